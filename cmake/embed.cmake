@@ -1,0 +1,15 @@
+# Writes OUTPUT: a C++ table of the files NAMES (separated by |) in FOLDER, behind NAMESPACE::embedded(name).
+# Long texts are cut, because a string literal has a length limit in the standard.
+string(REPLACE "|" ";" names "${NAMES}")
+set(text "// Made by cmake/embed.cmake from files of ${FOLDER}.\n#include <string>\n#include <string_view>\n\nnamespace ${NAMESPACE} {\nstd::string_view embedded(std::string_view name) {\n")
+foreach(name IN LISTS names)
+  file(READ ${FOLDER}/${name} content HEX)
+  string(LENGTH "${content}" hex_length)
+  string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${content}")
+  # 64 bytes a literal keeps every line short; adjacent literals join.
+  string(REGEX REPLACE "((\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..)(\\\\x..))" "\\1\"\n\"" bytes "${bytes}")
+  math(EXPR size "${hex_length} / 2")
+  string(APPEND text "  if (name == \"${name}\") {\n    static const std::string_view text(\n\"${bytes}\", ${size});\n    return text;\n  }\n")
+endforeach()
+string(APPEND text "  return {};\n}\n}  // namespace ${NAMESPACE}\n")
+file(WRITE ${OUTPUT} "${text}")

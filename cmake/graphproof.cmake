@@ -1,0 +1,59 @@
+# The few functions every folder uses.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(GTest REQUIRED)
+
+# Warnings are errors on our code; packages are SYSTEM.
+add_library(graphproof_options INTERFACE)
+target_compile_options(graphproof_options INTERFACE -Wall -Wextra -Wpedantic -Werror)
+target_include_directories(graphproof_options INTERFACE ${PROJECT_SOURCE_DIR})
+find_program(GRAPHPROOF_MOLD mold)
+if(GRAPHPROOF_MOLD)
+  target_link_options(graphproof_options INTERFACE -fuse-ld=mold)
+endif()
+
+# graphproof_library(NAME SOURCES files... [LINK libraries...])
+function(graphproof_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC graphproof_options nlohmann_json::nlohmann_json ${arg_LINK})
+endfunction()
+
+# graphproof_program(NAME SOURCES files... [LINK libraries...]): goes to bin/, libgcc and libstdc++ linked in so
+# that one build runs on other machines.
+function(graphproof_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE graphproof_options ${arg_LINK})
+endfunction()
+
+# graphproof_test(NAME SOURCES files... [LINK libraries...] [ENVIRONMENT K=V...] [TIMEOUT_S 60] [LABELS l...])
+# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so in LABELS.
+function(graphproof_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT_S" "SOURCES;LINK;ENVIRONMENT;LABELS")
+  if(NOT arg_TIMEOUT_S)
+    set(arg_TIMEOUT_S 60)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE graphproof_options ${arg_LINK} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT_S} LABELS "${arg_LABELS}"
+    ENVIRONMENT "GRAPHPROOF_SOURCE=${PROJECT_SOURCE_DIR};GRAPHPROOF_BIN=${PROJECT_BINARY_DIR}/bin;${arg_ENVIRONMENT}")
+endfunction()
+
+# graphproof_embed(TARGET NAMESPACE ns FILES files...): the files' text inside the library, so that a program can be
+# carried to another machine alone. Defines std::string_view ns::embedded(std::string_view name), empty if unknown,
+# in a generated source; declare it where it is used. Names are paths relative to the calling folder.
+function(graphproof_embed target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "FILES")
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}_embedded.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+  list(TRANSFORM arg_FILES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE inputs)
+  string(REPLACE ";" "|" names "${arg_FILES}")
+  add_custom_command(OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${source} -DFOLDER=${CMAKE_CURRENT_SOURCE_DIR} -DNAMES=${names}
+            -DNAMESPACE=${arg_NAMESPACE} -P ${script}
+    DEPENDS ${inputs} ${script} VERBATIM)
+  target_sources(${target} PRIVATE ${source})
+endfunction()

@@ -1,0 +1,81 @@
+// An engine runs training steps, eager or from graphs. All engines share this face; what each one captures, copies,
+// aliases and refuses stands at the top of its own header.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixtures/capture/device.h"
+#include "fixtures/fault.h"
+#include "workloads/train_step.h"
+
+namespace graphproof::engines {
+
+using workloads::NamedTensor;
+
+/// What one capture did. status is "ok" or "error"; code, site (the operator or call that was refused) and message
+/// are the device's. Counters are TrainStep::layer_counter() read before and after the capture, without a replay.
+struct CaptureReport {
+  std::string graph;
+  std::string status = "ok";
+  int code = 0;
+  std::string site, message;
+  capture::CaptureMode mode = capture::CaptureMode::thread_local_;
+  double ms = 0;
+  capture::Census census;
+  std::int64_t pool_bytes = 0;
+  std::vector<std::int64_t> counter_before, counter_after;
+};
+
+/// Called by an engine around captures and replays; the harness writes evidence from here. Every call is outside a
+/// capture, on the engine's stream. The default does nothing, which is what a free run uses.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// `state`: parameters and everything else that a capture must leave as it found it.
+  virtual void before_capture(const std::string& /*graph*/, const std::vector<NamedTensor>& /*state*/) {}
+  virtual void after_capture(const CaptureReport&, const std::vector<NamedTensor>& /*state*/) {}
+  /// `statics`: tensors whose addresses the graph has captured, as the engine would pass them now. `outputs`: tensors
+  /// that the replay must write completely, so poisoning them is harmless.
+  virtual void before_replay(const std::string& /*graph*/, const std::vector<NamedTensor>& /*statics*/,
+                             const std::vector<NamedTensor>& /*outputs*/) {}
+  virtual void after_replay(const std::string& /*graph*/, const std::vector<NamedTensor>& /*outputs*/) {}
+};
+
+struct Counters {
+  std::int64_t steps = 0;       // calls of step()
+  std::int64_t eager = 0;       // of them run eagerly by plan (warm-up, impl none)
+  std::int64_t replays = 0;     // graph launches, from capture::Graph::replays()
+  std::int64_t fallbacks = 0;   // steps after the capture point that ran eagerly, as the engine admits
+  std::int64_t captures = 0;    // captures tried
+};
+
+struct EngineConfig {
+  std::string impl;  // none, manual, full_iteration
+  std::int64_t warmup_steps = 2;
+  capture::CaptureMode capture_mode = capture::CaptureMode::thread_local_;
+  fixtures::Fault fault;
+  /// M49 only: what the faulty comparison reads instead of the graph's own outputs.
+  std::vector<NamedTensor> stale_outputs;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  /// One training step on the engine's stream: eager while fewer than warmup_steps ran, then capture once and replay.
+  /// Copies `batch` into static inputs before a replay. Does not wait for the device.
+  virtual void step(const workloads::Batch& batch, double learning_rate) = 0;
+  /// What is compared after a step: losses and gradients as the engine hands them out, and parameters.
+  virtual std::vector<NamedTensor> outputs() = 0;
+  virtual Counters counters() const = 0;
+  /// Drops the graphs after waiting for the last replay. Idempotent; step() is not allowed afterwards.
+  virtual void drop_graphs() = 0;
+};
+
+/// REQUIRES: `step` was built with `stream` current, and outlives the engine. `observer` may be null.
+std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+                                    workloads::TrainStep& step, Observer* observer);
+
+}  // namespace graphproof::engines
