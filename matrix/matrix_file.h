@@ -1,0 +1,74 @@
+// A matrix file (DESIGN 6, "graphproof-matrix/1"): which axes vary, under which constraints, in which profiles.
+// Strict: unknown keys and names are errors with place and nearest name. Files can extend each other.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/catalogue.h"
+
+namespace graphproof::matrix {
+
+struct VaryingAxis {
+  std::string name;
+  std::vector<Value> values;         // in file order; of a subset_of every subset, the empty one first
+  std::optional<Expression> when;    // off elsewhere: absent in the row, the default in the case
+};
+
+struct Constraint {
+  std::string id, why;
+  Expression require = Expression::always();
+  bool negative = false;   // rows that break this one alone become negative cases
+  std::string as;          // skipped.* instead of removed; empty otherwise
+};
+
+struct KnownIssue {
+  std::string id, expect, owner, until;
+  Expression when = Expression::always();
+};
+
+struct OracleRule {
+  Expression when = Expression::always();
+  double rtol = 0, atol = 0;
+  std::string why;
+};
+
+struct Profile {
+  std::string name, cases = "product";  // product, faults, or negative: the negative cases of the rules
+  std::string isolation = "batch";
+  std::optional<Expression> where;
+  std::int64_t seed = 1;
+  std::int64_t budget_ms = 0;           // 0: none
+  Limits limits;
+  std::vector<std::string> unsupported; // keys that are part of the language and that this version can't carry out
+  Place place;
+};
+
+struct MatrixFile {
+  std::string source;
+  std::string sha256;                        // of the text, for run.json
+  std::vector<VaryingAxis> axes;             // in axis order
+  Scope scope;                               // defines
+  std::vector<Constraint> constraints;       // require, then exclude, in file order
+  std::vector<Case> include;
+  std::vector<KnownIssue> known_issues;
+  std::vector<OracleRule> oracle;
+  Limits limits;
+  std::map<std::string, Profile> profiles;
+};
+
+/// Returns the text of a file that `extends` names; throws InputError when it can't.
+using FileReader = std::function<std::string(const std::string& path)>;
+
+/// `catalogue` must outlive the result. A shipped profile's name is a valid `extends` too.
+MatrixFile parse_matrix_file(std::string_view text, std::string source, const Catalogue& catalogue,
+                             const FileReader& read);
+
+/// The matrix file of a shipped profile. InputError with the nearest name when there is none.
+MatrixFile shipped_matrix_file(std::string_view profile, const Catalogue& catalogue);
+
+}  // namespace graphproof::matrix
