@@ -1,0 +1,34 @@
+// The phases that a case goes through, in order: one table for limits, heartbeats, evidence and verdicts.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace graphproof::record {
+
+enum class Phase {
+  validate, init, build, eager, warmup, capture, replay, compare, teardown_graph, teardown_comm, teardown_process
+};
+
+inline constexpr std::array<std::string_view, 11> kPhaseNames = {
+    "validate", "init", "build", "eager", "warmup", "capture", "replay", "compare",
+    "teardown_graph", "teardown_comm", "teardown_process"};
+
+inline constexpr std::size_t kPhaseCount = kPhaseNames.size();
+
+constexpr std::string_view name(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+
+/// The phase of that name; nothing if there is none.
+constexpr std::optional<Phase> phase_from(std::string_view text) {
+  for (std::size_t i = 0; i < kPhaseCount; ++i)
+    if (kPhaseNames[i] == text) return static_cast<Phase>(i);
+  return std::nullopt;
+}
+
+/// Limits of these phases hold per step; of the others for the phase as a whole.
+constexpr bool limited_per_step(Phase phase) {
+  return phase == Phase::eager || phase == Phase::warmup || phase == Phase::replay;
+}
+
+}  // namespace graphproof::record

@@ -1,0 +1,52 @@
+// run.json: what a run is and on what it runs; written first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/record/fields.h"
+
+namespace graphproof::record {
+
+inline constexpr std::string_view kRunSchema = "graphproof-run/1";
+
+/// The stack under test. "none" where a part is absent; secrets are redacted before they come here.
+struct Stack {
+  std::string torch_version, cuda_version, nccl_version, driver, cudnn_version, mpi;
+  std::vector<std::string> gpus;  // one name per GPU, "NVIDIA H200"
+  int sm = 0;                     // 90; 0 without a GPU
+  std::string kernel, host;
+  int cpus = 0;
+  std::map<std::string, std::string> environment;
+
+  bool operator==(const Stack&) const = default;
+};
+Json to_json(const Stack& stack);
+Stack stack_from(const Fields& in);
+
+struct Run {
+  std::string run_id;
+  std::string started;  // UTC, 2026-11-21T10:15:00Z
+  std::vector<std::string> command;
+  std::string profile;
+  struct Matrix {
+    std::string name, sha256;
+    int axes_version = 1;
+    bool operator==(const Matrix&) const = default;
+  } matrix;
+  std::uint64_t seed = 1;
+  std::string device, engine;
+  int slots = 0;
+  Stack stack;
+
+  bool operator==(const Run&) const = default;
+};
+
+Json to_json(const Run& run);
+Run run_from(const nlohmann::json& value, const std::string& where);
+
+}  // namespace graphproof::record
