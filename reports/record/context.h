@@ -78,7 +78,8 @@ struct Infra {
   bool operator==(const Infra&) const = default;
 };
 
-/// What was still there after the case that was not there before. GPU memory: nothing if it was not measured.
+/// What was still there after the case that was not there before, and is the case's fault. Of ranks that were killed or
+/// died, the launcher first removes what they could not remove themselves and lists only what would not go.
 struct Cleanup {
   std::vector<std::string> processes;  // "4711 graphproof-rank-sim"
   std::vector<std::string> shm, files;
@@ -88,7 +89,7 @@ struct Cleanup {
     std::int64_t bytes = 0;
     bool operator==(const GpuMemory&) const = default;
   };
-  std::optional<std::vector<GpuMemory>> gpu_memory;
+  std::optional<std::vector<GpuMemory>> gpu_memory;  // nothing: not measured
 
   bool operator==(const Cleanup&) const = default;
 };

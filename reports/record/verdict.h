@@ -20,7 +20,7 @@ struct VerdictRow {
 
 /// Every verdict, failures in order of severity: of several failing checks the one whose verdict stands first wins.
 /// What makes other findings meaningless stands before them: a dead or silent rank before numbers, the eager arm
-/// before the graph arms, a refused capture before the replays that it prevented.
+/// before the graph arms, a refused capture before the error texts and missing replays that follow from it.
 inline constexpr VerdictRow kVerdicts[] = {
     {"fail.hang.validate", ExitCode::product},
     {"fail.hang.init", ExitCode::product},
@@ -34,14 +34,14 @@ inline constexpr VerdictRow kVerdicts[] = {
     {"fail.hang.teardown_comm", ExitCode::product},
     {"fail.hang.teardown_process", ExitCode::product},
     {"fail.crash.signal", ExitCode::product},
-    {"fail.crash.cuda", ExitCode::product},
-    {"fail.crash.nccl", ExitCode::product},
-    {"fail.crash.mpi", ExitCode::product},
-    {"fail.crash.exception", ExitCode::product},
     {"fail.silent", ExitCode::product},
     {"fail.constraint", ExitCode::product},
     {"fail.eager", ExitCode::product},
     {"fail.capture", ExitCode::product},
+    {"fail.crash.cuda", ExitCode::product},
+    {"fail.crash.nccl", ExitCode::product},
+    {"fail.crash.mpi", ExitCode::product},
+    {"fail.crash.exception", ExitCode::product},
     {"fail.not_replayed", ExitCode::product},
     {"fail.numerics", ExitCode::product},
     {"fail.memory.oom", ExitCode::product},
