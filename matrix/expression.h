@@ -70,12 +70,13 @@ class Expression {
   std::vector<Input> inputs_;
   Origin origin_;
   friend class Checker;
+  friend class Evaluation;
 };
 
 /// Adds a define to `scope` after checking it. InputError when the name is taken.
 void add_define(Scope& scope, const std::string& name, std::string_view text, Origin origin);
 
 /// The values of `inputs` for a case on a machine.
-std::vector<Value> bind(std::span<const Input> inputs, const Case& test_case, const Machine& machine);
+std::vector<Value> input_values(std::span<const Input> inputs, const Case& test_case, const Machine& machine);
 
 }  // namespace graphproof::matrix

@@ -9,6 +9,7 @@
 
 #include "matrix/case.h"
 #include "matrix/checks.h"
+#include "matrix/limits.h"
 
 namespace graphproof::matrix {
 

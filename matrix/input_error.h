@@ -17,7 +17,7 @@ struct Place {
   std::string source;     // file name, or the option that carried the text
   int line = 0;
   int column = 0;
-  std::string line_text;  // the whole line, or a window of it with the caret's column moved along
+  std::string line_text = {};  // the whole line, or a window of it with the caret's column moved along
   int caret = 0;          // 0-based character in line_text
 };
 

@@ -1,0 +1,34 @@
+#include "matrix/catalogue.h"
+
+#include <string>
+
+namespace graphproof::matrix {
+
+std::string_view embedded(std::string_view name);  // generated from the data files of this folder
+
+namespace {
+
+Document shipped(const std::string& name) { return parse_document(embedded(name), "matrix/" + name); }
+
+}  // namespace
+
+Catalogue load_catalogue() {
+  Catalogue catalogue;
+  const Document faults = shipped("faults/faults.json");
+  catalogue.axes = AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(faults)}});
+  catalogue.checks = CheckTable::parse(shipped("checks/checks.json"), catalogue.axes);
+  catalogue.faults = FaultTable::parse(faults, catalogue.axes, catalogue.checks);
+  catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
+  catalogue.capabilities = CapabilityTable::parse(shipped("capabilities/capabilities.json"), catalogue.axes);
+  catalogue.limits = parse_default_limits(shipped("limits/limits.json"));
+  return catalogue;
+}
+
+const std::vector<std::string>& shipped_profiles() {
+  static const std::vector<std::string> names{"smoke", "faults", "constraints"};
+  return names;
+}
+
+std::string_view shipped_profile_text(std::string_view profile) { return embedded("profiles/" + std::string(profile) + ".json"); }
+
+}  // namespace graphproof::matrix
