@@ -1,0 +1,113 @@
+// One batch from its files to its end: starts the ranks, listens, watches, ends what hangs, and hands out a Context for
+// every case that has come to an end. Never waits: step() does what is due. What a Context means is decided elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/child.h"
+#include "launcher/ending.h"
+#include "launcher/engine.h"
+#include "launcher/heartbeat_pipe.h"
+#include "launcher/nvml.h"
+#include "launcher/private_folder.h"
+#include "launcher/stacks.h"
+#include "launcher/starter_log.h"
+#include "launcher/watch.h"
+#include "reports/record/batch.h"
+#include "reports/record/context.h"
+#include "reports/record/plan.h"
+
+namespace graphproof::launcher {
+
+struct BatchRequest {
+  record::Batch batch;                     // heartbeat_fifo, store, log_folder and mark are filled in by BatchRun
+  std::vector<record::PlanLine> lines;     // of batch.cases, in the same order
+  std::vector<record::Limits> limits_ms;   // of the same, every phase
+  Job job;                                 // batch_file, mark, node_folder and shm_folder are filled in
+  std::filesystem::path run_folder;
+  std::filesystem::path node_folder, shm_folder;  // of the run; each batch gets a folder in both
+  const GpuMemory* gpu_memory = nullptr;   // null: not measured
+};
+
+class BatchRun {
+ public:
+  // A rank died: mpirun ends the others by itself within this time, or we do.
+  static constexpr std::int64_t kStarterLinger_ms = 10000;
+  // The driver frees a dead process's memory a moment later.
+  static constexpr std::int64_t kGpuSettle_ms = 3000;
+  // A context that others keep on the GPU breathes; a leak of ours is larger.
+  static constexpr std::int64_t kGpuNoise_bytes = 64 << 20;
+
+  /// Writes batches/B/{batch.json,command,env}, makes the FIFO and starts the ranks. A start that fails is no exception:
+  /// it becomes a Context with `infra` for every case.
+  BatchRun(BatchRequest request, std::int64_t now_ms);
+
+  /// One round: reads heartbeats, looks at processes, decides, ends. Returns the cases that came to their end.
+  std::vector<record::Context> step(std::int64_t now_ms);
+
+  /// Nothing of the batch runs any more; all contexts have been handed out.
+  bool over() const { return stage_ == Stage::over; }
+  /// REQUIRES: over(). The cases that have no context: not begun, or given up with stop().
+  std::vector<record::PlanLine> not_done() const;
+
+  /// Ends the processes now; the case in progress gets no context.
+  void stop(std::int64_t now_ms);
+  /// Ends the processes when the case in progress has ended.
+  void stop_after_case() { stop_after_case_ = true; }
+
+  const record::Batch& batch() const { return request_.batch; }
+  int starter_pid() const { return child_ ? child_->pid() : 0; }
+  /// "CASE_NAME replay 3": for the progress line.
+  std::string now_doing() const;
+
+ private:
+  enum class Stage { running, stacks, ending, gpu, over };
+
+  void write_files(const Command& command) const;
+  void read_heartbeats(std::int64_t now_ms);
+  void look_at_processes(std::int64_t now_ms);
+  void decide(std::int64_t now_ms);
+  void take_stacks(const HangDecision& hang, std::int64_t now_ms);
+  void end(bool by_itself, std::int64_t now_ms);
+  void finish_ended_cases(std::int64_t now_ms, std::vector<record::Context>& finished);
+  void conclude(std::int64_t now_ms, std::vector<record::Context>& finished);
+  std::optional<record::FirstDead> first_dead() const;
+  record::Context context(std::size_t index, std::int64_t now_ms) const;
+  record::Exit exit_of(int rank) const;
+  record::Cleanup cleanup() const;
+  std::vector<std::int64_t> gpu_bytes() const;
+  bool gpu_memory_is_back() const;
+
+  BatchRequest request_;
+  std::filesystem::path batch_folder_;
+  std::unique_ptr<PrivateFolder> node_folder_, shm_folder_;
+  std::unique_ptr<HeartbeatPipe> pipe_;
+  std::unique_ptr<Child> child_;
+  Watch watch_;
+  Stage stage_ = Stage::running;
+  std::optional<StackCollection> stacks_;
+  std::optional<Ending> ending_;
+  std::optional<HangDecision> hang_;
+  std::optional<record::Infra> infra_;
+  StarterReport report_;
+  std::vector<std::int64_t> gpu_bytes_before_;
+  std::set<std::string> shm_seen_;       // mapped by a rank at some time
+  std::set<std::string> shm_before_;
+  std::vector<bool> finished_;           // a context was handed out
+  std::int64_t started_ms_, ended_ms_;
+  std::int64_t looked_ms_ = 0, looked_at_shm_ms_ = 0, ending_ms_ = 0, ending_asked_ms_ = 0, hung_ms_ = 0;
+  std::int64_t rejected_lines_ = 0;
+  bool stopped_ = false, by_itself_ = false, stop_after_case_ = false;
+};
+
+/// The folder of an attempt, relative to the run folder.
+std::filesystem::path attempt_folder(const std::string& case_id, int attempt);
+
+}  // namespace graphproof::launcher

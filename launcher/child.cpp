@@ -1,0 +1,194 @@
+#include "launcher/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+extern char** environ;
+
+namespace graphproof::launcher {
+namespace {
+
+[[noreturn]] void fail(int code, const std::string& what) {
+  throw std::system_error(code, std::generic_category(), what);
+}
+
+/// Everything after the fork and before the exec: only async-signal-safe calls. Reports errno through `error_pipe`.
+[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment, int output, int errors,
+                         int parent, int error_pipe) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // The launcher may have died between the fork and the line above; then nobody would ever send the signal.
+  if (getppid() != parent) _exit(127);
+  signal(SIGPIPE, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(output, 1) >= 0 && dup2(errors, 2) >= 0)
+    execve(program, arguments, environment);
+  const int code = errno;
+  [[maybe_unused]] const auto written = write(error_pipe, &code, sizeof code);
+  _exit(127);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+/// The new process's id; the descriptors become its standard output and error.
+int start(const Command& command, int output, int errors) {
+  const std::string& name = command.arguments.at(0);
+  const std::string program = find_program(name, command.environment);
+  if (program.empty()) fail(ENOENT, "can't start '" + name + "': not found in PATH or not executable");
+  std::vector<std::string> arguments = command.arguments, variables;
+  for (const auto& [key, value] : command.environment) variables.push_back(key + "=" + value);
+  const std::vector<char*> argument_list = pointers(arguments), variable_list = pointers(variables);
+  int error_pipe[2];
+  if (pipe2(error_pipe, O_CLOEXEC) != 0) fail(errno, "can't make a pipe for '" + name + "'");
+  const int parent = getpid();
+  const int pid = fork();
+  if (pid == 0) become(program.c_str(), argument_list.data(), variable_list.data(), output, errors, parent, error_pipe[1]);
+  const int fork_error = errno;
+  close(error_pipe[1]);
+  int code = 0;
+  const bool failed = pid < 0 || read(error_pipe[0], &code, sizeof code) == sizeof code;
+  close(error_pipe[0]);
+  if (pid < 0) fail(fork_error, "can't fork for '" + name + "'");
+  if (failed) {
+    waitpid(pid, nullptr, 0);
+    fail(code, "can't start '" + program + "'");
+  }
+  return pid;
+}
+
+/// Open for appending, so that two of them on one path don't overwrite each other.
+struct File {
+  explicit File(const std::filesystem::path& path)
+      : descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
+    if (descriptor < 0) fail(errno, "can't open '" + path.string() + "' for the output of a child");
+  }
+  ~File() { close(descriptor); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  const int descriptor;
+};
+
+/// A private folder that goes with its owner.
+struct ScratchFolder {
+  ScratchFolder() {
+    char name[] = "/tmp/graphproof-output-XXXXXX";
+    if (mkdtemp(name) == nullptr) fail(errno, "can't make a folder below /tmp");
+    path = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::filesystem::path path;
+};
+
+std::string first_of(const std::filesystem::path& file) {
+  static constexpr std::size_t kKept_bytes = 1 << 20;
+  std::ifstream in(file, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (text.size() > kKept_bytes) text.resize(kKept_bytes);
+  return text;
+}
+
+Exit from_status(int status) {
+  return WIFSIGNALED(status) ? Exit{true, WTERMSIG(status)} : Exit{false, WEXITSTATUS(status)};
+}
+
+}  // namespace
+
+Environment own_environment() {
+  Environment variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (const auto at = text.find('='); at != std::string_view::npos)
+      variables.emplace(text.substr(0, at), text.substr(at + 1));
+  }
+  return variables;
+}
+
+std::filesystem::path find_program(const std::string& program, const Environment& environment) {
+  const auto executable = [](const std::string& path) {
+    struct stat facts;
+    return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0;
+  };
+  if (program.find('/') != std::string::npos) return executable(program) ? program : "";
+  const auto found = environment.find("PATH");
+  const std::string path = found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->second;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    const std::string candidate = path.substr(at, end - at) + "/" + program;
+    if (executable(candidate)) return candidate;
+    at = end + 1;
+  }
+  return {};
+}
+
+Child::Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors) {
+  const File out(output), error(errors.empty() ? output : errors);
+  pid_ = start(command, out.descriptor, error.descriptor);
+}
+
+Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_(other.exit_) {}
+
+Child::~Child() {
+  if (pid_ == 0 || exit_) return;
+  kill(SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+std::optional<Exit> Child::poll() {
+  if (exit_ || pid_ == 0) return exit_;
+  int status = 0;
+  const int got = waitpid(pid_, &status, WNOHANG);
+  if (got == pid_) exit_ = from_status(status);
+  // Somebody else waited for it: that it ended is known, how is not.
+  if (got < 0 && errno == ECHILD) exit_ = Exit{false, -1};
+  return exit_;
+}
+
+void Child::kill(int signal) const {
+  if (pid_ > 0 && !exit_) ::kill(pid_, signal);
+}
+
+Output run_to_end(const Command& command, std::int64_t deadline_ms) {
+  using Clock = std::chrono::steady_clock;
+  const ScratchFolder scratch;
+  Output output;
+  {
+    Child child(command, scratch.path / "out", scratch.path / "error");
+    const auto deadline = Clock::now() + std::chrono::milliseconds(deadline_ms);
+    while (!child.poll() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto exit = child.poll();
+    output.timed_out = !exit;
+    output.exit = exit.value_or(Exit{true, SIGKILL});
+  }
+  output.out = first_of(scratch.path / "out");
+  output.error = first_of(scratch.path / "error");
+  return output;
+}
+
+}  // namespace graphproof::launcher

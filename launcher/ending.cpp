@@ -1,0 +1,48 @@
+#include "launcher/ending.h"
+
+#include <signal.h>
+
+#include <utility>
+
+namespace graphproof::launcher {
+namespace {
+
+void send(const std::vector<Process>& processes, int signal) {
+  for (const Process& process : processes) ::kill(process.pid, signal);
+}
+
+}  // namespace
+
+Ending::Ending(int session, std::string mark, bool by_itself, std::int64_t now_ms)
+    : session_(session), mark_(std::move(mark)), stage_(by_itself ? Stage::settle : Stage::ask),
+      deadline_ms_(now_ms + kSettle_ms) {}
+
+bool Ending::step(std::int64_t now_ms) {
+  if (stage_ == Stage::done) return true;
+  const std::vector<Process> left = processes_of(session_, mark_);
+  if (left.empty()) {
+    stage_ = Stage::done;
+  } else if (stage_ == Stage::settle && now_ms >= deadline_ms_) {
+    left_behind_ = left;
+    stage_ = Stage::ask;
+  }
+  if (stage_ == Stage::ask) {
+    send(left, signal_ = SIGTERM);
+    stage_ = Stage::term;
+    deadline_ms_ = now_ms + kTerm_ms;
+  } else if (stage_ == Stage::term && now_ms >= deadline_ms_) {
+    send(left, signal_ = SIGKILL);
+    stage_ = Stage::kill;
+    deadline_ms_ = now_ms + kKill_ms;
+  } else if (stage_ == Stage::kill) {
+    // Again each time: a process may have been started between the last look and the last signal.
+    send(left, SIGKILL);
+    if (now_ms >= deadline_ms_) {
+      immortal_ = left;
+      stage_ = Stage::done;
+    }
+  }
+  return stage_ == Stage::done;
+}
+
+}  // namespace graphproof::launcher

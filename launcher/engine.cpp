@@ -1,0 +1,113 @@
+#include "launcher/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "launcher/processes.h"
+
+namespace graphproof::launcher {
+namespace {
+
+/// Used unless the launcher's own environment says otherwise.
+const Environment& defaults() {
+  static const Environment table = {
+      {"OMPI_MCA_btl", "self,vader"},
+      {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+      {"OMPI_MCA_mpi_yield_when_idle", "1"},
+      {"OMPI_MCA_pml", "ob1"},
+      {"PMIX_MCA_gds", "hash"},
+  };
+  return table;
+}
+
+/// Always set: results must not depend on the shell that the run was started from. Only an axis wins over them.
+const Environment& pinned() {
+  static const Environment table = {
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      {"OMP_NUM_THREADS", "1"},  // a float sum differs between one thread and two
+  };
+  return table;
+}
+
+/// The same for GPUs. NCCL's algorithm and protocol decide the order of sums, so bitwise arms pin them; one hardware
+/// queue keeps launches in issue order; the workspace setting makes cuBLAS deterministic.
+const Environment& pinned_on_cuda() {
+  static const Environment table = {
+      {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
+      {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
+      {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},  // a leased GPU's number means the same to CUDA and to NVML
+      {"NCCL_ALGO", "Ring"},
+      {"NCCL_PROTO", "Simple"},
+  };
+  return table;
+}
+
+/// mpirun passes these on beside what the job sets, also to other hosts.
+constexpr std::array<std::string_view, 9> kPassedPrefixes = {
+    "NCCL_", "CUDA_", "CUBLAS_", "TORCH_", "PYTORCH_", "OMP_", "LD_LIBRARY_PATH", "NVIDIA_", "GRAPHPROOF_"};
+
+bool passed_on(const std::string& name) {
+  return std::any_of(kPassedPrefixes.begin(), kPassedPrefixes.end(),
+                     [&](std::string_view prefix) { return name.compare(0, prefix.size(), prefix) == 0; });
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+void overlay(Environment& environment, const Environment& upper) {
+  for (const auto& [name, value] : upper) environment[name] = value;
+}
+
+}  // namespace
+
+Command local_command(const Job& job, const Environment& own) {
+  const bool cuda = job.device == "cuda";
+  Environment environment = own;
+  environment.insert(defaults().begin(), defaults().end());
+  overlay(environment, pinned());
+  if (cuda) {
+    overlay(environment, pinned_on_cuda());
+    environment.emplace("NCCL_SOCKET_IFNAME", "lo");  // one host: no fabric decides whether the bootstrap works
+  }
+  overlay(environment, job.environment);
+  environment["OMPI_MCA_btl_vader_backing_directory"] = job.shm_folder;
+  environment["OMPI_MCA_orte_tmpdir_base"] = job.node_folder;
+  environment["TMPDIR"] = job.node_folder;  // what the ranks leave there is seen, and goes with the folder
+  environment[kMarkVariable] = job.mark;
+  // On sim a rank must not even see a GPU: a context would be created on it by whoever asks first.
+  environment["CUDA_VISIBLE_DEVICES"] = cuda ? joined(job.gpus) : "";
+
+  const std::string ranks = std::to_string(job.world_size);
+  Command command{{"mpirun", "-np", ranks, "--host", "localhost:" + ranks, "--oversubscribe", "--bind-to", "none"},
+                  environment};
+  for (const auto& [name, value] : environment)
+    if (passed_on(name) || job.environment.count(name) != 0) {
+      command.arguments.push_back("-x");
+      command.arguments.push_back(name);
+    }
+  command.arguments.push_back(job.program);
+  command.arguments.push_back(job.batch_file);
+  return command;
+}
+
+std::string redacted(const std::string& name, const std::string& value) {
+  static constexpr std::array<std::string_view, 5> words = {"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"};
+  std::string upper = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  const bool secret = std::any_of(words.begin(), words.end(),
+                                  [&](std::string_view word) { return upper.find(word) != std::string::npos; });
+  return secret ? "(redacted)" : value;
+}
+
+Environment redacted(const Environment& environment) {
+  Environment shown;
+  for (const auto& [name, value] : environment) shown.emplace(name, redacted(name, value));
+  return shown;
+}
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,92 @@
+#include "launcher/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "launcher/processes.h"
+
+namespace graphproof::launcher {
+namespace {
+
+Job job(const std::string& device) {
+  Job job;
+  job.world_size = 2;
+  job.device = device;
+  job.program = "/opt/bin/rank";
+  job.batch_file = "/runs/r/batches/b001/batch.json";
+  job.node_folder = "/tmp/node";
+  job.shm_folder = "/dev/shm/ours";
+  job.mark = "r.b001";
+  return job;
+}
+
+bool passes_on(const Command& command, const std::string& name) {
+  for (auto word = command.arguments.begin(); word != command.arguments.end(); ++word)
+    if (*word == "-x" && *(word + 1) == name) return true;
+  return false;
+}
+
+TEST(EngineTest, TheCommandNamesRanksSlotsProgramAndBatch) {
+  const Command command = local_command(job("sim"), {});
+  const std::vector<std::string> begin = {"mpirun", "-np", "2", "--host", "localhost:2",
+                                          "--oversubscribe", "--bind-to", "none"};
+  ASSERT_GT(command.arguments.size(), begin.size() + 2);
+  EXPECT_TRUE(std::equal(begin.begin(), begin.end(), command.arguments.begin()));
+  const std::vector<std::string> end(command.arguments.end() - 2, command.arguments.end());
+  EXPECT_EQ(end, (std::vector<std::string>{"/opt/bin/rank", "/runs/r/batches/b001/batch.json"}));
+}
+
+TEST(EngineTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
+  const Command command = local_command(job("sim"), {{"OMP_NUM_THREADS", "16"}});
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}, {"OMPI_MCA_mpi_yield_when_idle", "1"},
+      {"OMP_NUM_THREADS", "1"},        {"CUDA_VISIBLE_DEVICES", ""},            {kMarkVariable, "r.b001"},
+      {"TMPDIR", "/tmp/node"},         {"OMPI_MCA_btl_vader_backing_directory", "/dev/shm/ours"}};
+  for (const auto& [name, value] : rows) {
+    ASSERT_TRUE(command.environment.count(name)) << name;
+    EXPECT_EQ(command.environment.at(name), value) << name;
+  }
+  EXPECT_TRUE(passes_on(command, kMarkVariable));
+  EXPECT_TRUE(passes_on(command, "OMP_NUM_THREADS"));
+}
+
+TEST(EngineTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
+  Job cuda = job("cuda");
+  cuda.gpus = {"2", "5"};
+  const Command command = local_command(cuda, {{"CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5"}, {"NCCL_ALGO", "Tree"}, {"NCCL_NVLS_ENABLE", "0"}});
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"CUDA_VISIBLE_DEVICES", "2,5"},  {"NCCL_ALGO", "Ring"},         {"NCCL_PROTO", "Simple"},
+      {"NCCL_SOCKET_IFNAME", "lo"},     {"NCCL_NVLS_ENABLE", "0"},     {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
+      {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+  for (const auto& [name, value] : rows) {
+    ASSERT_TRUE(command.environment.count(name)) << name;
+    EXPECT_EQ(command.environment.at(name), value) << name;
+    EXPECT_TRUE(passes_on(command, name)) << name;
+  }
+}
+
+TEST(EngineTest, AnAxisWinsOverAPinButNotOverTheLease) {
+  Job cuda = job("cuda");
+  cuda.gpus = {"0", "1"};
+  cuda.environment = {{"NCCL_ALGO", "Tree"}, {"CUDA_VISIBLE_DEVICES", "7"}, {"MY_SWITCH", "on"}};
+  const Command command = local_command(cuda, {});
+  EXPECT_EQ(command.environment.at("NCCL_ALGO"), "Tree");
+  EXPECT_EQ(command.environment.at("CUDA_VISIBLE_DEVICES"), "0,1");
+  EXPECT_TRUE(passes_on(command, "MY_SWITCH"));
+}
+
+TEST(EngineTest, TheUsersMpiSettingsStand) {
+  const Command command = local_command(job("sim"), {{"OMPI_MCA_btl", "self,tcp"}});
+  EXPECT_EQ(command.environment.at("OMPI_MCA_btl"), "self,tcp");
+  EXPECT_EQ(command.environment.at("OMPI_MCA_pml"), "ob1");
+}
+
+TEST(EngineTest, SecretsAreNotShown) {
+  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "GH_TOKEN", "db_password", "My_Credential_File", "SSH_KEYFILE"})
+    EXPECT_EQ(redacted(name, "hunter2"), "(redacted)") << name;
+  EXPECT_EQ(redacted({{"API_KEY", "a"}, {"NCCL_ALGO", "Ring"}}), (Environment{{"API_KEY", "(redacted)"}, {"NCCL_ALGO", "Ring"}}));
+}
+
+}  // namespace
+}  // namespace graphproof::launcher

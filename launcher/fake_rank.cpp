@@ -1,0 +1,184 @@
+// A rank and a judge for the launcher's own tests. As a rank (argument: a batch file) it goes through each case with
+// honest heartbeats and evidence, save what GRAPHPROOF_FAKE says: "BEHAVIOUR PHASE RANK", for example "hang replay 1".
+// As a judge (argument: an attempt folder) it finds every rank's evidence complete or not, and fails D01.lockstep where
+// a compare line says that something differs.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "reports/record/batch.h"
+#include "reports/record/checks.h"
+#include "reports/record/context.h"
+#include "reports/record/evidence.h"
+#include "reports/record/file.h"
+#include "reports/record/heartbeat.h"
+
+namespace graphproof {
+namespace {
+
+namespace fs = std::filesystem;
+using record::Phase;
+
+constexpr Phase kWay[] = {Phase::validate, Phase::init, Phase::build, Phase::eager, Phase::capture,
+                          Phase::replay, Phase::compare, Phase::teardown_graph, Phase::teardown_comm};
+
+std::int64_t now_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+struct Script {
+  std::string behaviour = "good", phase = "replay";
+  int rank = 0;
+};
+
+Script script() {
+  Script script;
+  const char* text = std::getenv("GRAPHPROOF_FAKE");
+  std::istringstream words(text != nullptr ? text : "");
+  words >> script.behaviour >> script.phase >> script.rank;
+  if (script.behaviour.empty()) script.behaviour = "good";
+  return script;
+}
+
+[[noreturn]] void sleep_for_ever() {
+  for (;;) pause();
+}
+
+class FakeRank {
+ public:
+  FakeRank(record::Batch batch, int rank) : batch_(std::move(batch)), rank_(rank), script_(script()) {
+    fifo_ = open(batch_.heartbeat_fifo.c_str(), O_WRONLY | O_CLOEXEC);
+    signal(SIGPIPE, SIG_IGN);
+  }
+
+  int run() {
+    beat({.event = "hello"});
+    int cases = 0;
+    for (const record::BatchCase& one : batch_.cases) run_case(one, ++cases);
+    beat({.event = "bye"});
+    if (mine("die_late")) raise(SIGSEGV);
+    return 0;
+  }
+
+ private:
+  bool mine(const char* behaviour) const { return script_.behaviour == behaviour && script_.rank == rank_; }
+
+  void beat(record::Heartbeat line) const {
+    line.rank = rank_;
+    line.pid = getpid();
+    line.t_ms = now_ms();
+    const std::string text = record::to_line(line);
+    [[maybe_unused]] const auto written = write(fifo_, text.data(), text.size());
+  }
+
+  void beat(const record::BatchCase& one, const char* event) const {
+    beat({.event = event, .case_id = one.id, .attempt = one.attempt, .log_bytes = 0});
+  }
+
+  void run_case(const record::BatchCase& one, int count) {
+    record::EvidenceWriter evidence(fs::path(one.evidence_folder) / record::evidence_file_name(rank_));
+    evidence.write("start", {{"schema", record::kEvidenceSchema}, {"case", one.id}, {"attempt", one.attempt},
+                             {"rank", rank_}, {"world_size", batch_.world_size}, {"device", batch_.device},
+                             {"pid", getpid()}, {"fault", "none"}, {"t_ms", now_ms()}});
+    beat(one, "case_begin");
+    for (const Phase phase : kWay) {
+      record::Heartbeat line{.event = "phase", .case_id = one.id, .attempt = one.attempt};
+      line.phase = phase;
+      line.arm = phase == Phase::replay ? "lockstep" : "";
+      line.collective = record::Collective{static_cast<std::int64_t>(phase) + 1, "all_reduce", "tp"};
+      if (mine("hang") && script_.phase == record::name(phase)) line.collective->sequence -= 1;
+      beat(line);
+      if (script_.phase == record::name(phase)) misbehave();
+      // A rank that stops holds the others up at their next collective.
+      if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
+      evidence.write("phase", {{"phase", record::name(phase)}, {"arm", line.arm}, {"ms", 0.1}});
+    }
+    const bool equal = !(mine("wrong") || (mine("leak") && count > 1));
+    evidence.write("compare", {{"left", "lockstep_eager"}, {"right", "lockstep_graph"}, {"subject", "lockstep"},
+                               {"step", 1}, {"input", "fresh"}, {"tensors", 1}, {"bytes", 4}, {"equal", equal},
+                               {"mismatch", nullptr}});
+    evidence.end(true, Phase::teardown_comm, now_ms());
+    if (mine("slow")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    beat(one, "case_end");
+  }
+
+  void misbehave() const {
+    if (mine("signal")) raise(SIGSEGV);
+    if (mine("exit0")) _exit(0);
+    if (mine("exit7")) _exit(7);
+    if (mine("deaf")) {
+      signal(SIGTERM, SIG_IGN);
+      sleep_for_ever();
+    }
+    if (mine("garbage")) {
+      for (int line = 0; line < 300; ++line) {
+        const std::string text = line % 2 == 0 ? "{\"rank\": 99}\n" : std::string(5000, 'x');
+        [[maybe_unused]] const auto written = write(fifo_, text.data(), text.size());
+        usleep(20000);
+      }
+      sleep_for_ever();
+    }
+    if (mine("daemon") && fork() == 0) {
+      setsid();
+      for (int descriptor = 0; descriptor < 64; ++descriptor) close(descriptor);
+      signal(SIGTERM, SIG_IGN);
+      sleep_for_ever();
+    }
+  }
+
+  record::Batch batch_;
+  int rank_;
+  Script script_;
+  int fifo_ = -1;
+};
+
+void judge(const fs::path& folder) {
+  const record::Context context = record::context_from(record::read_json(folder / "context.json"), folder);
+  record::Checks checks{.case_id = context.case_id, .attempt = context.attempt, .ranks = {}, .figures = {}, .checks = {}};
+  record::CheckResult lockstep{"D01.lockstep", record::Result::pass, {}, {"steps equal", "all", "all", "", ""}};
+  for (int rank = 0; rank < context.world_size; ++rank) {
+    record::RankEvidence seen{.rank = rank, .complete = false, .last_phase = {}, .refused = {}, .error = {}};
+    const fs::path file = folder / record::evidence_file_name(rank);
+    if (fs::exists(file)) {
+      const record::Evidence evidence = record::read_evidence(file);
+      seen.complete = evidence.complete();
+      for (const auto* line : evidence.of("phase")) seen.last_phase = record::phase_from(line->fields.at("phase").get<std::string>());
+      for (const auto* line : evidence.of("compare"))
+        if (!line->fields.at("equal").get<bool>())
+          lockstep = {"D01.lockstep", record::Result::fail, rank, {"a step differs", "1 tensor", "none", "", "look"}};
+    }
+    checks.ranks.push_back(seen);
+  }
+  checks.checks.push_back(lockstep);
+  record::write_json(folder / "checks.json", record::to_json(checks));
+}
+
+}  // namespace
+}  // namespace graphproof
+
+int main(int count, char** arguments) {
+  using namespace graphproof;
+  if (count != 2) return 2;
+  try {
+    if (fs::is_directory(arguments[1])) {
+      judge(arguments[1]);
+      return 0;
+    }
+    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    return FakeRank(record::batch_from(record::read_json(arguments[1]), arguments[1]), rank ? std::atoi(rank) : 0).run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fake rank: %s\n", error.what());
+    return 6;
+  }
+}

@@ -1,0 +1,91 @@
+#include "launcher/judge_again.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "launcher/batch_run.h"
+#include "launcher/judge_pool.h"
+#include "reports/record/context.h"
+#include "reports/record/file.h"
+#include "reports/record/plan.h"
+#include "reports/record/run.h"
+#include "reports/record/summary.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Attempt {
+  fs::path folder;
+  int number = 1;
+};
+
+std::vector<Attempt> attempts(const fs::path& run_folder, const std::string& case_id) {
+  std::vector<Attempt> found;
+  std::error_code absent;
+  for (int number = 1;; ++number) {
+    const fs::path folder = run_folder / attempt_folder(case_id, number);
+    if (!fs::is_regular_file(folder / "context.json", absent)) return found;
+    found.push_back({folder, number});
+  }
+}
+
+void judge_all(const fs::path& folder, const std::vector<record::PlanLine>& plan, const fs::path& judge_program) {
+  const auto now_ms = [] {
+    using namespace std::chrono;
+    return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+  };
+  JudgePool pool(judge_program);
+  for (const record::PlanLine& line : plan)
+    for (const Attempt& attempt : attempts(folder, line.id)) pool.add(attempt.folder);
+  while (!pool.idle()) {
+    pool.step(now_ms());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+std::optional<record::Checks> checks_of(const fs::path& attempt) {
+  try {
+    return read_checks(attempt);
+  } catch (const record::ReadError&) {
+    return std::nullopt;  // the outcome rules say what a missing judgement means
+  }
+}
+
+}  // namespace
+
+reports::RunResult decide_again(const fs::path& folder, const reports::CheckEffects& effects) {
+  const record::Run run = record::run_from(record::read_json(folder / "run.json"), folder / "run.json");
+  const auto plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
+  double wall_seconds = 0;
+  if (std::error_code absent; fs::exists(folder / "summary.json", absent))
+    wall_seconds = record::summary_from(record::read_json(folder / "summary.json"), folder / "summary.json").wall_seconds;
+  std::map<std::string, record::Record> records;
+  for (const record::PlanLine& line : plan) {
+    std::optional<reports::Outcome> first;
+    for (const Attempt& attempt : attempts(folder, line.id)) {
+      const fs::path file = attempt.folder / "context.json";
+      const reports::OutcomeInput input{line, record::context_from(record::read_json(file), file),
+                                        checks_of(attempt.folder), {}, run.started.substr(0, 10), {}};
+      reports::Outcome outcome = reports::outcome(input, effects);
+      if (first) outcome = reports::fold(*first, outcome);
+      first = outcome;
+      records.insert_or_assign(line.id, reports::make_record(input, outcome, run.run_id,
+                                                             attempt_folder(line.id, attempt.number)));
+    }
+  }
+  return reports::run_result(run, plan, records, reports::Ending::finished, wall_seconds,
+                             [&](const record::Record& record) { return checks_of(folder / record.artefacts); });
+}
+
+reports::RunResult judge_again(const fs::path& folder, const fs::path& judge_program, const reports::CheckEffects& effects) {
+  judge_all(folder, record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl"), judge_program);
+  return decide_again(folder, effects);
+}
+
+}  // namespace graphproof::launcher

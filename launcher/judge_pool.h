@@ -1,0 +1,53 @@
+// Runs graphproof-judge over attempt folders, a few side by side, each with a deadline. The judge is a program of its
+// own, so that evidence which breaks it costs one case its checks and not the run its launcher.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/child.h"
+#include "reports/record/checks.h"
+
+namespace graphproof::launcher {
+
+class JudgePool {
+ public:
+  // Judging 200 KiB of evidence takes milliseconds; a minute means that it will not end.
+  static constexpr std::int64_t kDeadline_ms = 60000;
+  static constexpr std::size_t kSideBySide = 2;
+
+  explicit JudgePool(std::filesystem::path judge_program);
+
+  void add(std::filesystem::path attempt_folder);
+
+  struct Judged {
+    std::filesystem::path attempt_folder;
+    std::optional<record::Checks> checks;  // nothing: the judge left none that can be read
+    std::string trouble;                   // why not
+  };
+  /// Starts what may start and returns what has ended. Never waits.
+  std::vector<Judged> step(std::int64_t now_ms);
+
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+
+ private:
+  struct Running {
+    std::filesystem::path attempt_folder;
+    Child child;
+    std::int64_t deadline_ms;
+  };
+
+  std::filesystem::path program_;
+  std::deque<std::filesystem::path> waiting_;
+  std::list<Running> running_;
+};
+
+/// The checks.json of an attempt folder, judged by now by somebody. ReadError if it can't be read.
+record::Checks read_checks(const std::filesystem::path& attempt_folder);
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,99 @@
+#include "launcher/processes.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+namespace graphproof::launcher {
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// /proc/PID/stat is "pid (command) state parent group session ...", and a command may hold spaces and brackets.
+std::optional<Process> from_stat(const std::string& text) {
+  const auto open = text.find('('), close = text.rfind(')');
+  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
+  Process process;
+  process.command = text.substr(open + 1, close - open - 1);
+  int group = 0;
+  std::istringstream rest(text.substr(close + 1));
+  rest >> process.state >> process.parent >> group >> process.session;
+  process.pid = std::atoi(text.c_str());
+  if (!rest || process.pid == 0) return std::nullopt;
+  return process;
+}
+
+bool runs(const Process& process) { return process.state != 'Z' && process.state != 'X'; }
+
+std::vector<Process> all_processes() {
+  std::vector<Process> found;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (auto process = from_stat(text_of("/proc/" + name + "/stat"))) found.push_back(*process);
+  }
+  return found;
+}
+
+bool carries(int pid, const std::string& entry) {
+  const std::string environment = text_of("/proc/" + std::to_string(pid) + "/environ");
+  for (std::size_t at = 0; at < environment.size();) {
+    const std::size_t end = std::min(environment.find('\0', at), environment.size());
+    if (std::string_view(environment).substr(at, end - at) == entry) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Process> running_process(int pid) {
+  const auto process = from_stat(text_of("/proc/" + std::to_string(pid) + "/stat"));
+  return process && runs(*process) ? process : std::nullopt;
+}
+
+std::vector<Process> running_processes() {
+  std::vector<Process> found = all_processes();
+  std::erase_if(found, [](const Process& process) { return !runs(process); });
+  return found;
+}
+
+std::vector<Process> processes_of(int session, std::string_view mark) {
+  const std::string entry = std::string(kMarkVariable) + "=" + std::string(mark);
+  std::vector<Process> found = running_processes();
+  std::erase_if(found, [&](const Process& process) {
+    if (process.pid == getpid()) return true;
+    return process.session != session && !carries(process.pid, entry);
+  });
+  return found;
+}
+
+void reap_orphans(const std::vector<int>& known) {
+  for (const Process& process : all_processes())
+    if (process.parent == getpid() && process.state == 'Z' &&
+        std::find(known.begin(), known.end(), process.pid) == known.end())
+      waitpid(process.pid, nullptr, WNOHANG);
+}
+
+std::vector<std::string> mapped_shm(int pid) {
+  static constexpr std::string_view folder = "/dev/shm/";
+  std::set<std::string> names;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (const auto at = line.find(folder); at != std::string::npos && line.find(" (deleted)") == std::string::npos)
+      names.insert(line.substr(at));
+  return {names.begin(), names.end()};
+}
+
+}  // namespace graphproof::launcher

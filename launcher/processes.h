@@ -1,0 +1,40 @@
+// What the host's process table says: who lives, in which session, with which environment mark. Linux /proc only; a
+// process that vanishes while it is read is left out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graphproof::launcher {
+
+/// Every process of a batch carries this variable (RUN_ID.BATCH), so that one which left its session is still found.
+inline constexpr char kMarkVariable[] = "GRAPHPROOF_MARK";
+
+struct Process {
+  int pid = 0;
+  int parent = 0;
+  int session = 0;
+  char state = '?';  // as in /proc/PID/stat; Z is a zombie, which no longer runs
+  std::string command;
+};
+
+/// Null when no such process runs. A zombie does not run: `kill -0` would say that it does.
+std::optional<Process> running_process(int pid);
+
+/// All that run, zombies left out.
+std::vector<Process> running_processes();
+
+/// Running processes of `session`, or with `mark` in their environment; never the caller. Process groups are no help:
+/// mpirun gives every rank one of its own.
+std::vector<Process> processes_of(int session, std::string_view mark);
+
+/// Waits for children of this process that ended and are not in `known`: orphans of a batch, which came to us because
+/// the launcher is their subreaper.
+void reap_orphans(const std::vector<int>& known);
+
+/// The files below /dev/shm that `pid` has mapped.
+std::vector<std::string> mapped_shm(int pid);
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,39 @@
+// The programs that a run starts, found beside this one, and the stack that they report.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/record/run.h"
+
+namespace graphproof::launcher {
+
+/// The folder of this program (/proc/self/exe).
+std::filesystem::path own_folder();
+
+struct Device {
+  std::string name;                 // sim | cuda
+  std::filesystem::path rank_program;
+  record::Stack stack;              // redacted
+  std::vector<std::string> gpus;    // as CUDA_VISIBLE_DEVICES spells them; empty on sim
+  int slots = 0;                    // GPUs; on sim the bound on ranks
+};
+
+// Ranks that run side by side on a host without GPUs; also the largest world there.
+inline constexpr int kSimSlots = 4;
+
+/// The device of a run. `wanted` is auto, sim or cuda; auto is cuda where its rank program exists and reports at least
+/// one GPU. Asks a rank program for its stack, which may take seconds. Throws matrix::InputError when the wanted device
+/// can't be had.
+Device choose_device(std::string_view wanted, const std::filesystem::path& folder);
+
+/// The judge beside this program. Throws matrix::InputError when it is missing.
+std::filesystem::path judge_program(const std::filesystem::path& folder);
+
+/// What a rank program prints on --fingerprint, as a Stack. Throws matrix::InputError naming what went wrong.
+record::Stack fingerprint(const std::filesystem::path& rank_program);
+
+}  // namespace graphproof::launcher

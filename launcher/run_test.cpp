@@ -1,0 +1,330 @@
+// The whole run loop over mpirun and ranks that follow a script (fake_rank.cpp): each way in which a rank can go wrong
+// ends in its own verdict, with every record kept and no process left.
+#include "launcher/run.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "launcher/child.h"
+#include "launcher/processes.h"
+#include "reports/record/file.h"
+#include "reports/record/journal.h"
+#include "reports/summary.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kRunId[] = "20260101-000000-";
+
+record::PlanLine line(int number, int ranks, const std::string& script) {
+  record::PlanLine line;
+  char id[32];
+  std::snprintf(id, sizeof id, "%016x", 0xabc000 + number);
+  line.id = id;
+  line.name = "case" + std::to_string(number);
+  line.axes = {{"impl", "manual"}, {"fault", "none"}};
+  line.ranks = ranks;
+  line.isolation = "batch";
+  line.required_checks = {"D01.lockstep"};
+  line.why = "a test";
+  line.expected_seconds = 0.1;
+  if (!script.empty()) line.environment = {{"GRAPHPROOF_FAKE", script}};
+  return line;
+}
+
+record::Limits limits() {
+  record::Limits limits;
+  for (std::size_t i = 0; i < record::kPhaseCount; ++i) limits[static_cast<record::Phase>(i)] = 700;
+  limits[record::Phase::init] = 15000;  // mpirun itself takes a second on a busy machine
+  return limits;
+}
+
+struct LauncherRunTest : testing::Test {
+  LauncherRunTest() {
+    char name[] = "/tmp/graphproof-run-test-XXXXXX";
+    folder = fs::path(mkdtemp(name)) / "run";
+    fs::create_directories(folder);
+    setup.folder = folder;
+    setup.run.run_id = kRunId + std::to_string(getpid() % 10000);
+    setup.run_name = setup.run.run_id;
+    setup.run.started = "2026-01-01T00:00:00Z";
+    setup.run.command = {"run_test"};
+    setup.run.profile = "test";
+    setup.run.matrix = {"test", std::string(64, '0'), 1};
+    setup.run.device = "sim";
+    setup.run.engine = "local";
+    setup.run.slots = 4;
+    setup.run.stack.mpi = "Open MPI";
+    setup.limits_ms = limits();
+    setup.effects = {{"D01.lockstep", {"fail.numerics", {"sim", "cuda"}}}};
+    setup.rank_program = setup.judge_program =
+        fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
+  }
+  ~LauncherRunTest() override { fs::remove_all(folder.parent_path()); }
+
+  void SetUp() override {
+    if (find_program("mpirun", own_environment()).empty()) GTEST_SKIP() << "this machine has no mpirun";
+  }
+
+  reports::RunResult go(std::vector<record::PlanLine> plan) {
+    setup.plan = std::move(plan);
+    reports::RunResult result = run(setup, {});
+    EXPECT_EQ(marked(), std::vector<std::string>{}) << "processes were left behind";
+    for (const auto& entry : fs::directory_iterator("/tmp"))
+      EXPECT_NE(entry.path().filename().string().rfind(host_folder(), 0), 0u) << entry.path();
+    return result;
+  }
+
+  std::string host_folder() const {
+    return "graphproof-" + std::to_string(getuid()) + "-" + setup.run.run_id.substr(setup.run.run_id.size() - 4) + "-";
+  }
+
+  /// Processes of any batch of this run.
+  std::vector<std::string> marked() const {
+    std::vector<std::string> names;
+    for (int batch = 1; batch < 40; ++batch) {
+      char name[16];
+      std::snprintf(name, sizeof name, ".b%03d", batch);
+      for (const Process& process : processes_of(-1, setup.run.run_id + name))
+        names.push_back(std::to_string(process.pid) + " " + process.command);
+    }
+    return names;
+  }
+
+  record::Context context(const std::string& case_id, int attempt = 1) const {
+    const fs::path file = folder / "cases" / case_id / ("attempt-" + std::to_string(attempt)) / "context.json";
+    return record::context_from(record::read_json(file), file);
+  }
+
+  fs::path folder;
+  RunSetup setup;
+};
+
+std::string verdict(const reports::RunResult& result, std::size_t index) {
+  return std::string(result.cases.at(index).record.verdict.text());
+}
+
+TEST_F(LauncherRunTest, GoodRanksPassAndLeaveTheWholeFolder) {
+  const auto result = go({line(1, 1, ""), line(2, 2, ""), line(3, 2, "")});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
+  for (const char* file : {"run.json", "plan.jsonl", "journal.jsonl", "junit.xml", "summary.json", "summary.md",
+                           "faults.json", "batches/b001/batch.json", "batches/b001/command", "batches/b001/env"})
+    EXPECT_TRUE(fs::exists(folder / file)) << file;
+  const record::Context last = context(setup.plan[2].id);
+  EXPECT_EQ(last.ended, "finished");
+  EXPECT_EQ(last.start, "warm");
+  ASSERT_EQ(last.ranks.size(), 2u);
+  EXPECT_EQ(last.ranks[1].exit, (record::Exit{"exited", 0}));
+  EXPECT_EQ(last.cleanup, record::Cleanup{});
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt) << "the process went on to another case";
+}
+
+struct BadRank {
+  const char* script;
+  const char* verdict;
+  int exit_code;
+};
+
+const BadRank kBadRanks[] = {
+    {"hang init 1", "fail.hang.init", 1},
+    {"hang replay 1", "fail.hang.replay", 1},
+    {"deaf teardown_comm 0", "fail.hang.teardown_comm", 1},
+    {"garbage capture 0", "fail.hang.capture", 1},
+    {"signal capture 1", "fail.crash.signal", 1},
+    {"exit7 eager 0", "fail.crash.exception", 1},
+    {"die_late replay 0", "fail.crash.signal", 1},
+    {"daemon build 1", "fail.cleanup.process", 1},
+    {"wrong replay 1", "fail.numerics", 1},
+};
+
+TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
+  setup.limits_ms[record::Phase::init] = 4000;
+  std::vector<record::PlanLine> plan;
+  for (const BadRank& row : kBadRanks) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2, row.script));
+    plan.back().isolation = "process";  // one attempt each: what they do alone is what they do
+  }
+  plan.push_back(line(100, 1, ""));
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kBadRanks); ++i) {
+    const record::Record& record = result.cases[i].record;
+    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict) << kBadRanks[i].script << ": " << record.reason;
+    EXPECT_EQ(record::value(reports::exit_code(record.verdict, record.rule)), kBadRanks[i].exit_code);
+  }
+  EXPECT_EQ(verdict(result, std::size(kBadRanks)), "pass");
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
+
+  const record::Context hang = context(plan[1].id);
+  ASSERT_TRUE(hang.hang);
+  EXPECT_EQ(hang.hang->missing_rank, 1);
+  EXPECT_EQ(hang.hang->waiting_ranks, std::vector<int>{0});
+  EXPECT_EQ(hang.ended, "killed");
+  EXPECT_TRUE(fs::exists(folder / "cases" / plan[1].id / "attempt-1/stacks/rank-1.threads"));
+  const record::Context death = context(plan[4].id);
+  ASSERT_TRUE(death.first_dead);
+  EXPECT_EQ(death.first_dead->rank, 1);
+  EXPECT_EQ(death.first_dead->exit, (record::Exit{"signal", SIGSEGV}));
+  EXPECT_EQ(death.first_dead->phase, record::Phase::capture);
+  EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
+}
+
+TEST_F(LauncherRunTest, StatusZeroWithoutAResultIsSilence) {
+  auto plan = std::vector{line(1, 1, "exit0 replay 0")};
+  plan[0].isolation = "process";
+  EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
+}
+
+TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesOn) {
+  const auto result = go({line(1, 1, "leak replay 0"), line(2, 1, "leak replay 0"), line(3, 1, "leak replay 0")});
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_EQ(verdict(result, 1), "fail.isolation");
+  const auto journal = record::read_journal(folder / "journal.jsonl").records;
+  std::set<std::pair<std::string, int>> attempts;
+  for (const record::Record& record : journal) EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second);
+  EXPECT_TRUE(attempts.count({setup.plan[1].id, 1}));
+  EXPECT_TRUE(attempts.count({setup.plan[1].id, 2}));
+  EXPECT_EQ(context(setup.plan[1].id, 2).isolation, "process");
+  EXPECT_EQ(result.cases.size(), 3u);
+  EXPECT_NE(verdict(result, 2), "not_run");
+}
+
+TEST_F(LauncherRunTest, ACaseThatFailsAloneTooKeepsItsVerdictAndTheRestRuns) {
+  auto plan = std::vector{line(1, 2, "signal replay 1"), line(2, 2, "signal replay 1")};
+  const auto result = go(plan);
+  EXPECT_EQ(verdict(result, 0), "fail.crash.signal");
+  EXPECT_EQ(verdict(result, 1), "fail.crash.signal");
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 4u);
+}
+
+TEST_F(LauncherRunTest, AFaultRunsOnce) {
+  auto plan = std::vector{line(1, 1, "wrong replay 0")};
+  plan[0].axes["fault"] = "M23";
+  plan[0].expect = {.kind = "fault", .rule = {}, .fault = "M23", .detector = "D01", .clean_twin = "0", .issue = {},
+                    .verdict = {}, .owner = {}, .until = {}};
+  EXPECT_EQ(verdict(go(plan), 0), "pass.killed");
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 1u);
+}
+
+TEST_F(LauncherRunTest, WithoutMpirunEveryCaseIsInfrastructure) {
+  const char* old = std::getenv("PATH");
+  const std::string path = old != nullptr ? old : "";
+  setenv("PATH", "/nonexistent", 1);
+  setup.plan = {line(1, 1, ""), line(2, 2, "")};
+  const auto result = run(setup, {});
+  setenv("PATH", path.c_str(), 1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(verdict(result, i), "infra.launch");
+    EXPECT_NE(result.cases[i].record.reason.find("can't start 'mpirun': not found in PATH"), std::string::npos)
+        << result.cases[i].record.reason;
+  }
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
+}
+
+TEST_F(LauncherRunTest, AMissingRankProgramIsInfrastructure) {
+  setup.rank_program = "/nonexistent/graphproof-rank-sim";
+  const auto result = go({line(1, 1, "")});
+  EXPECT_EQ(verdict(result, 0), "infra.launch") << result.cases[0].record.reason;
+}
+
+TEST_F(LauncherRunTest, AJudgeThatDiesLeavesNoPass) {
+  setup.judge_program = "/bin/false";
+  auto plan = std::vector{line(1, 1, "")};
+  plan[0].isolation = "process";
+  EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
+}
+
+/// Runs the plan in a child of this process, which the test can interrupt.
+struct Background {
+  Background(RunSetup setup, std::vector<record::PlanLine> plan) {
+    setup.plan = std::move(plan);
+    pid = fork();
+    if (pid != 0) return;
+    int code = 6;
+    try {
+      const auto result = run(setup, {});
+      code = record::value(reports::exit_code(result));
+    } catch (...) {
+    }
+    _exit(code);
+  }
+  int wait() const {
+    int status = 0;
+    for (int look = 0; look < 4000; ++look) {
+      if (waitpid(pid, &status, WNOHANG) == pid) return status;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "the launcher did not end";
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return status;
+  }
+  int pid = 0;
+};
+
+std::vector<record::PlanLine> slow_plan() {
+  std::vector<record::PlanLine> plan;
+  for (int i = 0; i < 40; ++i) plan.push_back(line(i, 1, "slow replay 0"));
+  return plan;
+}
+
+TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
+  const auto plan = slow_plan();
+  const Background background(setup, plan);
+  for (int look = 0; look < 1000; ++look) {
+    std::error_code absent;
+    if (fs::exists(folder / "journal.jsonl", absent) && fs::file_size(folder / "journal.jsonl", absent) > 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  kill(background.pid, SIGINT);
+  const int status = background.wait();
+  EXPECT_EQ(WEXITSTATUS(status), record::value(record::ExitCode::interrupted));
+  const auto records = record::read_journal(folder / "journal.jsonl").records;
+  EXPECT_GE(records.size(), 2u);
+  EXPECT_LT(records.size(), plan.size());
+  for (const record::Record& record : records) EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
+  const auto result = read_run(folder);
+  EXPECT_EQ(result.ending, reports::Ending::interrupted);
+  EXPECT_EQ(result.cases.size(), plan.size());
+  EXPECT_EQ(result.cases.back().record.verdict.text(), "not_run");
+  EXPECT_EQ(marked(), std::vector<std::string>{});
+}
+
+TEST_F(LauncherRunTest, AfterAKillTheJournalReadsAndNoRankLives) {
+  // Moments before, during and after the ranks' start; the same on every machine, later on a slower one.
+  for (const int delay_ms : {5, 60, 400, 900, 1500, 2100}) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    const Background background(setup, slow_plan());
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    kill(background.pid, SIGKILL);
+    background.wait();
+    const auto journal = record::read_journal(folder / "journal.jsonl");
+    EXPECT_TRUE(journal.dropped.empty()) << journal.dropped;
+    if (fs::exists(folder / "plan.jsonl")) {
+      const auto result = read_run(folder);
+      EXPECT_EQ(result.cases.size(), 40u);
+      EXPECT_EQ(reports::exit_code(result), record::ExitCode::interrupted);
+    }
+    for (int look = 0; look < 800 && !marked().empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(marked(), std::vector<std::string>{}) << "killed after " << delay_ms << " ms";
+    // Nobody is left who could remove it; `doctor` does.
+    for (const fs::path top : {"/tmp", "/dev/shm"})
+      for (const auto& entry : fs::directory_iterator(top))
+        if (entry.path().filename().string().rfind(host_folder(), 0) == 0) fs::remove_all(entry.path());
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::launcher

@@ -1,0 +1,72 @@
+#include "launcher/stacks.h"
+
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace graphproof::launcher {
+namespace {
+
+std::string first_line(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The first debugger that this host has; no arguments if none.
+std::vector<std::string> debugger(std::int64_t pid, const Environment& environment) {
+  const std::string id = std::to_string(pid);
+  if (!find_program("eu-stack", environment).empty()) return {"eu-stack", "-n", "64", "-p", id};
+  if (!find_program("gdb", environment).empty())
+    return {"gdb", "-nx", "-batch", "-p", id, "-ex", "thread apply all backtrace 64"};
+  return {};
+}
+
+}  // namespace
+
+std::string threads_of(std::int64_t pid) {
+  const std::filesystem::path process = "/proc/" + std::to_string(pid);
+  std::string text = text_of(process / "status");
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator(process / "task", gone)) {
+    text += "\nthread " + task.path().filename().string() + " " + first_line(task.path() / "comm") + "\n";
+    text += "  waits in " + first_line(task.path() / "wchan") + "\n";
+    text += "  system call " + first_line(task.path() / "syscall") + "\n";
+    if (const std::string stack = text_of(task.path() / "stack"); !stack.empty()) text += stack;
+  }
+  return text;
+}
+
+StackCollection::StackCollection(std::filesystem::path folder, const std::vector<Target>& targets,
+                                 std::int64_t now_ms)
+    : deadline_ms_(now_ms + kDebugger_ms) {
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  const Environment environment = own_environment();
+  for (const Target& target : targets) {
+    if (target.pid <= 0) continue;
+    const std::string name = "rank-" + std::to_string(target.rank);
+    std::ofstream(folder / (name + ".threads")) << threads_of(target.pid);
+    const std::vector<std::string> arguments = debugger(target.pid, environment);
+    if (arguments.empty()) continue;
+    try {
+      debuggers_.emplace_back(Command{arguments, environment}, folder / (name + ".stack"));
+    } catch (const std::system_error&) {
+      // Without a debugger's stack the threads' states are still there; the hang is named either way.
+    }
+  }
+}
+
+bool StackCollection::step(std::int64_t now_ms) {
+  std::erase_if(debuggers_, [](Child& child) { return child.poll().has_value(); });
+  if (now_ms >= deadline_ms_) debuggers_.clear();
+  return debuggers_.empty();
+}
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,39 @@
+// Where the processes of a hung batch stand, taken before they are ended: what /proc says of every thread, and the
+// stacks by a debugger where there is one. Bounded, and a step at a time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "launcher/child.h"
+
+namespace graphproof::launcher {
+
+class StackCollection {
+ public:
+  // A debugger reads the symbols of LibTorch first, which takes seconds; /proc is there at once.
+  static constexpr std::int64_t kDebugger_ms = 10000;
+
+  struct Target {
+    int rank = 0;
+    std::int64_t pid = 0;
+  };
+
+  /// Makes `folder` with rank-N.threads for each target and starts the debuggers (rank-N.stack).
+  StackCollection(std::filesystem::path folder, const std::vector<Target>& targets, std::int64_t now_ms);
+
+  /// True when every debugger has ended or the time is over; what they wrote by then stays.
+  bool step(std::int64_t now_ms);
+
+ private:
+  std::int64_t deadline_ms_;
+  std::list<Child> debuggers_;
+};
+
+/// What /proc says of every thread of `pid`: name, state, the kernel function it waits in, its system call.
+std::string threads_of(std::int64_t pid);
+
+}  // namespace graphproof::launcher
