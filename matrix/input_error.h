@@ -14,7 +14,7 @@ namespace graphproof::matrix {
 
 /// A place in a text. line and column count from 1, columns in characters; line 0 means that there is no place.
 struct Place {
-  std::string source;     // file name, or the option that carried the text
+  std::string source = {};     // file name, or the option that carried the text
   int line = 0;
   int column = 0;
   std::string line_text = {};  // the whole line, or a window of it with the caret's column moved along

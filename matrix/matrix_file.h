@@ -23,7 +23,7 @@ struct Constraint {
   std::string id, why;
   Expression require = Expression::always();
   bool negative = false;   // rows that break this one alone become negative cases
-  std::string as;          // skipped.* instead of removed; empty otherwise
+  std::string as = {};     // skipped.* instead of removed; empty otherwise
 };
 
 struct KnownIssue {
@@ -40,11 +40,11 @@ struct OracleRule {
 struct Profile {
   std::string name, cases = "product";  // product, faults, or negative: the negative cases of the rules
   std::string isolation = "batch";
-  std::optional<Expression> where;
+  std::optional<Expression> where = {};
   std::int64_t seed = 1;
   std::int64_t budget_ms = 0;           // 0: none
-  Limits limits;
-  std::vector<std::string> unsupported; // keys that are part of the language and that this version can't carry out
+  Limits limits = {};
+  std::vector<std::string> unsupported = {}; // keys that are part of the language and that this version can't carry out
   Place place;
 };
 

@@ -1,0 +1,241 @@
+#include "matrix/matrix_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace graphproof::matrix {
+namespace {
+
+constexpr int kMaximumExtends = 8;          // files in a chain; also ends a circle
+constexpr std::size_t kLargestSubset = 12;  // elements: 4096 subsets are more than anybody wants to run
+
+class Builder {
+ public:
+  Builder(const Catalogue& catalogue, const FileReader& read) : catalogue_(catalogue), read_(read) { file_.scope.axes = &catalogue.axes; }
+
+  void add(std::string_view text, const std::string& source, int depth) {
+    const Document document = parse_document(text, source);
+    const Located root(document);
+    root.expect_keys({"schema"}, {"meaning", "extends", "axes", "define", "require", "exclude", "include", "known_issues", "oracle", "limits", "profiles"});
+    root.at("schema").word({"graphproof-matrix/1"});
+    if (root.has("extends")) extend(root.at("extends"), depth);
+    file_.source = source;
+    hashed_ += text;
+    if (root.has("define"))
+      for (const auto& [name, define] : root.at("define").members()) add_define(file_.scope, name, define.string(), define.origin());
+    if (root.has("axes"))
+      for (const auto& [name, values] : root.at("axes").members()) axis(name, values);
+    order_axes();
+    if (root.has("require"))
+      for (const Located& row : root.at("require").items()) require(row);
+    if (root.has("exclude"))
+      for (const Located& row : root.at("exclude").items()) exclude(row);
+    if (root.has("include"))
+      for (const Located& row : root.at("include").items()) file_.include.push_back(case_from_json(catalogue_.axes, row));
+    if (root.has("known_issues"))
+      for (const Located& row : root.at("known_issues").items()) known_issue(row);
+    if (root.has("oracle")) oracle(root.at("oracle"));
+    if (root.has("limits"))
+      for (const auto& [phase, limit] : parse_limits(root.at("limits"), catalogue_.limits)) file_.limits[phase] = limit;
+    if (root.has("profiles"))
+      for (const auto& [name, profile] : root.at("profiles").members()) file_.profiles[name] = read_profile(name, profile);
+  }
+
+  MatrixFile finish() {
+    file_.sha256 = sha256_hex(hashed_);
+    return std::move(file_);
+  }
+
+ private:
+  Expression condition(const Located& text) const { return Expression::condition(text.string(), file_.scope, text.origin()); }
+
+  void extend(const Located& extends, int depth) {
+    const std::string name = extends.string();
+    if (depth >= kMaximumExtends)
+      extends.fail("files that extend each other without end", "at most " + std::to_string(kMaximumExtends) + " in a chain", "", "remove one `extends`");
+    if (const std::string_view shipped = shipped_profile_text(name); !shipped.empty()) return add(shipped, "matrix/profiles/" + name + ".json", depth + 1);
+    if (name.find('/') == std::string::npos && name.find('.') == std::string::npos)
+      extends.fail("no shipped profile `" + name + "`", "one of " + listed(shipped_profiles()) + ", or a file", "", suggestion(name, shipped_profiles(), "name a file, such as base.json"));
+    add(read_(name), name, depth + 1);
+  }
+
+  void axis(const std::string& name, const Located& located) {
+    const Axis& axis = catalogue_.axes.at(name, located.key_place());
+    if (name == "fault")
+      located.fail("faults do not vary in a product", "profile key \"cases\": \"faults\"", "each fault has a case of its own, in which its detector can see it", "remove the axis");
+    VaryingAxis varying{.name = name, .values = {}, .when = std::nullopt};
+    std::vector<Located> values;
+    bool subset = false;
+    if (located.json().is_array()) {
+      values = located.items();
+    } else if (located.json().is_object()) {
+      located.expect_keys({}, {"values", "subset_of", "when"});
+      if (located.has("values") == located.has("subset_of")) located.fail("an axis needs either `values` or `subset_of`", "one of them", "", "add or remove one");
+      subset = located.has("subset_of");
+      values = located.at(subset ? "subset_of" : "values").items();
+      if (located.has("when")) varying.when = condition(located.at("when"));
+    } else {
+      located.fail("an axis without values", "an array of values, or an object with `values` or `subset_of`", "", "write [value, value]");
+    }
+    if (values.empty()) located.fail("axis `" + name + "` has no values", "at least one", "a product with it would be empty", "list values, or remove the axis");
+    if (subset) {
+      if (axis.type != AxisType::set) located.fail("`subset_of` for axis `" + name + "`, which is no set", "a set axis", "", "use `values`");
+      if (values.size() > kLargestSubset)
+        located.fail("too many elements", "at most " + std::to_string(kLargestSubset), std::to_string(values.size()) + " elements have 2^" + std::to_string(values.size()) + " subsets", "list the wanted sets");
+      Json all = Json::array();
+      for (const Located& value : values) all.push_back(value.json());
+      const auto elements = std::get<std::vector<std::string>>(parse_value(axis, name, all, located.place()));
+      for (std::size_t mask = 0; mask < (std::size_t{1} << elements.size()); ++mask) {
+        std::vector<std::string> chosen;
+        for (std::size_t i = 0; i < elements.size(); ++i)
+          if ((mask >> i & 1) != 0) chosen.push_back(elements[i]);
+        varying.values.emplace_back(std::move(chosen));
+      }
+    } else {
+      for (const Located& value : values) {
+        Value parsed = parse_value(axis, name, value.json(), value.place());
+        if (std::find(varying.values.begin(), varying.values.end(), parsed) != varying.values.end())
+          value.fail("a value of axis `" + name + "` stands here twice", "each value once", "the same cases would run twice", "remove one of them");
+        varying.values.push_back(std::move(parsed));
+      }
+    }
+    const auto known = std::find_if(file_.axes.begin(), file_.axes.end(), [&](const VaryingAxis& other) { return other.name == name; });
+    if (known == file_.axes.end()) file_.axes.push_back(std::move(varying));
+    else *known = std::move(varying);  // an extending file replaces
+    if (located.has("when")) when_places_.insert_or_assign(name, located.at("when").place());
+  }
+
+  // Axis order makes names, plans and expansion the same whatever the order in the file; `when` may look back only.
+  void order_axes() {
+    std::sort(file_.axes.begin(), file_.axes.end(), [&](const VaryingAxis& a, const VaryingAxis& b) { return catalogue_.axes.before(a.name, b.name); });
+    for (std::size_t i = 0; i < file_.axes.size(); ++i) {
+      if (!file_.axes[i].when) continue;
+      for (const Input& input : file_.axes[i].when->inputs()) {
+        const auto later = std::find_if(file_.axes.begin() + static_cast<std::ptrdiff_t>(i), file_.axes.end(), [&](const VaryingAxis& axis) { return axis.name == input.name; });
+        if (later == file_.axes.end()) continue;
+        throw InputError({.what = "`when` of axis `" + file_.axes[i].name + "` reads `" + input.name + "`, which comes later", .got = file_.axes[i].when->text(),
+                          .want = "axes that stand before it in the axis table", .why = "whether an axis is on must be known when its turn comes",
+                          .next = "turn the condition round, or use `require`", .place = when_places_.count(file_.axes[i].name) != 0 ? when_places_.at(file_.axes[i].name) : Place{}});
+      }
+    }
+  }
+
+  void add_constraint(Constraint constraint, const Place& place) {
+    if (!constraint_ids_.insert(constraint.id).second || catalogue_.rules.find(constraint.id) != nullptr)
+      throw InputError({.what = "the constraint `" + constraint.id + "` is there twice", .got = constraint.id, .want = "an id of its own, also beside the shipped rules",
+                        .why = "reports name constraints by id", .next = "choose another id", .place = place});
+    file_.constraints.push_back(std::move(constraint));
+  }
+
+  void require(const Located& row) {
+    row.expect_keys({"id", "why"}, {"expr", "if", "then", "negative", "as"});
+    Constraint constraint{.id = row.at("id").string(), .why = row.at("why").string()};
+    if (row.has("expr") == (row.has("if") || row.has("then")))
+      row.fail("a constraint needs `expr`, or `if` with `then`", "one of both", "", "add or remove one");
+    if (row.has("expr")) {
+      constraint.require = condition(row.at("expr"));
+    } else {
+      const Located premise = row.at("if"), conclusion = row.at("then");
+      condition(premise);  // each half is checked at its own place
+      condition(conclusion);
+      const std::string joined = "(" + premise.string() + ") implies (" + conclusion.string() + ")";
+      constraint.require = Expression::condition(joined, file_.scope, Origin::option(file_.source + " " + constraint.id, joined));
+    }
+    if (row.has("negative")) constraint.negative = row.at("negative").boolean();
+    if (row.has("as")) constraint.as = row.at("as").word({"skipped.gpus", "skipped.arch", "skipped.capability"});
+    if (constraint.negative && !constraint.as.empty())
+      row.fail("`negative` and `as` together", "one of them", "a skipped row is allowed, a negative one is forbidden", "remove one");
+    add_constraint(std::move(constraint), row.at("id").place());
+  }
+
+  // {"arch": "sm_80", "precision": ["fp8_current", "fp8_delayed"]}: rows that have one of the values in every axis named.
+  void exclude(const Located& row) {
+    std::string text;
+    for (const auto& [name, value] : row.members()) {
+      const Axis& axis = catalogue_.axes.at(name, value.key_place());
+      const bool several = value.json().is_array() && (axis.type != AxisType::set || (!value.json().empty() && value.json().front().is_array()));
+      const std::vector<Located> values = several ? value.items() : std::vector<Located>{value};
+      if (values.empty()) value.fail("axis `" + name + "` without values", "at least one", "", "list values, or remove the axis");
+      std::string either;
+      for (const Located& one : values) {
+        const nlohmann::json parsed = value_json(parse_value(axis, name, one.json(), one.place()));
+        either += (either.empty() ? "" : " or ") + name + " == " + parsed.dump();
+      }
+      text += (text.empty() ? "" : " and ") + std::string("(") + either + ")";
+    }
+    if (text.empty()) row.fail("an empty exclusion", "axes and values", "it would exclude everything", "name axes, or remove it");
+    text = "not (" + text + ")";
+    const std::string id = "exclude." + std::to_string(++excludes_);
+    add_constraint({.id = id, .why = "excluded by the matrix file", .require = Expression::condition(text, file_.scope, Origin::option(file_.source + " " + id, text))}, row.place());
+  }
+
+  void known_issue(const Located& row) {
+    row.expect_keys({"id", "expr", "expect", "owner", "until"}, {});
+    KnownIssue issue{.id = row.at("id").string(), .expect = row.at("expect").string(), .owner = row.at("owner").string(), .until = row.at("until").string()};
+    issue.when = condition(row.at("expr"));
+    if (!issue.expect.starts_with("fail.")) row.at("expect").fail("a known issue that is no failure", "fail.*", "", "write the verdict that is expected, such as fail.hang.replay");
+    if (issue.owner.empty()) row.at("owner").fail("a known issue without an owner", "who follows it", "", "name somebody");
+    const std::string& date = issue.until;
+    bool good = date.size() == 10 && date[4] == '-' && date[7] == '-';
+    for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) good = good && i < date.size() && date[i] >= '0' && date[i] <= '9';
+    good = good && date.substr(5, 2) >= "01" && date.substr(5, 2) <= "12" && date.substr(8, 2) >= "01" && date.substr(8, 2) <= "31";
+    if (!good) row.at("until").fail("a date that can't be read", "YYYY-MM-DD", "a known issue excuses until that day", "write it as 2027-03-01");
+    file_.known_issues.push_back(std::move(issue));
+  }
+
+  void oracle(const Located& located) {
+    located.expect_keys({}, {"default", "rules"});
+    if (located.has("default")) located.at("default").word({"bitwise"});
+    if (!located.has("rules")) return;
+    for (const Located& row : located.at("rules").items()) {
+      row.expect_keys({"when", "why"}, {"rtol", "atol"});
+      OracleRule rule{.when = condition(row.at("when")), .why = row.at("why").string()};
+      if (rule.why.empty()) row.at("why").fail("a tolerance without a reason", "a sentence", "an unnamed difference is a failure", "write why the results may differ");
+      if (row.has("rtol")) rule.rtol = row.at("rtol").number(0, 1);
+      if (row.has("atol")) rule.atol = row.at("atol").number(0, 1e6);
+      file_.oracle.push_back(std::move(rule));
+    }
+  }
+
+  Profile read_profile(const std::string& name, const Located& located) {
+    located.expect_keys({}, {"meaning", "cases", "isolation", "where", "seed", "budget", "limits", "cover", "groups", "cost", "sample"});
+    Profile profile{.name = name, .place = located.key_place()};
+    if (located.has("cases")) profile.cases = located.at("cases").word({"product", "faults", "negative"});
+    if (located.has("isolation")) profile.isolation = located.at("isolation").word({"batch", "process"});
+    if (located.has("where")) profile.where = condition(located.at("where"));
+    if (located.has("seed")) profile.seed = located.at("seed").integer(0, std::numeric_limits<std::int64_t>::max());
+    if (located.has("budget")) profile.budget_ms = duration_ms(located.at("budget"));
+    if (located.has("limits")) profile.limits = parse_limits(located.at("limits"), catalogue_.limits);
+    for (const char* key : {"cover", "groups", "cost", "sample"})
+      if (located.has(key)) profile.unsupported.emplace_back(key);
+    if (located.has("meaning")) located.at("meaning").string();
+    return profile;
+  }
+
+  const Catalogue& catalogue_;
+  const FileReader& read_;
+  MatrixFile file_;
+  std::string hashed_;  // every text that took part
+  std::set<std::string> constraint_ids_;
+  std::map<std::string, Place> when_places_;
+  int excludes_ = 0;
+};
+
+}  // namespace
+
+MatrixFile parse_matrix_file(std::string_view text, std::string source, const Catalogue& catalogue, const FileReader& read) {
+  Builder builder(catalogue, read);
+  builder.add(text, source, 0);
+  return builder.finish();
+}
+
+MatrixFile shipped_matrix_file(std::string_view profile, const Catalogue& catalogue) {
+  const std::string_view text = shipped_profile_text(profile);
+  if (text.empty())
+    throw InputError({.what = "no profile `" + std::string(profile) + "`", .got = std::string(profile), .want = "one of " + listed(shipped_profiles()), .why = "",
+                      .next = suggestion(profile, shipped_profiles(), "`graphproof list profiles` shows them"), .place = {}});
+  return parse_matrix_file(text, "matrix/profiles/" + std::string(profile) + ".json", catalogue, [](const std::string&) { return std::string(); });
+}
+
+}  // namespace graphproof::matrix
