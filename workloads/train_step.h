@@ -14,46 +14,22 @@
 
 #include "fixtures/capture/device.h"
 #include "fixtures/fault.h"
+#include "fixtures/named_tensor.h"
+#include "fixtures/rng_tracker.h"
+#include "workloads/data.h"
+#include "workloads/model_config.h"
 
 namespace graphproof::workloads {
 
-struct ModelConfig {
-  std::int64_t layers = 2, hidden = 64, heads = 4, kv_groups = 4, ffn = 256, vocab = 128;
-  std::int64_t seq_length = 16, microbatch_size = 2, microbatches = 1;
-  bool qkv_bias = false, linear_bias = false;
-  double dropout = 0.0;  // probability
-};
-
-/// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups.
-struct Layout {
-  int tp = 1, dp = 1, tp_rank = 0, dp_rank = 0;
-  std::string tp_group, dp_group;
-};
-
-/// One step's samples of this data parallel rank, on the device.
-///   tokens[m]  [B, S]  int64  in
-///   labels[m]  [B, S]  int64  in
-struct Batch {
-  std::vector<at::Tensor> tokens, labels;
-};
-
-struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-};
-
-/// The samples of (seed, step) for data parallel rank `dp_rank`: drawn per sample name, never from layout or impl.
-/// `dp` ranks share the global batch of M * B * D sequences; rank r holds sequences [r*B*M, (r+1)*B*M).
-Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t seed, std::int64_t step, at::Device device);
-
-class RngTracker;
+using fixtures::NamedTensor;
 
 class TrainStep {
  public:
   /// Builds parameters from (seed, tensor name) as the shard of the full tensor that `layout` holds. Create it with the
   /// stream current on which it will run or be captured: gradient accumulators keep their creation stream.
+  /// Throws std::invalid_argument where the layout does not divide the model (rule G001 refuses it earlier).
   TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device, std::uint64_t seed,
-            fixtures::Fault fault);
+            fixtures::Fault fault, fixtures::RngBackend backend = fixtures::RngBackend::graph_safe);
   ~TrainStep();
 
   /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, then the data
@@ -63,13 +39,20 @@ class TrainStep {
   void optimizer_step();
 
   at::Tensor learning_rate();               // [] fp32 in, static
+  /// Enqueues learning_rate() = `rate` on the current stream. Before a step, never inside a capture.
+  void learning_rate(double rate);
   std::vector<NamedTensor> parameters();    // "param:NAME"
   std::vector<NamedTensor> gradients();     // "grad:NAME", static buffers, same order as parameters()
-  at::Tensor losses();                      // [M] fp32 out, static buffer
-  std::vector<NamedTensor> masks();         // "mask:m.LAYER", uint8; of the last step; empty without dropout
+  at::Tensor losses();                      // [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens
+  std::vector<NamedTensor> masks();         // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
   at::Tensor layer_counter();               // [L] int64: forwards run by each layer, in device memory outside pools
-  RngTracker& rng();
+  fixtures::RngTracker& rng();
   const ModelConfig& config() const;
+  const Layout& layout() const;
+
+  /// Told by an engine around a capture: whether the calls between are recorded instead of run. Nothing but the
+  /// planted fault M15 looks at it.
+  void recording(bool on);
 
  private:
   struct State;

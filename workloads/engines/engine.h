@@ -59,7 +59,12 @@ struct EngineConfig {
   fixtures::Fault fault;
   /// M49 only: what the faulty comparison reads instead of the graph's own outputs.
   std::vector<NamedTensor> stale_outputs;
+  /// M61 only: how long the stalled rank sleeps. A bound, not a plan: the watcher ends the rank long before.
+  std::int64_t stall_ms = 600'000;
 };
+
+/// What step() of an engine throws after drop_graphs(): std::logic_error.
+void refuse_after_drop(bool dropped);
 
 class Engine {
  public:
@@ -74,7 +79,9 @@ class Engine {
   virtual void drop_graphs() = 0;
 };
 
-/// REQUIRES: `step` was built with `stream` current, and outlives the engine. `observer` may be null.
+/// REQUIRES: `step` was built with `stream` current, and outlives the engine. `observer` may be null. A batch given to
+/// step() was made with `stream` current and is kept until the device has finished that step.
+/// Throws std::invalid_argument for an impl that has no engine and for what the engine's header says it refuses.
 std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
                                     workloads::TrainStep& step, Observer* observer);
 

@@ -1,0 +1,93 @@
+// Causal self attention with rotary positions (Su et al. 2021) and grouped keys and values (Ainslie et al. 2023), heads
+// split over the T tensor parallel ranks.
+//
+// G key-value groups, R = heads/G query heads of a group, D = H/heads elements of a head; N = B*S tokens, row b*S + s.
+// The rows of the projection lie group by group as Megatron-LM's: R query heads, the key, the value. So a rank's shard
+// holds whole groups, and the R heads of a group are one matrix product with the key they share.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "fixtures/torch.h"
+#include "workloads/forward_pass.h"
+#include "workloads/linear.h"
+
+namespace graphproof::workloads {
+
+/// Constants of every layer's attention, on the device, made once: a capture must not build them from host data.
+struct AttentionTables {
+  /// Base wavelength of the rotary angles; Megatron-LM's --rotary-base default.
+  static constexpr double kRotaryBase = 10000.0;
+  /// Added to the scores of later positions. exp of it is 0 in fp32, and unlike -inf it has no NaN behind it.
+  static constexpr double kMasked = -10000.0;
+
+  AttentionTables(const ModelConfig& config, at::Device device) {
+    const std::int64_t length = config.seq_length, width = config.hidden / config.heads;
+    const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
+    const at::Tensor angle = at::outer(at::arange(length, at::kDouble), at::pow(kRotaryBase, -exponent));
+    const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({length, 1, 1, width});
+    cosine = at::cos(both).to(device);
+    sine = at::sin(both).to(device);
+    const at::Tensor later = at::triu(at::full({length, length}, kMasked, at::kFloat), 1);
+    causal = later.repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
+  }
+
+  at::Tensor cosine, sine;  // [S, 1, 1, D] fp32
+  at::Tensor causal;        // [1, R*S, S] fp32: 0 or kMasked
+};
+
+class Attention {
+ public:
+  Attention(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
+            const std::string& name, std::int64_t layer)
+      : config_(config),
+        layer_(layer),
+        tables_(tables),
+        groups_(config.kv_groups / layout.tp),
+        heads_of_group_(config.heads / config.kv_groups),
+        width_(config.hidden / config.heads),
+        qkv_(parameters, layout, name + ".qkv", config.hidden, (config.heads + 2 * config.kv_groups) * width_,
+             config.qkv_bias),
+        projection_(parameters, layout, name + ".projection", config.hidden, config.hidden, config.linear_bias,
+                    1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
+
+  /// x [N, H] fp32, the same on all T ranks. Returns [N, H], the same on all T ranks.
+  at::Tensor forward(const at::Tensor& x, ForwardPass& pass) const {
+    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
+    const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
+    const at::Tensor mixed = qkv_.forward(x).view({rows, length, groups_, heads_of_group_ + 2, width_});
+    const at::Tensor turned = rotate(mixed.narrow(3, 0, heads_of_group_ + 1));  // queries and key; the value stays
+    const at::Tensor query =
+        turned.narrow(3, 0, heads_of_group_).permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
+    const at::Tensor key = turned.select(3, heads_of_group_).permute({0, 2, 3, 1}).reshape({batches, width_, length});
+    const at::Tensor value =
+        mixed.select(3, heads_of_group_ + 1).permute({0, 2, 1, 3}).reshape({batches, length, width_});
+
+    const double scale = 1.0 / std::sqrt(static_cast<double>(width_));
+    const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale);
+    const at::Tensor probabilities =
+        pass.dropout.apply(at::softmax(scores, -1), {pass.microbatch, layer_, DropoutSite::core_attention});
+    const at::Tensor context = at::bmm(probabilities, value)
+                                   .view({rows, groups_, heads_of_group_, length, width_})
+                                   .permute({0, 3, 1, 2, 4})
+                                   .reshape({rows * length, groups_ * heads_of_group_ * width_});
+    return projection_.forward(context);
+  }
+
+ private:
+  // x [B, S, G/T, *, D]: turns the pairs (d, d + D/2) by the angle of their position.
+  at::Tensor rotate(const at::Tensor& x) const {
+    const at::Tensor first = x.narrow(4, 0, width_ / 2), second = x.narrow(4, width_ / 2, width_ / 2);
+    return x * tables_.cosine + at::cat({-second, first}, 4) * tables_.sine;
+  }
+
+  ModelConfig config_;
+  std::int64_t layer_;
+  const AttentionTables& tables_;
+  std::int64_t groups_, heads_of_group_, width_;  // G/T, R, D
+  ColumnParallelLinear qkv_;
+  RowParallelLinear projection_;
+};
+
+}  // namespace graphproof::workloads

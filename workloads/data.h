@@ -1,0 +1,26 @@
+// The samples of a training step: sequences of tokens drawn from (seed, step, global sequence number), so that every
+// layout and every engine trains on the same ones.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/model_config.h"
+
+namespace graphproof::workloads {
+
+/// One step's samples of this data parallel rank, on the device.
+///   tokens[m]  [B, S]  int64  in
+///   labels[m]  [B, S]  int64  in  the next token of each position
+struct Batch {
+  std::vector<at::Tensor> tokens, labels;
+};
+
+/// The samples of (seed, step) for data parallel rank `dp_rank`: drawn per sample name, never from layout or impl.
+/// `dp` ranks share the global batch of M * B * D sequences; rank r holds sequences [r*B*M, (r+1)*B*M), microbatch m
+/// of them the B sequences from r*B*M + m*B on. A copy from host memory: not inside a capture.
+Batch make_batch(const ModelConfig& config, const Layout& layout, std::uint64_t seed, std::int64_t step, at::Device device);
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,48 @@
+#include "workloads/data.h"
+
+#include <gtest/gtest.h>
+
+namespace graphproof::workloads {
+namespace {
+
+const ModelConfig kConfig{.vocab = 50, .seq_length = 6, .microbatch_size = 3, .microbatches = 2};
+
+TEST(Data, LabelsAreTheTokensMovedByOne) {
+  const Batch batch = make_batch(kConfig, {}, 1, 0, at::kCPU);
+  ASSERT_EQ(batch.tokens.size(), 2u);
+  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
+    EXPECT_EQ(batch.tokens[m].sizes(), (std::vector<std::int64_t>{3, 6}));
+    EXPECT_TRUE(at::equal(batch.tokens[m].narrow(1, 1, 5), batch.labels[m].narrow(1, 0, 5)));
+    EXPECT_GE(batch.tokens[m].min().item<std::int64_t>(), 0);
+    EXPECT_LT(batch.tokens[m].max().item<std::int64_t>(), 50);
+  }
+}
+
+TEST(Data, EveryStepSeedAndSequenceHasItsOwnSamples) {
+  const Batch batch = make_batch(kConfig, {}, 1, 0, at::kCPU);
+  EXPECT_FALSE(at::equal(batch.tokens[0], batch.tokens[1]));
+  EXPECT_FALSE(at::equal(batch.tokens[0][0], batch.tokens[0][1]));
+  EXPECT_FALSE(at::equal(batch.tokens[0], make_batch(kConfig, {}, 1, 1, at::kCPU).tokens[0]));
+  EXPECT_FALSE(at::equal(batch.tokens[0], make_batch(kConfig, {}, 2, 0, at::kCPU).tokens[0]));
+}
+
+TEST(Data, DataParallelRanksShareTheGlobalBatchOfOneRank) {
+  ModelConfig whole = kConfig;
+  whole.microbatches = 4;
+  const Batch global = make_batch(whole, {}, 1, 5, at::kCPU);
+  for (int rank = 0; rank < 2; ++rank) {
+    const Batch part = make_batch(kConfig, {.dp = 2, .dp_rank = rank}, 1, 5, at::kCPU);
+    for (int m = 0; m < 2; ++m) {
+      EXPECT_TRUE(at::equal(part.tokens[m], global.tokens[rank * 2 + m])) << "rank " << rank << " microbatch " << m;
+      EXPECT_TRUE(at::equal(part.labels[m], global.labels[rank * 2 + m])) << "rank " << rank << " microbatch " << m;
+    }
+  }
+}
+
+TEST(Data, TensorParallelRanksReadTheSameSamples) {
+  EXPECT_TRUE(at::equal(make_batch(kConfig, {.tp = 2, .tp_rank = 0}, 1, 3, at::kCPU).tokens[1],
+                        make_batch(kConfig, {.tp = 2, .tp_rank = 1}, 1, 3, at::kCPU).tokens[1]));
+}
+
+}  // namespace
+}  // namespace graphproof::workloads

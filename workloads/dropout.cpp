@@ -1,0 +1,68 @@
+#include "workloads/dropout.h"
+
+#include <string>
+
+namespace graphproof::workloads {
+namespace {
+
+struct Site {
+  const char* name;
+  bool tensor_parallel;  // whether the ranks of a tensor parallel group draw different masks
+};
+// In the order of DropoutSite.
+constexpr std::array<Site, 3> kSites{{{"core_attention", true}, {"attention", false}, {"mlp", false}}};
+
+}  // namespace
+
+Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, at::Device device,
+                 fixtures::Fault fault)
+    : config_(config), tracker_(tracker), fault_(std::move(fault)) {
+  if (config.dropout == 0) return;
+  const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
+  const std::int64_t rows = config.microbatch_size, length = config.seq_length;
+  for (std::int64_t m = 0; m < config.microbatches; ++m)
+    for (std::int64_t l = 0; l < config.layers; ++l)
+      for (const Site& site : kSites) {
+        const std::vector<std::int64_t> shape =
+            site.tensor_parallel
+                ? std::vector<std::int64_t>{rows * config.kv_groups / layout.tp,
+                                            config.heads / config.kv_groups * length, length}
+                : std::vector<std::int64_t>{rows * length, config.hidden};
+        probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(l) + "." + site.name,
+                           at::zeros(shape, bytes)});
+      }
+}
+
+at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
+  if (config_.dropout == 0) return x;
+  // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
+  const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(x) : drawn_mask(x, place.site);
+  const std::int64_t site_count = kSites.size();
+  const std::int64_t index =
+      (place.microbatch * config_.layers + place.layer) * site_count + static_cast<std::int64_t>(place.site);
+  probes_[index].tensor.copy_(mask);
+  return x * mask * (1.0 / (1.0 - config_.dropout));
+}
+
+at::Tensor Dropout::drawn_mask(const at::Tensor& x, DropoutSite site) {
+  const bool tensor_parallel = kSites[static_cast<std::size_t>(site)].tensor_parallel;
+  const auto fork =
+      tracker_.fork(std::string(tensor_parallel ? fixtures::kModelParallelRegion : fixtures::kDataParallelRegion));
+  return at::empty(x.sizes(), x.options().dtype(at::kByte).requires_grad(false))
+      .bernoulli_(1.0 - config_.dropout, fork.generator());
+}
+
+at::Tensor Dropout::mask_from_host_seed(const at::Tensor& x) {
+  // A multiplicative hash of (element, seed) in 31 bits: every product stays below 2^63.
+  constexpr std::int64_t kBits31 = 0x7fffffff;
+  ++host_seed_;
+  at::Tensor h = at::arange(x.numel(), x.options().dtype(at::kLong).requires_grad(false));
+  h = ((h * 2654435761 + host_seed_ * 40503) & kBits31);
+  h = h ^ at::bitwise_right_shift(h, 15);
+  h = (h * 0x2c1b3c6d) & kBits31;
+  h = h ^ at::bitwise_right_shift(h, 12);
+  const auto limit = static_cast<std::int64_t>(config_.dropout * static_cast<double>(kBits31));
+  return h.ge(limit).to(at::kByte).view(x.sizes());
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,50 @@
+// Dropout at the three sites of a layer. Inside a tensor parallel region every rank must draw its own mask (attention
+// probabilities: each rank has other heads); outside it the activations are the same on all T ranks, so the mask must
+// be too. That is Megatron-LM's rule; the two regions are those of fixtures::RngTracker.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "fixtures/fault.h"
+#include "fixtures/rng_tracker.h"
+#include "fixtures/torch.h"
+#include "workloads/model_config.h"
+#include "fixtures/named_tensor.h"
+
+namespace graphproof::workloads {
+
+enum class DropoutSite { core_attention, attention, mlp };
+
+/// Where in the model a mask is drawn.
+struct DropoutPlace {
+  std::int64_t microbatch = 0, layer = 0;
+  DropoutSite site = DropoutSite::attention;
+};
+
+class Dropout {
+ public:
+  /// Allocates one static probe per mask. `tracker` outlives this.
+  Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, at::Device device,
+          fixtures::Fault fault);
+
+  /// x [any] fp32. Returns x with each element zeroed with the configured probability and the others scaled by
+  /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to its probe.
+  at::Tensor apply(const at::Tensor& x, DropoutPlace place);
+
+  /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last forward of each microbatch. Addresses never change.
+  const std::vector<fixtures::NamedTensor>& probes() const { return probes_; }
+
+ private:
+  at::Tensor drawn_mask(const at::Tensor& x, DropoutSite site);
+  at::Tensor mask_from_host_seed(const at::Tensor& x);
+
+  ModelConfig config_;
+  fixtures::RngTracker& tracker_;
+  fixtures::Fault fault_;
+  std::int64_t host_seed_ = 0;  // M32 only
+  std::vector<fixtures::NamedTensor> probes_;
+};
+
+}  // namespace graphproof::workloads

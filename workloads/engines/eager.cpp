@@ -1,0 +1,37 @@
+#include "workloads/engines/eager.h"
+
+#include "fixtures/torch.h"
+#include "workloads/engines/step_tensors.h"
+
+namespace graphproof::engines {
+namespace {
+
+class Eager final : public Engine {
+ public:
+  Eager(c10::Stream stream, workloads::TrainStep& step) : stream_(stream), step_(step) {}
+
+  void step(const workloads::Batch& batch, double learning_rate) override {
+    const c10::StreamGuard guard(stream_);
+    step_.learning_rate(learning_rate);
+    step_.forward_backward(batch);
+    step_.optimizer_step();
+    ++steps_;
+  }
+  std::vector<NamedTensor> outputs() override { return step_outputs(step_); }
+  Counters counters() const override { return {.steps = steps_, .eager = steps_}; }
+  void drop_graphs() override {}
+
+ private:
+  c10::Stream stream_;
+  workloads::TrainStep& step_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_eager(const EngineConfig&, capture::Device&, c10::Stream stream, workloads::TrainStep& step,
+                                   Observer*) {
+  return std::make_unique<Eager>(stream, step);
+}
+
+}  // namespace graphproof::engines

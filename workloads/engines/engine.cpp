@@ -1,0 +1,40 @@
+#include "workloads/engines/engine.h"
+
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+#include "workloads/engines/eager.h"
+#include "workloads/engines/full_iteration.h"
+#include "workloads/engines/manual.h"
+
+namespace graphproof::engines {
+namespace {
+
+struct Row {
+  std::string_view impl;
+  std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream, workloads::TrainStep&, Observer*);
+};
+constexpr std::array<Row, 3> kEngines{
+    {{"none", make_eager}, {"manual", make_manual}, {"full_iteration", make_full_iteration}}};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+                                    workloads::TrainStep& step, Observer* observer) {
+  std::string known;
+  for (const Row& row : kEngines) {
+    if (row.impl == config.impl) return row.make(config, device, stream, step, observer);
+    known += (known.empty() ? "" : ", ") + std::string(row.impl);
+  }
+  throw std::invalid_argument("engine: got impl " + config.impl + "; want one of " + known +
+                              "; why: no other engine is built yet; next: choose one of them");
+}
+
+void refuse_after_drop(bool dropped) {
+  if (!dropped) return;
+  throw std::logic_error("engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and "
+                         "their memory are gone; next: make a new engine");
+}
+
+}  // namespace graphproof::engines

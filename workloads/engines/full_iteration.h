@@ -1,0 +1,53 @@
+// impl full_iteration: forward and backward of all microbatches in one graph, the optimizer outside it, as Megatron-LM's
+// full-iteration wrapper around its training schedule.
+//
+// Contract:
+// - Every call first copies each microbatch into static inputs, on a side stream joined both ways; the first call
+//   clones them. The caller's tensors are not kept.
+// - A call counter decides: calls before number `warmup_steps` run eagerly; that call waits for the device, registers
+//   every state of the RNG tracker and captures, which runs nothing; it and all later calls replay.
+// - The graph holds zeroing, forward, backward and the data parallel mean. The optimizer runs eagerly after each
+//   replay and reads the learning rate that the host wrote for that call.
+// - Capture mode is thread-local unless the configuration says otherwise.
+// - outputs() are the tensors stored at construction and alias the step's static buffers: losses read later are those
+//   of the latest replay.
+// - reset() drops the graph and sets the counter to zero, so warm-up and capture repeat.
+// - A failed capture throws capture::DeviceError; the engine never falls back to eager by itself.
+// - Refuses the plain RNG tracker (rule B08), a batch of another shape, and step() after drop_graphs().
+#pragma once
+
+#include "workloads/engines/engine.h"
+#include "workloads/engines/static_inputs.h"
+#include "workloads/engines/step_graph.h"
+
+namespace graphproof::engines {
+
+class FullIteration final : public Engine {
+ public:
+  /// Throws std::invalid_argument for a step with the plain RNG tracker.
+  FullIteration(const EngineConfig& config, capture::Device& device, c10::Stream stream, workloads::TrainStep& step,
+                Observer* observer);
+
+  void step(const workloads::Batch& batch, double learning_rate) override;
+  std::vector<NamedTensor> outputs() override { return results_; }
+  Counters counters() const override;
+  void drop_graphs() override;
+  /// Waits for the last replay, drops the graph, sets the call counter to zero.
+  void reset();
+
+ private:
+  EngineConfig config_;
+  c10::Stream stream_;
+  workloads::TrainStep& step_;
+  StaticInputs inputs_;
+  StepGraph graph_;
+  std::vector<NamedTensor> results_;
+  Counters counters_;
+  std::int64_t calls_ = 0;  // since construction or reset
+  bool dropped_ = false;
+};
+
+std::unique_ptr<Engine> make_full_iteration(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+                                            workloads::TrainStep& step, Observer* observer);
+
+}  // namespace graphproof::engines

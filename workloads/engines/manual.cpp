@@ -1,0 +1,72 @@
+#include "workloads/engines/manual.h"
+
+#include "fixtures/torch.h"
+#include "workloads/engines/static_inputs.h"
+#include "workloads/engines/step_graph.h"
+#include "workloads/engines/step_tensors.h"
+
+namespace graphproof::engines {
+namespace {
+
+class Manual final : public Engine {
+ public:
+  Manual(const EngineConfig& config, capture::Device& device, c10::Stream stream, workloads::TrainStep& step,
+         Observer* observer)
+      : config_(config),
+        stream_(stream),
+        step_(step),
+        inputs_(std::nullopt, config.fault),
+        graph_("step", [this] { whole_step(); }, config, device, step, observer) {}
+
+  void step(const workloads::Batch& batch, double learning_rate) override {
+    refuse_after_drop(dropped_);
+    const c10::StreamGuard guard(stream_);
+    inputs_.load(batch);
+    step_.learning_rate(learning_rate);
+    if (counters_.steps++ < config_.warmup_steps) {
+      ++counters_.eager;
+      return whole_step();
+    }
+    if (!graph_.captured()) graph_.capture();
+    graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/true), overwritten_outputs(step_));
+  }
+
+  std::vector<NamedTensor> outputs() override {
+    return config_.fault.is("M49") ? config_.stale_outputs : step_outputs(step_);
+  }
+
+  Counters counters() const override {
+    Counters counters = counters_;
+    counters.replays = graph_.replays();
+    counters.captures = graph_.captures();
+    return counters;
+  }
+
+  void drop_graphs() override {
+    graph_.drop();
+    dropped_ = true;
+  }
+
+ private:
+  void whole_step() {
+    step_.forward_backward(inputs_.batch());
+    step_.optimizer_step();
+  }
+
+  EngineConfig config_;
+  c10::Stream stream_;
+  workloads::TrainStep& step_;
+  StaticInputs inputs_;
+  StepGraph graph_;
+  Counters counters_;
+  bool dropped_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_manual(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+                                    workloads::TrainStep& step, Observer* observer) {
+  return std::make_unique<Manual>(config, device, stream, step, observer);
+}
+
+}  // namespace graphproof::engines

@@ -1,0 +1,55 @@
+// The tensors of a training step by the part they play around a graph.
+#pragma once
+
+#include <vector>
+
+#include "workloads/train_step.h"
+
+namespace graphproof::engines {
+
+using fixtures::NamedTensor;
+
+inline void append(std::vector<NamedTensor>& to, const std::vector<NamedTensor>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// What a step hands out and is compared by: losses, gradients, parameters.
+inline std::vector<NamedTensor> step_outputs(workloads::TrainStep& step) {
+  std::vector<NamedTensor> tensors{{"losses", step.losses()}};
+  append(tensors, step.gradients());
+  append(tensors, step.parameters());
+  return tensors;
+}
+
+/// What forward and backward write completely in each step, whatever it held before: losses, gradients, masks.
+inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) {
+  std::vector<NamedTensor> tensors{{"losses", step.losses()}};
+  append(tensors, step.gradients());
+  append(tensors, step.masks());
+  return tensors;
+}
+
+/// What a capture must leave as it found it. The layer counter is not among them: it has a detector of its own.
+inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
+  std::vector<NamedTensor> tensors{{"learning_rate", step.learning_rate()}};
+  append(tensors, step_outputs(step));
+  return tensors;
+}
+
+/// Whose addresses a graph of forward and backward holds, besides the inputs `batch`; `with_optimizer`: and of the
+/// optimizer.
+inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step, const workloads::Batch& batch,
+                                               bool with_optimizer) {
+  std::vector<NamedTensor> tensors;
+  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
+    tensors.push_back({"tokens." + std::to_string(m), batch.tokens[m]});
+    tensors.push_back({"labels." + std::to_string(m), batch.labels[m]});
+  }
+  append(tensors, step_outputs(step));
+  append(tensors, step.masks());
+  tensors.push_back({"layer_counter", step.layer_counter()});
+  if (with_optimizer) tensors.push_back({"learning_rate", step.learning_rate()});
+  return tensors;
+}
+
+}  // namespace graphproof::engines

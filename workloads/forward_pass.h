@@ -1,0 +1,25 @@
+// What one forward of one microbatch carries past its activations: dropout, the layers' execution counters, and the
+// planted faults that a layer may carry.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fixtures/fault.h"
+#include "fixtures/torch.h"
+#include "workloads/dropout.h"
+
+namespace graphproof::workloads {
+
+struct ForwardPass {
+  std::int64_t microbatch;
+  Dropout& dropout;
+  /// One [] int64 view of the layer counter per layer: each forward adds one on the device, so that a kernel which is
+  /// not in the graph can be told from one that is.
+  const std::vector<at::Tensor>& counters;
+  const fixtures::Fault& fault;
+  bool recording;  // see TrainStep::recording
+  c10::Stream default_stream;
+};
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,59 @@
+// The reference language model: embedding, layers, final norm, an output layer of its own, and the loss.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fixtures/torch.h"
+#include "workloads/cross_entropy.h"
+#include "workloads/embedding.h"
+#include "workloads/layer.h"
+#include "workloads/linear.h"
+#include "workloads/norm.h"
+
+namespace graphproof::workloads {
+
+class Gpt {
+ public:
+  /// Parameters are created in the order of the forward.
+  Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device)
+      : layout_(layout),
+        tables_(config, device),
+        embedding_(parameters, layout, "embedding", config.vocab, config.hidden),
+        layers_(make_layers(parameters, config, layout, tables_)),
+        final_norm_(parameters, "final_norm", config.hidden),
+        output_(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false) {
+    const std::int64_t columns = config.vocab / layout.tp;
+    columns_ = at::arange(columns * layout.tp_rank, columns * (layout.tp_rank + 1), at::kLong).to(device);
+  }
+  Gpt(const Gpt&) = delete;  // layers refer to the tables
+  Gpt& operator=(const Gpt&) = delete;
+
+  /// tokens, labels [B, S] int64 in. Returns [] fp32: the mean loss of the microbatch's B*S tokens.
+  at::Tensor forward(const at::Tensor& tokens, const at::Tensor& labels, ForwardPass& pass) const {
+    at::Tensor x = embedding_.forward(tokens.view({-1}));
+    for (const Layer& layer : layers_) x = layer.forward(x, pass);
+    const at::Tensor logits = output_.forward(final_norm_.forward(x));
+    return vocab_parallel_cross_entropy(logits, labels.view({-1}), columns_, layout_);
+  }
+
+ private:
+  static std::vector<Layer> make_layers(Parameters& parameters, const ModelConfig& config, const Layout& layout,
+                                        const AttentionTables& tables) {
+    std::vector<Layer> layers;
+    for (std::int64_t l = 0; l < config.layers; ++l) layers.emplace_back(parameters, config, layout, tables, l);
+    return layers;
+  }
+
+  Layout layout_;
+  AttentionTables tables_;
+  VocabParallelEmbedding embedding_;
+  std::vector<Layer> layers_;
+  RmsNorm final_norm_;
+  ColumnParallelLinear output_;
+  at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries
+};
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,278 @@
+#include "workloads/train_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "workloads/device_under_test.h"
+#include "workloads/draw.h"
+
+namespace graphproof::workloads {
+namespace {
+
+constexpr std::uint64_t kSeed = 11;
+const ModelConfig kTiny{.layers = 2, .hidden = 8, .heads = 4, .kv_groups = 2, .ffn = 16, .vocab = 12,
+                        .seq_length = 5, .microbatch_size = 2, .microbatches = 1, .qkv_bias = true,
+                        .linear_bias = true};
+
+// A step and the stream that it was built on and runs on.
+struct Bench {
+  explicit Bench(const ModelConfig& config, const std::string& fault = "none")
+      : device(device_under_test()),
+        stream(device.stream_from_pool()),
+        guard(stream),
+        step(config, {}, device, kSeed, {fault}),
+        batch(make_batch(config, {}, kSeed, 0, device.torch_device())) {}
+
+  double mean_loss() {
+    step.forward_backward(batch);
+    const auto losses = on_host(step.losses());
+    return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+  }
+
+  capture::Device& device;
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  TrainStep step;
+  Batch batch;
+};
+
+double norm(const std::vector<float>& x) {
+  return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+}
+
+TEST(TrainStep, GradientsEqualCentralDifferences) {
+  Bench bench(kTiny);
+  bench.mean_loss();
+  std::vector<std::vector<float>> gradients;
+  for (const auto& gradient : bench.step.gradients()) gradients.push_back(on_host(gradient.tensor));
+
+  const auto parameters = bench.step.parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    at::Tensor parameter = parameters[p].tensor.detach();
+    const at::Tensor original = parameter.clone();
+    for (int direction = 0; direction < 2; ++direction) {
+      // Random signs, so that an element whose gradient is missing counts like any other.
+      const Draw draw(direction, parameters[p].name);
+      at::Tensor signs = at::empty(parameter.sizes(), at::kFloat);
+      double expected = 0;
+      for (std::int64_t i = 0; i < signs.numel(); ++i) {
+        const float sign = draw.uniform(i) < 0 ? -1.0f : 1.0f;
+        signs.mutable_data_ptr<float>()[i] = sign;
+        expected += sign * gradients[p][i];
+      }
+      // The rounding of a loss of size 3 is some 1e-6; over 2 * width it stays below 1e-3, and the third derivative
+      // contributes width^2.
+      constexpr double kWidth = 2e-3;
+      const at::Tensor offset = signs.to(bench.device.torch_device()) * kWidth;
+      parameter.copy_(original + offset);
+      const double above = bench.mean_loss();
+      parameter.copy_(original - offset);
+      const double below = bench.mean_loss();
+      parameter.copy_(original);
+      EXPECT_NEAR((above - below) / (2 * kWidth), expected, 2e-3 + 0.01 * norm(gradients[p]))
+          << parameters[p].name << " direction " << direction;
+    }
+    EXPECT_GT(norm(gradients[p]), 1e-3) << parameters[p].name << " has no gradient worth checking";
+  }
+}
+
+TEST(TrainStep, AnUntrainedModelLosesAboutTheLogarithmOfTheVocabulary) {
+  Bench bench(ModelConfig{});
+  // Random logits of variance 1 cost half a unit more than equal ones.
+  EXPECT_NEAR(bench.mean_loss(), std::log(128.0) + 0.5, 0.5);
+}
+
+// The same model once more, in double precision on the host, from library operators that the model itself doesn't use
+// and rotations written as complex products. Returns the mean loss and leaves gradients in `parameters`.
+double reference_loss(const ModelConfig& config, std::map<std::string, at::Tensor>& parameters, const Batch& batch) {
+  const std::int64_t rows = config.microbatch_size, length = config.seq_length, groups = config.kv_groups;
+  const std::int64_t of_group = config.heads / groups, width = config.hidden / config.heads;
+  const auto at_ = [&](const std::string& name) {
+    const auto found = parameters.find("param:" + name);
+    return found == parameters.end() ? std::optional<at::Tensor>{} : found->second;
+  };
+  const auto norm = [&](const at::Tensor& x, const std::string& name) {
+    return at::rms_norm(x, {config.hidden}, *at_(name + ".weight"), 1e-5);
+  };
+  const auto linear = [&](const at::Tensor& x, const std::string& name) {
+    return at::linear(x, *at_(name + ".weight"), at_(name + ".bias"));
+  };
+  const at::Tensor angles = at::outer(
+      at::arange(length, at::kDouble), at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width)));
+  const at::Tensor turn = at::polar(at::ones_like(angles), angles).view({1, length, 1, width / 2});
+  const auto rotate = [&](const at::Tensor& x) {
+    const auto halves = x.chunk(2, -1);
+    const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
+    return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
+  };
+
+  at::Tensor total = at::zeros({}, at::kDouble);
+  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
+    at::Tensor x = at::embedding(*at_("embedding.weight"), batch.tokens[m].cpu());
+    for (std::int64_t l = 0; l < config.layers; ++l) {
+      const std::string layer = "layers." + std::to_string(l);
+      const at::Tensor qkv = linear(norm(x, layer + ".attention_norm"), layer + ".attention.qkv")
+                                 .view({rows, length, groups, of_group + 2, width});
+      const at::Tensor query = rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config.hidden / width, width}));
+      const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
+      const at::Tensor value = qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
+      const at::Tensor context =
+          at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true).transpose(1, 2);
+      x = x + linear(context.reshape({rows, length, config.hidden}), layer + ".attention.projection");
+      x = x + linear(at::gelu(linear(norm(x, layer + ".mlp_norm"), layer + ".mlp.up"), "tanh"), layer + ".mlp.down");
+    }
+    const at::Tensor logits = linear(norm(x, "final_norm"), "output").view({-1, config.vocab});
+    total = total + at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
+  }
+  const at::Tensor mean = total / static_cast<double>(batch.tokens.size());
+  torch::autograd::backward({mean});
+  return mean.item<double>();
+}
+
+TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
+  struct Row {
+    const char* what;
+    ModelConfig config;
+  };
+  ModelConfig plain = kTiny, accumulated = kTiny;
+  plain.qkv_bias = plain.linear_bias = false;
+  plain.kv_groups = plain.heads;
+  accumulated.microbatches = 3;
+  for (const Row& row : {Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain},
+                         Row{"three microbatches", accumulated}, Row{"default sizes", ModelConfig{}}}) {
+    SCOPED_TRACE(row.what);
+    Bench bench(row.config);
+    const double loss = bench.mean_loss();
+    std::map<std::string, at::Tensor> parameters;
+    for (const auto& [name, tensor] : bench.step.parameters())
+      parameters[name] = tensor.detach().cpu().to(at::kDouble).requires_grad_(true);
+    // fp32 against fp64: sums of at most 256 terms, some 20 of them chained; far below what any wrong term would do.
+    constexpr double kBound = 1e-5;
+    EXPECT_NEAR(loss, reference_loss(row.config, parameters, bench.batch), kBound * loss);
+    for (const auto& [name, gradient] : bench.step.gradients()) {
+      const at::Tensor expected = parameters.at("param:" + name.substr(5)).grad();
+      const at::Tensor got = gradient.cpu().to(at::kDouble);
+      EXPECT_LT((got - expected).abs().max().item<double>(), kBound * expected.abs().max().item<double>()) << name;
+    }
+  }
+}
+
+TEST(TrainStep, TheOptimizerSubtractsRateTimesGradient) {
+  Bench bench(kTiny);
+  bench.mean_loss();
+  const auto before = on_host(bench.step.parameters()[3].tensor), gradient = on_host(bench.step.gradients()[3].tensor);
+  bench.step.learning_rate(0.25);
+  bench.step.optimizer_step();
+  const auto after = on_host(bench.step.parameters()[3].tensor);
+  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] - 0.25f * gradient[i]);
+}
+
+TEST(TrainStep, TwentyStepsOnOneBatchLearnIt) {
+  Bench bench(kTiny);
+  const double before = bench.mean_loss();
+  bench.step.learning_rate(0.2);
+  for (int i = 0; i < 20; ++i) {
+    bench.step.forward_backward(bench.batch);
+    bench.step.optimizer_step();
+  }
+  EXPECT_LT(bench.mean_loss(), before / 2);
+}
+
+TEST(TrainStep, GradientsStartFromZeroInEveryStepAndStayWhereTheyAre) {
+  Bench bench(kTiny);
+  bench.mean_loss();
+  const auto first = on_host(bench.step.gradients()[0].tensor);
+  const auto address = bench.device.address(bench.step.gradients()[0].tensor);
+  bench.mean_loss();
+  EXPECT_EQ(on_host(bench.step.gradients()[0].tensor), first);
+  EXPECT_EQ(bench.device.address(bench.step.gradients()[0].tensor), address);
+}
+
+TEST(TrainStep, EveryLayerCountsItsForwards) {
+  ModelConfig config = kTiny;
+  config.layers = 3;
+  config.microbatches = 2;
+  Bench bench(config);
+  bench.mean_loss();
+  bench.mean_loss();
+  EXPECT_EQ(on_host(bench.step.layer_counter()), (std::vector<float>{4, 4, 4}));
+}
+
+TEST(TrainStep, DropoutDrawsANewMaskPerStepMicrobatchLayerAndSite) {
+  ModelConfig config;
+  config.microbatches = 2;
+  config.dropout = 0.1;
+  Bench bench(config);
+  std::set<std::vector<float>> seen;
+  double kept = 0, drawn = 0;
+  for (int step = 0; step < 2; ++step) {
+    bench.mean_loss();
+    ASSERT_EQ(bench.step.masks().size(), 2u * 2u * 3u);
+    for (const auto& [name, mask] : bench.step.masks()) {
+      const auto values = on_host(mask);
+      EXPECT_TRUE(seen.insert(values).second) << name << " of step " << step << " was drawn before";
+      kept += std::accumulate(values.begin(), values.end(), 0.0);
+      drawn += static_cast<double>(values.size());
+    }
+  }
+  EXPECT_EQ(bench.step.masks()[0].name, "mask:0.0.core_attention");
+  EXPECT_EQ(bench.step.masks()[11].name, "mask:1.1.mlp");
+  // Five standard errors of a share of 0.9.
+  EXPECT_NEAR(kept / drawn, 0.9, 5 * std::sqrt(0.9 * 0.1 / drawn));
+}
+
+TEST(TrainStep, WithoutDropoutThereAreNoMasks) { EXPECT_TRUE(Bench(kTiny).step.masks().empty()); }
+
+TEST(TrainStep, DropoutTakesPartInTheLoss) {
+  ModelConfig config = kTiny;
+  config.dropout = 0.1;
+  Bench with(config), without(kTiny);
+  EXPECT_NE(with.mean_loss(), without.mean_loss());
+}
+
+TEST(TrainStep, RefusesALayoutThatDoesNotDivide) {
+  struct Row {
+    ModelConfig config;
+    const char* names;
+  };
+  for (const Row& row : {Row{{.kv_groups = 1}, "got kv_groups = 1 and tp = 2"}, Row{{.ffn = 7}, "got ffn = 7 and tp = 2"},
+                         Row{{.vocab = 13}, "got vocab = 13 and tp = 2"},
+                         Row{{.hidden = 62}, "got hidden = 62 and heads = 4"}}) {
+    try {
+      TrainStep step(row.config, {.tp = 2}, device_under_test(), kSeed, {});
+      ADD_FAILURE() << "accepted: " << row.names;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(row.names), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("next: change"), std::string::npos) << error.what();
+    }
+  }
+}
+
+// The mask of a host seed must be as good as a drawn one while steps run eagerly, or the fault would show anywhere.
+TEST(TrainStep, FaultM32DrawsNewMasksOfTheRightShareWhileEager) {
+  ModelConfig config;
+  config.dropout = 0.1;
+  Bench bench(config, "M32");
+  std::set<std::vector<float>> seen;
+  double kept = 0, drawn = 0;
+  for (int step = 0; step < 3; ++step) {
+    bench.mean_loss();
+    for (const auto& [name, mask] : bench.step.masks()) {
+      const auto values = on_host(mask);
+      EXPECT_TRUE(seen.insert(values).second) << name << " of step " << step << " was drawn before";
+      kept += std::accumulate(values.begin(), values.end(), 0.0);
+      drawn += static_cast<double>(values.size());
+    }
+  }
+  EXPECT_NEAR(kept / drawn, 0.9, 0.02);
+}
+
+}  // namespace
+}  // namespace graphproof::workloads
