@@ -1,0 +1,35 @@
+// D36: a capture without replay leaves parameters and generators as it found them.
+#include <algorithm>
+
+#include "suites/checks/capture.h"
+#include "suites/checks/detectors.h"
+#include "suites/checks/judgement.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+
+record::CheckResult capture_changes_nothing(const Attempt& attempt) {
+  Judgement judgement("D36.capture_changes_nothing", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    std::vector<const Line*> states = files.find("state");
+    std::erase_if(states, [](const Line* line) { return text(*line, "what") != "capture"; });
+    for (const char* arm : kGraphArms) {
+      if (std::ranges::none_of(states, [&](const Line* line) { return text(*line, "arm") == arm; }))
+        judgement.absent(files, say("`state` line of the capture of arm ", arm));
+    }
+    for (const Line* line : states) {
+      const std::string before = text(*line, "before"), after = text(*line, "after");
+      if (before == after && !before.empty()) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect({.rank = files.rank, .step = integer(*line, "step"), .what = say("the capture of arm ", text(*line, "arm"), " changed the state"),
+                        .got = say("digest ", after.empty() ? "none" : after, " after it"), .want = say(before.empty() ? "a digest" : before, ", as before it"),
+                        .why = "a capture records and runs nothing, so training would go on from another state"});
+    }
+  }
+  return judgement.result(say("equal digests on ", attempt.ranks.size(), " ranks"), "the same state before and after");
+}
+
+}  // namespace graphproof::checks

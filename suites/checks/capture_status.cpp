@@ -1,0 +1,35 @@
+// D19: the capture ended without an error, and the first operation that was refused is named where it did not.
+#include "suites/checks/capture.h"
+#include "suites/checks/detectors.h"
+#include "suites/checks/judgement.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+
+record::CheckResult capture_status(const Attempt& attempt) {
+  Judgement judgement("D19.capture_status", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  const auto refused = [&](const RankFiles& files, const Line& line, const std::string& where, const std::string& site) {
+    judgement.defect({.rank = files.rank, .step = integer(line, "step"), .what = say("the capture of ", where, " failed"),
+                      .got = say("code ", integer(line, "code").value_or(0), " at ", site.empty() ? "an unnamed operation" : site,
+                                 ": ", text(line, "message")),
+                      .want = "status ok, code 0", .why = "an operation that is not allowed during a capture invalidates the whole graph"});
+  };
+  for (const RankFiles& files : attempt.ranks) {
+    for (const Line* capture : files.find("capture")) {
+      if (succeeded(*capture)) {
+        judgement.saw(files.rank);
+      } else {
+        refused(files, *capture, capture_name(*capture), text(*capture, "site"));
+      }
+    }
+    for (const Line* error : files.find("error")) {
+      if (text(*error, "phase") == "capture") refused(files, *error, "arm " + text(*error, "arm"), text(*error, "call"));
+    }
+    for (const char* arm : kGraphArms)
+      if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));
+  }
+  return judgement.result(say("every capture succeeded on ", attempt.ranks.size(), " ranks"), "status ok, code 0");
+}
+
+}  // namespace graphproof::checks

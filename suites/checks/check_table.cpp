@@ -1,0 +1,75 @@
+#include "suites/checks/check_table.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "suites/checks/detectors.h"
+#include "suites/checks/figures.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr std::array kChecks = {
+    Check{"D01.lockstep", lockstep},
+    Check{"D01.capture_inputs_last", capture_inputs_last},
+    Check{"D01.free_run", free_run},
+    Check{"D02.eager_repeats", eager_repeats},
+    Check{"D02.graph_repeats", graph_repeats},
+    Check{"D03.outputs_written", outputs_written},
+    Check{"D04.learning_rate", learning_rate},
+    Check{"D07.static_addresses", static_addresses},
+    Check{"D08.masks", masks},
+    Check{"D08.generator", generator},
+    Check{"D15.census", census},
+    Check{"D18.coverage", coverage},
+    Check{"D19.capture_status", capture_status},
+    Check{"D21.evidence_complete", evidence_complete},
+    Check{"D21.log_clean", log_clean},
+    Check{"D22.progress", progress},
+    Check{"D24.rank_signatures", rank_signatures},
+    Check{"D25.collective_ledger", collective_ledger},
+    Check{"D26.votes", votes},
+    Check{"D28.one_libnccl", one_libnccl},
+    Check{"D28.effective_config", effective_config},
+    Check{"D29.teardown_order", teardown_order},
+    Check{"D36.capture_changes_nothing", capture_changes_nothing},
+    Check{"D43.replays", replays},
+    Check{"D53.layout_reference", layout_reference},
+};
+
+}  // namespace
+
+std::span<const Check> all_checks() { return kChecks; }
+
+record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt) {
+  record::CheckResult result = check.function(attempt);
+  if (result.message.what.empty()) result.message.what = entry.states;
+  const auto& required = attempt.context.required_checks;
+  if (result.result == record::Result::not_applicable && std::ranges::find(required, check.name) != required.end()) {
+    result.result = record::Result::unexercised;
+    result.message.next = say("./graphproof explain ", attempt.context.run_id, "/", attempt.context.case_id,
+                              ": the case requires this check");
+  }
+  return result;
+}
+
+record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table, const std::set<std::string>& dropped) {
+  for (const std::string& name : dropped) {
+    if (!table.find(name)) throw std::invalid_argument(say("--drop ", name, ": there is no such check"));
+  }
+  record::Checks checks;
+  checks.case_id = attempt.context.case_id;
+  checks.attempt = attempt.context.attempt;
+  for (const RankFiles& files : attempt.ranks) checks.ranks.push_back(way_of(files));
+  checks.figures = figures(attempt);
+  for (const Check& check : all_checks()) {
+    const matrix::CheckEntry* entry = table.find(check.name);
+    if (!entry) throw std::logic_error(say("check ", check.name, " has no row in matrix/checks/checks.json"));
+    if (!dropped.contains(std::string(check.name))) checks.checks.push_back(run_check(check, *entry, attempt));
+  }
+  return checks;
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,206 @@
+#include "suites/checks/check_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "suites/checks/clean_attempt.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+const matrix::Catalogue& catalogue() {
+  static const matrix::Catalogue loaded = matrix::load_catalogue();
+  return loaded;
+}
+
+struct Shape {
+  json axes;
+  std::string device = "sim";
+};
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> result;
+  for (const char* impl : {"none", "manual", "full_iteration"})
+    for (const int tp : {1, 2})
+      for (const int dp : {1, 2})
+        for (const bool dropout : {false, true})
+          for (const char* device : {"sim", "cuda"})
+            result.push_back({{{"impl", impl}, {"tp", tp}, {"dp", dp}, {"dropout", dropout}, {"microbatches", 2}}, device});
+  return result;
+}
+
+std::string word_of(const record::Checks& checks, const std::string& name) {
+  for (const record::CheckResult& result : checks.checks)
+    if (result.check == name) return std::string(record::name(result.result));
+  return "missing";
+}
+
+TEST(CheckTable, HasTheChecksOfTheMatrixInTheSameOrder) {
+  std::vector<std::string> ours, table;
+  for (const Check& check : all_checks()) ours.emplace_back(check.name);
+  for (const matrix::CheckEntry& entry : catalogue().checks.checks()) table.push_back(entry.check);
+  EXPECT_EQ(ours, table);
+}
+
+TEST(CheckTable, EveryCheckNamesItsOwnResult) {
+  const Attempt attempt = clean_attempt(catalogue(), {{"impl", "full_iteration"}});
+  for (const Check& check : all_checks()) EXPECT_EQ(check.function(attempt).check, check.name);
+}
+
+TEST(CheckTable, ACleanAttemptPassesWhatItsCaseRequires) {
+  for (const Shape& shape : shapes()) {
+    SCOPED_TRACE(shape.axes.dump() + " on " + shape.device);
+    const Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
+    const record::Checks checks = judge(attempt, catalogue().checks);
+    for (const record::CheckResult& result : checks.checks) {
+      const bool required = std::ranges::count(attempt.context.required_checks, result.check) > 0;
+      EXPECT_NE(result.result, record::Result::fail) << result.check << ": " << record::to_text(result.message);
+      EXPECT_EQ(result.result == record::Result::pass, required) << result.check << ": " << record::to_text(result.message);
+      EXPECT_FALSE(result.message.what.empty()) << result.check;
+    }
+  }
+}
+
+TEST(CheckTable, FinishedRanksThatLeftNothingFailWhatIsRequired) {
+  const std::set<std::string> unaware = {"D21.evidence_complete", "D21.log_clean", "D22.progress"};
+  for (const Shape& shape : shapes()) {
+    SCOPED_TRACE(shape.axes.dump() + " on " + shape.device);
+    Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
+    for (RankFiles& files : attempt.ranks) {
+      std::erase_if(files.evidence->lines, [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
+      files.evidence->lines.back().fields["lines"] = 1;
+    }
+    const record::Checks checks = judge(attempt, catalogue().checks);
+    for (const std::string& required : attempt.context.required_checks)
+      if (!unaware.contains(required)) EXPECT_EQ(word_of(checks, required), "fail") << required;
+  }
+}
+
+TEST(CheckTable, WithoutAnyEvidenceNothingPassesButWhatTheLauncherSaw) {
+  for (const Shape& shape : shapes()) {
+    SCOPED_TRACE(shape.axes.dump() + " on " + shape.device);
+    Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
+    for (RankFiles& files : attempt.ranks) files.evidence.reset();
+    const record::Checks checks = judge(attempt, catalogue().checks);
+    for (const record::CheckResult& result : checks.checks)
+      if (result.check != "D21.log_clean" && result.check != "D22.progress") EXPECT_NE(result.result, record::Result::pass) << result.check;
+    EXPECT_EQ(word_of(checks, "D21.evidence_complete"), "fail");
+    for (const std::string& required : attempt.context.required_checks) EXPECT_NE(word_of(checks, required), "not_applicable") << required;
+  }
+}
+
+TEST(CheckTable, AMissingLastRankIsNeverAPass) {
+  for (const Shape& shape : shapes()) {
+    Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
+    attempt.ranks.back().evidence.reset();
+    const record::Checks checks = judge(attempt, catalogue().checks);
+    for (const record::CheckResult& result : checks.checks)
+      if (result.check != "D21.log_clean" && result.check != "D22.progress")
+        EXPECT_NE(result.result, record::Result::pass) << result.check << " " << shape.axes.dump();
+  }
+}
+
+TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
+  // Figures only; no statement rests on them.
+  const std::set<std::string> figures_only = {"phase", "memory"};
+  const json axes = {{"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
+  const Attempt clean = clean_attempt(catalogue(), axes, "cuda");
+  std::set<std::string> kinds;
+  for (const Line& line : clean.ranks[1].evidence->lines) kinds.insert(line.kind);
+  for (const std::string& kind : kinds) {
+    if (figures_only.contains(kind)) continue;
+    Attempt attempt = clean;
+    erase(attempt, {.rank = 1, .kind = kind});
+    const record::Checks checks = judge(attempt, catalogue().checks);
+    EXPECT_TRUE(std::ranges::any_of(checks.checks, [](const auto& result) { return result.result == record::Result::fail; })) << kind;
+  }
+}
+
+// A damaged line must neither end the judge nor make anything better: no check that failed passes because of it.
+TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
+  const json axes = {{"impl", "manual"}, {"dropout", true}, {"steps", 4}, {"warmup_steps", 1}, {"layers", 1}};
+  Attempt attempt = clean_attempt(catalogue(), axes, "cuda");
+  set(attempt, {.rank = 0, .kind = "vote", .arm = {}}, "codes", {3});
+  const json damages[] = {nullptr, "x", -1, 1e308, json::array(), json::array({"x", nullptr}), json::object(), true};
+  std::vector<Line>& lines = attempt.ranks[0].evidence->lines;
+  std::set<std::string> done;  // one line for each kind and arm
+  for (Line& line : lines) {
+    if (!done.insert(line.kind + "/" + text(line, "arm")).second) continue;
+    const json whole = line.fields;
+    for (const auto& [key, value] : whole.items()) {
+      if (key == "kind" || line.kind == "vote") continue;
+      for (const json& damage : damages) {
+        line.fields[key] = damage;
+        record::Checks checks;
+        ASSERT_NO_THROW(checks = judge(attempt, catalogue().checks)) << line.kind << "." << key << " = " << damage;
+        EXPECT_EQ(word_of(checks, "D26.votes"), "fail") << line.kind << "." << key << " = " << damage;
+      }
+      line.fields = whole;
+    }
+  }
+}
+
+TEST(CheckTable, ARequiredCheckIsNeverNotApplicable) {
+  Attempt attempt = clean_attempt(catalogue(), {{"impl", "none"}});
+  attempt.context.required_checks.push_back("D01.lockstep");
+  const record::Checks checks = judge(attempt, catalogue().checks);
+  EXPECT_EQ(word_of(checks, "D01.lockstep"), "unexercised");
+  EXPECT_EQ(word_of(checks, "D43.replays"), "not_applicable");
+}
+
+TEST(CheckTable, ADroppedCheckIsNotInTheResult) {
+  const Attempt attempt = clean_attempt(catalogue(), {{"impl", "manual"}});
+  const record::Checks checks = judge(attempt, catalogue().checks, {"D43.replays"});
+  EXPECT_EQ(word_of(checks, "D43.replays"), "missing");
+  EXPECT_EQ(checks.checks.size(), all_checks().size() - 1);
+  EXPECT_THROW(judge(attempt, catalogue().checks, {"D43.replay"}), std::invalid_argument);
+}
+
+TEST(CheckTable, ARefusedCaseIsJudgedByItsRefusalAlone) {
+  const json axes = {{"impl", "full_iteration"}, {"nan_check_loss", true}, {"tp", 2}};
+  Attempt attempt = clean_attempt(catalogue(), axes);
+  attempt.context.required_checks.clear();
+  for (RankFiles& files : attempt.ranks) {
+    std::erase_if(files.evidence->lines, [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
+    add(attempt, files.rank, {{"kind", "refused"}, {"phase", "validate"}, {"rule", "R035"}, {"device_initialised", false}, {"what", "w"},
+                              {"got", "g"}, {"want", "t"}, {"why", "y"}, {"next", "n"}});
+    files.evidence->lines.back().fields["last_phase"] = "validate";
+  }
+  const record::Checks checks = judge(attempt, catalogue().checks);
+  const std::set<std::string> judged = {"D21.evidence_complete", "D21.log_clean", "D22.progress", "D26.votes"};
+  for (const record::CheckResult& result : checks.checks)
+    EXPECT_EQ(record::name(result.result), judged.contains(result.check) ? "pass" : "not_applicable") << result.check;
+  ASSERT_TRUE(checks.ranks[1].refused);
+  EXPECT_EQ(checks.ranks[1].refused->rule, "R035");
+  EXPECT_EQ(checks.ranks[1].refused->message.next, "n");
+  EXPECT_FALSE(checks.ranks[1].refused->device_initialised);
+}
+
+TEST(CheckTable, RanksCarryTheirWayAndTheFiguresOfTheCase) {
+  Attempt attempt = clean_attempt(catalogue(), {{"impl", "manual"}, {"tp", 2}});
+  die_before(attempt, {.rank = 1, .kind = "replay", .arm = "lockstep_graph", .step = 3});
+  const record::Checks checks = judge(attempt, catalogue().checks);
+  ASSERT_EQ(checks.ranks.size(), 2u);
+  EXPECT_TRUE(checks.ranks[0].complete);
+  EXPECT_EQ(checks.ranks[0].last_phase, record::Phase::teardown_process);
+  EXPECT_FALSE(checks.ranks[1].complete);
+  EXPECT_EQ(checks.ranks[1].last_phase, record::Phase::replay);
+  EXPECT_DOUBLE_EQ(checks.figures.at("eager_ms"), 3.0);   // 15 ms in five steps
+  EXPECT_DOUBLE_EQ(checks.figures.at("replay_ms"), 5.0);  // 15 ms in three
+  EXPECT_DOUBLE_EQ(checks.figures.at("capture_ms"), 4.0);
+  EXPECT_DOUBLE_EQ(checks.figures.at("graph_nodes"), 391);
+}
+
+TEST(CheckTable, TheWordsSurviveTheirFile) {
+  const Attempt attempt = clean_attempt(catalogue(), {{"impl", "manual"}});
+  const record::Checks checks = judge(attempt, catalogue().checks);
+  const json written = json::parse(record::to_json(checks).dump());
+  EXPECT_EQ(record::checks_from(written, "checks.json"), checks);
+}
+
+}  // namespace
+}  // namespace graphproof::checks

@@ -1,0 +1,261 @@
+#include "suites/checks/clean_attempt.h"
+
+#include <stdexcept>
+
+#include "matrix/case.h"
+#include "suites/checks/expected.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+/// Writes one rank's evidence in the order in which a rank program does.
+class RankScript {
+ public:
+  RankScript(const Attempt& attempt, int rank)
+      : attempt_(attempt), plan_(expected(attempt.axes)), rank_(rank), world_size_(attempt.context.world_size) {
+    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("dp") > 1;
+  }
+
+  record::Evidence write() {
+    begin();
+    eager();
+    if (plan_.graph) graph_arms();
+    if (parallel_) layout();
+    end();
+    return std::move(evidence_);
+  }
+
+ private:
+  void line(json fields) {
+    std::string kind = fields["kind"];
+    evidence_.lines.push_back({.kind = std::move(kind), .fields = std::move(fields), .line = evidence_.lines.size() + 1});
+  }
+  void phase(const char* name, const char* arm = "") { line({{"kind", "phase"}, {"phase", name}, {"arm", arm}, {"ms", 15.0}}); }
+  void vote(const char* after) {
+    line({{"kind", "vote"}, {"phase", after}, {"codes", std::vector<int>(static_cast<std::size_t>(world_size_), 0)}});
+  }
+
+  void begin() {
+    const Axes& axes = attempt_.axes;
+    line({{"kind", "start"}, {"schema", record::kEvidenceSchema}, {"case", attempt_.context.case_id}, {"attempt", 1}, {"rank", rank_},
+          {"world_size", world_size_}, {"device", attempt_.context.device}, {"pid", 4710 + rank_}, {"fault", axes.text("fault")}, {"t_ms", 1000}});
+    const bool cuda = attempt_.context.device == "cuda";
+    json asked = {{"capture_mode", axes.text("capture_mode")}, {"autograd_threads", axes.text("autograd_threads")},
+                  {"allocator", axes.text("allocator")}, {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")}};
+    json effective = asked;
+    effective.erase("NCCL_GRAPH_REGISTER");
+    effective.update({{"mpi_thread_level", "serialized"}, {"deterministic", true}, {"libnccl_mapped", cuda ? 1 : 0},
+                      {"nccl_compiled", cuda ? "2.28.9" : "none"}, {"nccl_loaded", cuda ? "2.28.9" : "none"}});
+    line({{"kind", "config"}, {"asked", asked}, {"effective", effective}});
+    vote("init");
+    vote("build");
+  }
+
+  void step(const char* arm, std::int64_t step) {
+    const std::string bits = say("3f9ac1d20b7e", 1000 + step);
+    line({{"kind", "step"}, {"arm", arm}, {"step", step}, {"input", input(step)}, {"loss", {4.85, 4.86}}, {"loss_bits", bits}, {"grad_norm", 1.25},
+          {"digest", {{"grads", say("8a1f", step)}, {"params", say("0b1c", step)}, {"losses", bits}}}, {"learning_rate", rate(step)}, {"ms", 3.0 + static_cast<double>(step)}});
+  }
+  void compare(const char* subject, const char* left, const char* right, std::int64_t step) {
+    line({{"kind", "compare"}, {"left", left}, {"right", right}, {"subject", subject}, {"step", step}, {"input", input(step)}, {"tensors", 33},
+          {"bytes", 262144}, {"equal", true}, {"mismatch", nullptr}});
+  }
+  void knob(const char* arm, std::int64_t step) {
+    line({{"kind", "knob"}, {"arm", arm}, {"step", step}, {"knob", "learning_rate"}, {"host", rate(step)}, {"effective", rate(step) + 1e-6}, {"bound", 5e-4}});
+  }
+  std::string input(std::int64_t step) const {
+    return step == plan_.first_replay || step == plan_.last_inputs_step ? "capture" : "fresh";
+  }
+  static double rate(std::int64_t step) { return 0.1 * (1 - 0.05 * static_cast<double>(step)); }
+
+  void eager() {
+    for (const char* arm : {"eager_a", "eager_b"})
+      for (std::int64_t k = 0; k < plan_.steps; ++k) {
+        step(arm, k);
+        if (std::string_view(arm) == "eager_a") knob(arm, k);
+      }
+    for (std::int64_t k = 0; k < plan_.steps; ++k) compare("eager_repeats", "eager_a", "eager_b", k);
+    vote("eager");
+  }
+
+  std::vector<std::int64_t> forwards(std::int64_t steps) const {
+    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.layers), steps * plan_.microbatches);
+  }
+  void capture(const char* arm) {
+    line({{"kind", "capture"}, {"arm", arm}, {"graph", "training"}, {"status", "ok"}, {"code", 0}, {"site", ""}, {"message", ""},
+          {"mode", attempt_.axes.text("capture_mode")}, {"ms", 4.0}, {"nodes", 391}, {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
+          {"signature", "5566778899aabbcc"}, {"pool_bytes", 4194304}, {"counter_before", forwards(plan_.warmup_steps)},
+          {"counter_after", forwards(plan_.warmup_steps)}});
+    line({{"kind", "state"}, {"arm", arm}, {"what", "capture"}, {"before", "0b1c2d3e"}, {"after", "0b1c2d3e"}});
+    vote("capture");
+  }
+  void replay(const char* arm, std::int64_t step) {
+    const bool free_run = std::string_view(arm) == "free_graph";
+    line({{"kind", "replay"}, {"arm", arm}, {"graph", "training"}, {"step", step}, {"replays", plan_.replays_until(step)}, {"fallbacks", 0}, {"recaptures", 0},
+          {"counter_before", forwards(free_run ? 0 : step)}, {"counter_after", forwards(step + 1)}, {"counter_per_replay", forwards(1)}});
+  }
+  void rng(std::int64_t step) {
+    for (const char* arm : {"lockstep_eager", "lockstep_graph"})
+      line({{"kind", "rng"}, {"arm", arm}, {"step", step}, {"generator", "model-parallel"}, {"before", say("2718:", 64 * step)},
+            {"after", say("2718:", 64 * (step + 1))}, {"mask", say("77aa", 1000 + step)}});
+  }
+
+  void graph_arms() {
+    const bool dropout = attempt_.axes.flag("dropout");
+    for (std::int64_t k = 0; k <= plan_.last_inputs_step; ++k) {
+      if (k == plan_.first_replay) capture("lockstep_graph");
+      for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
+      if (dropout) rng(k);
+      if (k >= plan_.first_replay) {
+        line({{"kind", "address"}, {"arm", "lockstep_graph"}, {"step", k}, {"graph", "training"}, {"registered", 31}, {"moved", json::array()}});
+        line({{"kind", "poison"}, {"arm", "lockstep_graph"}, {"step", k}, {"outputs", 14}, {"compared", 14}, {"bytes", 65536}, {"canary_words", 0}});
+        replay("lockstep_graph", k);
+        knob("lockstep_graph", k);
+      }
+      compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager", "lockstep_graph", k);
+    }
+    capture("graph_b");
+    for (std::int64_t k = plan_.first_replay; k < plan_.steps; ++k) {
+      replay("graph_b", k);
+      compare("graph_repeats", "lockstep_graph", "graph_b", k);
+    }
+    vote("replay");
+    capture("free_graph");
+    replay("free_graph", plan_.steps - 1);
+    compare("free_run", "free_eager", "free_graph", plan_.steps - 1);
+    vote("replay");
+    vote("compare");
+  }
+
+  void layout() {
+    json digest = json::object();
+    for (const char* kind : {"tp", "dp"})
+      if (attempt_.axes.integer(kind) > 1) digest[kind] = say("99aabbcc", kind);
+    for (const char* arm : {"eager_a", "lockstep"})
+      line({{"kind", "collectives"}, {"arm", arm}, {"count", 42}, {"digest", digest}, {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
+    for (const char* subject : {"losses", "gradients"})
+      line({{"kind", "reference"}, {"subject", subject}, {"tensors", 2}, {"max_abs", 1.2e-7}, {"max_rel", 2.5e-8}, {"bound", 3.1e-3}, {"why", "reordered sums"}});
+  }
+
+  void end() {
+    int order = 0;
+    for (const char* what : {"graphs", "buffers", "communicators", "device"}) {
+      line({{"kind", "teardown"}, {"step", what}, {"order", ++order}, {"ms", 1.2}, {"limit_ms", 30000}});
+      if (std::string_view(what) == "buffers") vote("teardown_graph");
+      if (std::string_view(what) == "communicators") vote("teardown_comm");
+    }
+    phase("eager", "free_eager");
+    phase("replay", "free_graph");
+    phase("teardown_process");
+    line({{"kind", "end"}, {"complete", true}, {"lines", evidence_.lines.size()}, {"last_phase", "teardown_process"}, {"t_ms", 1400}});
+  }
+
+  const Attempt& attempt_;
+  const Expected plan_;
+  const int rank_, world_size_;
+  bool parallel_ = false;
+  record::Evidence evidence_;
+};
+
+bool meant(const Line& line, const Where& where) {
+  return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) && (!where.step || integer(line, "step") == where.step) &&
+         (where.subject.empty() || text(line, "subject") == where.subject);
+}
+
+/// Counts lines again, as the rank would have: a row about one line is not about a lost one.
+void seal(record::Evidence& evidence) {
+  if (!evidence.lines.empty() && evidence.lines.back().kind == "end") evidence.lines.back().fields["lines"] = evidence.lines.size() - 1;
+}
+
+/// Calls `change` with the evidence of every rank that `where` may mean; throws when none of them changed anything.
+void each(Attempt& attempt, const Where& where, const std::function<bool(record::Evidence&)>& change) {
+  bool any = false;
+  for (RankFiles& files : attempt.ranks) {
+    if (!files.evidence || (where.rank && *where.rank != files.rank)) continue;
+    any |= change(*files.evidence);
+  }
+  if (!any) throw std::logic_error(say("no evidence line of kind ", where.kind, ", arm `", where.arm, "`"));
+}
+
+}  // namespace
+
+Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, const std::string& device) {
+  const matrix::Case test_case = matrix::case_from_json(catalogue.axes, axes, "test");
+  Attempt attempt;
+  attempt.axes = Axes(matrix::effective_values(catalogue.axes, test_case));
+  record::Context& context = attempt.context;
+  context.run_id = "20261121-101500-3f2a";
+  context.case_id = matrix::case_id(test_case);
+  context.batch = "b001";
+  context.device = device;
+  context.isolation = "batch";
+  context.engine = "local";
+  context.start = "cold";
+  context.world_size = static_cast<int>(matrix::world_size(catalogue.axes, test_case));
+  context.axes = matrix::effective_values(catalogue.axes, test_case);
+  context.required_checks = catalogue.checks.required(test_case, device);
+  context.ended = "finished";
+  for (const std::string_view name : record::kPhaseNames) context.limits_ms[*record::phase_from(name)] = 10000;
+  for (int rank = 0; rank < context.world_size; ++rank) {
+    record::RankContext facts;
+    facts.rank = rank;
+    facts.pid = 4710 + rank;
+    facts.case_ended = true;
+    facts.phase = record::Phase::teardown_comm;
+    facts.silent_ms = 3;
+    context.ranks.push_back(facts);
+  }
+  for (int rank = 0; rank < context.world_size; ++rank) {
+    RankFiles files;
+    files.rank = rank;
+    files.evidence = RankScript(attempt, rank).write();
+    files.log = "graphproof: rank ready\nNCCL version 2.28.9+cuda13.0\n";
+    attempt.ranks.push_back(std::move(files));
+  }
+  return attempt;
+}
+
+void set(Attempt& attempt, const Where& where, const std::string& key, json value) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    bool any = false;
+    for (Line& line : evidence.lines) {
+      if (!meant(line, where)) continue;
+      line.fields[key] = value;
+      any = true;
+    }
+    return any;
+  });
+}
+
+void erase(Attempt& attempt, const Where& where) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    const bool any = std::erase_if(evidence.lines, [&](const Line& line) { return meant(line, where); }) > 0;
+    seal(evidence);
+    return any;
+  });
+}
+
+void add(Attempt& attempt, int rank, json fields) {
+  std::vector<Line>& lines = attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines;
+  auto place = lines.begin();
+  while (place != lines.end() && place->kind != "teardown" && place->kind != "end") ++place;
+  std::string kind = fields.at("kind");
+  lines.insert(place, {.kind = std::move(kind), .fields = std::move(fields), .line = 0});
+  seal(*attempt.ranks.at(static_cast<std::size_t>(rank)).evidence);
+}
+
+void die_before(Attempt& attempt, const Where& where) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    for (std::size_t index = 0; index < evidence.lines.size(); ++index) {
+      if (!meant(evidence.lines[index], where)) continue;
+      evidence.lines.resize(index);
+      return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace graphproof::checks

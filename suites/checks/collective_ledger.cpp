@@ -1,0 +1,73 @@
+// D25: the ranks of a group issued the same collectives in the same order, in every arm.
+#include <map>
+
+#include "suites/checks/detectors.h"
+#include "suites/checks/judgement.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// The digest of the rank's group of `kind`; group names begin with it ("tp", "tp.1"). Empty when there is none.
+std::string digest_of(const Line& line, std::string_view kind) {
+  const nlohmann::json& digests = field(line, "digest");
+  if (!digests.is_object()) return "";
+  for (const auto& [name, digest] : digests.items())
+    if (std::string_view(name).starts_with(kind) && digest.is_string()) return digest.get<std::string>();
+  return "";
+}
+
+/// The last ledger line of each arm.
+std::map<std::string, const Line*> ledgers(const RankFiles& files) {
+  std::map<std::string, const Line*> result;
+  for (const Line* line : files.find("collectives")) result[text(*line, "arm")] = line;
+  return result;
+}
+
+void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind, const std::vector<int>& group) {
+  std::map<std::string, std::pair<int, const Line*>> first;  // by arm: the first rank that has a ledger of it
+  for (const int rank : group)
+    for (const auto& [arm, line] : ledgers(attempt.ranks[rank])) first.try_emplace(arm, rank, line);
+  for (const int rank : group) {
+    const RankFiles& files = attempt.ranks[rank];
+    const auto own = ledgers(files);
+    for (const auto& [arm, owner] : first) {
+      const auto& [first_rank, other] = owner;
+      const auto found = own.find(arm);
+      if (found == own.end()) {
+        judgement.absent(files, say("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
+        continue;
+      }
+      const Line& line = *found->second;
+      const std::int64_t count = integer(line, "count").value_or(0);
+      const std::string digest = digest_of(line, kind), want = digest_of(*other, kind);
+      if (digest.empty() || count <= 0) {
+        judgement.defect({.rank = rank, .step = std::nullopt, .what = say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
+                          .got = say(count, " collectives, digest `", digest, "`"), .want = "at least one, and a digest of them",
+                          .why = "a parallel group that never communicates does not share its work"});
+      } else if (digest != want || count != integer(*other, "count")) {
+        judgement.defect({.rank = rank, .step = std::nullopt, .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
+                          " group issued other collectives in arm ", arm),
+                          .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ", field(line, "last").dump()),
+                          .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0), " collectives, digest ", want),
+                          .why = "collectives in another order or size hang, or reduce the wrong data"});
+      } else {
+        judgement.saw(rank);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+record::CheckResult collective_ledger(const Attempt& attempt) {
+  Judgement judgement("D25.collective_ledger", attempt);
+  if (!judgement.for_parallel_cases()) return judgement.result("", "");
+  for (const std::string_view kind : {"tp", "dp"}) {
+    if (attempt.axes.integer(kind) == 1) continue;
+    for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind)) judge_group(judgement, attempt, kind, group);
+  }
+  return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"), "equal counts and digests in each group");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,26 @@
+// Judging `compare` and `step` lines: what D01 and D02 share.
+#pragma once
+
+#include "suites/checks/judgement.h"
+
+namespace graphproof::checks {
+
+struct ArmPair {
+  std::string_view subject, left, right;
+};
+
+/// The comparisons of a subject, in file order.
+std::vector<const Line*> comparisons(const RankFiles& files, std::string_view subject);
+
+/// A defect unless `line` compares the arms of `pair`, more than zero tensors and bytes, and found them equal.
+void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& line, const ArmPair& pair);
+
+/// Judges every comparison of the subject and wants one at step `last_step` or later: parameters are chained, so equal
+/// ones at the end mean equal updates on the way.
+void judge_final_comparison(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t last_step);
+
+/// Wants the `step` lines of both arms for every step below `steps`: losses finite, and bits and digests equal where
+/// both arms have them. A digest that one arm alone has is a defect.
+void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t steps);
+
+}  // namespace graphproof::checks

@@ -1,0 +1,48 @@
+#include "suites/checks/expected.h"
+
+namespace graphproof::checks {
+
+std::vector<std::int64_t> Expected::replayed_steps() const {
+  std::vector<std::int64_t> result;
+  for (std::int64_t step = first_replay; step <= last_inputs_step; ++step) result.push_back(step);
+  return result;
+}
+
+Expected expected(const Axes& axes) {
+  Expected result;
+  result.graph = axes.text("impl") != "none";
+  result.steps = axes.integer("steps");
+  result.warmup_steps = axes.integer("warmup_steps");
+  result.microbatches = axes.integer("microbatches");
+  result.layers = axes.integer("pp") == 1 ? axes.integer("layers") : 0;
+  result.first_replay = result.warmup_steps;
+  result.last_inputs_step = result.steps;
+  // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
+  result.replays_leave_time = result.first_replay + 1 < result.steps;
+  result.forwards_per_step = axes.text("recompute") == "none" ? result.microbatches : 0;
+  return result;
+}
+
+std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
+  const int stages = static_cast<int>(axes.integer("pp"));
+  const int ranks_per_stage = world_size / stages;
+  std::vector<std::vector<int>> result(stages);
+  for (int rank = 0; rank < ranks_per_stage * stages; ++rank) result[rank / ranks_per_stage].push_back(rank);
+  return result;
+}
+
+std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind) {
+  const int tp = static_cast<int>(axes.integer("tp"));
+  const int size = static_cast<int>(axes.integer(kind));
+  const int stride = kind == "tp" ? 1 : tp;
+  std::vector<std::vector<int>> result;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (rank / stride % size != 0) continue;
+    std::vector<int> group;
+    for (int member = 0; member < size && rank + member * stride < world_size; ++member) group.push_back(rank + member * stride);
+    result.push_back(group);
+  }
+  return result;
+}
+
+}  // namespace graphproof::checks

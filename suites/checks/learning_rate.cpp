@@ -1,0 +1,73 @@
+// D04: a host-side knob that changes between replays reaches the parameters. Today's knob is the learning rate; others
+// (loss scale, dropout probability) become rows of `knob` lines with their own names.
+#include <cmath>
+
+#include "suites/checks/detectors.h"
+#include "suites/checks/judgement.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+const Line* knob_line(const RankFiles& files, std::string_view arm, std::int64_t step) {
+  for (const Line* line : files.find("knob", arm, step))
+    if (text(*line, "knob") == "learning_rate") return line;
+  return nullptr;
+}
+
+struct Reading {
+  double host, effective, bound;
+};
+
+std::optional<Reading> reading_of(const Line& line) {
+  const auto host = number(line, "host"), effective = number(line, "effective"), bound = number(line, "bound");
+  if (!host || !effective || !bound || *bound < 0) return std::nullopt;
+  return Reading{*host, *effective, *bound};
+}
+
+}  // namespace
+
+record::CheckResult learning_rate(const Attempt& attempt) {
+  Judgement judgement("D04.learning_rate", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  // With graphs the replays are what can freeze a rate; without, the eager arm shows that the probe itself is right.
+  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
+  const std::int64_t first = expected.graph ? expected.first_replay : 0;
+  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    std::optional<double> first_rate;
+    bool told_apart = false;
+    for (std::int64_t step = first; step <= last; ++step) {
+      const Line* line = knob_line(files, arm, step);
+      if (!line) {
+        judgement.absent(files, say("`knob` line of the learning rate in arm ", arm), step);
+        continue;
+      }
+      const auto reading = reading_of(*line);
+      if (!reading) {
+        judgement.defect({.rank = files.rank, .step = step, .what = say("the felt learning rate of arm ", arm, " is unknown at step ", step),
+                          .got = say("host ", field(*line, "host").dump(), ", felt ", field(*line, "effective").dump(), ", bound ",
+                                     field(*line, "bound").dump()),
+                          .want = "three finite numbers", .why = "where every gradient is zero or not finite no rate can be felt"});
+        continue;
+      }
+      if (!first_rate) first_rate = reading->host;
+      told_apart |= std::abs(reading->host - *first_rate) > reading->bound;
+      if (std::abs(reading->effective - reading->host) <= reading->bound) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect({.rank = files.rank, .step = step, .what = say("the parameters of arm ", arm, " felt another learning rate at step ", step),
+                        .got = say(reading->effective), .want = say(reading->host, " within ", reading->bound, ", as on the host"),
+                        .why = "a scalar passed by value is frozen at capture"});
+    }
+    if (first_rate && !told_apart) {
+      judgement.unexercised(say("on rank ", files.rank, " no step's rate is further from ", *first_rate,
+                                " than its bound, so a frozen rate would not show"));
+    }
+  }
+  return judgement.result(say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"), "the host's rate in every step");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,40 @@
+// D02: what "equal" can mean. Two runs of one arm from one seed must agree before an eager run may be blamed on, or
+// compared with, a graph.
+#include "suites/checks/comparison.h"
+#include "suites/checks/detectors.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr ArmPair kEager{"eager_repeats", "eager_a", "eager_b"};
+constexpr ArmPair kGraph{"graph_repeats", "lockstep_graph", "graph_b"};
+
+}  // namespace
+
+record::CheckResult eager_repeats(const Attempt& attempt) {
+  Judgement judgement("D02.eager_repeats", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  const std::int64_t steps = judgement.expected().steps;
+  for (const RankFiles& files : attempt.ranks) {
+    for (const Line* error : files.find("error")) {
+      if (text(*error, "phase") != "eager") continue;
+      judgement.defect({.rank = files.rank, .step = integer(*error, "step"), .what = "the eager arm met an error",
+                        .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
+                                   text(*error, "call"), ": ", text(*error, "message")),
+                        .want = say(steps, " eager steps without an error"), .why = "no graph can be judged against a broken eager arm"});
+    }
+    judge_steps(judgement, files, kEager, steps);
+    judge_final_comparison(judgement, files, kEager, steps - 1);
+  }
+  return judgement.result(say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"), "all equal");
+}
+
+record::CheckResult graph_repeats(const Attempt& attempt) {
+  Judgement judgement("D02.graph_repeats", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) judge_final_comparison(judgement, files, kGraph, judgement.expected().steps - 1);
+  return judgement.result(say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
+}
+
+}  // namespace graphproof::checks

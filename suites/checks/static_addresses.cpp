@@ -1,0 +1,52 @@
+// D07: what a graph captured by address still lies there.
+#include "suites/checks/detectors.h"
+#include "suites/checks/judgement.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+std::string moved_part(const nlohmann::json& moved, const char* key) {
+  if (moved.is_string()) return std::string_view(key) == "tensor" ? moved.get<std::string>() : std::string("another address");
+  const auto found = moved.is_object() ? moved.find(key) : moved.end();
+  if (!moved.is_object() || found == moved.end()) return "unknown";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+}  // namespace
+
+record::CheckResult static_addresses(const Attempt& attempt) {
+  Judgement judgement("D07.static_addresses", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const std::int64_t step : judgement.expected().replayed_steps()) {
+      if (!files.first("address", "lockstep_graph", step)) judgement.absent(files, "`address` line of arm lockstep_graph", step);
+    }
+    std::map<std::string, std::int64_t> registered_at_first;  // by arm and graph
+    for (const Line* line : files.find("address")) {
+      const auto step = integer(*line, "step");
+      const std::string arm = text(*line, "arm"), graph = text(*line, "graph");
+      const std::int64_t registered = integer(*line, "registered").value_or(0);
+      const std::int64_t first = registered_at_first.try_emplace(arm + "/" + graph, registered).first->second;
+      const nlohmann::json& moved = field(*line, "moved");
+      if (moved.is_array() && !moved.empty()) {
+        judgement.defect({.rank = files.rank, .step = step, .what = say("`", moved_part(moved.front(), "tensor"), "` of graph ", graph,
+                          " moved after capture, as ", moved.size() - 1, " others did"),
+                          .got = say("address ", moved_part(moved.front(), "now"), " before the replay of step ", step.value_or(-1), " in arm ", arm),
+                          .want = say(moved_part(moved.front(), "captured"), ", as captured"),
+                          .why = "a replay reads the captured address, so the step ran on stale data"});
+      } else if (!moved.is_array() || registered <= 0 || registered != first) {
+        judgement.defect({.rank = files.rank, .step = step, .what = say("the address registry of graph ", graph, " changed in arm ", arm),
+                          .got = say(registered, " tensors registered at step ", step.value_or(-1)),
+                          .want = say(first, ", as before the first replay, and at least one"),
+                          .why = "an address that nobody registered is not watched"});
+      } else if (arm == "lockstep_graph") {
+        judgement.saw(files.rank);
+      }
+    }
+  }
+  return judgement.result(say("nothing moved before ", judgement.expected().replayed_steps().size(), " replays on ",
+                              attempt.ranks.size(), " ranks"), "every address as captured");
+}
+
+}  // namespace graphproof::checks

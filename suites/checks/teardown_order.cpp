@@ -1,0 +1,56 @@
+// D29: graphs die before the communicators that they captured; the other order never returns.
+#include <algorithm>
+#include <array>
+
+#include "suites/checks/detectors.h"
+#include "suites/checks/judgement.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr std::array<std::string_view, 4> kOrder = {"graphs", "buffers", "communicators", "device"};
+
+std::string order_text() { return "graphs, buffers, communicators, device"; }
+
+}  // namespace
+
+record::CheckResult teardown_order(const Attempt& attempt) {
+  Judgement judgement("D29.teardown_order", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  if (attempt.axes.text("teardown") != "graph_first") {
+    judgement.unexercised("the case asks for another order (axis teardown)");
+  }
+  for (const RankFiles& files : attempt.ranks) {
+    const std::vector<const Line*> steps = files.find("teardown");
+    if (steps.empty()) judgement.absent(files, "`teardown` line");
+    const bool graphs = std::ranges::any_of(steps, [](const Line* line) { return text(*line, "step") == "graphs"; });
+    if (judgement.expected().graph && !graphs) judgement.absent(files, "`teardown` line of the graphs");
+    std::ptrdiff_t last_place = -1;
+    std::int64_t last_order = 0;
+    std::string last_step = "nothing";
+    for (const Line* line : steps) {
+      const std::string step = text(*line, "step");
+      const std::ptrdiff_t place = std::ranges::find(kOrder, step) - kOrder.begin();
+      const std::int64_t order = integer(*line, "order").value_or(0);
+      const auto ms = number(*line, "ms"), limit = number(*line, "limit_ms");
+      if (place == std::ssize(kOrder) || place <= last_place || order <= last_order) {
+        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
+                          .got = say("`", step, "` as number ", order), .want = say(order_text(), ", in this order"),
+                          .why = "a communicator destroyed while a live graph refers to it never returns"});
+      } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
+        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("the teardown of ", step, " on rank ", files.rank, " took too long or was not timed"),
+                          .got = say(field(*line, "ms").dump(), " ms"), .want = say(field(*line, "limit_ms").dump(), " ms at most"),
+                          .why = "a teardown that slows down is a hang in the making"});
+      } else {
+        judgement.saw(files.rank);
+      }
+      last_place = place;
+      last_order = order;
+      last_step = say("`", step, "`");
+    }
+  }
+  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"), order_text());
+}
+
+}  // namespace graphproof::checks

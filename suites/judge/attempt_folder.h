@@ -1,0 +1,16 @@
+// Reads an attempt folder (RUN/cases/ID/attempt-N) into what the checks see: context.json, each rank's evidence as far
+// as a dying rank left it, and each rank's slice of the batch's log.
+#pragma once
+
+#include <filesystem>
+
+#include "matrix/axes.h"
+#include "suites/checks/attempt.h"
+
+namespace graphproof::judge {
+
+/// Evidence and logs may be missing or torn; that is for the checks. Throws record::Error or matrix::InputError when
+/// there is no usable context.json: without it nobody knows what the attempt was to show.
+checks::Attempt load_attempt(const std::filesystem::path& folder, const matrix::AxisTable& axes);
+
+}  // namespace graphproof::judge

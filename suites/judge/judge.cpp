@@ -1,0 +1,103 @@
+// graphproof-judge ATTEMPT_FOLDER [--drop CHECK]... [--gtest_...]
+//
+// Judges one attempt from its files alone, writes checks.json into the folder, and shows each check as a GoogleTest
+// test: pass and fail as they are, the other two words as a skip with its reason. Exit 0 once checks.json is written,
+// whatever the results: the verdict is made by reports/outcome. 2: wrong command line; 6: nothing could be judged.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <set>
+
+#include "matrix/catalogue.h"
+#include "reports/record/exit_code.h"
+#include "reports/record/file.h"
+#include "suites/checks/check_table.h"
+#include "suites/judge/attempt_folder.h"
+
+namespace {
+
+using namespace graphproof;
+
+struct CommandLine {
+  std::filesystem::path folder;
+  std::set<std::string> dropped;
+};
+
+record::Error usage(std::string got) {
+  return record::Error({.what = "graphproof-judge cannot read its command line", .got = std::move(got),
+                        .want = "graphproof-judge ATTEMPT_FOLDER [--drop CHECK]...", .why = "",
+                        .next = "give one attempt folder; ./graphproof list checks names the checks"});
+}
+
+/// After GoogleTest has taken its own flags away.
+CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
+  CommandLine line;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--drop") {
+      if (++i == argc) throw usage("--drop without a check");
+      if (!table.find(argv[i])) throw usage(std::string("--drop ") + argv[i] + ", which is no check");
+      line.dropped.insert(argv[i]);
+    } else if (argument.starts_with("-")) {
+      throw usage("option " + argument);
+    } else if (line.folder.empty()) {
+      line.folder = argument;
+    } else {
+      throw usage("two folders, " + line.folder.string() + " and " + argument);
+    }
+  }
+  if (line.folder.empty()) throw usage("no folder");
+  return line;
+}
+
+/// Shows a result that has already been judged and written.
+class JudgedCheck : public testing::Test {
+ public:
+  explicit JudgedCheck(record::CheckResult result) : result_(std::move(result)) {}
+  void TestBody() override {
+    const std::string where = result_.rank ? "rank " + std::to_string(*result_.rank) + ": " : std::string();
+    const std::string message = where + record::to_text(result_.message);
+    switch (result_.result) {
+      case record::Result::pass: return;
+      case record::Result::fail: ADD_FAILURE() << message; return;
+      case record::Result::unexercised: GTEST_SKIP() << "unexercised: " << message;
+      case record::Result::not_applicable: GTEST_SKIP() << "not applicable: " << message;
+    }
+  }
+
+ private:
+  record::CheckResult result_;
+};
+
+void register_test(const record::CheckResult& result) {
+  const std::size_t dot = result.check.find('.');
+  testing::RegisterTest(result.check.substr(0, dot).c_str(), result.check.substr(dot + 1).c_str(), nullptr, nullptr, __FILE__,
+                        __LINE__, [result]() -> testing::Test* { return new JudgedCheck(result); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const auto quit = [](record::ExitCode code, const std::exception& error) {
+    std::cerr << "graphproof-judge: " << error.what() << "\n";
+    return static_cast<int>(code);
+  };
+  try {
+    const matrix::Catalogue catalogue = matrix::load_catalogue();
+    CommandLine line;
+    try {
+      line = parse(argc, argv, catalogue.checks);
+    } catch (const record::Error& error) {
+      return quit(record::ExitCode::usage, error);
+    }
+    const checks::Attempt attempt = judge::load_attempt(line.folder, catalogue.axes);
+    const record::Checks judged = checks::judge(attempt, catalogue.checks, line.dropped);
+    record::write_json(line.folder / "checks.json", record::to_json(judged));
+    for (const record::CheckResult& result : judged.checks) register_test(result);
+  } catch (const std::exception& error) {
+    return quit(record::ExitCode::own_fault, error);
+  }
+  static_cast<void>(RUN_ALL_TESTS());  // its own status says nothing that checks.json does not
+  return static_cast<int>(record::ExitCode::ok);
+}
