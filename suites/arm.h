@@ -1,0 +1,84 @@
+// One arm of a case: a copy of the model, the engine that runs it, and the probes around each of its steps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixtures/comm/process_groups.h"
+#include "fixtures/probes.h"
+#include "suites/case_scope.h"
+#include "suites/evidence_observer.h"
+#include "suites/step_config.h"
+#include "suites/watched_device.h"
+#include "workloads/engines/engine.h"
+
+namespace graphproof::suites {
+
+/// What all arms of a case are built from. References outlive the arms.
+struct CaseParts {
+  CaseScope& scope;
+  capture::Device& device;
+  const StepConfig& config;
+  c10::Stream stream;  // where everything of the case runs and is captured
+  comm::ProcessGroups* groups;  // null where a test runs a rank alone, without MPI
+};
+
+/// How closely an arm is looked at. free: nothing between first and last step waits for the device, captures apart.
+/// digests: a `step` line for each step. full: learning rate, random numbers, replays, memory as well.
+enum class Watch { free, digests, full };
+
+/// A step's inputs and what evidence calls them: "fresh", or "capture" for those that the graph was captured with.
+struct StepInput {
+  workloads::Batch batch;
+  std::string word;
+};
+
+/// What a step left, in host memory: losses, gradients, parameters as the engine hands them out, then masks.
+using Snapshot = std::vector<fixtures::NamedTensor>;
+
+class Arm {
+ public:
+  /// Builds model and engine with the case's stream current; seeded alike in every arm. `stale`: see
+  /// EngineConfig::stale_outputs.
+  Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch,
+      std::vector<fixtures::NamedTensor> stale = {});
+  ~Arm();
+
+  /// Runs step `index` and, unless the arm is free, waits for it and returns what it left.
+  Snapshot run(std::int64_t index, const StepInput& input);
+  /// Of a free arm, after its last step `last`: waits for the device, and returns what that step left.
+  Snapshot finish(std::int64_t last);
+
+  /// The engine's outputs, then the masks, on the device.
+  std::vector<fixtures::NamedTensor> outputs();
+  const std::string& name() const { return name_; }
+  bool graphs() const { return graphs_; }
+  /// Votes at the boundary `capture` if no capture did, so that all ranks pass the same boundaries.
+  void settle_capture();
+  void drop_graphs();
+
+ private:
+  struct Before;
+  Before look_before(std::int64_t index);
+  void write_step(std::int64_t index, const StepInput& input, double learning_rate, double ms, const Snapshot& left);
+  void write_rng(std::int64_t index, const Before& before);
+  void write_learning_rate(std::int64_t index, double learning_rate, const Before& before);
+  void write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks);
+  void write_poison(std::int64_t index, const ReplayObserver::Replay& replay);
+  void write_memory(std::int64_t index);
+
+  CaseParts parts_;
+  const std::string name_;
+  const Watch watch_;
+  const bool graphs_;
+  WatchedDevice device_;
+  std::unique_ptr<workloads::TrainStep> step_;
+  std::unique_ptr<CaptureObserver> observer_;  // of a graph arm
+  ReplayObserver* replays_ = nullptr;          // observer_ of a graph arm that is not free
+  std::unique_ptr<engines::Engine> engine_;
+  std::int64_t fallbacks_ = 0;  // steps after the warm-up that launched no graph
+};
+
+}  // namespace graphproof::suites

@@ -1,0 +1,201 @@
+#include "suites/arms.h"
+
+#include <algorithm>
+
+#include "fixtures/comm/ledger.h"
+#include "fixtures/torch.h"
+#include "suites/learning_rate.h"
+#include "suites/reference.h"
+#include "workloads/data.h"
+
+namespace graphproof::suites {
+namespace {
+
+using fixtures::NamedTensor;
+
+record::Json mismatch_json(const fixtures::Mismatch& mismatch) {
+  return {{"tensor", mismatch.tensor},
+          {"element", mismatch.element},
+          {"left", record::number(mismatch.left)},
+          {"right", record::number(mismatch.right)},
+          {"max_abs", record::number(mismatch.max_abs)},
+          {"max_rel", record::number(mismatch.max_rel)},
+          {"max_ulp", mismatch.max_ulp},
+          {"elements", mismatch.elements},
+          {"differing", mismatch.differing}};
+}
+
+void write_comparison(const CaseParts& parts, const std::string& left, const std::string& right, const std::string& subject,
+                      std::int64_t step, const std::string& input, const Snapshot& of_left, const Snapshot& of_right) {
+  const fixtures::Comparison compared = fixtures::compare(of_left, of_right);
+  parts.scope.write("compare", {{"left", left},
+                                {"right", right},
+                                {"subject", subject},
+                                {"step", step},
+                                {"input", input},
+                                {"tensors", compared.tensors},
+                                {"bytes", compared.bytes},
+                                {"equal", compared.equal},
+                                {"mismatch", compared.mismatch ? mismatch_json(*compared.mismatch) : record::Json()}});
+}
+
+/// The collectives that this rank issued while it lives; every rank starts to count at the same step of the case.
+class CollectivesOf {
+ public:
+  CollectivesOf(const CaseParts& parts, std::string arm) : parts_(parts), arm_(std::move(arm)) {
+    if (parts_.groups) parts_.groups->ledger().reset();
+  }
+  void write() {
+    if (!parts_.groups || parts_.config.layout.tp * parts_.config.layout.dp == 1) return;
+    const auto totals = parts_.groups->ledger().totals();
+    parts_.scope.write("collectives", {{"arm", arm_},
+                                       {"count", totals.count},
+                                       {"digest", totals.digest},
+                                       {"last", totals.last ? record::to_json(*totals.last) : record::Json()}});
+  }
+
+ private:
+  const CaseParts& parts_;
+  std::string arm_;
+};
+
+/// What lockstep_graph left in each step, for graph_b: the whole bytes while they are few, else the last step's alone.
+class History {
+ public:
+  void add(Snapshot left) {
+    constexpr std::int64_t kKeptBytes = std::int64_t{256} << 20;  // of host memory, beside the two models themselves
+    bytes_ += fixtures::total_bytes(left);
+    if (bytes_ > kKeptBytes)
+      for (Snapshot& old : steps_) old.clear();
+    steps_.push_back(std::move(left));
+  }
+  const Snapshot* at(std::size_t step) const { return step < steps_.size() && !steps_[step].empty() ? &steps_[step] : nullptr; }
+
+ private:
+  std::vector<Snapshot> steps_;
+  std::int64_t bytes_ = 0;
+};
+
+/// Gradients and losses after one step of the model, on the host.
+Snapshot one_step(const CaseParts& parts, const StepConfig& config) {
+  const c10::StreamGuard guard(parts.stream);
+  workloads::TrainStep step(config.model, config.layout, parts.device, config.seed, config.engine.fault, config.rng_backend);
+  const workloads::Batch batch = workloads::make_batch(config.model, config.layout, config.seed, 0, parts.device.torch_device());
+  step.forward_backward(batch);
+  parts.device.synchronize(parts.stream);
+  std::vector<NamedTensor> tensors = step.gradients();
+  tensors.push_back({"losses", step.losses()});
+  return fixtures::on_host(tensors);
+}
+
+void write_reference(const CaseParts& parts, const std::string& subject, const std::vector<ReferencePair>& pairs,
+                     const ReferenceBound& bound) {
+  const ReferenceDistance distance = reference_distance(pairs, bound);
+  parts.scope.write("reference", {{"subject", subject},
+                                  {"tensors", distance.tensors},
+                                  {"max_abs", record::number(distance.max_abs)},
+                                  {"max_rel", record::number(distance.max_rel)},
+                                  {"bound", record::number(distance.bound)},
+                                  {"worst", distance.worst},
+                                  {"why", bound.why}});
+}
+
+}  // namespace
+
+std::vector<StepInput> make_inputs(const CaseParts& parts) {
+  const c10::StreamGuard guard(parts.stream);
+  const StepConfig& config = parts.config;
+  std::vector<StepInput> inputs;
+  for (std::int64_t step = 0; step < config.steps; ++step)
+    inputs.push_back({.batch = workloads::make_batch(config.model, config.layout, config.seed, step, parts.device.torch_device()),
+                      .word = step == config.capture_step() ? "capture" : "fresh"});
+  const std::int64_t captured = std::min(config.capture_step(), config.steps - 1);
+  inputs.push_back({.batch = inputs[static_cast<std::size_t>(captured)].batch, .word = "capture"});
+  return inputs;
+}
+
+EagerArms::EagerArms(const CaseParts& parts)
+    : first(parts, "eager_a", "none", Watch::full), second(parts, "eager_b", "none", Watch::digests) {}
+
+void run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms) {
+  CollectivesOf collectives(parts, "eager");
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+    const StepInput& input = inputs[static_cast<std::size_t>(step)];
+    const Snapshot left = arms.first.run(step, input), right = arms.second.run(step, input);
+    write_comparison(parts, arms.first.name(), arms.second.name(), "eager_repeats", step, input.word, left, right);
+  }
+  collectives.write();
+}
+
+void run_layout_reference(const CaseParts& parts) {
+  parts.scope.enter(Phase::eager, "reference", 0);
+  CollectivesOf collectives(parts, "reference");
+  StepConfig parallel = parts.config;
+  parallel.model.dropout = 0;
+  const Snapshot ours = one_step(parts, parallel);
+  const StepConfig single = single_rank(parts.config);
+  const Snapshot whole = one_step(parts, single);
+  const ReferenceBound bound = reference_bound(single);
+  std::vector<ReferencePair> losses, gradients;
+  const std::int64_t microbatches = parts.config.model.microbatches;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const at::Tensor& full = whole[i].tensor;
+    if (ours[i].name == "losses")
+      losses.push_back({ours[i].name, ours[i].tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches)});
+    else
+      gradients.push_back({ours[i].name, ours[i].tensor, own_shard(full, ours[i].tensor.sizes(), parts.config.layout.tp_rank)});
+  }
+  write_reference(parts, "losses", losses, bound);
+  write_reference(parts, "gradients", gradients, bound);
+  collectives.write();
+}
+
+void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept) {
+  Arm eager(parts, "lockstep_eager", "none", Watch::full);
+  kept.push_back(std::make_unique<Arm>(parts, "lockstep_graph", parts.config.engine.impl, Watch::full, eager.outputs()));
+  Arm& graph = *kept.back();
+  History history;
+  {
+    CollectivesOf collectives(parts, "lockstep");
+    for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
+      const StepInput& input = inputs[static_cast<std::size_t>(step)];
+      const Snapshot left = eager.run(step, input);
+      Snapshot right = graph.run(step, input);
+      parts.scope.enter(Phase::compare, graph.name(), step);
+      write_comparison(parts, eager.name(), graph.name(), step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
+                       input.word, left, right);
+      if (step < parts.config.steps) history.add(std::move(right));
+    }
+    graph.settle_capture();
+    collectives.write();
+  }
+  kept.push_back(std::make_unique<Arm>(parts, "graph_b", parts.config.engine.impl, Watch::digests, eager.outputs()));
+  Arm& again = *kept.back();
+  CollectivesOf collectives(parts, again.name());
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+    const StepInput& input = inputs[static_cast<std::size_t>(step)];
+    const Snapshot right = again.run(step, input);
+    parts.scope.enter(Phase::compare, again.name(), step);
+    if (const Snapshot* left = history.at(static_cast<std::size_t>(step)))
+      write_comparison(parts, graph.name(), again.name(), "graph_repeats", step, input.word, *left, right);
+  }
+  again.settle_capture();
+  collectives.write();
+}
+
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept) {
+  CollectivesOf collectives(parts, "free_run");
+  Arm eager(parts, "free_eager", "none", Watch::free);
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) eager.run(step, inputs[static_cast<std::size_t>(step)]);
+  const Snapshot left = eager.finish(parts.config.steps - 1);
+  kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free, eager.outputs()));
+  Arm& graph = *kept.back();
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) graph.run(step, inputs[static_cast<std::size_t>(step)]);
+  const Snapshot right = graph.finish(parts.config.steps - 1);
+  graph.settle_capture();
+  parts.scope.enter(Phase::compare, graph.name(), parts.config.steps - 1);
+  write_comparison(parts, eager.name(), graph.name(), "free_run", parts.config.steps - 1, "fresh", left, right);
+  collectives.write();
+}
+
+}  // namespace graphproof::suites

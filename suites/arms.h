@@ -1,0 +1,36 @@
+// The arms of a case, in the order in which they run. Each function leaves evidence and decides nothing: whether two
+// arms are equal enough is the judge's question.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "suites/arm.h"
+
+namespace graphproof::suites {
+
+/// The inputs of steps 0 .. steps-1, made before any arm runs and alive until the last one has ended, so that a static
+/// input that is rebound can never come back to an address of before by chance; then those of the capture again.
+std::vector<StepInput> make_inputs(const CaseParts& parts);
+
+/// eager_a and eager_b, step by step: what "equal" can mean (subject eager_repeats).
+struct EagerArms {
+  explicit EagerArms(const CaseParts& parts);
+  Arm first, second;
+};
+void run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms);
+
+/// One step without dropout, against the single-rank model over the same global batch. REQUIRES: more than one rank.
+void run_layout_reference(const CaseParts& parts);
+
+/// Graph arms stay alive until teardown, because the order in which they go is part of the test.
+using GraphArms = std::vector<std::unique_ptr<Arm>>;
+
+/// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last), then graph_b against what
+/// lockstep_graph left (graph_repeats).
+void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept);
+
+/// free_eager and free_graph without a wait between their steps, compared at the end (subject free_run).
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept);
+
+}  // namespace graphproof::suites

@@ -1,0 +1,87 @@
+// The rank program. `--batch FILE` (or FILE alone) runs a batch; `--fingerprint` prints the stack as one JSON object;
+// `--operators` lists the operators that the workloads call, one a line.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "fixtures/capture/operator_log.h"
+#include "fixtures/comm/collectives.h"
+#include "fixtures/torch.h"
+#include "matrix/input_error.h"
+#include "suites/batch_run.h"
+#include "suites/fingerprint.h"
+#include "suites/step_config.h"
+
+namespace {
+
+using namespace graphproof;
+
+constexpr std::string_view kUsage =
+    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME " --batch FILE | --fingerprint | --operators";
+
+/// A step with everything on, so that no operator is missing.
+void run_every_operator(capture::Device& device) {
+  workloads::ModelConfig model{.microbatches = 2, .qkv_bias = true, .linear_bias = true, .dropout = 0.1};
+  const c10::StreamGuard guard(device.stream_from_pool());
+  workloads::TrainStep step(model, {}, device, 1, {});
+  const auto batch = workloads::make_batch(model, {}, 1, 0, device.torch_device());
+  step.learning_rate(0.1);
+  step.forward_backward(batch);
+  step.optimizer_step();
+  device.synchronize();
+}
+
+int print_operators() {
+  const auto device = capture::make_device(0);
+  std::set<std::string> names(comm::operator_names().begin(), comm::operator_names().end());
+  {
+    const capture::OperatorLog log;
+    run_every_operator(*device);
+    for (const std::string& name : log.names())
+      if (name.find("::") != std::string::npos) names.insert(name);
+  }
+  for (const std::string& name : names) std::cout << name << "\n";
+  return suites::kExitDone;
+}
+
+int run(const std::vector<std::string_view>& arguments) {
+  if (arguments.size() == 1 && arguments[0] == "--fingerprint") {
+    std::cout << suites::fingerprint().dump() << std::endl;
+    return suites::kExitDone;
+  }
+  if (arguments.size() == 1 && arguments[0] == "--operators") return print_operators();
+  const bool named = arguments.size() == 2 && arguments[0] == "--batch";
+  if (!named && (arguments.size() != 1 || arguments[0].starts_with("-"))) {
+    std::cerr << kUsage << std::endl;
+    return suites::kExitUsage;
+  }
+  return suites::run_batch({.device = GRAPHPROOF_DEVICE_NAME, .make_device = capture::make_device}, fixtures::this_rank(),
+                           arguments.back());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A watcher that has gone must cost heartbeats, not the rank.
+  std::signal(SIGPIPE, SIG_IGN);
+  // Deterministic cuBLAS needs a fixed workspace, chosen before the library starts; a value of the user's stands.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const matrix::InputError& error) {
+    std::cerr << "graphproof-rank: " << error.what() << std::endl;
+    return suites::kExitUsage;
+  } catch (const record::ReadError& error) {
+    std::cerr << "graphproof-rank: " << error.what() << std::endl;
+    return suites::kExitUsage;
+  } catch (const std::exception& error) {
+    std::cerr << "graphproof-rank: " << error.what() << std::endl;
+    // Not return: static destructors of MPI and CUDA may wait for peers.
+    std::cout.flush();
+    std::_Exit(suites::kExitOwnFault);
+  }
+}

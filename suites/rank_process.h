@@ -1,0 +1,48 @@
+// What the accepted cases of a batch share on one rank: MPI, the device and the communicators. Nothing of it exists
+// before start(), so that a batch of refused cases touches none.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "fixtures/capture/device.h"
+#include "fixtures/comm/mpi.h"
+#include "fixtures/comm/process_groups.h"
+#include "fixtures/rank.h"
+#include "fixtures/store.h"
+#include "reports/record/batch.h"
+#include "suites/batch_run.h"
+
+namespace graphproof::suites {
+
+class RankProcess {
+ public:
+  RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch);
+
+  /// MPI, device, transports, once. Throws capture::DeviceError and what make_device throws.
+  void start();
+  bool started() const { return groups_ != nullptr; }
+
+  /// REQUIRES (all below): started(), save vote() and world(), which need MPI only.
+  capture::Device& device() { return *device_; }
+  comm::ProcessGroups& groups() { return *groups_; }
+  comm::MpiWorld* world() { return world_.get(); }
+  std::vector<int> vote(std::string_view boundary, int code);
+  std::chrono::milliseconds limit(record::Phase phase) const;
+
+  /// Communicators, then MPI. Does nothing that was not started.
+  void finish();
+
+ private:
+  const RankProgram& program_;
+  const fixtures::Rank place_;
+  const record::Batch& batch_;
+  const std::chrono::milliseconds patience_;
+  std::unique_ptr<comm::MpiWorld> world_;
+  std::unique_ptr<fixtures::FileStore> store_;
+  std::unique_ptr<capture::Device> device_;
+  std::unique_ptr<comm::ProcessGroups> groups_;
+};
+
+}  // namespace graphproof::suites

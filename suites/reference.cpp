@@ -1,0 +1,62 @@
+#include "suites/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+namespace graphproof::suites {
+
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int tp_rank) {
+  std::int64_t cut = -1;
+  const auto refuse = [&] {
+    std::ostringstream text;
+    text << "shard of a full tensor; got: shapes " << full.sizes() << " and " << shape << " on tensor parallel rank "
+         << tp_rank << "; want: one dimension cut into equal parts; next: compare Parameters::create of this layout";
+    throw std::runtime_error(text.str());
+  };
+  if (full.dim() != static_cast<std::int64_t>(shape.size())) refuse();
+  for (std::int64_t d = 0; d < full.dim(); ++d) {
+    if (full.size(d) == shape[d]) continue;
+    if (cut >= 0 || shape[d] == 0 || full.size(d) % shape[d] != 0 || (tp_rank + 1) * shape[d] > full.size(d)) refuse();
+    cut = d;
+  }
+  return cut < 0 ? full : full.narrow(cut, tp_rank * shape[cut], shape[cut]);
+}
+
+ReferenceBound reference_bound(const StepConfig& single) {
+  const workloads::ModelConfig& model = single.model;
+  // A sum of n products in another order differs by at most n half ulps of the sum of absolute values (Higham, Accuracy
+  // and Stability of Numerical Algorithms, 2nd ed., 4.2). A layer chains nine sums forward (two norms, four products of
+  // attention, its softmax, two products of the MLP), the ends of the model four, and backward twice as many.
+  const std::int64_t tokens = model.microbatches * model.microbatch_size * model.seq_length;
+  const std::int64_t longest = std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
+  const std::int64_t chained = 3 * (9 * model.layers + 4);
+  std::ostringstream why;
+  why << "fp32 sums of up to " << longest << " products in another order: " << longest << " * 2^-24 of the largest element, times "
+      << chained << " chained sums";
+  return {.relative = static_cast<double>(longest) * std::ldexp(1.0, -24) * static_cast<double>(chained), .why = why.str()};
+}
+
+ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {
+  ReferenceDistance worst{.tensors = static_cast<std::int64_t>(pairs.size()), .worst = "", .max_abs = 0, .max_rel = 0, .bound = 0};
+  double worst_share = -1;
+  for (const ReferencePair& pair : pairs) {
+    const at::Tensor single = pair.single.to(at::kDouble), difference = (pair.parallel.to(at::kDouble) - single).abs();
+    const double scale = single.abs().max().item<double>(), max_abs = difference.max().item<double>();
+    const double allowed = bound.relative * scale;
+    // Equal zeros need no room; anything else over no room, or a NaN, is beyond every bound.
+    double share = max_abs == 0 ? 0 : max_abs / allowed;
+    if (std::isnan(share) || std::isnan(scale)) share = std::numeric_limits<double>::infinity();
+    if (share <= worst_share) continue;
+    worst_share = share;
+    worst.worst = pair.name;
+    worst.max_abs = max_abs;
+    worst.max_rel = max_abs == 0 ? 0 : max_abs / scale;
+    worst.bound = allowed;
+  }
+  return worst;
+}
+
+}  // namespace graphproof::suites

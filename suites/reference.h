@@ -1,0 +1,41 @@
+// The layout reference: how far a parallel step may lie from the single-rank model over the same global batch, and how
+// far it lies. Both arms of a lockstep run share a layout, so a defect of the layout shows only here.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "suites/step_config.h"
+
+namespace graphproof::suites {
+
+/// The part of `full` that a rank holds as a tensor of `shape`: cut along the one dimension in which they differ, part
+/// `tp_rank`. Throws std::runtime_error where more than one dimension differs or the cut is not even.
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int tp_rank);
+
+/// What reordered sums may change, relative to the largest element of a tensor, with the reason in words.
+struct ReferenceBound {
+  double relative = 0;
+  std::string why;
+};
+/// `single` is single_rank()'s configuration: its sums are the longest.
+ReferenceBound reference_bound(const StepConfig& single);
+
+struct ReferencePair {
+  std::string name;
+  at::Tensor parallel, single;  // on the host, fp32, of one shape
+};
+
+/// The pair that comes nearest to its bound, or exceeds it most. A NaN on either side is never within a bound.
+struct ReferenceDistance {
+  std::int64_t tensors = 0;
+  std::string worst;                          // name of the pair that the numbers belong to
+  double max_abs = 0, max_rel = 0, bound = 0;  // bound is that pair's, in the tensor's own unit
+  bool within() const { return max_abs <= bound; }
+};
+ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
+
+}  // namespace graphproof::suites

@@ -1,0 +1,59 @@
+#include "suites/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace graphproof::suites {
+namespace {
+
+TEST(LayoutReference, CutsTheDimensionThatDiffers) {
+  const at::Tensor full = at::arange(24, at::kFloat).view({4, 6});
+  EXPECT_TRUE(own_shard(full, {2, 6}, 1).equal(full.narrow(0, 2, 2)));
+  EXPECT_TRUE(own_shard(full, {4, 3}, 0).equal(full.narrow(1, 0, 3)));
+  EXPECT_TRUE(own_shard(full, {4, 6}, 1).equal(full)) << "a tensor that every rank holds whole";
+}
+
+TEST(LayoutReference, RefusesACutThatIsNotOneEvenDimension) {
+  const at::Tensor full = at::zeros({4, 6});
+  EXPECT_THROW(own_shard(full, {2, 3}, 0), std::runtime_error);
+  EXPECT_THROW(own_shard(full, {3, 6}, 0), std::runtime_error);
+  EXPECT_THROW(own_shard(full, {2, 6}, 2), std::runtime_error);
+  EXPECT_THROW(own_shard(full, {6}, 0), std::runtime_error);
+}
+
+TEST(LayoutReference, AcceptsASumInAnotherOrderAndRefusesADoubledGradient) {
+  const ReferenceBound bound = reference_bound(StepConfig{});
+  auto generator = at::detail::createCPUGenerator(3);
+  const at::Tensor terms = at::randn({256, 64}, generator);
+  const at::Tensor forward = terms.sum(0), backward = terms.flip(0).cumsum(0)[255];
+  const ReferencePair reordered[] = {{"grad:a", backward, forward}};
+  EXPECT_TRUE(reference_distance(reordered, bound).within());
+  const ReferencePair doubled[] = {{"grad:a", forward, forward}, {"grad:b", 2 * forward, forward}};
+  const ReferenceDistance distance = reference_distance(doubled, bound);
+  EXPECT_FALSE(distance.within());
+  EXPECT_EQ(distance.worst, "grad:b");
+  EXPECT_EQ(distance.tensors, 2);
+}
+
+TEST(LayoutReference, NeverAcceptsANaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor ones = at::ones({4});
+  at::Tensor spoilt = ones.clone();
+  spoilt[2] = nan;
+  for (const auto& [parallel, single] : {std::pair{spoilt, ones}, std::pair{ones, spoilt}, std::pair{spoilt, spoilt}}) {
+    const ReferencePair pairs[] = {{"grad:whole", ones, ones}, {"grad:spoilt", parallel, single}};
+    const ReferenceDistance distance = reference_distance(pairs, reference_bound(StepConfig{}));
+    EXPECT_FALSE(distance.within());
+    EXPECT_EQ(distance.worst, "grad:spoilt");
+  }
+}
+
+TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysBelowOnePercentForTheSmallModel) {
+  const ReferenceBound bound = reference_bound(StepConfig{});
+  EXPECT_NE(bound.why.find("256 * 2^-24"), std::string::npos) << bound.why;
+  EXPECT_LT(bound.relative, 0.01);
+}
+
+}  // namespace
+}  // namespace graphproof::suites

@@ -1,0 +1,105 @@
+#include "suites/step_config.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+namespace graphproof::suites {
+namespace {
+
+constexpr double kDropoutProbability = 0.1;  // meaning of the axis dropout
+
+/// Axes that this program gives a meaning to; every other axis must have its default, or the case would run as
+/// something else than its name says. `env.NAME`, `nccl_*` and `allocator` act through the environment, which the
+/// launcher sets, and are checked in the evidence line `config`.
+constexpr std::array kUnderstood = {
+    "impl",    "tp",      "dp",      "microbatches", "layers",  "hidden",       "heads",        "kv_groups",
+    "ffn",     "vocab",   "dropout", "qkv_bias",     "linear_bias", "seq_length", "microbatch_size", "warmup_steps",
+    "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
+    "fault",   "arch",    "rng_tracker"};
+constexpr std::array kEngines = {"none", "manual", "full_iteration"};
+
+[[noreturn]] void cannot_run(const std::string& what, const std::string& got, const std::string& want) {
+  throw std::runtime_error(what + "; got: " + got + "; want: " + want +
+                           "; the plan should have skipped the case (skipped.capability); next: ./graphproof plan, and "
+                           "report the case that it let through");
+}
+
+capture::CaptureMode capture_mode(const std::string& word) {
+  if (word == "global") return capture::CaptureMode::global;
+  if (word == "relaxed") return capture::CaptureMode::relaxed;
+  return capture::CaptureMode::thread_local_;
+}
+
+}  // namespace
+
+std::string capture_mode_word(capture::CaptureMode mode) {
+  switch (mode) {
+    case capture::CaptureMode::global: return "global";
+    case capture::CaptureMode::thread_local_: return "thread_local";
+    case capture::CaptureMode::relaxed: return "relaxed";
+  }
+  return "";
+}
+
+StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_case, const fixtures::Rank& place,
+                       std::uint64_t seed) {
+  for (const auto& [axis, value] : test_case.values)
+    if (!axis.starts_with("env.") && std::find(kUnderstood.begin(), kUnderstood.end(), axis) == kUnderstood.end())
+      cannot_run("axis " + axis, matrix::value_text(value), "its default");
+  const auto integer = [&](const char* axis) { return matrix::integer_of(axes, test_case, axis); };
+  const auto text = [&](const char* axis) { return matrix::text_of(axes, test_case, axis); };
+  const auto boolean = [&](const char* axis) { return matrix::boolean_of(axes, test_case, axis); };
+
+  const std::string impl = text("impl");
+  if (std::find(kEngines.begin(), kEngines.end(), impl) == kEngines.end())
+    cannot_run("impl", impl, "none, manual or full_iteration");
+  const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp"));
+  if (tp * dp != place.world_size)
+    throw std::runtime_error("world size of case " + matrix::case_name(axes, test_case) + "; got: " +
+                             std::to_string(place.world_size) + " ranks; want: tp * dp = " + std::to_string(tp * dp) +
+                             "; next: start as many ranks as the batch file says");
+
+  StepConfig config;
+  config.seed = seed;
+  config.steps = integer("steps");
+  config.autograd_threads = text("autograd_threads") == "on";
+  config.rng_backend = text("rng_tracker") == "plain" ? fixtures::RngBackend::plain : fixtures::RngBackend::graph_safe;
+  config.model = {.layers = integer("layers"),
+                  .hidden = integer("hidden"),
+                  .heads = integer("heads"),
+                  .kv_groups = integer("kv_groups") == 0 ? integer("heads") : integer("kv_groups"),
+                  .ffn = integer("ffn") == 0 ? 4 * integer("hidden") : integer("ffn"),
+                  .vocab = integer("vocab"),
+                  .seq_length = integer("seq_length"),
+                  .microbatch_size = integer("microbatch_size"),
+                  .microbatches = integer("microbatches"),
+                  .qkv_bias = boolean("qkv_bias"),
+                  .linear_bias = boolean("linear_bias"),
+                  .dropout = boolean("dropout") ? kDropoutProbability : 0.0};
+  config.layout = {.tp = tp,
+                   .dp = dp,
+                   .tp_rank = place.rank % tp,
+                   .dp_rank = place.rank / tp,
+                   .tp_group = "tp",
+                   .dp_group = "dp"};
+  config.engine = {.impl = impl,
+                   .warmup_steps = integer("warmup_steps"),
+                   .capture_mode = capture_mode(text("capture_mode")),
+                   .fault = {text("fault")},
+                   .stale_outputs = {},
+                   .stall_ms = engines::EngineConfig{}.stall_ms};
+  return config;
+}
+
+StepConfig single_rank(const StepConfig& parallel) {
+  StepConfig single = parallel;
+  single.model.microbatches *= parallel.layout.dp;
+  single.model.dropout = 0;
+  single.layout = {};
+  single.engine.impl = "none";
+  single.engine.fault = {};
+  return single;
+}
+
+}  // namespace graphproof::suites

@@ -1,0 +1,27 @@
+// Phase validate: may this case run at all? Decided from the case and the rule set `graphproof` alone, before CUDA,
+// NCCL or MPI is initialised, so that a forbidden combination never touches a device.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/catalogue.h"
+#include "matrix/machine.h"
+#include "reports/record/batch.h"
+
+namespace graphproof::suites {
+
+struct ValidatedCase {
+  record::BatchCase listed;
+  matrix::Case test_case;
+  std::optional<matrix::Finding> refusal;  // the first rule, in source order, that forbids it
+  double validate_ms = 0;
+};
+
+/// Throws std::runtime_error for a batch file that contradicts itself: axes that no table knows, an id that is not the
+/// axes', another device than this program's, another world size than the starter's.
+std::vector<ValidatedCase> validate(const record::Batch& batch, const matrix::Catalogue& catalogue,
+                                    const matrix::Machine& machine, int world_size);
+
+}  // namespace graphproof::suites

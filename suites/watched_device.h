@@ -1,0 +1,47 @@
+// The rank's device as an engine sees it in one arm, with a counter at the only door to a graph: captures begun and
+// ended, launches. So the evidence of a replay does not rest on what an engine says of itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "fixtures/capture/device.h"
+
+namespace graphproof::suites {
+
+struct GraphCounts {
+  std::int64_t captures_begun = 0;
+  std::int64_t captures_ended = 0;  // successfully
+  std::int64_t replays = 0;         // launches that the graphs themselves counted
+};
+
+/// Passes every call on to `device`, which outlives it; graphs may outlive it.
+class WatchedDevice final : public capture::Device {
+ public:
+  explicit WatchedDevice(capture::Device& device);
+
+  GraphCounts counts() const { return *counts_; }
+
+  std::string name() const override { return device_.name(); }
+  at::Device torch_device() const override { return device_.torch_device(); }
+  std::unique_ptr<capture::Graph> make_graph() override;
+  capture::Pool make_pool() override { return device_.make_pool(); }
+  c10::Stream stream_from_pool() override { return device_.stream_from_pool(); }
+  c10::Stream default_stream() const override { return device_.default_stream(); }
+  c10::Stream current_stream() const override { return device_.current_stream(); }
+  void synchronize() override { device_.synchronize(); }
+  void synchronize(const c10::Stream& stream) override { device_.synchronize(stream); }
+  bool capturing(const c10::Stream& stream) const override { return device_.capturing(stream); }
+  at::Generator make_generator(std::uint64_t seed) override { return device_.make_generator(seed); }
+  std::string generator_state(const at::Generator& generator) override { return device_.generator_state(generator); }
+  capture::MemoryUse memory() override { return device_.memory(); }
+  std::uint64_t address(const at::Tensor& tensor) const override { return device_.address(tensor); }
+  void autograd_threads(bool on) override { device_.autograd_threads(on); }
+  std::map<std::string, std::string> configuration() const override { return device_.configuration(); }
+
+ private:
+  capture::Device& device_;
+  std::shared_ptr<GraphCounts> counts_;
+};
+
+}  // namespace graphproof::suites
