@@ -157,7 +157,9 @@ TEST(Parallel, FaultM61KeepsTensorParallelRankOneFromItsSecondReplay) {
       replay_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     }
     // Step 1 captures and replays first. A lower limit only: how fast the others are is no fact of the fault.
-    if (layout.tp_rank == 1) EXPECT_GE(replay_ms[2], kStall_ms);
+    if (layout.tp_rank == 1) {
+      EXPECT_GE(replay_ms[2], kStall_ms);
+    }
     EXPECT_EQ(twins.graph->counters().replays, 3) << "the stall is bounded, and nobody replays less";
     twins.graph->drop_graphs();
   });
