@@ -30,6 +30,7 @@ const std::vector<Row>& rows() {
       {"workloads/order", {}},
       {"suites/checks", {"reports/record", "matrix"}},
       {"suites/judge", {"suites/checks", "reports/record", "matrix"}},
+      {"suites/recorded", {"launcher", "reports", "reports/record", "matrix"}},
       {"launcher", {"matrix", "reports", "reports/record", "workloads/order"}},
       {"launcher/cli", {"launcher", "matrix", "reports", "reports/record", "workloads/order"}},
       {"reports", {"matrix", "reports/record"}},

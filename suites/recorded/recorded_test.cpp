@@ -1,0 +1,119 @@
+// Real GPU evidence, judged again with today's checks and outcome rules: a change of either that would have read these
+// runs otherwise fails here, without a GPU. And each check is shown to be needed: without it, the fault that only it
+// catches survives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "launcher/judge_again.h"
+#include "matrix/catalogue.h"
+#include "reports/faults.h"
+#include "reports/outcome.h"
+#include "reports/record/file.h"
+#include "reports/record/summary.h"
+
+namespace graphproof {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> recorded_runs() {
+  std::vector<fs::path> runs;
+  std::istringstream list(std::getenv("GRAPHPROOF_RECORDED"));
+  for (std::string run; std::getline(list, run, ':');) runs.emplace_back(run);
+  return runs;
+}
+
+fs::path judge_program() { return fs::path(std::getenv("GRAPHPROOF_BIN")) / "graphproof-judge"; }
+
+reports::CheckEffects effects() { return reports::check_effects(matrix::load_catalogue().checks); }
+
+record::Summary summary_of(const fs::path& run) {
+  return record::summary_from(record::read_json(run / "summary.json"), run / "summary.json");
+}
+
+TEST(RecordedTest, JudgedAgainEveryCaseHasTheVerdictThatWasRecorded) {
+  ASSERT_FALSE(recorded_runs().empty());
+  for (const fs::path& run : recorded_runs()) {
+    const record::Summary recorded = summary_of(run);
+    const reports::RunResult again = launcher::judge_again(run, judge_program(), effects());
+    ASSERT_EQ(again.cases.size(), recorded.cases.size()) << run;
+    for (std::size_t index = 0; index < again.cases.size(); ++index) {
+      const reports::CaseResult& now = again.cases[index];
+      EXPECT_EQ(now.plan.id, recorded.cases[index].id);
+      EXPECT_EQ(record::name(now.record.verdict), record::name(recorded.cases[index].verdict))
+          << run.filename() << " " << now.plan.name << ": " << now.record.reason;
+    }
+  }
+}
+
+/// The failing checks of `fault`'s own detector in a judged run.
+std::vector<std::string> killers(const record::FaultResult& fault) {
+  std::vector<std::string> found;
+  for (const std::string& check : fault.killed_by)
+    if (reports::of_detector(check, fault.detector)) found.push_back(check);
+  return found;
+}
+
+void drop(const fs::path& run, const std::set<std::string>& checks) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run / "cases")) {
+    if (entry.path().filename() != "checks.json") continue;
+    nlohmann::json json = record::read_json(entry.path());
+    auto& rows = json.at("checks");
+    for (auto row = rows.begin(); row != rows.end();)
+      row = checks.contains(row->at("check").get<std::string>()) ? rows.erase(row) : row + 1;
+    record::write_atomically(entry.path(), json.dump());
+  }
+}
+
+std::map<std::string, record::FaultResult> by_name(const std::vector<record::FaultResult>& faults) {
+  std::map<std::string, record::FaultResult> map;
+  for (const record::FaultResult& fault : faults) map.emplace(fault.fault, fault);
+  return map;
+}
+
+TEST(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
+  int faults_seen = 0;
+  for (const fs::path& run : recorded_runs()) {
+    if (!fs::exists(run / "faults.json")) continue;
+    const auto whole = by_name(reports::faults(launcher::judge_again(run, judge_program(), effects())));
+    const fs::path copy = run.parent_path() / (run.filename().string() + "-without");
+    const matrix::Catalogue catalogue = matrix::load_catalogue();
+    for (const matrix::CheckEntry& entry : catalogue.checks.checks()) {
+      const std::string& check = entry.check;
+      fs::remove_all(copy);
+      fs::copy(run, copy, fs::copy_options::recursive);
+      drop(copy, {check});
+      for (const auto& [name, fault] : by_name(reports::faults(launcher::decide_again(copy, effects())))) {
+        const std::vector<std::string> needed = killers(whole.at(name));
+        const bool only_killer = needed == std::vector<std::string>{check};
+        EXPECT_EQ(fault.status == record::FaultStatus::killed, !needed.empty() && !only_killer)
+            << name << " without " << check;
+      }
+    }
+    // Where two checks of one detector catch a fault, both have to go.
+    for (const auto& [name, fault] : whole) {
+      if (fault.status != record::FaultStatus::killed) continue;
+      ++faults_seen;
+      fs::remove_all(copy);
+      fs::copy(run, copy, fs::copy_options::recursive);
+      const std::vector<std::string> needed = killers(fault);
+      drop(copy, {needed.begin(), needed.end()});
+      EXPECT_NE(by_name(reports::faults(launcher::decide_again(copy, effects()))).at(name).status,
+                record::FaultStatus::killed)
+          << name;
+    }
+    fs::remove_all(copy);
+  }
+  EXPECT_GT(faults_seen, 0) << "no recorded run holds a killed fault";
+}
+
+}  // namespace
+}  // namespace graphproof
