@@ -48,7 +48,7 @@ TEST(RecordedTest, JudgedAgainEveryCaseHasTheVerdictThatWasRecorded) {
     for (std::size_t index = 0; index < again.cases.size(); ++index) {
       const reports::CaseResult& now = again.cases[index];
       EXPECT_EQ(now.plan.id, recorded.cases[index].id);
-      EXPECT_EQ(record::name(now.record.verdict), record::name(recorded.cases[index].verdict))
+      EXPECT_EQ(now.record.verdict.text(), recorded.cases[index].verdict.text())
           << run.filename() << " " << now.plan.name << ": " << now.record.reason;
     }
   }
