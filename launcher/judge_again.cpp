@@ -35,12 +35,11 @@ std::vector<Attempt> attempts(const fs::path& run_folder, const std::string& cas
   }
 }
 
-void judge_all(const fs::path& folder, const std::vector<record::PlanLine>& plan, const fs::path& judge_program) {
+void judge_all(const fs::path& folder, const std::vector<record::PlanLine>& plan, JudgePool& pool) {
   const auto now_ms = [] {
     using namespace std::chrono;
     return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
   };
-  JudgePool pool(judge_program);
   for (const record::PlanLine& line : plan)
     for (const Attempt& attempt : attempts(folder, line.id)) pool.add(attempt.folder);
   while (!pool.idle()) {
@@ -83,8 +82,10 @@ reports::RunResult decide_again(const fs::path& folder, const reports::CheckEffe
                              [&](const record::Record& record) { return checks_of(folder / record.artefacts); });
 }
 
-reports::RunResult judge_again(const fs::path& folder, const fs::path& judge_program, const reports::CheckEffects& effects) {
-  judge_all(folder, record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl"), judge_program);
+reports::RunResult judge_again(const fs::path& folder, const fs::path& judge_program, const reports::CheckEffects& effects,
+                               const std::vector<std::string>& dropped) {
+  JudgePool pool(judge_program, dropped);
+  judge_all(folder, record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl"), pool);
   return decide_again(folder, effects);
 }
 

@@ -30,7 +30,8 @@ record::Checks read_checks(const std::filesystem::path& attempt_folder) {
   return record::checks_from(record::read_json(file), file);
 }
 
-JudgePool::JudgePool(std::filesystem::path judge_program) : program_(std::move(judge_program)) {}
+JudgePool::JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped)
+    : program_(std::move(judge_program)), dropped_(std::move(dropped)) {}
 
 void JudgePool::add(std::filesystem::path attempt_folder) {
   std::error_code absent;
@@ -57,9 +58,10 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
   while (running_.size() < kSideBySide && !waiting_.empty()) {
     const std::filesystem::path folder = std::move(waiting_.front());
     waiting_.pop_front();
+    Command command{{program_, folder}, own_environment()};
+    for (const std::string& check : dropped_) command.arguments.insert(command.arguments.end(), {"--drop", check});
     try {
-      running_.push_back({folder, Child({{program_, folder}, own_environment()}, folder / "judge.log"),
-                          now_ms + kDeadline_ms});
+      running_.push_back({folder, Child(command, folder / "judge.log"), now_ms + kDeadline_ms});
     } catch (const std::system_error& error) {
       ended.push_back({folder, std::nullopt, error.what()});
     }

@@ -21,7 +21,8 @@ class JudgePool {
   static constexpr std::int64_t kDeadline_ms = 60000;
   static constexpr std::size_t kSideBySide = 2;
 
-  explicit JudgePool(std::filesystem::path judge_program);
+  /// `dropped`: checks that the judge leaves out.
+  explicit JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped = {});
 
   void add(std::filesystem::path attempt_folder);
 
@@ -43,6 +44,7 @@ class JudgePool {
   };
 
   std::filesystem::path program_;
+  std::vector<std::string> dropped_;
   std::deque<std::filesystem::path> waiting_;
   std::list<Running> running_;
 };

@@ -1,0 +1,134 @@
+// The command line as users meet it: what is printed, what is refused and with which exit code. Nothing here starts a
+// rank; the run loop has its own test.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "launcher/cli/verb.h"
+#include "launcher/run_folder.h"
+
+namespace graphproof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Printed {
+  int exit_code = 0;
+  std::string out, err;
+};
+
+struct CliTest : testing::Test {
+  CliTest() {
+    char name[] = "/tmp/graphproof-cli-test-XXXXXX";
+    top = mkdtemp(name);
+  }
+  ~CliTest() override { fs::remove_all(top); }
+
+  Printed cli(const std::vector<std::string>& arguments) {
+    std::ostringstream out, err;
+    Surroundings surroundings{.catalogue = catalogue, .command_line = arguments, .out = out, .err = err,
+                              .programs = top / "bin", .runs = top / "runs"};
+    const int exit_code = run_command_line(arguments, surroundings);
+    return {exit_code, out.str(), err.str()};
+  }
+
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  fs::path top;
+};
+
+struct Refused {
+  std::vector<std::string> arguments;
+  const char* says;
+};
+
+TEST_F(CliTest, WhatItDoesNotKnowIsExitTwoAndNamesTheNearest) {
+  const Refused rows[] = {
+      {{"rum"}, "did you mean `run`?"},
+      {{"run", "--porfile", "smoke"}, "did you mean `--profile`?"},
+      {{"plan", "--profile", "smoky"}, "did you mean `smoke`?"},
+      {{"plan", "--device", "cudaa"}, "did you mean `cuda`?"},
+      {{"plan", "--where", "impll == none"}, "did you mean `impl`?"},
+      {{"list", "axis"}, "did you mean `axes`?"},
+      {{"rules", "R036"}, "R035"},
+      {{"case", "imple=manual"}, "did you mean `impl`?"},
+      {{"case", "impl=manuall"}, "did you mean `manual`?"},
+      {{"explain"}, "CASE is required"},
+      {{"report", "nowhere"}, "start one: graphproof run --profile smoke"},
+      {{"plan", "--matrix", "/nonexistent/m.json"}, "check the path /nonexistent/m.json"},
+  };
+  for (const Refused& row : rows) {
+    const Printed printed = cli(row.arguments);
+    EXPECT_EQ(printed.exit_code, 2) << row.arguments[0];
+    EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;
+    EXPECT_EQ(printed.out, "");
+  }
+}
+
+TEST_F(CliTest, WithJsonAnErrorIsAnObjectToo) {
+  const Printed printed = cli({"plan", "--profile", "smoky", "--json"});
+  EXPECT_EQ(printed.exit_code, 2);
+  EXPECT_EQ(nlohmann::json::parse(printed.out).at("got"), "smoky");
+}
+
+TEST_F(CliTest, AMissingRankProgramIsAUsageErrorAndStartsNoRun) {
+  const Printed printed = cli({"run", "--profile", "smoke", "--device", "sim"});
+  EXPECT_EQ(printed.exit_code, 2);
+  EXPECT_NE(printed.err.find("graphproof-rank-sim"), std::string::npos) << printed.err;
+  EXPECT_FALSE(fs::exists(top / "runs"));
+  const Printed cuda = cli({"run", "--device", "cuda"});
+  EXPECT_EQ(cuda.exit_code, 2);
+  EXPECT_NE(cuda.err.find("use --device sim"), std::string::npos) << cuda.err;
+}
+
+TEST_F(CliTest, EveryVerbTakesJsonAndHelp) {
+  for (const Verb& verb : verbs()) {
+    const Printed help = cli({std::string(verb.name), "--help"});
+    EXPECT_EQ(help.exit_code, 0) << verb.name;
+    EXPECT_NE(help.out.find("--json"), std::string::npos) << verb.name << " takes --json";
+  }
+  EXPECT_EQ(cli({}).exit_code, 0);
+}
+
+TEST_F(CliTest, APlanCountsAndListsItsCases) {
+  const Printed text = cli({"plan", "--profile", "smoke", "--device", "sim"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("cases planned"), std::string::npos) << text.out;
+  const Printed lines = cli({"plan", "--profile", "smoke", "--device", "sim", "--where", "tp == 2 and impl == manual", "--json"});
+  std::istringstream in(lines.out);
+  int count = 0;
+  for (std::string line; std::getline(in, line); ++count) {
+    const auto value = nlohmann::json::parse(line);
+    EXPECT_EQ(value.at("axes").at("tp"), 2);
+    EXPECT_EQ(value.at("axes").at("impl"), "manual");
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST_F(CliTest, ACaseIsTheSameByNameAndById) {
+  const Printed printed = cli({"case", "impl=manual,tp=2,microbatches=2", "--json"});
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
+  const auto value = nlohmann::json::parse(printed.out);
+  EXPECT_EQ(value.at("name"), "impl=manual,tp=2,microbatches=2");
+  EXPECT_EQ(value.at("ranks"), 2);
+  EXPECT_EQ(value.at("id").get<std::string>().size(), 16u);
+}
+
+TEST_F(CliTest, ExplainNamesTheRuleThatRefusesACase) {
+  const Printed printed = cli({"explain", "impl=full_iteration,nan_check_loss=true"});
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_NE(printed.out.find("refused by R035"), std::string::npos) << printed.out;
+  EXPECT_NE(printed.out.find("verdict: none recorded"), std::string::npos) << printed.out;
+}
+
+TEST_F(CliTest, EverythingCanBeListed) {
+  for (const char* what : {"axes", "profiles", "rules", "checks", "faults"}) {
+    EXPECT_GT(nlohmann::json::parse(cli({"list", what, "--json"}).out).size(), 2u) << what;
+    EXPECT_NE(cli({"list", what}).out, "") << what;
+  }
+  EXPECT_EQ(cli({"list", "runs", "--json"}).out, "[]\n");
+}
+
+}  // namespace
+}  // namespace graphproof::cli

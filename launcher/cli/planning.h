@@ -1,0 +1,58 @@
+// From the options that run, plan and others share to a plan for this machine.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/verb.h"
+#include "launcher/programs.h"
+#include "launcher/run.h"
+#include "matrix/machine.h"
+#include "matrix/plan.h"
+#include "reports/record/plan.h"
+
+namespace graphproof::cli {
+
+struct PlanOptions {
+  std::string profile, matrix_file, where, device = "auto";
+  std::optional<std::uint64_t> seed;
+};
+void declare(CLI::App& app, PlanOptions& options);
+
+/// The device that `wanted` means; InputError for another word than auto, sim or cuda.
+launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings);
+/// The same where nothing is run: without rank programs the simulated device with an unknown stack.
+launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings);
+
+matrix::Machine machine_of(const launcher::Device& device);
+
+struct Planned {
+  matrix::Plan plan;
+  std::vector<record::PlanLine> lines;
+  std::uint64_t seed = 1;
+};
+/// Throws InputError for an unknown profile, a bad matrix file or filter.
+Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings);
+
+record::PlanLine plan_line(const nlohmann::json& line);
+
+/// Everything of a RunSetup but its plan and profile, in a fresh run folder.
+launcher::RunSetup new_run(const launcher::Device& device, const std::optional<std::string>& run_dir,
+                           const Surroundings& surroundings);
+
+/// A recorded case, or one that only its name tells.
+struct FoundCase {
+  std::optional<std::filesystem::path> run;  // where it was recorded
+  std::optional<record::PlanLine> line;      // as it was planned there
+  matrix::Case test_case;
+};
+/// CASE as users write it: an id prefix or a name, of RUN or of the latest run; or the name of any case. InputError with
+/// the candidates when it is ambiguous.
+FoundCase find_case(const std::string& reference, const Surroundings& surroundings);
+
+}  // namespace graphproof::cli

@@ -1,0 +1,46 @@
+// report: a run's closing table again. Reports that are missing are rebuilt from the journal, so a run whose launcher
+// was killed gets them too.
+#include <memory>
+
+#include "launcher/cli/show_run.h"
+#include "launcher/cli/verb.h"
+#include "launcher/judge_again.h"
+#include "launcher/programs.h"
+#include "launcher/run.h"
+#include "launcher/run_folder.h"
+#include "reports/outcome.h"
+#include "reports/summary.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct Options {
+  std::string run = "latest";
+  bool judge_again = false, json = false;
+};
+
+record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+  const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
+  reports::RunResult result;
+  if (options.judge_again) {
+    result = launcher::judge_again(folder, launcher::judge_program(surroundings.programs),
+                                   reports::check_effects(surroundings.catalogue.checks));
+  } else {
+    result = launcher::read_run(folder);
+    if (!std::filesystem::exists(folder / "summary.json")) launcher::write_reports(result, folder);
+  }
+  show_result(result, folder, surroundings, options.json);
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_report(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
+  app.add_flag("--judge-again", options->judge_again, "judge its evidence with today's checks; the journal stays as it is");
+  app.add_flag("--json", options->json, "print it as summary.json");
+  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

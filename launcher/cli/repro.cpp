@@ -1,0 +1,76 @@
+// repro: one case again, alone, in a run of its own, with its evidence.
+#include <memory>
+
+#include "launcher/cli/planning.h"
+#include "launcher/cli/show_record.h"
+#include "launcher/cli/show_run.h"
+#include "launcher/cli/verb.h"
+#include "reports/record/file.h"
+#include "reports/summary.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct Options {
+  std::string reference, device;
+  std::optional<std::string> run_dir;
+  std::optional<std::uint64_t> seed;
+  bool json = false;
+};
+
+record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+  const FoundCase found = find_case(options.reference, surroundings);
+  std::optional<record::Run> recorded;
+  if (found.run) recorded = record::run_from(record::read_json(*found.run / "run.json"), *found.run / "run.json");
+  // The recorded device, because what is to be seen again was seen there.
+  const std::string wanted = !options.device.empty() ? options.device : recorded ? recorded->device : "auto";
+  const launcher::Device device = device_of(wanted, surroundings);
+  const nlohmann::json today = matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");
+  record::PlanLine line = plan_line(today);
+  // The recorded expectation, limits and environment on the same device; whether it fits is this machine's answer.
+  if (found.line && recorded->device == device.name) {
+    const auto skip = line.skip;
+    line = *found.line;
+    line.skip = skip;
+  }
+  line.isolation = "process";
+  line.why = "repro of " + options.reference;
+  launcher::RunSetup setup = new_run(device, options.run_dir, surroundings);
+  setup.run.profile = "repro";
+  setup.run.matrix = recorded ? recorded->matrix : record::Run::Matrix{"CASE", matrix::sha256_hex(matrix::canonical_text(found.test_case)),
+                                                                      surroundings.catalogue.axes.version()};
+  setup.run.seed = options.seed.value_or(recorded ? recorded->seed : 1);
+  setup.plan = {line};
+  ProgressPrinter printer(surroundings, options.json);
+  printer.begin(setup);
+  const reports::RunResult result = launcher::run(setup, printer.listener());
+  printer.end();
+  const record::Record& record = result.cases.front().record;
+  const std::filesystem::path attempt = setup.folder / record.artefacts;
+  if (options.json) {
+    const nlohmann::json shown = {{"run_id", setup.run.run_id},
+                                  {"folder", setup.folder.string()},
+                                  {"record", nlohmann::json::parse(record::to_json(record).dump())},
+                                  {"ranks", evidence_digest(attempt, record.ranks)}};
+    surroundings.out << shown.dump(2) << "\n";
+  } else {
+    if (!record.artefacts.empty()) show_evidence(attempt, record.ranks, surroundings.out);
+    show_record(record, surroundings.out);
+    surroundings.out << "evidence in " << attempt.string() << "\n";
+  }
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_repro(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")->required();
+  app.add_option("--device", options->device, "auto, sim or cuda (default: the recorded run's)");
+  app.add_option("--run-dir", options->run_dir, "the new run's folder: absent or empty (default: runs/RUN_ID)");
+  app.add_option("--seed", options->seed, "the run's one seed (default: the recorded run's)");
+  app.add_flag("--json", options->json, "print one JSON object: record, and a digest of each rank's evidence");
+  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,46 @@
+// run: plan, run, judge, report.
+#include <memory>
+
+#include "launcher/cli/planning.h"
+#include "launcher/cli/show_run.h"
+#include "launcher/cli/verb.h"
+#include "matrix/input_error.h"
+#include "reports/summary.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct Options {
+  PlanOptions plan;
+  std::optional<std::string> run_dir;
+  bool json = false;
+};
+
+record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+  const launcher::Device device = device_of(options.plan.device, surroundings);
+  Planned planned = make_plan(options.plan, device, surroundings);
+  launcher::RunSetup setup = new_run(device, options.run_dir, surroundings);
+  setup.run.profile = planned.plan.profile;
+  setup.run.matrix = {planned.plan.matrix_source, planned.plan.matrix_sha256, planned.plan.axes_version};
+  setup.run.seed = planned.seed;
+  setup.plan = std::move(planned.lines);
+  setup.budget_ms = planned.plan.budget_ms;
+  ProgressPrinter printer(surroundings, options.json);
+  printer.begin(setup);
+  const reports::RunResult result = launcher::run(setup, printer.listener());
+  printer.end();
+  show_result(result, setup.folder, surroundings, options.json);
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  declare(app, options->plan);
+  app.add_option("--run-dir", options->run_dir, "the run's folder: absent or empty (default: runs/RUN_ID)");
+  app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
+  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,86 @@
+#include "launcher/cli/show_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "reports/faults.h"
+#include "reports/outcome.h"
+#include "reports/printable.h"
+#include "reports/summary.h"
+
+namespace graphproof::cli {
+
+reports::TerminalStyle style_of(const Surroundings& surroundings) {
+  return {.colour = surroundings.terminal && std::getenv("NO_COLOR") == nullptr, .columns = surroundings.columns};
+}
+
+ProgressPrinter::ProgressPrinter(Surroundings& surroundings, bool json)
+    : out_(json ? surroundings.err : surroundings.out), live_(surroundings.terminal && !json),
+      style_(style_of(surroundings)) {}
+
+void ProgressPrinter::begin(const launcher::RunSetup& setup) {
+  const record::Stack& stack = setup.run.stack;
+  const std::string place = setup.run.device == "cuda"
+                                ? fmt::format("{} x {}", stack.gpus.size(), stack.gpus.empty() ? "GPU" : stack.gpus.front())
+                                : fmt::format("simulated device, up to {} ranks", setup.run.slots);
+  out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile, setup.plan.size(), place)
+       << fmt::format("stack torch {}  cuda {}  nccl {}  driver {}  {}\n", stack.torch_version, stack.cuda_version,
+                      stack.nccl_version, stack.driver, stack.mpi)
+       << "folder " << setup.folder.string() << "\n"
+       << std::flush;
+}
+
+launcher::RunListener ProgressPrinter::listener() {
+  launcher::RunListener listener;
+  listener.finished = [this](const record::Record& record, const reports::Progress& progress) { finished(record, progress); };
+  if (live_) listener.progress = [this](const reports::Progress& progress) { live(progress); };
+  listener.said = [this](const std::string& text) {
+    end();
+    out_ << reports::printable(text) << std::endl;
+  };
+  return listener;
+}
+
+void ProgressPrinter::live(const reports::Progress& progress) {
+  const std::string line = reports::progress_line(progress, style_);
+  out_ << "\r" << line << std::string(shown_columns_ > line.size() ? shown_columns_ - line.size() : 0, ' ') << std::flush;
+  shown_columns_ = line.size();
+}
+
+void ProgressPrinter::end() {
+  if (shown_columns_ > 0) out_ << "\r" << std::string(shown_columns_, ' ') << "\r" << std::flush;
+  shown_columns_ = 0;
+}
+
+void ProgressPrinter::finished(const record::Record& record, const reports::Progress& progress) {
+  const bool failed = reports::exit_code(record.verdict, record.rule) != record::ExitCode::ok;
+  if (live_ && !failed) return live(progress);
+  end();
+  const std::string left = [&] {
+    const auto seconds = reports::remaining_seconds(progress);
+    return seconds ? reports::clock_text(*seconds) + " left" : std::string();
+  }();
+  out_ << fmt::format("[{:>3}/{}] {:<22} {:>6.2f} s  {}{}{}\n", progress.done, progress.planned, record.verdict.text(),
+                      record.seconds, reports::printable(record.name), failed ? "  " + reports::printable(record.reason) : "",
+                      left.empty() ? "" : "  (" + left + ")")
+       << std::flush;
+}
+
+void show_result(const reports::RunResult& result, const std::filesystem::path& folder, Surroundings& surroundings,
+                 bool json) {
+  if (json) {
+    surroundings.out << record::to_json(reports::summary(result)).dump(2) << "\n";
+    return;
+  }
+  const reports::TerminalStyle style = style_of(surroundings);
+  surroundings.out << reports::closing_table(result, style);
+  if (const auto faults = reports::faults(result); !faults.empty())
+    surroundings.out << reports::kill_matrix(faults, style);
+  surroundings.out << "wall time " << reports::clock_text(result.wall_seconds) << "  evidence and reports in "
+                   << folder.string() << std::endl;
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,41 @@
+// What a run prints while it goes and at its end.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+#include "launcher/cli/verb.h"
+#include "launcher/run.h"
+#include "reports/run_result.h"
+#include "reports/terminal.h"
+
+namespace graphproof::cli {
+
+/// On a terminal one line that is written over; elsewhere one line per finished case. With --json to the error stream,
+/// so that standard output holds the summary alone.
+class ProgressPrinter {
+ public:
+  ProgressPrinter(Surroundings& surroundings, bool json);
+
+  void begin(const launcher::RunSetup& setup);
+  launcher::RunListener listener();
+  /// Clears the live line.
+  void end();
+
+ private:
+  void finished(const record::Record& record, const reports::Progress& progress);
+  void live(const reports::Progress& progress);
+
+  std::ostream& out_;
+  bool live_;
+  reports::TerminalStyle style_;
+  std::size_t shown_columns_ = 0;
+};
+
+reports::TerminalStyle style_of(const Surroundings& surroundings);
+
+/// The closing table, the kill matrix if faults were planted, and where the rest lies; or summary.json.
+void show_result(const reports::RunResult& result, const std::filesystem::path& folder, Surroundings& surroundings,
+                 bool json);
+
+}  // namespace graphproof::cli

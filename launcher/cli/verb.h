@@ -1,0 +1,57 @@
+// A verb of the command line: its name, what it is for, and how it is declared. One verb, one file; the table is in
+// verbs.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/catalogue.h"
+#include "reports/record/exit_code.h"
+
+namespace graphproof::cli {
+
+/// What a verb works with. Results go to `out`, everything that only people read while they wait to `err`; with --json
+/// `out` gets one JSON value and nothing else.
+struct Surroundings {
+  const matrix::Catalogue& catalogue;
+  std::vector<std::string> command_line;
+  std::ostream& out;
+  std::ostream& err;
+  bool terminal = false;                // out is one
+  int columns = 100;
+  std::filesystem::path programs;       // folder of the rank programs and the judge
+  std::filesystem::path runs = "runs";
+};
+
+using Action = std::function<record::ExitCode(Surroundings&)>;
+
+struct Verb {
+  std::string_view name, meaning;
+  /// Declares options on the verb's own `app` and returns what runs once they are parsed.
+  Action (*declare)(CLI::App& app);
+};
+
+std::span<const Verb> verbs();
+
+/// The whole program but for what `main` owns: parses, runs the verb, prints errors. `arguments` without the program's
+/// name. The result is the exit code.
+int run_command_line(const std::vector<std::string>& arguments, Surroundings& surroundings);
+
+Action declare_run(CLI::App& app);
+Action declare_plan(CLI::App& app);
+Action declare_case(CLI::App& app);
+Action declare_explain(CLI::App& app);
+Action declare_repro(CLI::App& app);
+Action declare_list(CLI::App& app);
+Action declare_rules(CLI::App& app);
+Action declare_report(CLI::App& app);
+Action declare_status(CLI::App& app);
+
+}  // namespace graphproof::cli
