@@ -61,7 +61,7 @@ std::vector<const Line*> RankFiles::find(std::string_view kind, std::string_view
   if (!evidence) return result;
   for (const Line& line : evidence->lines) {
     if (line.kind != kind) continue;
-    if (!arm.empty() && text(line, "arm") != arm) continue;
+    if (!arm.empty() && !is(line, "arm", arm)) continue;
     if (step && integer(line, "step") != step) continue;
     result.push_back(&line);
   }

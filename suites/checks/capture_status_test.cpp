@@ -23,7 +23,7 @@ TEST(CaptureStatus, Rows) {
          add(a, 0, {{"kind", "vote"}, {"phase", "capture"}, {"codes", {900}}});
          add(a, 0, refused_operator());
          add(a, 0, {{"kind", "end"}, {"complete", false}, {"lines", 0}, {"last_phase", "capture"}});
-       }, .rank = 0, .said = {"the capture of graph training of arm lockstep_graph failed", "code 900 at aten::_local_scalar_dense"}, .also = {"*"}},
+       }, .rank = 0, .said = {"the capture of arm lockstep_graph failed", "code 900 at aten::_local_scalar_dense"}, .also = {"*"}},
       {.name = "a code beside ok", .change = [=](Attempt& a) { set(a, capture, "code", 901); }, .rank = 0, .said = {"code 901"}, .also = {"D15.census"}},
       {.name = "no capture", .change = [=](Attempt& a) { erase(a, capture); }, .rank = 0, .said = {"`capture` line of arm lockstep_graph"}, .also = {"D15.census", "D18.coverage"}},
       {.name = "died before", .change = [=](Attempt& a) { die_before(a, capture); }, .want = record::Result::unexercised, .rank = std::nullopt, .said = {"so there is no `capture` line"}, .also = {"*"}},

@@ -39,6 +39,10 @@ std::string word_of(const record::Checks& checks, const std::string& name) {
   return "missing";
 }
 
+bool seen_by_the_launcher(const record::CheckResult& result) {
+  return result.check == "D21.log_clean" || result.check == "D22.progress";
+}
+
 TEST(CheckTable, HasTheChecksOfTheMatrixInTheSameOrder) {
   std::vector<std::string> ours, table;
   for (const Check& check : all_checks()) ours.emplace_back(check.name);
@@ -76,7 +80,7 @@ TEST(CheckTable, FinishedRanksThatLeftNothingFailWhatIsRequired) {
     }
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const std::string& required : attempt.context.required_checks)
-      if (!unaware.contains(required)) EXPECT_EQ(word_of(checks, required), "fail") << required;
+      EXPECT_EQ(word_of(checks, required), unaware.contains(required) ? "pass" : "fail") << required;
   }
 }
 
@@ -87,7 +91,7 @@ TEST(CheckTable, WithoutAnyEvidenceNothingPassesButWhatTheLauncherSaw) {
     for (RankFiles& files : attempt.ranks) files.evidence.reset();
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const record::CheckResult& result : checks.checks)
-      if (result.check != "D21.log_clean" && result.check != "D22.progress") EXPECT_NE(result.result, record::Result::pass) << result.check;
+      EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result)) << result.check;
     EXPECT_EQ(word_of(checks, "D21.evidence_complete"), "fail");
     for (const std::string& required : attempt.context.required_checks) EXPECT_NE(word_of(checks, required), "not_applicable") << required;
   }
@@ -99,8 +103,7 @@ TEST(CheckTable, AMissingLastRankIsNeverAPass) {
     attempt.ranks.back().evidence.reset();
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const record::CheckResult& result : checks.checks)
-      if (result.check != "D21.log_clean" && result.check != "D22.progress")
-        EXPECT_NE(result.result, record::Result::pass) << result.check << " " << shape.axes.dump();
+      EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result)) << result.check << " " << shape.axes.dump();
   }
 }
 
@@ -122,10 +125,10 @@ TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
 
 // A damaged line must neither end the judge nor make anything better: no check that failed passes because of it.
 TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
-  const json axes = {{"impl", "manual"}, {"dropout", true}, {"steps", 4}, {"warmup_steps", 1}, {"layers", 1}};
+  const json axes = {{"impl", "manual"}, {"dropout", true}, {"steps", 3}, {"warmup_steps", 1}, {"layers", 1}};
   Attempt attempt = clean_attempt(catalogue(), axes, "cuda");
   set(attempt, {.rank = 0, .kind = "vote", .arm = {}}, "codes", {3});
-  const json damages[] = {nullptr, "x", -1, 1e308, json::array(), json::array({"x", nullptr}), json::object(), true};
+  const json damages[] = {nullptr, "x", -1, json::array({"x", nullptr}), json::object()};
   std::vector<Line>& lines = attempt.ranks[0].evidence->lines;
   std::set<std::string> done;  // one line for each kind and arm
   for (Line& line : lines) {

@@ -44,7 +44,8 @@ class RankScript {
           {"world_size", world_size_}, {"device", attempt_.context.device}, {"pid", 4710 + rank_}, {"fault", axes.text("fault")}, {"t_ms", 1000}});
     const bool cuda = attempt_.context.device == "cuda";
     json asked = {{"capture_mode", axes.text("capture_mode")}, {"autograd_threads", axes.text("autograd_threads")},
-                  {"allocator", axes.text("allocator")}, {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")}};
+                  {"allocator", axes.text("allocator")}, {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
+                  {"NCCL_ALGO", axes.text("nccl_algo")}};
     json effective = asked;
     effective.erase("NCCL_GRAPH_REGISTER");
     effective.update({{"mpi_thread_level", "serialized"}, {"deterministic", true}, {"libnccl_mapped", cuda ? 1 : 0},

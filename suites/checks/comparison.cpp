@@ -34,7 +34,7 @@ void judge_same(Judgement& judgement, const RankFiles& files, const ArmPair& pai
 std::vector<const Line*> comparisons(const RankFiles& files, std::string_view subject) {
   std::vector<const Line*> result;
   for (const Line* line : files.find("compare"))
-    if (text(*line, "subject") == subject) result.push_back(line);
+    if (is(*line, "subject", subject)) result.push_back(line);
   return result;
 }
 

@@ -22,6 +22,11 @@ std::string text(const Line& line, std::string_view key) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+bool is(const Line& line, std::string_view key, std::string_view want) {
+  const std::string* value = field(line, key).get_ptr<const std::string*>();
+  return value ? *value == want : want.empty();
+}
+
 std::optional<std::int64_t> integer(const Line& line, std::string_view key) {
   const json& value = field(line, key);
   if (!value.is_number_integer()) return std::nullopt;
