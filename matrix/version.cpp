@@ -27,7 +27,10 @@ std::optional<Version> parse_version(std::string_view text) {
     if (rest.size() < 2 || rest.front() != '.' || !is_digit(rest[1])) break;
     rest.remove_prefix(1);
   }
-  if (!rest.empty() && rest.front() == '.') rest.remove_prefix(1);  // 2.6.0.dev0
+  if (!rest.empty() && rest.front() == '.') {  // 2.6.0.dev0
+    rest.remove_prefix(1);
+    if (rest.empty()) return std::nullopt;
+  }
   for (const char c : rest) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (!letter && !is_digit(c)) return std::nullopt;

@@ -1,0 +1,63 @@
+#include "matrix/faults.h"
+
+#include <gtest/gtest.h>
+
+#include "matrix/catalogue.h"
+#include "matrix/thrown.h"
+
+namespace graphproof::matrix {
+namespace {
+
+class FaultsTest : public testing::Test {
+ protected:
+  Problem refused(const std::string& changes) const {
+    nlohmann::json row = {{"fault", "M23"}, {"title", "t"}, {"detector", "D04"}, {"axes", {{"impl", "manual"}}}, {"isolation", "batch"},
+                          {"devices", {"sim"}}, {"limits_ms", nlohmann::json::object()}, {"signature", "s"}};
+    row.update(nlohmann::json::parse(changes));
+    const Document document = parse_document(nlohmann::json({{"schema", "graphproof-fault-table/1"}, {"faults", {row}}}).dump(), "f.json");
+    return thrown([&] { FaultTable::parse(document, catalogue_.axes, catalogue_.checks); });
+  }
+  const Catalogue catalogue_ = load_catalogue();
+};
+
+TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {
+  std::vector<std::string> ids;
+  for (const FaultEntry& fault : catalogue_.faults.faults()) ids.push_back(fault.fault);
+  EXPECT_EQ(ids, (std::vector<std::string>{"M01", "M15", "M23", "M26", "M32", "M49", "M61", "M85"}));
+  EXPECT_EQ(catalogue_.faults.find("M61")->isolation, "process");
+  EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms, (std::map<std::string, std::int64_t>{{"replay", 5000}}));
+  EXPECT_FALSE(catalogue_.faults.find("M15")->shown_on("sim"));
+  EXPECT_EQ(catalogue_.faults.find("M99"), nullptr);
+}
+
+TEST_F(FaultsTest, PlantedCaseIsTheTwinWithTheFault) {
+  const FaultEntry& fault = *catalogue_.faults.find("M32");
+  EXPECT_EQ(case_name(catalogue_.axes, planted_case(catalogue_.axes, fault)), "impl=full_iteration,microbatches=2,dropout=true,fault=M32");
+  EXPECT_EQ(clean_twin(planted_case(catalogue_.axes, fault)), fault.twin);
+}
+
+TEST_F(FaultsTest, PlantedCasesBreakNoRuleAndNeedNothingUnbuilt) {
+  for (const FaultEntry& fault : catalogue_.faults.faults()) {
+    const Case planted = planted_case(catalogue_.axes, fault);
+    EXPECT_FALSE(catalogue_.rules.refusal(planted, {})) << fault.fault;
+    EXPECT_TRUE(catalogue_.capabilities.missing(planted, {.device = fault.devices.front()}).empty()) << fault.fault;
+  }
+}
+
+TEST_F(FaultsTest, FaultThatNothingCouldCatchIsRefused) {
+  EXPECT_EQ(refused(R"({"detector": "D99"})").what, "no check belongs to detector D99");
+  EXPECT_EQ(refused(R"({"detector": "D08"})").what, "no check of detector D08 is required on sim in this case");
+  EXPECT_EQ(refused(R"({"detector": "D28", "axes": {}, "devices": []})").what, "a fault that no device can show");
+}
+
+TEST_F(FaultsTest, BrokenRowsAreRefused) {
+  EXPECT_EQ(refused(R"({"axes": {"fault": "M01"}})").what, "a fault inside a fault's case");
+  EXPECT_EQ(refused(R"({"isolation": "none"})").what, "unknown value `none`");
+  EXPECT_EQ(refused(R"({"limits_ms": {"replay": "soon"}})").what, "a duration that can't be read");
+  EXPECT_EQ(refused(R"({"devices": ["gpu"]})").what, "unknown value `gpu`");
+  const Document twice = parse_document(R"({"faults": [{"fault": "M01"}, {"fault": "M01"}]})", "f.json");
+  EXPECT_EQ(thrown([&] { FaultTable::ids(twice); }).what, "a fault needs an id of its own");
+}
+
+}  // namespace
+}  // namespace graphproof::matrix

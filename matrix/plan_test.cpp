@@ -1,0 +1,221 @@
+#include "matrix/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "matrix/thrown.h"
+
+namespace graphproof::matrix {
+namespace {
+
+class PlanTest : public testing::Test {
+ protected:
+  Plan shipped(const char* profile, const Machine& machine, const std::string& where = "") const {
+    const MatrixFile file = shipped_matrix_file(profile, catalogue_);
+    std::optional<Expression> filter;
+    if (!where.empty()) filter = Expression::condition(where, file.scope, Origin::option("--where", where));
+    return make_plan(file, catalogue_, profile, machine, filter);
+  }
+  Plan own(const std::string& members, const char* profile = "p") const {
+    const MatrixFile file = parse_matrix_file("{\"schema\": \"graphproof-matrix/1\",\n" + members + "}", "m.json", catalogue_, {});
+    return make_plan(file, catalogue_, profile, sim_, std::nullopt);
+  }
+  static const nlohmann::json& line(const Plan& plan, const std::string& name) {
+    const auto found = std::find_if(plan.lines.begin(), plan.lines.end(), [&](const nlohmann::json& one) { return one.at("name") == name; });
+    EXPECT_NE(found, plan.lines.end()) << name;
+    return *found;
+  }
+
+  const Catalogue catalogue_ = load_catalogue();
+  const Machine sim_{.device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "0"}}};
+  const Machine cuda_{.device = "cuda", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}}};
+};
+
+TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssue) {
+  const Plan plan = shipped("smoke", sim_);
+  EXPECT_EQ(plan.lines.size(), 24u);
+  EXPECT_EQ(plan.raw, 24);
+  EXPECT_TRUE(plan.skipped.empty());
+  std::set<std::string> ids;
+  for (const nlohmann::json& one : plan.lines) {
+    ids.insert(one.at("id"));
+    EXPECT_EQ(one.at("axes").at("microbatches"), 2);
+    EXPECT_EQ(one.at("expect").at("kind"), "pass");
+    EXPECT_TRUE(one.at("skip").is_null());
+    EXPECT_EQ(one.at("ranks").get<int>(), one.at("axes").at("tp").get<int>() * one.at("axes").at("dp").get<int>());
+  }
+  EXPECT_EQ(ids.size(), 24u);
+}
+
+TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
+  const nlohmann::json one = line(shipped("smoke", sim_), "impl=manual,tp=2,microbatches=2,dropout=true");
+  std::set<std::string> keys;
+  for (const auto& [key, value] : one.items()) keys.insert(key);
+  EXPECT_EQ(keys, (std::set<std::string>{"schema", "id", "name", "axes", "ranks", "isolation", "environment", "limits_ms", "expect", "required_checks", "skip", "why", "expected_seconds"}));
+  EXPECT_EQ(one.at("schema"), "graphproof-plan/1");
+  EXPECT_EQ(one.at("isolation"), "batch");
+  EXPECT_EQ(one.at("limits_ms").at("replay"), 10000);
+  EXPECT_EQ(one.at("limits_ms").size(), 11u);
+  EXPECT_EQ(one.at("environment"), nlohmann::json::object());
+  const auto checks = one.at("required_checks").get<std::vector<std::string>>();
+  for (const char* check : {"D01.lockstep", "D08.masks", "D53.layout_reference", "D21.evidence_complete"}) EXPECT_NE(std::find(checks.begin(), checks.end(), check), checks.end()) << check;
+  EXPECT_EQ(std::find(checks.begin(), checks.end(), "D28.one_libnccl"), checks.end());
+}
+
+TEST_F(PlanTest, FaultsComeWithTheirCleanTwinsOnce) {
+  const Plan plan = shipped("faults", cuda_);
+  EXPECT_EQ(plan.faults, 8);
+  std::set<std::string> ids;
+  for (const nlohmann::json& one : plan.lines) ids.insert(one.at("id"));
+  EXPECT_EQ(ids.size(), plan.lines.size());
+  for (const nlohmann::json& one : plan.lines) {
+    if (one.at("expect").at("kind") != "fault") continue;
+    EXPECT_EQ(ids.count(one.at("expect").at("clean_twin")), 1u) << one.at("name");
+    ASSERT_FALSE(one.at("required_checks").empty()) << one.at("name");
+    for (const std::string check : one.at("required_checks")) EXPECT_TRUE(check.starts_with(one.at("expect").at("detector").get<std::string>() + ".")) << check;
+  }
+  const nlohmann::json& hang = line(plan, "impl=full_iteration,tp=2,microbatches=2,fault=M61");
+  EXPECT_EQ(hang.at("isolation"), "process");
+  EXPECT_EQ(hang.at("limits_ms").at("replay"), 5000);
+  EXPECT_TRUE(plan.skipped.empty());
+}
+
+TEST_F(PlanTest, FaultThatTheDeviceCannotShowIsUnexercisedAndItsTwinRuns) {
+  const Plan plan = shipped("faults", sim_);
+  const nlohmann::json& fault = line(plan, "impl=manual,microbatches=2,linear_bias=true,fault=M15");
+  EXPECT_EQ(fault.at("skip").at("verdict"), "unexercised");
+  EXPECT_EQ(fault.at("skip").at("why"), "the fault M15 can't be shown on sim");
+  EXPECT_TRUE(line(plan, "impl=manual,microbatches=2,linear_bias=true").at("skip").is_null());
+  EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"unexercised", 1}}));
+}
+
+TEST_F(PlanTest, FilterOnAFaultKeepsItsTwin) {
+  const Plan plan = shipped("faults", sim_, "fault == M23");
+  ASSERT_EQ(plan.lines.size(), 2u);
+  EXPECT_EQ(plan.lines[0].at("expect").at("clean_twin"), plan.lines[1].at("id"));
+}
+
+TEST_F(PlanTest, ConstraintsHoldTheNegativeCasesOfTheIssueAndRunOnAnyDevice) {
+  for (const Machine* machine : {&sim_, &cuda_}) {
+    const Plan plan = shipped("constraints", *machine);
+    const std::pair<const char*, const char*> rows[] = {
+        {"impl=full_iteration,nan_check_loss=true", "R035"},
+        {"impl=transformer_engine,modules=[moe,moe_router],model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall", "R071"},
+        {"impl=transformer_engine,modules=[moe_preprocess],model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall", "R072"},
+        {"impl=full_iteration,rng_tracker=plain", "B08"},
+        {"tp=2,hidden=48,heads=3", "G001"}};
+    for (const auto& [name, rule] : rows) {
+      const nlohmann::json& one = line(plan, name);
+      EXPECT_EQ(one.at("expect"), (nlohmann::json{{"kind", "rejected"}, {"rule", rule}}));
+      EXPECT_TRUE(one.at("skip").is_null());
+      EXPECT_TRUE(one.at("required_checks").empty());
+    }
+    EXPECT_EQ(plan.negative, static_cast<std::int64_t>(plan.lines.size()));
+    EXPECT_TRUE(plan.skipped.empty());
+    EXPECT_EQ(plan.not_isolated, std::vector<std::string>{"R092: no negative case"});
+  }
+}
+
+TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
+  const Plan plan = own(R"("axes": {"impl": ["none", "local"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]}, "profiles": {"p": {}})");
+  EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"), (nlohmann::json{{"verdict", "skipped.gpus"}, {"why", "needs 8 ranks, this machine has 4 slots"}}));
+  EXPECT_EQ(line(plan, "arch=sm_100").at("skip"), (nlohmann::json{{"verdict", "skipped.arch"}, {"why", "needs sm_100, this machine has no known architecture"}}));
+  EXPECT_EQ(line(plan, "impl=local").at("skip"), (nlohmann::json{{"verdict", "skipped.capability"}, {"why", "impl=local: this engine is not built yet"}}));
+  EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));
+  EXPECT_EQ(plan.summary().at("to_run"), 3);
+}
+
+TEST_F(PlanTest, MatchingArchitectureRuns) {
+  const Case test_case = case_from_name(catalogue_.axes, "arch=sm_90", "");
+  EXPECT_TRUE(plan_case(catalogue_, test_case, cuda_, "").at("skip").is_null());
+}
+
+TEST_F(PlanTest, OneCaseIsPlannedAsItsProfileWouldPlanIt) {
+  const nlohmann::json fault = plan_case(catalogue_, case_from_name(catalogue_.axes, "impl=manual,microbatches=2,fault=M23", ""), sim_, "repro");
+  EXPECT_EQ(fault.at("expect").at("detector"), "D04");
+  const nlohmann::json refused = plan_case(catalogue_, case_from_name(catalogue_.axes, "impl=local,tp=3", ""), sim_, "repro");
+  EXPECT_EQ(refused.at("expect").at("rule"), "G001");
+  EXPECT_TRUE(refused.at("skip").is_null());
+}
+
+TEST_F(PlanTest, IncludedRowsThatTheProductHasAreNotPlannedTwice) {
+  const Plan plan = own(R"("axes": {"tp": [1, 2]}, "include": [{"tp": 2}, {"tp": 4}, {"tp": 3}], "profiles": {"p": {}})");
+  ASSERT_EQ(plan.lines.size(), 4u);
+  EXPECT_EQ(plan.lines[2].at("why"), "included by the matrix file");
+  EXPECT_EQ(plan.lines[3].at("expect"), (nlohmann::json{{"kind", "rejected"}, {"rule", "G001"}}));
+}
+
+TEST_F(PlanTest, KnownIssueBecomesTheExpectation) {
+  const Plan plan = own(R"("axes": {"tp": [1, 2]}, "known_issues": [{"id": "K", "expr": "tp == 2", "expect": "fail.numerics", "owner": "o", "until": "2027-03-01"}], "profiles": {"p": {}})");
+  EXPECT_EQ(plan.lines[0].at("expect").at("kind"), "pass");
+  EXPECT_EQ(plan.lines[1].at("expect"), (nlohmann::json{{"kind", "known_issue"}, {"issue", "K"}, {"verdict", "fail.numerics"}, {"owner", "o"}, {"until", "2027-03-01"}}));
+}
+
+TEST_F(PlanTest, ToleranceThatNobodyCanCheckYetIsSkippedNotIgnored) {
+  const Plan plan = own(R"("axes": {"tp": [1, 2]}, "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"}]}, "profiles": {"p": {}})");
+  EXPECT_TRUE(plan.lines[0].at("skip").is_null());
+  EXPECT_EQ(plan.lines[1].at("skip").at("verdict"), "skipped.capability");
+}
+
+TEST_F(PlanTest, LaterLimitsWin) {
+  const Plan plan = own(R"("axes": {"tp": [1]}, "limits": {"init": "1s", "replay": "2s"}, "profiles": {"p": {"limits": {"replay": "3s"}, "isolation": "process", "seed": 7, "budget": "1h"}})");
+  EXPECT_EQ(plan.lines[0].at("limits_ms").at("init"), 1000);
+  EXPECT_EQ(plan.lines[0].at("limits_ms").at("replay"), 3000);
+  EXPECT_EQ(plan.lines[0].at("limits_ms").at("capture"), 60000);
+  EXPECT_EQ(plan.lines[0].at("isolation"), "process");
+  EXPECT_EQ(plan.seed, 7);
+  EXPECT_EQ(plan.budget_ms, 3'600'000);
+}
+
+TEST_F(PlanTest, AxesSetTheEnvironmentOfTheirRanks) {
+  const Case test_case = case_from_name(catalogue_.axes, "allocator=expandable,nccl_graph_register=0,nccl_algo=Ring,nccl_proto=LL,env.NCCL_DEBUG=INFO", "");
+  EXPECT_EQ(case_environment(catalogue_.axes, test_case),
+            (std::map<std::string, std::string>{{"NCCL_ALGO", "Ring"}, {"NCCL_DEBUG", "INFO"}, {"NCCL_GRAPH_REGISTER", "0"}, {"NCCL_PROTO", "LL"}, {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"}}));
+  EXPECT_TRUE(case_environment(catalogue_.axes, Case{}).empty());
+}
+
+TEST_F(PlanTest, BatchKeySeparatesWhatCannotShareProcesses) {
+  const auto key = [&](const char* name, const char* device = "sim") {
+    return batch_key(plan_case(catalogue_, case_from_name(catalogue_.axes, name, ""), cuda_, ""), device);
+  };
+  EXPECT_EQ(key("tp=2"), key("dp=2,impl=manual,dropout=true"));
+  EXPECT_NE(key("tp=2"), key("tp=4"));
+  EXPECT_NE(key("tp=2"), key("tp=2", "cuda"));
+  EXPECT_NE(key("tp=2"), key("tp=2,env.NCCL_DEBUG=INFO"));
+  EXPECT_NE(key("tp=2"), key("tp=2,nccl_algo=Ring"));
+  EXPECT_NE(key("impl=manual,microbatches=2"), key("impl=manual,microbatches=2,fault=M23"));
+  EXPECT_NE(key("impl=manual,microbatches=2,fault=M49"), key("impl=manual,microbatches=2,fault=M23"));
+}
+
+TEST_F(PlanTest, ImpossibleMatrixNamesTheRulesThatRemovedItsRows) {
+  const Problem problem = thrown([&] { own(R"("axes": {"impl": ["full_iteration"], "nan_check_loss": [true], "tp": [1, 3]}, "profiles": {"p": {}})"); });
+  EXPECT_EQ(problem.what, "an impossible matrix: no row is valid");
+  EXPECT_EQ(problem.got, "2 rows, removed by R035 (2)");
+  EXPECT_EQ(at(problem), "2:93");
+}
+
+TEST_F(PlanTest, FilterThatLeavesNothingIsAnError) {
+  const Problem problem = thrown([&] { shipped("smoke", sim_, "tp == 8"); });
+  EXPECT_EQ(problem.what, "no case is left");
+  EXPECT_EQ(problem.got, "24 rows, 24 left out by `tp == 8`");
+}
+
+TEST_F(PlanTest, UnknownProfileSuggestsTheNearest) {
+  const Problem problem = thrown([&] { own("\"profiles\": {\"nightly\": {}}", "nightli"); });
+  EXPECT_EQ(problem.what, "no profile `nightli` in this matrix");
+  EXPECT_EQ(problem.next, "did you mean `nightly`?");
+}
+
+TEST_F(PlanTest, WhatThisVersionCannotDoIsRefusedNotIgnored) {
+  const Problem problem = thrown([&] { own("\"profiles\": {\"p\": {\"cover\": 2}}"); });
+  EXPECT_EQ(problem.what, "profile `p` asks for what this version can't do");
+  EXPECT_EQ(problem.got, "cover");
+  EXPECT_EQ(at(problem), "2:14");
+}
+
+TEST_F(PlanTest, SameInputsGiveTheSamePlan) { EXPECT_EQ(shipped("faults", sim_).lines, shipped("faults", sim_).lines); }
+
+}  // namespace
+}  // namespace graphproof::matrix
