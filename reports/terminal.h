@@ -1,5 +1,5 @@
 // What a run prints: the live progress line, the closing table, the kill matrix. Pure functions to text; who prints it
-// where is the command line's business. Text that came from ranks never reaches the terminal unescaped.
+// where is the command line's business. Text that came from ranks passes printable() first.
 #pragma once
 
 #include <optional>
@@ -43,8 +43,5 @@ std::string closing_table(const RunResult& run, const TerminalStyle& style);
 
 /// One row per fault. Empty text if there are none.
 std::string kill_matrix(const std::vector<record::FaultResult>& faults, const TerminalStyle& style);
-
-/// Control characters (also DEL and C1, and bytes that are no UTF-8) as \xNN; newlines and tabs too.
-std::string printable(std::string_view text);
 
 }  // namespace graphproof::reports

@@ -54,7 +54,7 @@ EvidenceWriter::~EvidenceWriter() { ::close(descriptor_); }
 
 void EvidenceWriter::write(std::string_view kind, const Json& fields) {
   Json line = {{"kind", kind}};
-  line.update(fields);
+  if (!fields.is_null()) line.update(fields);  // {} is null
   spell_non_finite(line);
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::lock_guard lock(mutex_);

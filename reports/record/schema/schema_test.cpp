@@ -1,0 +1,259 @@
+// The schemas against the hand-written examples that every writer and reader is built to: each example is accepted and
+// survives its struct, and each way of breaking it that a careless writer would find is refused.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <set>
+
+#include "reports/record/batch.h"
+#include "reports/record/checks.h"
+#include "reports/record/context.h"
+#include "reports/record/faults.h"
+#include "reports/record/file.h"
+#include "reports/record/heartbeat.h"
+#include "reports/record/plan.h"
+#include "reports/record/record.h"
+#include "reports/record/run.h"
+#include "reports/record/schema/violations.h"
+#include "reports/record/summary.h"
+
+namespace graphproof::record {
+namespace {
+
+using nlohmann::json;
+
+struct Kind {
+  const char* schema;
+  const char* file;
+  std::function<json(const json&)> round_trip;  // through its struct; null where there is none
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> kKinds = {
+      {"batch", "batch.json", [](const json& value) { return json(to_json(batch_from(value, "example"))); }},
+      {"heartbeat", "heartbeat.jsonl",
+       [](const json& value) { return json::parse(to_line(heartbeat_from(value.dump(), "example"))); }},
+      {"evidence", "evidence.jsonl", nullptr},
+      {"checks", "checks.json", [](const json& value) { return json(to_json(checks_from(value, "example"))); }},
+      {"plan", "plan.jsonl", [](const json& value) { return json::parse(to_line(plan_line_from(value, "example"))); }},
+      {"record", "journal.jsonl", [](const json& value) { return json::parse(to_line(record_from(value, "example"))); }},
+      {"run", "run.json", [](const json& value) { return json(to_json(run_from(value, "example"))); }},
+      {"context", "context.json", [](const json& value) { return json(to_json(context_from(value, "example"))); }},
+      {"summary", "summary.json", [](const json& value) { return json(to_json(summary_from(value, "example"))); }},
+      {"faults", "faults.json", [](const json& value) { return json(to_json(faults_from(value, "example"))); }},
+  };
+  return kKinds;
+}
+
+/// The values of an example file: its lines, or the one value.
+std::vector<json> examples(const Kind& kind) {
+  const char* source = std::getenv("GRAPHPROOF_SOURCE");
+  const std::filesystem::path file =
+      std::filesystem::path(source ? source : ".") / "reports/record/schema/examples" / kind.file;
+  if (!file.string().ends_with(".jsonl")) return {read_json(file)};
+  std::vector<json> values;
+  for (const std::string& line : read_lines(file).lines) values.push_back(json::parse(line));
+  return values;
+}
+
+std::string joined(const std::vector<std::string>& sentences) {
+  std::string all;
+  for (const std::string& one : sentences) all += one + "\n";
+  return all;
+}
+
+void add_places(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& result) {
+  result.push_back(at);
+  if (value.is_object())
+    for (const auto& [key, inner] : value.items()) add_places(inner, at / key, result);
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i) add_places(value[i], at / i, result);
+}
+
+/// Every place in a value, parents first.
+std::vector<json::json_pointer> places(const json& value) {
+  std::vector<json::json_pointer> result;
+  add_places(value, json::json_pointer(), result);
+  return result;
+}
+
+bool within(const json::json_pointer& place, const std::set<std::string>& names) {
+  for (json::json_pointer at = place; !at.empty(); at = at.parent_pointer())
+    if (names.contains(at.back())) return true;
+  return false;
+}
+
+// Maps whose keys are the writer's: a key may be missing or new in them.
+const std::set<std::string> kOpen = {"axes", "environment", "figures", "asked", "effective", "census", "digest"};
+// Maps whose keys come from a list, and may be missing: verdicts, checks, phases of a plan.
+bool may_lack(const Kind& kind, const json::json_pointer& parent) {
+  if (parent.empty()) return false;
+  const std::string schema = kind.schema, name = parent.back();
+  return kOpen.contains(name) || (schema == "summary" && (name == "counts" || name == "checks")) ||
+         (schema == "plan" && name == "limits_ms");
+}
+
+TEST(Schema, AcceptsEveryExample) {
+  for (const Kind& kind : kinds())
+    for (const json& value : examples(kind))
+      EXPECT_EQ(joined(violations(kind.schema, value)), "") << kind.file << ": " << value.dump();
+}
+
+TEST(Schema, ExistsForEveryFileKind) {
+  std::set<std::string_view> listed(schema_names().begin(), schema_names().end());
+  for (const Kind& kind : kinds()) EXPECT_EQ(listed.erase(kind.schema), 1u) << kind.schema;
+  EXPECT_TRUE(listed.empty());
+  EXPECT_THROW(violations("surprise", json::object()), std::invalid_argument);
+}
+
+TEST(Schema, RefusesAMissingKeyAnywhere) {
+  int tried = 0;
+  for (const Kind& kind : kinds()) {
+    SchemaOf schema(kind.schema);
+    for (const json& value : examples(kind)) {
+      for (const auto& place : places(value)) {
+        if (place.empty() || value[place.parent_pointer()].is_array() || may_lack(kind, place.parent_pointer())) continue;
+        json broken = value;
+        broken[place.parent_pointer()].erase(place.back());
+        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " without " << place.to_string();
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 300);
+}
+
+TEST(Schema, RefusesAnUnknownKeyAnywhere) {
+  for (const Kind& kind : kinds()) {
+    SchemaOf schema(kind.schema);
+    for (const json& value : examples(kind)) {
+      for (const auto& place : places(value)) {
+        if (!value[place].is_object() || within(place, kOpen)) continue;
+        json broken = value;
+        broken[place]["surprise"] = 1;
+        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " with a key more in " << place.to_string();
+      }
+    }
+  }
+}
+
+TEST(Schema, RefusesAnotherTypeAnywhere) {
+  for (const Kind& kind : kinds()) {
+    SchemaOf schema(kind.schema);
+    for (const json& value : examples(kind)) {
+      for (const auto& place : places(value)) {
+        if (within(place, {"axes", "asked", "effective"})) continue;
+        json broken = value;
+        // No key of any file holds a list of a list of a list.
+        broken[place] = json::array({json::array({json::array()})});
+        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " with a list at " << place.to_string();
+        broken[place] = value[place].is_string() ? json(-7.5) : json("surprise");
+        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " with " << broken[place] << " at " << place.to_string();
+      }
+    }
+  }
+}
+
+TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
+  struct Row {
+    const char* schema;
+    int line;  // of the example
+    const char* place;
+    json value;
+  };
+  const Row kRows[] = {
+      {"record", 0, "/verdict", "fail.hang"},
+      {"record", 0, "/verdict", "pass.maybe"},
+      {"record", 0, "/verdict", "fail.hang.lunch"},
+      {"record", 0, "/observed", ""},
+      {"record", 1, "/failing/0/next", ""},
+      {"record", 0, "/rule", 0},
+      {"plan", 0, "/id", "9D2C0F6A1B3E4D57"},
+      {"plan", 0, "/id", "9d2c"},
+      {"plan", 0, "/ranks", 0},
+      {"plan", 0, "/isolation", "none"},
+      {"plan", 0, "/limits_ms/replay", 0},
+      {"plan", 0, "/expect/kind", "fail"},
+      {"plan", 0, "/expect/kind", "rejected"},
+      {"plan", 3, "/skip/verdict", "pass"},
+      {"plan", 0, "/required_checks/0", "lockstep"},
+      {"context", 0, "/ended", "well"},
+      {"context", 0, "/hang/phase", "lunch"},
+      {"context", 0, "/ranks/0/exit/kind", "gone"},
+      {"context", 0, "/device", "tpu"},
+      {"checks", 0, "/checks/0/result", "skipped"},
+      {"checks", 0, "/checks/1/next", ""},
+      {"checks", 0, "/checks/1/want", ""},
+      {"checks", 0, "/ranks/2/refused/next", ""},
+      {"heartbeat", 2, "/phase", "lunch"},
+      {"heartbeat", 2, "/event", "hello"},
+      {"evidence", 0, "/kind", "surprise"},
+      {"evidence", 14, "/equal", false},
+      {"evidence", 15, "/equal", true},
+      {"evidence", 5, "/loss", json::array({nullptr})},
+      {"evidence", 19, "/type", "python"},
+      {"summary", 0, "/exit_code", 7},
+      {"summary", 0, "/counts", {{"passed", 1}}},
+      {"faults", 0, "/0/status", "dead"},
+      {"run", 0, "/started", "yesterday"},
+      {"batch", 0, "/cases", json::array()},
+  };
+  for (const Row& row : kRows)
+    for (const Kind& kind : kinds()) {
+      if (std::string_view(kind.schema) != row.schema) continue;
+      json broken = examples(kind).at(static_cast<std::size_t>(row.line));
+      const json::json_pointer place(row.place);
+      ASSERT_TRUE(broken.contains(place)) << row.schema << row.place;
+      ASSERT_NE(broken[place], row.value) << row.schema << row.place;
+      broken[place] = row.value;
+      EXPECT_FALSE(violations(row.schema, broken).empty()) << row.schema << " with " << row.value << " at " << row.place;
+    }
+}
+
+TEST(Schema, NamesThePlaceOfAViolation) {
+  json line = examples(kinds()[2]).front();
+  line["rank"] = -1;
+  const std::string text = joined(violations("evidence", line));
+  EXPECT_NE(text.find("[rank]"), std::string::npos) << text;
+}
+
+TEST(Structs, GiveEveryExampleBackUnchanged) {
+  for (const Kind& kind : kinds()) {
+    if (!kind.round_trip) continue;
+    for (const json& value : examples(kind)) EXPECT_EQ(kind.round_trip(value), value) << kind.file;
+  }
+}
+
+TEST(Structs, RefuseAMissingKeyAnywhere) {
+  for (const Kind& kind : kinds()) {
+    if (!kind.round_trip) continue;
+    for (const json& value : examples(kind)) {
+      for (const auto& place : places(value)) {
+        if (place.empty() || value[place.parent_pointer()].is_array() || may_lack(kind, place.parent_pointer())) continue;
+        json broken = value;
+        broken[place.parent_pointer()].erase(place.back());
+        EXPECT_THROW(kind.round_trip(broken), ReadError) << kind.file << " without " << place.to_string();
+      }
+    }
+  }
+}
+
+TEST(Structs, EveryExpectationSurvivesItsTextForm) {
+  const Expect kRows[] = {
+      {.kind = "pass"},
+      {.kind = "rejected", .rule = "R035"},
+      {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = "1234567890abcdef"},
+      {.kind = "known_issue", .issue = "NCCL-1", .verdict = "fail.hang.replay", .owner = "comm", .until = "2027-03-01"},
+      {.kind = "hazard", .rule = "R035", .verdict = "fail.hang"},
+  };
+  json line = examples(kinds()[4]).front();
+  for (const Expect& expect : kRows) {
+    line["expect"] = to_json(expect);
+    EXPECT_EQ(joined(violations("plan", line)), "") << expect.kind;
+    EXPECT_EQ(plan_line_from(line, "row").expect, expect) << expect.kind;
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::record

@@ -1,0 +1,143 @@
+#include "reports/summary.h"
+
+#include <gtest/gtest.h>
+
+#include "reports/faults.h"
+#include "reports/healthy_case.h"
+#include "reports/outcome.h"
+#include "reports/record/file.h"
+#include "reports/record/journal.h"
+#include "reports/record/schema/violations.h"
+#include "reports/record/scratch_folder.h"
+
+namespace graphproof::reports {
+namespace {
+
+using record::ExitCode;
+using record::Result;
+using record::operator""_verdict;
+
+CaseResult skipped(char digit) {
+  CaseResult one = ended(digit, "tp=8", "skipped.gpus"_verdict, 10);
+  one.plan.skip = record::Skip{.verdict = "skipped.gpus"_verdict, .why = "needs 8 ranks"};
+  return one;
+}
+
+std::string joined(const std::vector<std::string>& sentences) {
+  std::string all;
+  for (const std::string& one : sentences) all += one + "\n";
+  return all;
+}
+
+TEST(Summary, IsAsItsSchemaWants) {
+  CaseResult killed = ended('3', "fault=M23", "pass.killed"_verdict, 81);
+  const auto value = summary(run_of({ended('1', "tp=2", "pass"_verdict, 90), ended('2', "tp=1", "fail.numerics"_verdict, 60), killed,
+                                     skipped('4'), ended('5', "", "not_run"_verdict, 12)}));
+  EXPECT_EQ(joined(record::violations("summary", record::to_json(value))), "");
+}
+
+TEST(Summary, CountsVerdictsAndCoverage) {
+  CaseResult half = ended('2', "b", "unexercised"_verdict, 65);
+  half.checks["D43.replays"] = Result::unexercised;
+  const auto value = summary(run_of({ended('1', "a", "pass"_verdict, 90), half, ended('3', "c", "pass.rejected"_verdict, 30), skipped('4'),
+                                     ended('5', "e", "infra.gpu"_verdict, 20)}));
+  EXPECT_EQ(value.counts, (std::map<std::string, int>{{"infra.gpu", 1}, {"pass", 1}, {"pass.rejected", 1}, {"skipped.gpus", 1}, {"unexercised", 1}}));
+  EXPECT_EQ(value.coverage, (record::Coverage{.planned = 5, .ran = 2, .rejected = 1, .skipped = 1, .not_run = 1,
+                                              .required_checks = 4, .unexercised = 1}));
+  EXPECT_TRUE(value.finished);
+  ASSERT_EQ(value.cases.size(), 5u);
+  EXPECT_EQ(value.cases[0].axes.at("impl"), "full_iteration");
+  EXPECT_EQ(value.cases[0].checks.at("D01.lockstep"), Result::pass);
+}
+
+TEST(ExitCodeOfARun, IsTheStrongestOfItsCasesAndItsEnding) {
+  struct Row {
+    const char* name;
+    std::vector<CaseResult> cases;
+    Ending ending;
+    ExitCode code;
+  };
+  const auto pass = ended('1', "a", "pass"_verdict, 90);
+  const Row kRows[] = {
+      {"all well", {pass, skipped('2')}, Ending::finished, ExitCode::ok},
+      {"one failure", {pass, ended('2', "b", "fail.silent"_verdict, 46)}, Ending::finished, ExitCode::product},
+      {"unexercised", {pass, ended('2', "b", "unexercised"_verdict, 65)}, Ending::finished, ExitCode::coverage},
+      {"unexercised as planned", {pass, ended('2', "b", "unexercised"_verdict, 11)}, Ending::finished, ExitCode::ok},
+      {"failure and unexercised", {ended('1', "a", "xpass"_verdict, 88), ended('2', "b", "unexercised"_verdict, 65)}, Ending::finished,
+       ExitCode::product},
+      {"only infrastructure", {ended('2', "b", "infra.node"_verdict, 20)}, Ending::finished, ExitCode::infrastructure},
+      {"infrastructure and coverage", {ended('1', "a", "infra.node"_verdict, 20), ended('2', "b", "unexercised"_verdict, 65)},
+       Ending::finished, ExitCode::coverage},
+      {"nothing selected", {}, Ending::finished, ExitCode::coverage},
+      {"nothing ran", {skipped('2')}, Ending::finished, ExitCode::coverage},
+      {"interrupted", {pass}, Ending::interrupted, ExitCode::interrupted},
+      {"interrupted after a failure", {ended('1', "a", "fail.eager"_verdict, 89)}, Ending::interrupted, ExitCode::interrupted},
+      {"budget", {pass, ended('2', "b", "not_run"_verdict, 12)}, Ending::budget, ExitCode::interrupted},
+      {"circuit breaker", {ended('1', "a", "fail.eager"_verdict, 89), ended('2', "b", "not_run"_verdict, 13)}, Ending::circuit_breaker,
+       ExitCode::product},
+      {"max fail without a failure", {pass, ended('2', "b", "not_run"_verdict, 13)}, Ending::max_fail, ExitCode::coverage},
+  };
+  for (const Row& row : kRows) EXPECT_EQ(exit_code(run_of(row.cases, row.ending)), row.code) << row.name;
+}
+
+CaseResult fault(char digit, record::Verdict verdict, int rule) {
+  CaseResult one = ended(digit, "fault=M23", verdict, rule);
+  one.plan.expect = {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = std::string(16, 'a')};
+  return one;
+}
+
+TEST(Faults, NameTheDetectorFirstAndTheTwinsVerdict) {
+  CaseResult killed = fault('1', "pass.killed"_verdict, 81);
+  killed.checks = {{"D01.lockstep", Result::fail}, {"D04.learning_rate", Result::fail}, {"D43.replays", Result::pass}};
+  const auto rows = faults(run_of({killed, ended('a', "twin", "pass"_verdict, 90)}));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0], (record::FaultResult{.fault = "M23", .detector = "D04", .killed_by = {"D04.learning_rate", "D01.lockstep"},
+                                          .status = record::FaultStatus::killed, .clean_twin = "pass"_verdict}));
+  EXPECT_EQ(joined(record::violations("faults", record::to_json(rows))), "");
+}
+
+TEST(Faults, ATwinThatIsNotThereDidNotRun) {
+  EXPECT_EQ(faults(run_of({fault('1', "fail.survived"_verdict, 83)})).at(0).clean_twin, "not_run"_verdict);
+  EXPECT_TRUE(faults(run_of({ended('1', "a", "pass"_verdict, 90)})).empty());
+}
+
+TEST(Records, AreAsTheirSchemaWantsWhateverTheVerdict) {
+  for (const record::VerdictRow& row : record::kVerdicts) {
+    const auto one = ended('1', "a", *record::Verdict::from(row.text), 60);
+    EXPECT_EQ(joined(record::violations("record", record::to_json(one.record))), "") << row.text;
+  }
+}
+
+TEST(RunResult, CasesWithoutARecordAreSkippedOrNotRunAsThePlanAndTheEndingSay) {
+  const auto ran = ended('1', "a", "pass"_verdict, 90);
+  const auto skip = skipped('2');
+  const auto left = ended('3', "c", "pass"_verdict, 90);
+  const auto none = [](const record::Record&) { return std::nullopt; };
+  const auto result = run_result(run_of_tests(), {ran.plan, skip.plan, left.plan}, {{ran.plan.id, ran.record}}, Ending::max_fail, 1, none);
+  ASSERT_EQ(result.cases.size(), 3u);
+  EXPECT_EQ(result.cases[0].record, ran.record);
+  EXPECT_EQ(result.cases[1].record.verdict, "skipped.gpus"_verdict);
+  EXPECT_EQ(result.cases[2].record.verdict, "not_run"_verdict);
+  EXPECT_EQ(result.cases[2].record.rule, 13);
+  EXPECT_EQ(result.repro("abc"), "./graphproof repro 20261121-101500-3f2a/abc");
+}
+
+TEST(RunResult, IsReadBackFromARunFolder) {
+  const record::ScratchFolder folder;
+  const auto ran = ended('1', "a", "pass"_verdict, 90), left = ended('3', "c", "pass"_verdict, 90);
+  record::write_json(folder.path() / "run.json", record::to_json(run_of_tests()));
+  record::write_atomically(folder.path() / "plan.jsonl", record::to_line(ran.plan) + record::to_line(left.plan));
+  record::JournalWriter(folder.path() / "journal.jsonl").append(ran.record);
+  std::filesystem::create_directories(folder.path() / ran.record.artefacts);
+  record::write_json(folder.path() / ran.record.artefacts / "checks.json", record::to_json(*healthy_case().checks));
+
+  const RunResult result = read_run_result(folder.path(), Ending::interrupted, 2);
+  ASSERT_EQ(result.cases.size(), 2u);
+  EXPECT_EQ(result.cases[0].record, ran.record);
+  EXPECT_EQ(result.cases[0].checks.at("D43.replays"), Result::pass);
+  EXPECT_EQ(result.cases[1].record.verdict, "not_run"_verdict);
+  EXPECT_EQ(result.run, run_of_tests());
+}
+
+}  // namespace
+}  // namespace graphproof::reports
