@@ -176,8 +176,7 @@ void BatchRun::decide(std::int64_t now_ms) {
   if (const auto dead = watch_.first_dead(); dead && now_ms - watch_.process(*dead).gone_ms > kStarterLinger_ms)
     return end(false, now_ms);
   if (watch_.all_gone() && now_ms - watch_.last_gone_ms() > kStarterLinger_ms) return end(false, now_ms);
-  const std::size_t current = watch_.current();
-  if (stop_after_case_ && current < finished_.size() && !watch_.begun(current)) return stop(now_ms);
+  if (last_case_ && watch_.current() > *last_case_ && watch_.current() < finished_.size()) return stop(now_ms);
   if (const auto hang = watch_.overdue(now_ms)) {
     hang_ = hang;
     hung_ms_ = now_ms;
@@ -194,8 +193,11 @@ void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   stage_ = Stage::stacks;
 }
 
+void BatchRun::stop_after_case() {
+  if (!last_case_) last_case_ = watch_.current();
+}
+
 void BatchRun::stop(std::int64_t now_ms) {
-  stop_after_case_ = true;
   if (stage_ != Stage::running || !child_) return;
   stopped_ = true;
   end(false, now_ms);

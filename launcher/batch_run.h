@@ -59,8 +59,8 @@ class BatchRun {
 
   /// Ends the processes now; the case in progress gets no context.
   void stop(std::int64_t now_ms);
-  /// Ends the processes when the case in progress has ended.
-  void stop_after_case() { stop_after_case_ = true; }
+  /// Ends the processes when the case in progress has ended; one that the ranks begin meanwhile is given up.
+  void stop_after_case();
 
   const record::Batch& batch() const { return request_.batch; }
   int starter_pid() const { return child_ ? child_->pid() : 0; }
@@ -104,7 +104,8 @@ class BatchRun {
   std::int64_t started_ms_, ended_ms_;
   std::int64_t looked_ms_ = 0, looked_at_shm_ms_ = 0, ending_ms_ = 0, ending_asked_ms_ = 0, hung_ms_ = 0;
   std::int64_t rejected_lines_ = 0;
-  bool stopped_ = false, by_itself_ = false, stop_after_case_ = false;
+  bool stopped_ = false, by_itself_ = false;
+  std::optional<std::size_t> last_case_;  // nothing: all of them
 };
 
 /// The folder of an attempt, relative to the run folder.

@@ -55,7 +55,7 @@ const std::vector<Listing>& listings() {
   static const std::vector<Listing> table = {
       {"axes", {"name", "type", "values", "default", "unit", "meaning"}, of_catalogue(matrix::list_axes)},
       {"profiles", {"profile", "cases", "meaning"}, of_catalogue(matrix::list_profiles)},
-      {"rules", {"id", "stage", "status", "severity", "what"}, of_catalogue(matrix::list_rules)},
+      {"rules", {"rule", "stage", "status", "severity", "what"}, of_catalogue(matrix::list_rules)},
       {"checks", {"check", "verdict", "devices", "states"}, of_catalogue(matrix::list_checks)},
       {"faults", {"fault", "detector", "isolation", "devices", "title"}, of_catalogue(matrix::list_faults)},
       {"runs", {"run", "profile", "device", "cases", "finished", "exit_code"},

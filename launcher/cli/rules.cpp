@@ -21,7 +21,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     std::vector<std::string> ids;
     nlohmann::json found = nlohmann::json::array();
     for (const nlohmann::json& row : rows) {
-      ids.push_back(row.at("id").get<std::string>());
+      ids.push_back(row.at("rule").get<std::string>());
       if (ids.back() == options.id) found.push_back(row);
     }
     if (found.empty())
@@ -34,9 +34,9 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     return record::ExitCode::ok;
   }
   for (const nlohmann::json& row : rows) {
-    surroundings.out << row.at("id").get<std::string>() << "\n";
+    surroundings.out << row.at("rule").get<std::string>() << "\n";
     for (const auto& [key, value] : row.items())
-      if (key != "id" && !value.empty() && value != "")
+      if (key != "rule" && !value.empty() && value != "")
         surroundings.out << fmt::format("  {:<9} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return record::ExitCode::ok;
