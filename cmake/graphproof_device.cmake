@@ -13,7 +13,7 @@ add_library(graphproof_torch INTERFACE)
 target_include_directories(graphproof_torch SYSTEM INTERFACE
   ${GRAPHPROOF_TORCH}/include ${GRAPHPROOF_TORCH}/include/torch/csrc/api/include)
 target_link_libraries(graphproof_torch INTERFACE
-  ${GRAPHPROOF_TORCH}/lib/libtorch.so ${GRAPHPROOF_TORCH}/lib/libtorch_cpu.so ${GRAPHPROOF_TORCH}/lib/libc10.so)
+  ${GRAPHPROOF_TORCH}/lib/libtorch_cpu.so ${GRAPHPROOF_TORCH}/lib/libc10.so)
 target_link_options(graphproof_torch INTERFACE -Wl,-rpath,${GRAPHPROOF_TORCH}/lib)
 
 find_package(MPI REQUIRED COMPONENTS C)
