@@ -79,4 +79,14 @@ inline RunResult run_of(std::vector<CaseResult> cases, Ending ending = Ending::f
           .cases = std::move(cases)};
 }
 
+/// A pass, an unexercised, two failures and a killed fault, in no helpful order.
+inline RunResult mixed_run() {
+  using record::operator""_verdict;
+  CaseResult killed = ended('4', "fault=M23", "pass.killed"_verdict, 81);
+  killed.plan.expect = {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = std::string(16, '1')};
+  killed.checks = {{"D04.learning_rate", record::Result::fail}};
+  return run_of({ended('1', "tp=2", "pass"_verdict, 90), ended('2', "tp=1", "unexercised"_verdict, 65),
+                 ended('3', "dropout=true", "fail.numerics"_verdict, 60), killed, ended('5', "dp=2", "fail.hang.replay"_verdict, 40)});
+}
+
 }  // namespace graphproof::reports

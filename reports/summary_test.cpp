@@ -2,13 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "reports/faults.h"
 #include "reports/healthy_case.h"
-#include "reports/outcome.h"
-#include "reports/record/file.h"
-#include "reports/record/journal.h"
 #include "reports/record/schema/violations.h"
-#include "reports/record/scratch_folder.h"
 
 namespace graphproof::reports {
 namespace {
@@ -78,65 +73,6 @@ TEST(ExitCodeOfARun, IsTheStrongestOfItsCasesAndItsEnding) {
       {"max fail without a failure", {pass, ended('2', "b", "not_run"_verdict, 13)}, Ending::max_fail, ExitCode::coverage},
   };
   for (const Row& row : kRows) EXPECT_EQ(exit_code(run_of(row.cases, row.ending)), row.code) << row.name;
-}
-
-CaseResult fault(char digit, record::Verdict verdict, int rule) {
-  CaseResult one = ended(digit, "fault=M23", verdict, rule);
-  one.plan.expect = {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = std::string(16, 'a')};
-  return one;
-}
-
-TEST(Faults, NameTheDetectorFirstAndTheTwinsVerdict) {
-  CaseResult killed = fault('1', "pass.killed"_verdict, 81);
-  killed.checks = {{"D01.lockstep", Result::fail}, {"D04.learning_rate", Result::fail}, {"D43.replays", Result::pass}};
-  const auto rows = faults(run_of({killed, ended('a', "twin", "pass"_verdict, 90)}));
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0], (record::FaultResult{.fault = "M23", .detector = "D04", .killed_by = {"D04.learning_rate", "D01.lockstep"},
-                                          .status = record::FaultStatus::killed, .clean_twin = "pass"_verdict}));
-  EXPECT_EQ(joined(record::violations("faults", record::to_json(rows))), "");
-}
-
-TEST(Faults, ATwinThatIsNotThereDidNotRun) {
-  EXPECT_EQ(faults(run_of({fault('1', "fail.survived"_verdict, 83)})).at(0).clean_twin, "not_run"_verdict);
-  EXPECT_TRUE(faults(run_of({ended('1', "a", "pass"_verdict, 90)})).empty());
-}
-
-TEST(Records, AreAsTheirSchemaWantsWhateverTheVerdict) {
-  for (const record::VerdictRow& row : record::kVerdicts) {
-    const auto one = ended('1', "a", *record::Verdict::from(row.text), 60);
-    EXPECT_EQ(joined(record::violations("record", record::to_json(one.record))), "") << row.text;
-  }
-}
-
-TEST(RunResult, CasesWithoutARecordAreSkippedOrNotRunAsThePlanAndTheEndingSay) {
-  const auto ran = ended('1', "a", "pass"_verdict, 90);
-  const auto skip = skipped('2');
-  const auto left = ended('3', "c", "pass"_verdict, 90);
-  const auto none = [](const record::Record&) { return std::nullopt; };
-  const auto result = run_result(run_of_tests(), {ran.plan, skip.plan, left.plan}, {{ran.plan.id, ran.record}}, Ending::max_fail, 1, none);
-  ASSERT_EQ(result.cases.size(), 3u);
-  EXPECT_EQ(result.cases[0].record, ran.record);
-  EXPECT_EQ(result.cases[1].record.verdict, "skipped.gpus"_verdict);
-  EXPECT_EQ(result.cases[2].record.verdict, "not_run"_verdict);
-  EXPECT_EQ(result.cases[2].record.rule, 13);
-  EXPECT_EQ(result.repro("abc"), "./graphproof repro 20261121-101500-3f2a/abc");
-}
-
-TEST(RunResult, IsReadBackFromARunFolder) {
-  const record::ScratchFolder folder;
-  const auto ran = ended('1', "a", "pass"_verdict, 90), left = ended('3', "c", "pass"_verdict, 90);
-  record::write_json(folder.path() / "run.json", record::to_json(run_of_tests()));
-  record::write_atomically(folder.path() / "plan.jsonl", record::to_line(ran.plan) + record::to_line(left.plan));
-  record::JournalWriter(folder.path() / "journal.jsonl").append(ran.record);
-  std::filesystem::create_directories(folder.path() / ran.record.artefacts);
-  record::write_json(folder.path() / ran.record.artefacts / "checks.json", record::to_json(*healthy_case().checks));
-
-  const RunResult result = read_run_result(folder.path(), Ending::interrupted, 2);
-  ASSERT_EQ(result.cases.size(), 2u);
-  EXPECT_EQ(result.cases[0].record, ran.record);
-  EXPECT_EQ(result.cases[0].checks.at("D43.replays"), Result::pass);
-  EXPECT_EQ(result.cases[1].record.verdict, "not_run"_verdict);
-  EXPECT_EQ(result.run, run_of_tests());
 }
 
 }  // namespace

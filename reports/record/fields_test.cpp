@@ -72,9 +72,5 @@ TEST(Fields, WhatIsNoObjectIsRefused) {
   EXPECT_NE(message_of([&] { Fields(list, "run.json"); }).find("run.json is not a JSON object; got [1]"), std::string::npos);
 }
 
-TEST(Message, LeavesOutEmptyParts) {
-  EXPECT_EQ(to_text({.what = "a", .got = "b", .want = "", .why = "", .next = "c"}), "a; got b; next: c");
-}
-
 }  // namespace
 }  // namespace graphproof::record

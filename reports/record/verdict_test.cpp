@@ -58,33 +58,5 @@ TEST(Verdict, ExitCodesAreThoseOfTheDesign) {
   }
 }
 
-TEST(ExitCode, TheStrongerOneWinsInEveryPair) {
-  constexpr int kOrder[] = {6, 2, 5, 1, 4, 3, 0};
-  for (std::size_t i = 0; i < std::size(kOrder); ++i)
-    for (std::size_t j = i; j < std::size(kOrder); ++j) {
-      const auto strong = static_cast<ExitCode>(kOrder[i]), weak = static_cast<ExitCode>(kOrder[j]);
-      EXPECT_EQ(stronger(strong, weak), strong);
-      EXPECT_EQ(stronger(weak, strong), strong);
-    }
-  EXPECT_EQ(strongest({}), ExitCode::ok);
-  const ExitCode kMixed[] = {ExitCode::ok, ExitCode::infrastructure, ExitCode::product, ExitCode::coverage};
-  EXPECT_EQ(strongest(kMixed), ExitCode::product);
-}
-
-TEST(ExitCode, EachHasAMeaning) {
-  for (const ExitCode code : kExitPrecedence) EXPECT_FALSE(meaning(code).empty());
-}
-
-TEST(Phase, NamesAreReadBackAndOthersRefused) {
-  for (std::size_t i = 0; i < kPhaseCount; ++i) EXPECT_EQ(phase_from(kPhaseNames[i]), static_cast<Phase>(i));
-  EXPECT_FALSE(phase_from("Replay"));
-  EXPECT_FALSE(phase_from(""));
-}
-
-TEST(Phase, LimitsOfStepsHoldPerStep) {
-  EXPECT_TRUE(limited_per_step(Phase::eager) && limited_per_step(Phase::warmup) && limited_per_step(Phase::replay));
-  EXPECT_FALSE(limited_per_step(Phase::capture) || limited_per_step(Phase::teardown_comm));
-}
-
 }  // namespace
 }  // namespace graphproof::record
