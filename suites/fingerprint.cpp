@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
+#define OMPI_SKIP_MPICXX 1  // the C++ bindings, gone since MPI 3.0, want a library of their own
 #include <mpi.h>
 #include <sys/utsname.h>
 #include <torch/version.h>

@@ -12,6 +12,7 @@
 #include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
 #include "matrix/input_error.h"
+#include "reports/record/message.h"
 #include "suites/batch_run.h"
 #include "suites/fingerprint.h"
 #include "suites/step_config.h"
@@ -42,7 +43,7 @@ int print_operators() {
     const capture::OperatorLog log;
     run_every_operator(*device);
     for (const std::string& name : log.names())
-      if (name.find("::") != std::string::npos) names.insert(name);
+      if (name.starts_with("aten::") || name.starts_with("graphproof::")) names.insert(name);
   }
   for (const std::string& name : names) std::cout << name << "\n";
   return suites::kExitDone;
@@ -75,7 +76,7 @@ int main(int argc, char** argv) {
   } catch (const matrix::InputError& error) {
     std::cerr << "graphproof-rank: " << error.what() << std::endl;
     return suites::kExitUsage;
-  } catch (const record::ReadError& error) {
+  } catch (const graphproof::record::ReadError& error) {
     std::cerr << "graphproof-rank: " << error.what() << std::endl;
     return suites::kExitUsage;
   } catch (const std::exception& error) {
