@@ -48,8 +48,10 @@ std::int64_t steady_ms() {
 /// Signals as numbers that the loop reads. A child's end only wakes it.
 class Signals {
  public:
-  Signals() : set_(context_, SIGINT, SIGTERM, SIGHUP) {
-    set_.add(SIGCHLD);
+  Signals() : set_(context_, SIGINT, SIGTERM, SIGCHLD) {
+    // Who started us with nohup wants the run to outlive the terminal.
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) set_.add(SIGHUP);
     wait();
   }
   /// Returns after `time`, or earlier when a signal arrived.
@@ -356,9 +358,9 @@ void Runner::keep(const record::Record& record, bool final) {
   ++alike_[std::string(record.verdict.text())];
   const bool failed = reports::exit_code(record.verdict, record.rule) == record::ExitCode::product;
   failed_ += failed;
-  if (failed && !stopped_ && alike_.size() == 1 && static_cast<int>(final_.size()) == kCircuitBreaker &&
-      setup_.plan.size() > final_.size()) {
-    say("the first " + std::to_string(kCircuitBreaker) + " cases all ended " + std::string(record.verdict.text()) +
+  const std::size_t bound = record.verdict.in("fail.hang") ? kCircuitBreakerHangs : kCircuitBreaker;
+  if (failed && !stopped_ && alike_.size() == 1 && final_.size() == bound && setup_.plan.size() > final_.size()) {
+    say("the first " + std::to_string(bound) + " cases all ended " + std::string(record.verdict.text()) +
         ": the run is stopped, because the machine or the build is broken and not a combination");
     stop_starting(reports::Ending::circuit_breaker);
   }
