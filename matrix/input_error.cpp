@@ -64,14 +64,18 @@ nlohmann::json InputError::json() const {
 }
 
 Place place_in(std::string_view source, std::string_view text, std::size_t offset) {
-  offset = std::min(offset, text.size());
-  const std::string_view before = text.substr(0, offset);
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
   const std::size_t newline = before.rfind('\n');
-  const std::size_t line_begin = newline == std::string_view::npos ? 0 : newline + 1;
+  return place_in_line(source, text, offset, newline == std::string_view::npos ? 0 : newline + 1,
+                       1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')));
+}
+
+Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, std::size_t line_begin, int line) {
+  offset = std::min(offset, text.size());
   std::size_t line_end = text.find('\n', offset);
   if (line_end == std::string_view::npos) line_end = text.size();
   Place place{.source = std::string(source)};
-  place.line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+  place.line = line;
   place.column = 1 + static_cast<int>(characters(text.substr(line_begin, offset - line_begin)));
 
   // A window around the caret, cut at character borders.

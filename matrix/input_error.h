@@ -40,6 +40,8 @@ class InputError : public std::runtime_error {
 
 /// The place of byte `offset` in `text`.
 Place place_in(std::string_view source, std::string_view text, std::size_t offset);
+/// The same where the beginning and the number of its line are known, so that nothing before the line is read.
+Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, std::size_t line_begin, int line);
 
 /// The name of `names` that `name` most probably meant, or an empty text. A third of the letters may differ.
 std::string nearest_name(std::string_view name, std::span<const std::string> names);

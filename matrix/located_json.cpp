@@ -326,21 +326,29 @@ Place Origin::at(std::size_t offset) const {
   return place_in(source, *document, raw);
 }
 
+Place Document::at(std::size_t offset) const {
+  const auto after = std::upper_bound(line_begins.begin(), line_begins.end(), offset);
+  return place_in_line(source, *text, offset, *(after - 1), static_cast<int>(after - line_begins.begin()));
+}
+
 Document parse_document(std::string_view text, std::string source) {
   Document document;
   document.source = std::move(source);
   document.text = std::make_shared<const std::string>(text);
+  document.line_begins.push_back(0);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] == '\n') document.line_begins.push_back(i + 1);
   Parser(*document.text, document).run();
   return document;
 }
 
 Place Located::place() const {
-  return place_in(document_->source, *document_->text, document_->offsets.at(pointer_));
+  return document_->at(document_->offsets.at(pointer_));
 }
 
 Place Located::key_place() const {
   const auto key = document_->keys.find(pointer_);
-  return key == document_->keys.end() ? place() : place_in(document_->source, *document_->text, key->second);
+  return key == document_->keys.end() ? place() : document_->at(key->second);
 }
 
 Origin Located::origin() const {

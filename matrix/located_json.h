@@ -36,8 +36,11 @@ struct Document {
   std::string source;
   std::shared_ptr<const std::string> text;
   Json value;
+  std::vector<std::size_t> line_begins;                  // byte where each line starts
   std::unordered_map<std::string, std::size_t> offsets;  // JSON pointer -> byte where the value starts
   std::unordered_map<std::string, std::size_t> keys;     // JSON pointer of a member -> byte where its key starts
+
+  Place at(std::size_t offset) const;
 };
 
 /// Reads one document. Throws InputError.
