@@ -124,10 +124,8 @@ std::string stopped_because(const RankFiles& files) {
 }
 
 std::optional<record::Refusal> refusal_of(const Attempt& attempt) {
-  for (const RankFiles& files : attempt.ranks) {
-    const record::RankEvidence way = way_of(files);
-    if (way.refused) return way.refused;
-  }
+  for (const RankFiles& files : attempt.ranks)
+    if (files.first("refused")) return way_of(files).refused;
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reports/record/schema/violations.h"
 #include "suites/checks/clean_attempt.h"
 #include "suites/checks/say.h"
 
@@ -48,6 +49,18 @@ TEST(CheckTable, HasTheChecksOfTheMatrixInTheSameOrder) {
   for (const Check& check : all_checks()) ours.emplace_back(check.name);
   for (const matrix::CheckEntry& entry : catalogue().checks.checks()) table.push_back(entry.check);
   EXPECT_EQ(ours, table);
+}
+
+// The rows of every check start from this attempt, so it must be what producers may write.
+TEST(CleanAttempt, IsWhatTheSchemasAllow) {
+  record::SchemaOf evidence("evidence"), context("context"), checks("checks");
+  for (const Shape& shape : shapes()) {
+    const Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
+    EXPECT_EQ(context.violations(record::to_json(attempt.context)), std::vector<std::string>{}) << shape.axes.dump();
+    EXPECT_EQ(checks.violations(record::to_json(judge(attempt, catalogue().checks))), std::vector<std::string>{}) << shape.axes.dump();
+    for (const Line& line : attempt.ranks.back().evidence->lines)
+      EXPECT_EQ(evidence.violations(line.fields), std::vector<std::string>{}) << line.fields.dump();
+  }
 }
 
 TEST(CheckTable, EveryCheckNamesItsOwnResult) {

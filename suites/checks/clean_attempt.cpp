@@ -1,5 +1,7 @@
 #include "suites/checks/clean_attempt.h"
 
+#include <iomanip>
+#include <sstream>
 #include <stdexcept>
 
 #include "matrix/case.h"
@@ -10,6 +12,13 @@ namespace graphproof::checks {
 namespace {
 
 using nlohmann::json;
+
+/// 16 hexadecimal digits, another text for each number.
+std::string digest(std::uint32_t of, std::int64_t number) {
+  std::ostringstream text;
+  text << std::hex << std::setfill('0') << std::setw(8) << of << std::setw(8) << number;
+  return text.str();
+}
 
 /// Writes one rank's evidence in the order in which a rank program does.
 class RankScript {
@@ -56,9 +65,9 @@ class RankScript {
   }
 
   void step(const char* arm, std::int64_t step) {
-    const std::string bits = say("3f9ac1d20b7e", 1000 + step);
+    const std::string bits = digest(0x3f9a0000, step);
     line({{"kind", "step"}, {"arm", arm}, {"step", step}, {"input", input(step)}, {"loss", {4.85, 4.86}}, {"loss_bits", bits}, {"grad_norm", 1.25},
-          {"digest", {{"grads", say("8a1f", step)}, {"params", say("0b1c", step)}, {"losses", bits}}}, {"learning_rate", rate(step)}, {"ms", 3.0 + static_cast<double>(step)}});
+          {"digest", {{"grads", digest(0x8a1f0000, step)}, {"params", digest(0x0b1c0000, step)}, {"losses", bits}}}, {"learning_rate", rate(step)}, {"ms", 3.0 + static_cast<double>(step)}});
   }
   void compare(const char* subject, const char* left, const char* right, std::int64_t step) {
     line({{"kind", "compare"}, {"left", left}, {"right", right}, {"subject", subject}, {"step", step}, {"input", input(step)}, {"tensors", 33},
@@ -90,7 +99,7 @@ class RankScript {
           {"mode", attempt_.axes.text("capture_mode")}, {"ms", 4.0}, {"nodes", 391}, {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
           {"signature", "5566778899aabbcc"}, {"pool_bytes", 4194304}, {"counter_before", forwards(plan_.warmup_steps)},
           {"counter_after", forwards(plan_.warmup_steps)}});
-    line({{"kind", "state"}, {"arm", arm}, {"what", "capture"}, {"before", "0b1c2d3e"}, {"after", "0b1c2d3e"}});
+    line({{"kind", "state"}, {"arm", arm}, {"what", "capture"}, {"before", "0b1c2d3e00000000"}, {"after", "0b1c2d3e00000000"}});
     vote("capture");
   }
   void replay(const char* arm, std::int64_t step) {
@@ -101,7 +110,7 @@ class RankScript {
   void rng(std::int64_t step) {
     for (const char* arm : {"lockstep_eager", "lockstep_graph"})
       line({{"kind", "rng"}, {"arm", arm}, {"step", step}, {"generator", "model-parallel"}, {"before", say("2718:", 64 * step)},
-            {"after", say("2718:", 64 * (step + 1))}, {"mask", say("77aa", 1000 + step)}});
+            {"after", say("2718:", 64 * (step + 1))}, {"mask", digest(0x77aa0000, step)}});
   }
 
   void graph_arms() {
@@ -132,13 +141,13 @@ class RankScript {
   }
 
   void layout() {
-    json digest = json::object();
+    json digests = json::object();
     for (const char* kind : {"tp", "dp"})
-      if (attempt_.axes.integer(kind) > 1) digest[kind] = say("99aabbcc", kind);
+      if (attempt_.axes.integer(kind) > 1) digests[kind] = digest(0x99aa0000, kind[0]);
     for (const char* arm : {"eager_a", "lockstep"})
-      line({{"kind", "collectives"}, {"arm", arm}, {"count", 42}, {"digest", digest}, {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
+      line({{"kind", "collectives"}, {"arm", arm}, {"count", 42}, {"digest", digests}, {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
     for (const char* subject : {"losses", "gradients"})
-      line({{"kind", "reference"}, {"subject", subject}, {"tensors", 2}, {"max_abs", 1.2e-7}, {"max_rel", 2.5e-8}, {"bound", 3.1e-3}, {"why", "reordered sums"}});
+      line({{"kind", "reference"}, {"subject", subject}, {"tensors", 2}, {"max_abs", 1.2e-7}, {"max_rel", 2.5e-8}, {"bound", 3.1e-3}, {"worst", "grad:layers.0.mlp.up.weight"}, {"why", "reordered sums"}});
   }
 
   void end() {
@@ -207,6 +216,7 @@ Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, cons
     facts.case_ended = true;
     facts.phase = record::Phase::teardown_comm;
     facts.silent_ms = 3;
+    facts.log.file = say("batches/b001/rank-", rank, ".log");
     context.ranks.push_back(facts);
   }
   for (int rank = 0; rank < context.world_size; ++rank) {

@@ -12,9 +12,9 @@ Where eager_at(std::int64_t step) { return {.rank = 0, .kind = "rng", .arm = "lo
 
 TEST(Masks, Rows) {
   judge_rows("D08.masks", kAxes, {
-      {.name = "frozen at capture (M32)", .change = [](Attempt& a) { for (int step : {3, 4, 5}) set(a, graph_at(step), "mask", "77aa1002"); }, .rank = 0,
-       .said = {"arm lockstep_graph drew the same mask twice", "mask 77aa1002 at steps 2 and 3", "frozen at capture"}},
-      {.name = "another mask than eager", .change = [](Attempt& a) { set(a, graph_at(4), "mask", "ff"); }, .rank = 0, .said = {"another mask than eager at step 4", "mask ff", "mask 77aa1004"}},
+      {.name = "frozen at capture (M32)", .change = [](Attempt& a) { for (int step : {3, 4, 5}) set(a, graph_at(step), "mask", "77aa000000000002"); }, .rank = 0,
+       .said = {"arm lockstep_graph drew the same mask twice", "mask 77aa000000000002 at steps 2 and 3", "frozen at capture"}},
+      {.name = "another mask than eager", .change = [](Attempt& a) { set(a, graph_at(4), "mask", "ff"); }, .rank = 0, .said = {"another mask than eager at step 4", "mask ff", "mask 77aa000000000004"}},
       {.name = "both arms frozen", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "rng"}, "mask", "77"); }, .rank = 0, .said = {"the same mask twice"}},
       {.name = "no mask in either arm", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "rng"}, "mask", ""); }, .rank = 0, .said = {"no mask in any `rng` line at step 2"}},
       {.name = "graph arm absent", .change = [](Attempt& a) { erase(a, graph_at(4)); }, .rank = 0, .said = {"`rng` line of arm lockstep_graph at step 4"}, .also = {"D08.generator"}},
