@@ -156,6 +156,7 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
   Arm& graph = *kept.back();
   History history;
   {
+    parts.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
     CollectivesOf collectives(parts, "lockstep");
     for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
       const StepInput& input = inputs[static_cast<std::size_t>(step)];
@@ -171,6 +172,7 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
   }
   kept.push_back(std::make_unique<Arm>(parts, "graph_b", parts.config.engine.impl, Watch::digests, eager.outputs()));
   Arm& again = *kept.back();
+  parts.scope.boundary(Phase::capture);
   CollectivesOf collectives(parts, again.name());
   for (std::int64_t step = 0; step < parts.config.steps; ++step) {
     const StepInput& input = inputs[static_cast<std::size_t>(step)];
@@ -190,6 +192,7 @@ void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, Grap
   const Snapshot left = eager.finish(parts.config.steps - 1);
   kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free, eager.outputs()));
   Arm& graph = *kept.back();
+  parts.scope.boundary(Phase::capture);
   for (std::int64_t step = 0; step < parts.config.steps; ++step) graph.run(step, inputs[static_cast<std::size_t>(step)]);
   const Snapshot right = graph.finish(parts.config.steps - 1);
   graph.settle_capture();

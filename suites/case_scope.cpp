@@ -19,8 +19,11 @@ std::string codes_text(const std::vector<int>& codes) {
 }  // namespace
 
 PeerFailure::PeerFailure(Phase boundary, const std::vector<int>& codes)
-    : std::runtime_error("vote after phase " + std::string(record::name(boundary)) + "; got: " + codes_text(codes) +
-                         "; want: every rank well; next: read the evidence of that rank") {}
+    : std::runtime_error(record::to_text({.what = "vote after phase " + std::string(record::name(boundary)),
+                                          .got = codes_text(codes),
+                                          .want = "every rank well",
+                                          .why = "no rank may go on alone into a collective",
+                                          .next = "read the evidence of that rank"})) {}
 
 CaseScope::CaseScope(record::EvidenceWriter& evidence, fixtures::HeartbeatWriter& heartbeat)
     : evidence_(evidence), heartbeat_(heartbeat), since_(Clock::now()) {}

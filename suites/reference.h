@@ -13,7 +13,7 @@
 namespace graphproof::suites {
 
 /// The part of `full` that a rank holds as a tensor of `shape`: cut along the one dimension in which they differ, part
-/// `tp_rank`. Throws std::runtime_error where more than one dimension differs or the cut is not even.
+/// `tp_rank`. Throws record::Error where more than one dimension differs or the cut is not even.
 at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int tp_rank);
 
 /// What reordered sums may change, relative to the largest element of a tensor, with the reason in words.

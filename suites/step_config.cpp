@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
+
+#include "reports/record/message.h"
 
 namespace graphproof::suites {
 namespace {
@@ -19,10 +20,10 @@ constexpr std::array kUnderstood = {
     "fault",   "arch",    "rng_tracker"};
 constexpr std::array kEngines = {"none", "manual", "full_iteration"};
 
-[[noreturn]] void cannot_run(const std::string& what, const std::string& got, const std::string& want) {
-  throw std::runtime_error(what + "; got: " + got + "; want: " + want +
-                           "; the plan should have skipped the case (skipped.capability); next: ./graphproof plan, and "
-                           "report the case that it let through");
+[[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
+  throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
+                       .why = "this program has no part for it, and the plan should have skipped the case (skipped.capability)",
+                       .next = "./graphproof plan, and report the case that it let through"});
 }
 
 capture::CaptureMode capture_mode(const std::string& word) {
@@ -56,9 +57,11 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
     cannot_run("impl", impl, "none, manual or full_iteration");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp"));
   if (tp * dp != place.world_size)
-    throw std::runtime_error("world size of case " + matrix::case_name(axes, test_case) + "; got: " +
-                             std::to_string(place.world_size) + " ranks; want: tp * dp = " + std::to_string(tp * dp) +
-                             "; next: start as many ranks as the batch file says");
+    throw record::Error({.what = "world size of case " + matrix::case_name(axes, test_case),
+                         .got = std::to_string(place.world_size) + " ranks",
+                         .want = "tp * dp = " + std::to_string(tp * dp),
+                         .why = "each rank holds one part of the layout",
+                         .next = "start as many ranks as the batch file says"});
 
   StepConfig config;
   config.seed = seed;

@@ -32,7 +32,7 @@ struct StepConfig {
 };
 
 /// Ranks are laid out with tp fastest: rank = dp_rank * tp + tp_rank. Group names are those of comm::ProcessGroups.
-/// Throws std::runtime_error where the world is not tp * dp, or where an axis has a value that this program has no
+/// Throws record::Error where the world is not tp * dp, or where an axis has a value that this program has no
 /// part for: a plan should have skipped it (`skipped.capability`).
 StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_case, const fixtures::Rank& place,
                        std::uint64_t seed);

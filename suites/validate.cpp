@@ -1,14 +1,16 @@
 #include "suites/validate.h"
 
 #include <chrono>
-#include <stdexcept>
+
+#include "reports/record/message.h"
 
 namespace graphproof::suites {
 namespace {
 
-[[noreturn]] void contradiction(const std::string& what, const std::string& got, const std::string& want) {
-  throw std::runtime_error(what + "; got: " + got + "; want: " + want +
-                           "; next: let ./graphproof write the batch file, or correct it");
+[[noreturn]] void contradiction(std::string what, std::string got, std::string want) {
+  throw record::ReadError({.what = std::move(what), .got = std::move(got), .want = std::move(want),
+                           .why = "the evidence would be recorded under the name of another case",
+                           .next = "let ./graphproof write the batch file, or correct it"});
 }
 
 }  // namespace

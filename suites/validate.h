@@ -19,8 +19,8 @@ struct ValidatedCase {
   double validate_ms = 0;
 };
 
-/// Throws std::runtime_error for a batch file that contradicts itself: axes that no table knows, an id that is not the
-/// axes', another device than this program's, another world size than the starter's.
+/// Throws record::ReadError for a batch file that contradicts itself (an id that is not the axes', another device than
+/// this program's, another world size than the starter's), matrix::InputError for axes that no table knows.
 std::vector<ValidatedCase> validate(const record::Batch& batch, const matrix::Catalogue& catalogue,
                                     const matrix::Machine& machine, int world_size);
 
