@@ -185,11 +185,13 @@ void BatchRun::decide(std::int64_t now_ms) {
 }
 
 void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
-  std::vector<StackCollection::Target> targets;
-  for (int rank = 0; rank < watch_.world_size(); ++rank)
-    if (!watch_.process(rank).gone) targets.push_back({rank, watch_.process(rank).pid});
+  // The missing rank first: the time may not be enough for all.
+  std::vector<StackCollection::Target> targets{{hang.missing_rank, watch_.process(hang.missing_rank).pid}};
+  for (const int rank : hang.waiting_ranks) targets.push_back({rank, watch_.process(rank).pid});
   const record::BatchCase& hung = request_.batch.cases[hang.case_index];
-  stacks_.emplace(fs::path(hung.evidence_folder) / "stacks", targets, now_ms);
+  // Where a planted hang hangs is known.
+  const bool debugger = request_.lines[hang.case_index].expect.kind != "fault";
+  stacks_.emplace(fs::path(hung.evidence_folder) / "stacks", targets, debugger, now_ms);
   stage_ = Stage::stacks;
 }
 
@@ -337,7 +339,9 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
     seen.arm = progress.arm;
     seen.step = progress.step;
     seen.collective = progress.collective;
-    seen.silent_ms = end_ms - (progress.begun ? progress.heartbeat_ms : process.heartbeat_ms);
+    seen.silent_ms = end_ms - (progress.ended   ? progress.ended_ms
+                              : progress.begun ? progress.progress_ms
+                                               : process.heartbeat_ms);
     const std::string log = "rank-" + std::to_string(rank) + ".log";
     seen.log.file = "batches/" + batch.batch + "/" + log;
     seen.log.begin = progress.log_begin.value_or(0);

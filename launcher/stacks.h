@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <list>
 #include <string>
@@ -14,22 +15,27 @@ namespace graphproof::launcher {
 
 class StackCollection {
  public:
-  // A debugger reads the symbols of LibTorch first, which takes seconds; /proc is there at once.
-  static constexpr std::int64_t kDebugger_ms = 10000;
+  // A debugger reads the symbols of LibTorch first, which takes ten seconds of a core; /proc is there at once.
+  static constexpr std::int64_t kDebugger_ms = 30000;
 
   struct Target {
     int rank = 0;
     std::int64_t pid = 0;
   };
 
-  /// Makes `folder` with rank-N.threads for each target and starts the debuggers (rank-N.stack).
-  StackCollection(std::filesystem::path folder, const std::vector<Target>& targets, std::int64_t now_ms);
+  /// Makes `folder` with rank-N.threads for each target; with `debugger` also rank-N.stack, in the order of `targets`, as
+  /// many side by side as the host has cores.
+  StackCollection(std::filesystem::path folder, std::vector<Target> targets, bool debugger, std::int64_t now_ms);
 
   /// True when every debugger has ended or the time is over; what they wrote by then stays.
   bool step(std::int64_t now_ms);
 
  private:
+  void start_debugger(const Target& target);
+
+  std::filesystem::path folder_;
   std::int64_t deadline_ms_;
+  std::deque<Target> waiting_;
   std::list<Child> debuggers_;
 };
 

@@ -20,7 +20,7 @@ TEST(StacksTest, EveryTargetLeavesItsThreadsAndTheCollectionEnds) {
   const auto now_ms = [] {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
   };
-  StackCollection stacks(folder.path() / "stacks", {{0, child.pid()}, {1, 0}}, now_ms());
+  StackCollection stacks(folder.path() / "stacks", {{0, child.pid()}, {1, 0}}, true, now_ms());
   const std::int64_t begin_ms = now_ms();
   while (!stacks.step(now_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_LT(now_ms() - begin_ms, StackCollection::kDebugger_ms + 5000);

@@ -37,7 +37,7 @@ void print(const nlohmann::json& explained, std::ostream& out) {
       if (const std::string text = text_of(rule.value(part, nlohmann::json(""))); !text.empty())
         out << fmt::format("             {:<5} {}\n", std::string(part) + ":", text);
   }
-  out << "  " << holding << " others apply and hold\n";
+  out << "  " << holding << " apply and hold\n";
   if (!explained.at("refusal").is_null()) out << "refused by " << text_of(explained.at("refusal").at("rule")) << " in phase validate\n";
   if (const auto& missing = explained.at("missing"); !missing.empty()) out << "not possible here: " << missing.dump() << "\n";
   out << "required checks\n";

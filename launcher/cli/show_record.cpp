@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/record/evidence.h"
+#include "reports/record/file.h"
 #include "reports/record/journal.h"
 #include "reports/printable.h"
 
@@ -57,6 +58,30 @@ json compares_of(const record::Evidence& evidence) {
   return {{"subjects", list}, {"differing", differing}};
 }
 
+/// Steps by arm: how many, and the mean time of one.
+json steps_of(const record::Evidence& evidence) {
+  json list = json::array();
+  for (const record::EvidenceLine* line : evidence.of("step")) {
+    const std::string arm = text_of(line->fields, "arm");
+    const double ms = line->fields.value("ms", json()).is_number() ? line->fields["ms"].get<double>() : 0;
+    auto same = std::find_if(list.begin(), list.end(), [&](const json& one) { return one["arm"] == arm; });
+    if (same == list.end()) same = list.insert(list.end(), {{"arm", arm}, {"steps", 0}, {"mean_ms", 0.0}});
+    const int steps = (*same)["steps"].get<int>();
+    (*same)["mean_ms"] = ((*same)["mean_ms"].get<double>() * steps + ms) / (steps + 1);
+    (*same)["steps"] = steps + 1;
+  }
+  return list;
+}
+
+/// What the launcher last heard of the ranks; null without a context.json.
+json last_seen(const std::filesystem::path& attempt_folder) {
+  try {
+    return record::read_json(attempt_folder / "context.json").value("ranks", json());
+  } catch (const record::ReadError&) {
+    return nullptr;
+  }
+}
+
 json lines_of(const record::Evidence& evidence, std::string_view kind) {
   json list = json::array();
   for (const record::EvidenceLine* line : evidence.of(kind)) list.push_back(line->fields);
@@ -73,6 +98,7 @@ json rank_digest(const std::filesystem::path& attempt_folder, int rank) {
   }
   digest["complete"] = evidence.complete();
   digest["phases"] = phases_of(evidence);
+  digest["steps"] = steps_of(evidence);
   digest["captures"] = lines_of(evidence, "capture");
   digest["compares"] = compares_of(evidence);
   digest["errors"] = lines_of(evidence, "error");
@@ -90,9 +116,17 @@ void show_message(const char* indent, const record::Message& message, std::ostre
 
 void show_rank(const json& digest, std::ostream& out) {
   out << fmt::format("rank {}: evidence {}\n", digest["rank"].get<int>(), digest["complete"].get<bool>() ? "complete" : "incomplete");
+  // What a rank that ended well did last is of no interest.
+  if (const json& seen = digest["last_seen"]; !digest["complete"].get<bool>() && seen.is_object())
+    out << printable(fmt::format("  last seen in phase {}, arm {}, step {}, last collective {}, {} ms ago; process {}",
+                                 text_of(seen, "phase"), text_of(seen, "arm"), text_of(seen, "step"),
+                                 text_of(seen, "collective"), text_of(seen, "silent_ms"), text_of(seen, "exit"))) << "\n";
   for (const json& phase : digest["phases"])
     out << printable(fmt::format("  {:<16} {:<16} {:>9.1f} ms", text_of(phase, "phase"), text_of(phase, "arm"),
                                  phase["ms"].get<double>())) << "\n";
+  for (const json& arm : digest["steps"])
+    out << printable(fmt::format("  {:<16} {:<16} {:>9.1f} ms a step, {} steps", "steps", text_of(arm, "arm"),
+                                 arm["mean_ms"].get<double>(), arm["steps"].get<int>())) << "\n";
   for (const json& capture : digest["captures"])
     out << "  capture " << printable(text_of(capture, "graph")) << " in " << printable(text_of(capture, "arm")) << ": "
         << printable(text_of(capture, "status")) << ", " << text_of(capture, "nodes") << " nodes, pool "
@@ -135,7 +169,11 @@ void show_record(const record::Record& record, std::ostream& out) {
 
 json evidence_digest(const std::filesystem::path& attempt_folder, int ranks) {
   json list = json::array();
-  for (int rank = 0; rank < ranks; ++rank) list.push_back(rank_digest(attempt_folder, rank));
+  const json seen = last_seen(attempt_folder);
+  for (int rank = 0; rank < ranks; ++rank) {
+    list.push_back(rank_digest(attempt_folder, rank));
+    list.back()["last_seen"] = seen.is_array() && rank < static_cast<int>(seen.size()) ? seen[rank] : json();
+  }
   return list;
 }
 

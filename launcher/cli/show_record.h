@@ -19,7 +19,8 @@ void show_record(const record::Record& record, std::ostream& out);
 
 /// What every rank left behind: phases with their times, captures, comparisons that differ, errors and refusals.
 void show_evidence(const std::filesystem::path& attempt_folder, int ranks, std::ostream& out);
-/// The same as JSON: a list by rank of {rank, complete, phases, captures, compares, errors, dropped}.
+/// The same as JSON: a list by rank of {rank, complete, last_seen, phases, steps, captures, compares, errors,
+/// refused, dropped}.
 nlohmann::json evidence_digest(const std::filesystem::path& attempt_folder, int ranks);
 
 }  // namespace graphproof::cli

@@ -76,11 +76,10 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
     return;
   }
   const reports::TerminalStyle style = style_of(surroundings);
-  surroundings.out << reports::closing_table(result, style);
   if (const auto faults = reports::faults(result); !faults.empty())
-    surroundings.out << reports::kill_matrix(faults, style);
-  surroundings.out << "wall time " << reports::clock_text(result.wall_seconds) << "  evidence and reports in "
-                   << folder.string() << std::endl;
+    surroundings.out << reports::kill_matrix(faults, style) << "\n";
+  // Last, so that the verdict of the whole is what stays on the screen.
+  surroundings.out << reports::closing_table(result, style) << "evidence and reports in " << folder.string() << std::endl;
 }
 
 }  // namespace graphproof::cli

@@ -34,7 +34,7 @@ class ProgressPrinter {
 
 reports::TerminalStyle style_of(const Surroundings& surroundings);
 
-/// The closing table, the kill matrix if faults were planted, and where the rest lies; or summary.json.
+/// The kill matrix if faults were planted, the closing table, and where the rest lies; or summary.json.
 void show_result(const reports::RunResult& result, const std::filesystem::path& folder, Surroundings& surroundings,
                  bool json);
 

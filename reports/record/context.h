@@ -43,7 +43,7 @@ struct RankContext {
   std::string arm;
   std::int64_t step = 0;
   std::optional<Collective> collective;
-  std::int64_t silent_ms = 0;       // since its last heartbeat, when the case ended
+  std::int64_t silent_ms = 0;       // since its last heartbeat of another phase, arm or step, when the case ended
   std::optional<Exit> exit;         // nothing: the process went on to another case
   LogRange log;
 
