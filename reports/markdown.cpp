@@ -76,7 +76,7 @@ std::string failure(const RunResult& run, const CaseResult& one) {
   if (all.size() > kShownChecksOfOneCase)
     text += "- and " + std::to_string(all.size() - kShownChecksOfOneCase) + " more in " + code(one.record.artefacts) + "\n";
   if (!all.empty()) text += "\n";
-  return text + "```\n" + run.repro(one.plan.id) + "\n```\n\n";
+  return text + "```\n" + printable(run.repro(one.plan.id)) + "\n```\n\n";
 }
 
 }  // namespace
@@ -87,7 +87,9 @@ std::string markdown(const RunResult& run) {
   std::string text = "# graphproof " + cell(total.profile) + " on " + cell(total.device) + "\n\n";
   text += "Run " + code(total.run_id) + ", " + number(total.wall_seconds, 1) + " s. Exit code " +
           std::to_string(total.exit_code) + ": " + std::string(exit_meaning) + ".\n\n";
-  if (!total.finished) text += "**The run did not finish.** `./graphproof resume " + (run.run_name) + "` continues it.\n\n";
+  if (!total.finished)
+    text += "**The run did not finish**: " + std::to_string(total.coverage.not_run) + " of " +
+            std::to_string(total.coverage.planned) + " cases have no verdict of their own.\n\n";
 
   text += header({"verdict", "cases"});
   for (const auto& [verdict, count] : total.counts) text += row({code(verdict), std::to_string(count)});

@@ -31,8 +31,10 @@ TEST(Markdown, StartsWithTheVerdictsAndHasFailuresBeforeTheRest) {
 }
 
 TEST(Markdown, SaysThatARunDidNotFinish) {
-  const std::string text = markdown(run_of({ended('1', "a", "pass"_verdict, 90)}, Ending::interrupted));
-  EXPECT_NE(text.find("**The run did not finish.** `./graphproof resume 20261121-101500-3f2a` continues it."), std::string::npos) << text;
+  const std::string text =
+      markdown(run_of({ended('1', "a", "pass"_verdict, 90), ended('2', "b", "not_run"_verdict, 12)}, Ending::interrupted));
+  EXPECT_NE(text.find("**The run did not finish**: 1 of 2 cases have no verdict of their own."), std::string::npos) << text;
+  EXPECT_NE(text.find("Exit code 5: interrupted, resumable."), std::string::npos) << text;
 }
 
 TEST(Markdown, MarkupInMessagesStaysText) {

@@ -111,7 +111,7 @@ std::string failure(const RunResult& run, const CaseResult& one, const TerminalS
   if (all.size() > kShownChecksOfOneCase)
     text += "    and " + std::to_string(all.size() - kShownChecksOfOneCase) + " more failing checks in " +
             printable(one.record.artefacts) + "\n";
-  return text + "  " + run.repro(one.plan.id) + "\n\n";
+  return text + "  " + printable(run.repro(one.plan.id)) + "\n\n";
 }
 
 std::vector<Cell> case_row(const CaseResult& one) {

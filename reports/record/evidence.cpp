@@ -66,7 +66,7 @@ void EvidenceWriter::write(std::string_view kind, const Json& fields) {
       throw WriteError({.what = "cannot write evidence to " + file_.string(), .got = std::strerror(errno),
                         .want = "line " + std::to_string(lines_ + 1) + " (" + std::string(kind) + ") written whole",
                         .why = "a case without its evidence cannot be judged",
-                        .next = "free space on its file system, then resume the run"});
+                        .next = "free space on its file system, then run again"});
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   ++lines_;

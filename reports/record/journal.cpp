@@ -81,7 +81,7 @@ void JournalWriter::append(const Record& record) {
   throw WriteError({.what = "cannot write the record of case " + record.case_id + " to " + file_.string(),
                     .got = std::strerror(error), .want = "the record on the disk",
                     .why = cut == 0 ? "the journal holds every earlier record" : "its torn last line is dropped when it is read",
-                    .next = "free space on its file system, then resume the run"});
+                    .next = "free space on its file system, then run again"});
 }
 
 }  // namespace graphproof::record

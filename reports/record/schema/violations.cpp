@@ -39,6 +39,7 @@ const std::vector<std::string_view>& schema_names() {
 struct SchemaOf::State {
   nlohmann::json document;
   std::map<std::string, std::unique_ptr<valijson::Schema>> parsed;  // by claimed definition
+  valijson::Validator validator;                                    // keeps compiled patterns
 
   const valijson::Schema& schema_for(const nlohmann::json& value) {
     const std::string name = claimed(document, value);
@@ -54,7 +55,7 @@ struct SchemaOf::State {
 };
 
 SchemaOf::SchemaOf(std::string_view name) : state_(std::make_unique<State>()) {
-  const std::string_view text = schema::embedded("schema/" + std::string(name) + ".schema.json");
+  const std::string_view text = schema::embedded(std::string(name) + ".schema.json");
   if (text.empty()) throw std::invalid_argument("no schema named " + std::string(name));
   state_->document = nlohmann::json::parse(text);
 }
@@ -62,10 +63,9 @@ SchemaOf::SchemaOf(std::string_view name) : state_(std::make_unique<State>()) {
 SchemaOf::~SchemaOf() = default;
 
 std::vector<std::string> SchemaOf::violations(const nlohmann::json& value) {
-  valijson::Validator validator;
   valijson::ValidationResults results;
   const bool valid =
-      validator.validate(state_->schema_for(value), valijson::adapters::NlohmannJsonAdapter(value), &results);
+      state_->validator.validate(state_->schema_for(value), valijson::adapters::NlohmannJsonAdapter(value), &results);
 
   std::vector<std::string> sentences;
   valijson::ValidationResults::Error error;
