@@ -107,6 +107,11 @@ class RankScript {
     line({{"kind", "replay"}, {"arm", arm}, {"graph", "training"}, {"step", step}, {"replays", plan_.replays_until(step)}, {"fallbacks", 0}, {"recaptures", 0},
           {"counter_before", forwards(free_run ? 0 : step)}, {"counter_after", forwards(step + 1)}, {"counter_per_replay", forwards(1)}});
   }
+  void watched_replay(const char* arm, std::int64_t step) {
+    line({{"kind", "address"}, {"arm", arm}, {"step", step}, {"graph", "training"}, {"registered", 31}, {"moved", json::array()}});
+    replay(arm, step);
+    line({{"kind", "poison"}, {"arm", arm}, {"step", step}, {"outputs", 14}, {"compared", 14}, {"bytes", 65536}, {"canary_words", 0}});
+  }
   void rng(std::int64_t step) {
     for (const char* arm : {"lockstep_eager", "lockstep_graph"})
       line({{"kind", "rng"}, {"arm", arm}, {"step", step}, {"generator", "model-parallel"}, {"before", say("2718:", 64 * step)},
@@ -120,16 +125,14 @@ class RankScript {
       for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {
-        line({{"kind", "address"}, {"arm", "lockstep_graph"}, {"step", k}, {"graph", "training"}, {"registered", 31}, {"moved", json::array()}});
-        line({{"kind", "poison"}, {"arm", "lockstep_graph"}, {"step", k}, {"outputs", 14}, {"compared", 14}, {"bytes", 65536}, {"canary_words", 0}});
-        replay("lockstep_graph", k);
+        watched_replay("lockstep_graph", k);
         knob("lockstep_graph", k);
       }
       compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager", "lockstep_graph", k);
     }
     capture("graph_b");
     for (std::int64_t k = plan_.first_replay; k < plan_.steps; ++k) {
-      replay("graph_b", k);
+      watched_replay("graph_b", k);
       compare("graph_repeats", "lockstep_graph", "graph_b", k);
     }
     vote("replay");

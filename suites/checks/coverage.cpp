@@ -76,8 +76,8 @@ void judge_replays(Judgement& judgement, const RankFiles& files) {
     for (const Line* line : lines) judge_replay(judgement, files, *line, free_run ? integer(*line, "step").value_or(-1) + 1 : 1);
     if (lines.empty()) judgement.absent(files, say("`replay` line of arm ", arm));
   }
-  for (const std::int64_t step : judgement.expected().replayed_steps())
-    if (!files.first("replay", "lockstep_graph", step)) judgement.absent(files, "`replay` line of arm lockstep_graph", step);
+  for (const auto& [arm, step] : judgement.expected().watched_replays())
+    if (!files.first("replay", arm, step)) judgement.absent(files, say("`replay` line of arm ", arm), step);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ record::CheckResult coverage(const Attempt& attempt) {
     judge_captures(judgement, files);
     judge_replays(judgement, files);
   }
-  return judgement.result(say("nothing ran at capture, every layer ran in ", judgement.expected().replayed_steps().size(),
+  return judgement.result(say("nothing ran at capture, every layer ran in ", judgement.expected().watched_replays().size(),
                               " replays on ", attempt.ranks.size(), " ranks"), "every layer, once for each microbatch");
 }
 

@@ -1,7 +1,8 @@
 // The checks, one function each: from the evidence of an attempt to a result. Each file is one detector family; the
 // numbers are those of the detector table in docs and matrix/checks. A case that a rank refused is not_applicable for
-// all of them but D21, D22 and D26, which watch exactly that. `replayed steps` are warmup_steps .. steps, the last of
-// which has the capture inputs again.
+// all of them but D21, D22 and D26, which watch exactly that. `replayed steps` are warmup_steps .. steps of
+// the lockstep arm, the last of which has the capture inputs again; `watched replays` are these and those of the second
+// graph run.
 //
 // Where evidence is missing: of a rank that finished it is a failure, because the axes say that it must exist; of a
 // rank that died, met an error or was voted out it leaves the check unexercised, since D19, D21, D22 and D26 fail for
@@ -27,7 +28,7 @@ record::CheckResult eager_repeats(const Attempt& attempt);
 /// D02. Wants the comparison of the second graph run at its last step.
 record::CheckResult graph_repeats(const Attempt& attempt);
 
-/// D03. Wants a `poison` line of every replayed step: no compared output left unpoisoned, no canary left after it.
+/// D03. Wants a `poison` line of every watched replay: no compared output left unpoisoned, no canary left after it.
 /// Kills M49, where the comparison is equal because it reads another buffer.
 record::CheckResult outputs_written(const Attempt& attempt);
 
@@ -36,7 +37,8 @@ record::CheckResult outputs_written(const Attempt& attempt);
 /// and leaves the check unexercised. Kills M23.
 record::CheckResult learning_rate(const Attempt& attempt);
 
-/// D07. Wants an `address` line of every replayed step with the same number of registered tensors, none moved. Kills M26.
+/// D07. Wants an `address` line of every watched replay with the same number of registered tensors, none moved. Kills
+/// M26.
 record::CheckResult static_addresses(const Attempt& attempt);
 
 /// D08. Wants, for every replayed step and generator, the eager mask in the graph arm, and another one in the next

@@ -7,12 +7,18 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "suites/checks/attempt.h"
 
 namespace graphproof::checks {
+
+/// A replay that an arm leaves lines about; in the free run nothing may look until the end.
+struct WatchedReplay {
+  std::string_view arm;
+  std::int64_t step;
+};
 
 struct Expected {
   bool graph = false;                 // the case has graph arms
@@ -29,6 +35,8 @@ struct Expected {
   std::int64_t replays_until(std::int64_t step) const { return step < first_replay ? 0 : step - first_replay + 1; }
   /// Steps that the lockstep graph arm replays, the last inputs included.
   std::vector<std::int64_t> replayed_steps() const;
+  /// Those, and the replays of the second graph run, which has no last inputs step.
+  std::vector<WatchedReplay> watched_replays() const;
 };
 
 Expected expected(const Axes& axes);

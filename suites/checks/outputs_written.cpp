@@ -10,9 +10,8 @@ record::CheckResult outputs_written(const Attempt& attempt) {
   Judgement judgement("D03.outputs_written", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const std::int64_t step : judgement.expected().replayed_steps()) {
-      if (!files.first("poison", "lockstep_graph", step)) judgement.absent(files, "`poison` line of arm lockstep_graph", step);
-    }
+    for (const auto& [arm, step] : judgement.expected().watched_replays())
+      if (!files.first("poison", arm, step)) judgement.absent(files, say("`poison` line of arm ", arm), step);
     for (const Line* line : files.find("poison")) {
       const auto step = integer(*line, "step");
       const std::string arm = text(*line, "arm");
@@ -20,21 +19,22 @@ record::CheckResult outputs_written(const Attempt& attempt) {
       const std::int64_t bytes = integer(*line, "bytes").value_or(0);
       const auto canary_words = integer(*line, "canary_words");
       const std::string where = say(" in arm ", arm, " at step ", step.value_or(-1));
-      if (compared <= 0 || compared > outputs || bytes <= 0) {
+      if (canary_words != 0) {
+        judgement.defect({.rank = files.rank, .step = step, .what = say("the replay left poison in its outputs", where),
+                          .got = canary_words ? say(*canary_words, " canary words; ", outputs, " of ", compared, " compared outputs were poisoned")
+                                              : "no count of canary words",
+                          .want = "0 canary words", .why = "the replay did not write what was compared, so equality says nothing"});
+      } else if (compared <= 0 || compared > outputs || bytes <= 0) {
         judgement.defect({.rank = files.rank, .step = step, .what = say("compared outputs were not poisoned", where),
                           .got = say(compared, " compared, ", outputs, " poisoned, ", bytes, " bytes"),
                           .want = "every compared output poisoned, at least one",
                           .why = "an output that was not poisoned may hold an earlier step's result"});
-      } else if (canary_words != 0) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("the replay left poison in its outputs", where),
-                          .got = canary_words ? say(*canary_words, " canary words in ", bytes, " bytes") : "no count of canary words",
-                          .want = "0 canary words", .why = "the replay did not write what was compared, so equality says nothing"});
-      } else if (arm == "lockstep_graph") {
+      } else {
         judgement.saw(files.rank);
       }
     }
   }
-  return judgement.result(say("no canary left after ", judgement.expected().replayed_steps().size(), " replays on ",
+  return judgement.result(say("no canary left after ", judgement.expected().watched_replays().size(), " replays on ",
                               attempt.ranks.size(), " ranks"), "0 canary words");
 }
 

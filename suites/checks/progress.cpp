@@ -11,17 +11,21 @@ std::string describe(const std::optional<record::Collective>& collective) {
   return say("collective ", collective->sequence, ", ", collective->op, " in group ", collective->group);
 }
 
-std::string list(const std::vector<int>& ranks) {
-  if (ranks.empty()) return "nobody";
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (const int rank : ranks) text += say(" ", rank);
-  return text;
-}
-
 const record::RankContext* facts_of(const Attempt& attempt, int rank) {
   for (const record::RankContext& facts : attempt.context.ranks)
     if (facts.rank == rank) return &facts;
   return nullptr;
+}
+
+/// A rank that waits fell silent first, so its silence is what passed the limit.
+std::string waiting(const Attempt& attempt, const std::vector<int>& ranks) {
+  if (ranks.empty()) return "nobody";
+  std::string text;
+  for (const int rank : ranks) {
+    const record::RankContext* facts = facts_of(attempt, rank);
+    text += say(text.empty() ? "" : ", ", "rank ", rank, " for ", facts ? facts->silent_ms : 0, " ms");
+  }
+  return text;
 }
 
 }  // namespace
@@ -35,8 +39,8 @@ record::CheckResult progress(const Attempt& attempt) {
                                   facts && !facts->arm.empty() ? say(", arm ", facts->arm) : std::string(),
                                   facts ? say(", step ", facts->step) : std::string()),
                       .got = say("silent for ", facts ? facts->silent_ms : hang->limit_ms, " ms; last: ", describe(hang->last_collective),
-                                 "; waiting for it: ", list(hang->waiting_ranks)),
-                      .want = say("a heartbeat within ", hang->limit_ms, " ms"),
+                                 "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
+                      .want = say("a heartbeat of every rank within ", hang->limit_ms, " ms"),
                       .why = hang->stacks.empty() ? "no stack could be taken" : say("what every rank was doing is in ", hang->stacks)});
   }
   for (const RankFiles& files : attempt.ranks) {

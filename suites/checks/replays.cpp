@@ -33,9 +33,8 @@ record::CheckResult replays(const Attempt& attempt) {
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   for (const RankFiles& files : attempt.ranks) {
-    for (const std::int64_t step : expected.replayed_steps()) {
-      if (!files.first("replay", "lockstep_graph", step)) judgement.absent(files, "`replay` line of arm lockstep_graph", step);
-    }
+    for (const auto& [arm, step] : expected.watched_replays())
+      if (!files.first("replay", arm, step)) judgement.absent(files, say("`replay` line of arm ", arm), step);
     for (const char* arm : kGraphArms) {
       const auto lines = files.find("replay", arm);
       for (const Line* line : lines) judge_line(judgement, files, *line);

@@ -19,9 +19,8 @@ record::CheckResult static_addresses(const Attempt& attempt) {
   Judgement judgement("D07.static_addresses", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const std::int64_t step : judgement.expected().replayed_steps()) {
-      if (!files.first("address", "lockstep_graph", step)) judgement.absent(files, "`address` line of arm lockstep_graph", step);
-    }
+    for (const auto& [arm, step] : judgement.expected().watched_replays())
+      if (!files.first("address", arm, step)) judgement.absent(files, say("`address` line of arm ", arm), step);
     std::map<std::string, std::int64_t> registered_at_first;  // by arm and graph
     for (const Line* line : files.find("address")) {
       const auto step = integer(*line, "step");
@@ -40,12 +39,12 @@ record::CheckResult static_addresses(const Attempt& attempt) {
                           .got = say(registered, " tensors registered at step ", step.value_or(-1)),
                           .want = say(first, ", as before the first replay, and at least one"),
                           .why = "an address that nobody registered is not watched"});
-      } else if (arm == "lockstep_graph") {
+      } else {
         judgement.saw(files.rank);
       }
     }
   }
-  return judgement.result(say("nothing moved before ", judgement.expected().replayed_steps().size(), " replays on ",
+  return judgement.result(say("nothing moved before ", judgement.expected().watched_replays().size(), " replays on ",
                               attempt.ranks.size(), " ranks"), "every address as captured");
 }
 

@@ -17,6 +17,7 @@ TEST(StaticAddresses, Rows) {
       {.name = "no list", .change = [=](Attempt& a) { set(a, at_three, "moved", nullptr); }, .rank = 1, .said = {"registry of graph training changed"}},
       {.name = "nothing registered", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "address"}, "registered", 0); }, .rank = 0, .said = {"0 tensors registered"}},
       {.name = "fewer registered later", .change = [=](Attempt& a) { set(a, at_three, "registered", 30); }, .rank = 1, .said = {"30 tensors registered at step 3", "31, as before the first replay"}},
+      {.name = "absent in the second graph run", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "address", .arm = "graph_b", .step = 4}); }, .rank = 0, .said = {"`address` line of arm graph_b at step 4"}},
       {.name = "absent", .change = [=](Attempt& a) { erase(a, at_three); }, .rank = 1, .said = {"`address` line of arm lockstep_graph at step 3"}},
   });
 }
