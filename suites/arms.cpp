@@ -150,8 +150,9 @@ void run_layout_reference(const CaseParts& parts) {
   collectives.write();
 }
 
-void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept) {
-  Arm eager(parts, "lockstep_eager", "none", Watch::full);
+void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
+  kept.push_back(std::make_unique<Arm>(parts, "lockstep_eager", "none", Watch::full));
+  Arm& eager = *kept.back();
   kept.push_back(std::make_unique<Arm>(parts, "lockstep_graph", parts.config.engine.impl, Watch::full, eager.outputs()));
   Arm& graph = *kept.back();
   History history;
@@ -185,9 +186,10 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
   collectives.write();
 }
 
-void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept) {
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
   CollectivesOf collectives(parts, "free_run");
-  Arm eager(parts, "free_eager", "none", Watch::free);
+  kept.push_back(std::make_unique<Arm>(parts, "free_eager", "none", Watch::free));
+  Arm& eager = *kept.back();
   for (std::int64_t step = 0; step < parts.config.steps; ++step) eager.run(step, inputs[static_cast<std::size_t>(step)]);
   const Snapshot left = eager.finish(parts.config.steps - 1);
   kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free, eager.outputs()));

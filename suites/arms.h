@@ -23,14 +23,15 @@ void run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inp
 /// One step without dropout, against the single-rank model over the same global batch. REQUIRES: more than one rank.
 void run_layout_reference(const CaseParts& parts);
 
-/// Graph arms stay alive until teardown, because the order in which they go is part of the test.
-using GraphArms = std::vector<std::unique_ptr<Arm>>;
+/// Arms that stay alive until teardown, because the order in which graphs go is part of the test; and which a failed case
+/// leaks, because a destructor must not call into a device whose error sticks.
+using KeptArms = std::vector<std::unique_ptr<Arm>>;
 
 /// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last), then graph_b against what
 /// lockstep_graph left (graph_repeats).
-void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept);
+void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 
 /// free_eager and free_graph without a wait between their steps, compared at the end (subject free_run).
-void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, GraphArms& kept);
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 
 }  // namespace graphproof::suites

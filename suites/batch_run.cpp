@@ -72,7 +72,7 @@ void refuse_case(const BatchContext& context, const ValidatedCase& validated) {
 struct CaseState {
   std::vector<StepInput> inputs;
   std::unique_ptr<EagerArms> eager;
-  GraphArms graphs;
+  KeptArms kept;
 };
 
 void run_arms(const CaseParts& parts, CaseState& state) {
@@ -89,8 +89,8 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     if (parts.config.layout.tp * parts.config.layout.dp > 1) run_layout_reference(parts);
   });
   if (!parts.config.graphs()) return;
-  scope.section(Phase::replay, [&] { run_lockstep(parts, state.inputs, state.graphs); });
-  scope.section(Phase::replay, [&] { run_free(parts, state.inputs, state.graphs); });
+  scope.section(Phase::replay, [&] { run_lockstep(parts, state.inputs, state.kept); });
+  scope.section(Phase::replay, [&] { run_free(parts, state.inputs, state.kept); });
   scope.section(Phase::compare, [] {});
 }
 
@@ -111,10 +111,10 @@ void tear_down(const BatchContext& context, const CaseParts& parts, CaseState& s
   };
   scope.section(Phase::teardown_graph, [&] {
     run("graphs", Phase::teardown_graph, [&] {
-      for (const auto& arm : state.graphs) arm->drop_graphs();
+      for (const auto& arm : state.kept) arm->drop_graphs();
     });
     run("buffers", Phase::teardown_graph, [&] {
-      state.graphs.clear();
+      state.kept.clear();
       state.inputs.clear();
       parts.device.synchronize();
     });
