@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
 #include "workloads/attention.h"
 #include "workloads/mlp.h"
@@ -24,6 +25,7 @@ class Layer {
 
   /// x [N, H] fp32, the same on all T ranks. Returns [N, H], the same on all T ranks. Adds one to this layer's counter.
   at::Tensor forward(const at::Tensor& x, ForwardPass& pass) const {
+    const fixtures::NvtxRange range("layer", index_);
     // M15 stands for a library that launches on the legacy stream whatever stream is current: beside a capture on a
     // non-blocking stream that raises nothing, runs once and is missing from the graph.
     std::optional<c10::Stream> stray;

@@ -7,6 +7,7 @@
 
 #include "fixtures/capture/error.h"
 #include "fixtures/capture/operator_log.h"
+#include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
 #include "workloads/engines/step_tensors.h"
 
@@ -40,6 +41,7 @@ StepGraph::StepGraph(std::string name, std::function<void()> work, const EngineC
 
 void StepGraph::capture() {
   assert(!captured_);
+  const fixtures::NvtxRange range("capture", name_);
   ++captures_;
   device_.synchronize();
   const auto state = captured_state(step_);
@@ -108,6 +110,7 @@ void StepGraph::record(capture::Graph& graph) {
 
 void StepGraph::replay(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs) {
   assert(captured_);
+  const fixtures::NvtxRange range("graph", name_);
   observer_->before_replay(name_, statics, outputs);
   // M61 stands for a rank that is busy with something else, a checkpoint or a dead disk, while its peers replay a
   // collective that waits for it.
