@@ -14,7 +14,7 @@ class AxesTest : public testing::Test {
   Problem refused(const char* axis, const char* json) const {
     return thrown([&] { read(axis, json); });
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(AxesTest, ShippedTableHasTheDefaultsOfTheDesign) {

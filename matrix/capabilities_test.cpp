@@ -12,7 +12,7 @@ class CapabilitiesTest : public testing::Test {
   std::vector<std::string> missing(const char* name, const char* device = "sim") const {
     return catalogue_.capabilities.missing(case_from_name(catalogue_.axes, name, ""), {.device = device});
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {

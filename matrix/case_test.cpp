@@ -13,7 +13,7 @@ class CaseTest : public testing::Test {
  protected:
   Case named(const char* name) const { return case_from_name(catalogue_.axes, name, "test"); }
   Case json(const char* text) const { return case_from_json(catalogue_.axes, nlohmann::json::parse(text), "test"); }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(CaseTest, CanonicalTextSortsKeysAndLeavesOutDefaults) {

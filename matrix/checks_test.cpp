@@ -22,7 +22,7 @@ class ChecksTest : public testing::Test {
     const Document document = parse_document(nlohmann::json({{"schema", "graphproof-check-table/1"}, {"checks", {row, row}}}).dump(), "c.json");
     return thrown([&] { CheckTable::parse(document, catalogue_.axes); });
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(ChecksTest, CaseRequiresWhatItsAxesAskFor) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace graphproof::matrix {
@@ -10,75 +11,135 @@ namespace {
 constexpr std::int64_t kMostRows = 1'000'000'000;  // of one product; more would be walked for many minutes before anything runs
 constexpr std::size_t kLargestTable = std::size_t{1} << 20;  // entries of one constraint's truth table, a byte each
 
-// A condition over product rows, as a table of truths indexed by the states of the axes that it reads; so a row costs
-// one lookup for each condition. Conditions over too many states are evaluated row by row.
-class RowCondition {
+using States = std::vector<std::size_t>;  // of each varying axis: the index of its value, one past the last is absent
+
+// An expression whose inputs follow the states of a row; what doesn't vary is bound once.
+class BoundExpression {
  public:
   // `absent_as_default`: rules judge the case, in which a switched-off axis has its default.
-  RowCondition(Expression expression, const std::vector<VaryingAxis>& axes, const Machine& machine, bool absent_as_default)
-      : expression_(std::move(expression)), absent_as_default_(absent_as_default), axes_(&axes) {
-    std::size_t entries = 1;
+  BoundExpression(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine, bool absent_as_default)
+      : expression_(expression), axes_(&axes), absent_as_default_(absent_as_default) {
     for (const Input& input : expression_.inputs()) {
       values_.push_back(input.machine ? variable_value(machine, input.name) : input.default_value);
-      if (input.machine) continue;
-      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const VaryingAxis& candidate) { return candidate.name == input.name; });
-      if (axis == axes.end()) continue;
-      const std::size_t states = axis->values.size() + (axis->when ? 1 : 0);
-      dimensions_.push_back({.axis = static_cast<std::size_t>(axis - axes.begin()), .input = values_.size() - 1, .stride = entries, .states = states,
-                             .default_value = input.default_value});
+      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const VaryingAxis& candidate) { return !input.machine && candidate.name == input.name; });
+      if (axis != axes.end()) reads_.push_back({.axis = static_cast<std::size_t>(axis - axes.begin()), .input = values_.size() - 1});
+    }
+  }
+
+  Truth holds(const States& states) {
+    for (const Read& read : reads_) {
+      const std::vector<Value>& values = (*axes_)[read.axis].values;
+      if (states[read.axis] < values.size()) values_[read.input] = values[states[read.axis]];
+      else values_[read.input] = absent_as_default_ ? expression_.inputs()[read.input].default_value : Value(Absent{});
+    }
+    return expression_.holds(values_);
+  }
+
+  void add_axes(std::set<std::size_t>& axes) const {
+    for (const Read& read : reads_) axes.insert(read.axis);
+  }
+
+ private:
+  struct Read {
+    std::size_t axis, input;
+  };
+  Expression expression_;
+  const std::vector<VaryingAxis>* axes_;
+  bool absent_as_default_;
+  std::vector<Value> values_;
+  std::vector<Read> reads_;
+};
+
+// A truth of each row, tabled by the states of the axes that it reads, so that a row costs one lookup; what reads too
+// many states is evaluated row by row.
+class RowTruth {
+ public:
+  RowTruth(const std::vector<VaryingAxis>& axes, const std::set<std::size_t>& reads, std::function<Truth(const States&)> evaluate)
+      : evaluate_(std::move(evaluate)) {
+    std::size_t entries = 1;
+    for (const std::size_t axis : reads) {
+      const std::size_t states = axes[axis].values.size() + (axes[axis].when ? 1 : 0);
+      dimensions_.push_back({.axis = axis, .stride = entries, .states = states});
       entries = entries > kLargestTable ? entries : entries * states;
     }
     if (entries > kLargestTable) return;
     table_.resize(entries);
-    std::vector<std::size_t> states(axes.size(), 0);
+    States states(axes.size(), 0);
     for (std::size_t entry = 0; entry < entries; ++entry) {
       for (const Dimension& dimension : dimensions_) states[dimension.axis] = entry / dimension.stride % dimension.states;
-      table_[entry] = evaluate(states);
+      table_[entry] = evaluate_(states);
     }
   }
 
-  // `states[axis]` is the index of the axis's value; one past the last value is absent.
-  Truth holds(const std::vector<std::size_t>& states) {
-    if (table_.empty()) return evaluate(states);
+  Truth of(const States& states) const {
+    if (table_.empty()) return evaluate_(states);
     std::size_t entry = 0;
     for (const Dimension& dimension : dimensions_) entry += dimension.stride * states[dimension.axis];
     return table_[entry];
   }
 
- private:
-  struct Dimension {
-    std::size_t axis, input, stride, states;
-    Value default_value;
-  };
-
-  Truth evaluate(const std::vector<std::size_t>& states) {
-    for (const Dimension& dimension : dimensions_) {
-      const std::vector<Value>& values = (*axes_)[dimension.axis].values;
-      const std::size_t state = states[dimension.axis];
-      if (state < values.size()) values_[dimension.input] = values[state];
-      else values_[dimension.input] = absent_as_default_ ? dimension.default_value : Value(Absent{});
-    }
-    return expression_.holds(values_);
+  // Whether no row has another truth than `truth`.
+  bool always(Truth truth) const {
+    return !table_.empty() && std::all_of(table_.begin(), table_.end(), [&](Truth entry) { return entry == truth; });
   }
 
-  Expression expression_;
-  bool absent_as_default_;
-  const std::vector<VaryingAxis>* axes_;
-  std::vector<Value> values_;
+ private:
+  struct Dimension {
+    std::size_t axis, stride, states;
+  };
+  std::function<Truth(const States&)> evaluate_;
   std::vector<Dimension> dimensions_;
   std::vector<Truth> table_;
 };
 
-// A rule's condition for "breaks": when and not require, of one part.
+RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine) {
+  auto bound = std::make_shared<BoundExpression>(expression, axes, machine, false);
+  std::set<std::size_t> reads;
+  bound->add_axes(reads);
+  return RowTruth(axes, reads, [bound](const States& states) { return bound->holds(states); });
+}
+
+// Whether a row breaks the rule; unknown when that can't be decided.
+RowTruth rule_truth(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine) {
+  struct Part {
+    BoundExpression when, require;
+  };
+  struct Bound {
+    BoundExpression when;
+    std::vector<Part> parts;
+  };
+  auto bound = std::make_shared<Bound>(Bound{BoundExpression(rule.when, axes, machine, true), {}});
+  std::set<std::size_t> reads;
+  bound->when.add_axes(reads);
+  for (const RulePart& part : rule.parts) {
+    bound->parts.push_back({BoundExpression(part.when, axes, machine, true), BoundExpression(part.require, axes, machine, true)});
+    bound->parts.back().when.add_axes(reads);
+    bound->parts.back().require.add_axes(reads);
+  }
+  return RowTruth(axes, reads, [bound](const States& states) {
+    const Truth applies = bound->when.holds(states);
+    Truth result = Truth::no;
+    if (applies == Truth::no) return result;
+    for (Part& part : bound->parts) {
+      const Truth part_applies = part.when.holds(states);
+      if (part_applies == Truth::no) continue;
+      const Truth holds = part.require.holds(states);
+      if (holds == Truth::yes) continue;
+      if (applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no) return Truth::yes;
+      result = Truth::unknown;
+    }
+    return result;
+  });
+}
+
 struct RowRule {
   const Rule* rule;
-  std::vector<std::pair<RowCondition, RowCondition>> parts;  // when, require
-  RowCondition when;
+  RowTruth breaks;
 };
 
 struct RowConstraint {
   const Constraint* constraint;
-  RowCondition require;
+  RowTruth holds;
 };
 
 // The odometer over the varying axes with every condition compiled for it.
@@ -86,30 +147,32 @@ class Product {
  public:
   Product(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine) : file_(file), catalogue_(catalogue) {
     for (const VaryingAxis& axis : file.axes) {
-      if (axis.when) whens_.emplace_back(RowCondition(*axis.when, file.axes, machine, false));
+      if (axis.when) whens_.emplace_back(condition_truth(*axis.when, file.axes, machine));
       else whens_.emplace_back(std::nullopt);
     }
+    // What no row can break is dropped here and costs the walk nothing.
     for (const Rule& rule : catalogue.rules.rules()) {
       if (rule.status != "live" || rule.severity != "error") continue;
-      RowRule row{.rule = &rule, .parts = {}, .when = RowCondition(rule.when, file.axes, machine, true)};
-      for (const RulePart& part : rule.parts)
-        row.parts.emplace_back(RowCondition(part.when, file.axes, machine, true), RowCondition(part.require, file.axes, machine, true));
-      rules_.push_back(std::move(row));
+      RowTruth breaks = rule_truth(rule, file.axes, machine);
+      if (!breaks.always(Truth::no)) rules_.push_back({&rule, std::move(breaks)});
     }
-    for (const Constraint& constraint : file.constraints) constraints_.push_back({&constraint, RowCondition(constraint.require, file.axes, machine, false)});
+    for (const Constraint& constraint : file.constraints) {
+      RowTruth holds = condition_truth(constraint.require, file.axes, machine);
+      if (!holds.always(Truth::yes)) constraints_.push_back({&constraint, std::move(holds)});
+    }
   }
 
-  std::vector<RowRule>& rules() { return rules_; }
-  std::vector<RowConstraint>& constraints() { return constraints_; }
+  const std::vector<RowRule>& rules() const { return rules_; }
+  const std::vector<RowConstraint>& constraints() const { return constraints_; }
 
   // Calls visit(states) for each distinct row, the last axis turning fastest.
   template <typename Visit>
   void for_each(Visit visit) {
-    std::vector<std::size_t> states(file_.axes.size(), 0);
+    States states(file_.axes.size(), 0);
     std::size_t changed = 0;  // whens of axes before this one still hold for the row
     while (true) {
       for (std::size_t i = changed; i < states.size(); ++i)
-        if (whens_[i] && whens_[i]->holds(states) != Truth::yes) states[i] = file_.axes[i].values.size();
+        if (whens_[i] && whens_[i]->of(states) != Truth::yes) states[i] = file_.axes[i].values.size();
       visit(states);
       std::size_t axis = states.size();
       while (axis > 0 && states[axis - 1] + 1 >= file_.axes[axis - 1].values.size()) states[--axis] = 0;
@@ -119,40 +182,20 @@ class Product {
     }
   }
 
-  Case to_case(const std::vector<std::size_t>& states) const {
+  Case to_case(const States& states) const {
     Case result;
     for (std::size_t i = 0; i < states.size(); ++i)
       if (states[i] < file_.axes[i].values.size()) set_value(catalogue_.axes, result, file_.axes[i].name, file_.axes[i].values[states[i]]);
     return result;
   }
 
-  // Whether the row breaks the rule; unknown when that can't be decided.
-  static Truth breaks(RowRule& row, const std::vector<std::size_t>& states) {
-    const Truth applies = row.when.holds(states);
-    if (applies == Truth::no) return Truth::no;
-    Truth result = Truth::no;
-    for (auto& [when, require] : row.parts) {
-      const Truth part_applies = when.holds(states);
-      if (part_applies == Truth::no) continue;
-      const Truth holds = require.holds(states);
-      if (holds == Truth::yes) continue;
-      if (applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no) return Truth::yes;
-      result = Truth::unknown;
-    }
-    return result;
-  }
-
  private:
   const MatrixFile& file_;
   const Catalogue& catalogue_;
-  std::vector<std::optional<RowCondition>> whens_;
+  std::vector<std::optional<RowTruth>> whens_;
   std::vector<RowRule> rules_;
   std::vector<RowConstraint> constraints_;
 };
-
-}  // namespace
-
-namespace {
 
 void check_size(const MatrixFile& file) {
   std::int64_t rows = 1;
@@ -170,16 +213,16 @@ Expansion expand(const MatrixFile& file, const Catalogue& catalogue, const Machi
                  const std::function<void(ExpandedRow&&)>& row) {
   check_size(file);
   Product product(file, catalogue, machine);
-  std::optional<RowCondition> filter;
-  if (where) filter.emplace(*where, file.axes, machine, false);
+  std::optional<RowTruth> filter;
+  if (where) filter = condition_truth(*where, file.axes, machine);
   Expansion result;
   std::vector<std::int64_t> by_rule(product.rules().size()), by_constraint(product.constraints().size());
   std::set<std::string> unknown;
 
-  product.for_each([&](const std::vector<std::size_t>& states) {
+  product.for_each([&](const States& states) {
     ++result.raw;
     for (std::size_t i = 0; i < product.rules().size(); ++i) {
-      const Truth breaks = Product::breaks(product.rules()[i], states);
+      const Truth breaks = product.rules()[i].breaks.of(states);
       if (breaks == Truth::unknown) unknown.insert(product.rules()[i].rule->id);
       if (breaks != Truth::yes) continue;
       ++by_rule[i];
@@ -187,8 +230,8 @@ Expansion expand(const MatrixFile& file, const Catalogue& catalogue, const Machi
     }
     const Constraint* skipped = nullptr;
     for (std::size_t i = 0; i < product.constraints().size(); ++i) {
-      RowConstraint& constraint = product.constraints()[i];
-      const Truth holds = constraint.require.holds(states);
+      const RowConstraint& constraint = product.constraints()[i];
+      const Truth holds = constraint.holds.of(states);
       if (holds == Truth::yes) continue;
       if (holds == Truth::unknown) {
         unknown.insert(constraint.constraint->id);
@@ -201,7 +244,7 @@ Expansion expand(const MatrixFile& file, const Catalogue& catalogue, const Machi
       if (skipped == nullptr) skipped = constraint.constraint;
     }
     ++result.valid;
-    if (filter && filter->holds(states) != Truth::yes) {
+    if (filter && filter->of(states) != Truth::yes) {
       ++result.filtered;
       return;
     }
@@ -230,12 +273,12 @@ NegativeRows negative_rows(const MatrixFile& file, const Catalogue& catalogue, c
   std::map<std::string, std::set<std::vector<std::size_t>>> seen;  // constraint -> states of the axes it reads
   std::map<std::string, std::vector<std::string>> smallest;        // constraint -> what else its rows break
 
-  product.for_each([&](const std::vector<std::size_t>& states) {
+  product.for_each([&](const States& states) {
     std::vector<std::string> broken;
-    for (RowRule& rule : product.rules())
-      if (Product::breaks(rule, states) == Truth::yes) broken.push_back(rule.rule->id);
-    for (RowConstraint& constraint : product.constraints())
-      if (constraint.require.holds(states) == Truth::no) broken.push_back(constraint.constraint->id);
+    for (const RowRule& rule : product.rules())
+      if (rule.breaks.of(states) == Truth::yes) broken.push_back(rule.rule->id);
+    for (const RowConstraint& constraint : product.constraints())
+      if (constraint.holds.of(states) == Truth::no) broken.push_back(constraint.constraint->id);
     for (const RowConstraint& row : product.constraints()) {
       const Constraint& constraint = *row.constraint;
       if (!constraint.negative || std::find(broken.begin(), broken.end(), constraint.id) == broken.end()) continue;

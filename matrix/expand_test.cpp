@@ -1,7 +1,6 @@
 #include "matrix/expand.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include "matrix/thrown.h"
 
@@ -20,7 +19,7 @@ class ExpandTest : public testing::Test {
     });
   }
 
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
   const Machine machine_{.device = "sim", .slots = 4, .stack = {}};
 };
 
@@ -92,12 +91,10 @@ TEST_F(ExpandTest, ProductThatNobodyCanWalkIsRefused) {
   EXPECT_EQ(problem.got, "more than 1000000000 rows up to axis `seq_length`");
 }
 
-// Every row of a random matrix, judged by evaluating each condition on the case itself.
+// Every row of nine matrices, judged by evaluating each condition on the case itself.
 TEST_F(ExpandTest, ProductEqualsBruteForce) {
-  EXPECT_TRUE(rc::check("tables and odometer agree with plain evaluation", [&] {
-    const auto pick = [](std::initializer_list<const char*> choices) { return std::string(*rc::gen::elementOf(std::vector<const char*>(choices))); };
-    const std::string require = pick({"tp * dp <= 4", "dropout implies tp == 1", "impl != none or dp == 2", "tp % dp == 0", "true"});
-    const std::string exclude = pick({"{\"tp\": [2, 4], \"dropout\": true}", "{\"impl\": \"local\"}", "{\"impl\": [\"none\", \"local\"], \"dp\": 2}"});
+  for (const std::string require : {"tp * dp <= 4", "dropout implies tp == 1", "impl != none or dp == 2"})
+  for (const std::string exclude : {"{\"tp\": [2, 4], \"dropout\": true}", "{\"impl\": \"local\"}", "{\"impl\": [\"none\", \"local\"], \"dp\": 2}"}) {
     const MatrixFile file = parse("\"axes\": {\"impl\": [\"none\", \"local\", \"full_iteration\"], \"tp\": [1, 2, 3, 4], \"dp\": [1, 2], \"dropout\": [false, true], \"nan_check_loss\": [true, false],"
                                   "\"rng_tracker\": [\"plain\", \"graph_safe\"]}, \"require\": [{\"id\": \"a\", \"why\": \"w\", \"expr\": \"" + require + "\"}], \"exclude\": [" + exclude + "]");
     std::vector<std::string> want;
@@ -116,12 +113,12 @@ TEST_F(ExpandTest, ProductEqualsBruteForce) {
               }
     std::vector<std::string> names;
     const Expansion result = run(file, &names);
-    RC_ASSERT(names == want);
-    RC_ASSERT(result.raw == raw);
+    EXPECT_EQ(names, want) << require << " " << exclude;
+    EXPECT_EQ(result.raw, raw);
     std::int64_t removed = 0;
     for (const Removed& one : result.removed) removed += one.rows;
-    RC_ASSERT(result.valid + removed == raw);
-  }));
+    EXPECT_EQ(result.valid + removed, raw);
+  }
 }
 
 TEST_F(ExpandTest, NegativeRowsBreakTheirConstraintAlone) {

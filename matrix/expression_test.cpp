@@ -19,7 +19,7 @@ class ExpressionTest : public testing::Test {
     return thrown([&] { parse(text); });
   }
 
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
   Scope scope_{.axes = &catalogue_.axes, .defines = {}};
   Machine machine_{.device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0+cu130"}, {"cuda_version", "none"}, {"sm", "90"}}};
 };

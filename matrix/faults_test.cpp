@@ -17,7 +17,7 @@ class FaultsTest : public testing::Test {
     const Document document = parse_document(nlohmann::json({{"schema", "graphproof-fault-table/1"}, {"faults", {row}}}).dump(), "f.json");
     return thrown([&] { FaultTable::parse(document, catalogue_.axes, catalogue_.checks); });
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {

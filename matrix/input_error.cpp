@@ -97,7 +97,8 @@ Place place_in_line(std::string_view source, std::string_view text, std::size_t 
 std::string nearest_name(std::string_view name, std::span<const std::string> names) {
   constexpr std::size_t kLongestName = 64;  // longer ones are not typing errors, and the table is quadratic
   std::string best;
-  std::size_t best_distance = name.size() <= kLongestName ? std::max<std::size_t>(1, name.size() / 3) + 1 : 0;
+  if (name.size() > kLongestName) return best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : names) {
     if (candidate.size() > kLongestName) continue;
     const std::size_t edits = distance(name, candidate);

@@ -13,7 +13,7 @@ class ListingTest : public testing::Test {
     ADD_FAILURE() << "no rule " << id;
     return {};
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(ListingTest, ListsHoldEveryRowOfTheirTables) {

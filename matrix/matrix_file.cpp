@@ -93,9 +93,10 @@ class Builder {
         varying.values.emplace_back(std::move(chosen));
       }
     } else {
+      std::set<std::string> seen;
       for (const Located& value : values) {
         Value parsed = parse_value(axis, name, value.json(), value.place());
-        if (std::find(varying.values.begin(), varying.values.end(), parsed) != varying.values.end())
+        if (!seen.insert(value_text(parsed)).second)
           value.fail("a value of axis `" + name + "` stands here twice", "each value once", "the same cases would run twice", "remove one of them");
         varying.values.push_back(std::move(parsed));
       }

@@ -17,7 +17,7 @@ class MatrixFileTest : public testing::Test {
     };
     return parse_matrix_file("{\"schema\": \"graphproof-matrix/1\",\n" + members + "}", "m.json", catalogue_, read);
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(MatrixFileTest, ReadsTheExampleOfTheDesign) {

@@ -119,7 +119,7 @@ class Planner {
     if (profile_.cases == "product") product();
     else if (profile_.cases == "faults") faults();
     else negatives();
-    if (plan_.lines.empty()) nothing();
+    if (plan_.lines.empty() && plan_.valid == 0 && plan_.filtered == 0) impossible();
     return std::move(plan_);
   }
 
@@ -220,15 +220,12 @@ class Planner {
     }
   }
 
-  [[noreturn]] void nothing() const {
+  [[noreturn]] void impossible() const {
     std::string removers;
     for (const Removed& removed : plan_.removed) removers += (removers.empty() ? "" : ", ") + removed.rule + " (" + std::to_string(removed.rows) + ")";
-    const bool impossible = plan_.valid == 0;
-    const std::string filters = where_ ? "`" + where_->text() + "`" : "the profile's `where`";
-    throw InputError({.what = impossible ? "an impossible matrix: no row is valid" : "no case is left",
-                      .got = std::to_string(plan_.raw) + " rows, " + (impossible ? "removed by " + removers : std::to_string(plan_.filtered) + " left out by " + filters),
-                      .want = "at least one case", .why = "a run in which nothing ran would look like a pass",
-                      .next = impossible ? "loosen the constraint that removes most, or list other values" : "loosen the filter", .place = profile_.place});
+    throw InputError({.what = "an impossible matrix: no row is valid", .got = std::to_string(plan_.raw) + " rows, removed by " + removers,
+                      .want = "at least one valid row", .why = "a run in which nothing ran would look like a pass",
+                      .next = "loosen the constraint that removes most, or list other values", .place = profile_.place});
   }
 
   const MatrixFile& file_;

@@ -31,8 +31,9 @@ struct Plan {
   nlohmann::json summary() const;
 };
 
-/// `where`: a further filter from the command line. Throws InputError: unknown profile, no valid row (naming the rules
-/// that removed them), a part of the language that this version can't carry out.
+/// `where`: a further filter from the command line; when it leaves nothing, the plan has no lines (exit code 4). Throws
+/// InputError: unknown profile, no valid row (naming the rules that removed them), a part of the language that this
+/// version can't carry out.
 Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_view profile, const Machine& machine,
                const std::optional<Expression>& where);
 

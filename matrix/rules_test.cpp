@@ -15,7 +15,7 @@ class RulesTest : public testing::Test {
   RuleSet parse(const std::string& rules) const {
     return RuleSet::parse(parse_document("{\"schema\": \"graphproof-rules/1\", \"dialect\": \"graphproof\", \"rules\": [" + rules + "]}", "r.json"), catalogue_.axes);
   }
-  const Catalogue catalogue_ = load_catalogue();
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
   const Machine machine_{.device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}}};
 };
 
