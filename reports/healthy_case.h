@@ -40,7 +40,7 @@ inline OutcomeInput healthy_case() {
     input.context->ranks.push_back({.rank = rank, .pid = 4710 + rank, .case_ended = true,
                                     .phase = record::Phase::teardown_process, .arm = "", .step = 0, .collective = {},
                                     .silent_ms = 0, .exit = {},
-                                    .log = {.file = "batches/b001/rank-" + std::to_string(rank) + ".log", .begin = 0, .end = 10}});
+                                    .log = {.file = "batches/b001/rank.log", .begin = 0, .end = 10}});
     input.checks->ranks.push_back({.rank = rank, .complete = true, .last_phase = record::Phase::teardown_comm,
                                    .refused = {}, .error = {}});
   }
@@ -85,8 +85,11 @@ inline RunResult mixed_run() {
   CaseResult killed = ended('4', "fault=M23", "pass.killed"_verdict, 81);
   killed.plan.expect = {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = std::string(16, '1')};
   killed.checks = {{"D04.learning_rate", record::Result::fail}};
-  return run_of({ended('1', "tp=2", "pass"_verdict, 90), ended('2', "tp=1", "unexercised"_verdict, 65),
-                 ended('3', "dropout=true", "fail.numerics"_verdict, 60), killed, ended('5', "dp=2", "fail.hang.replay"_verdict, 40)});
+  return run_of({ended('1', "tp=2", "pass"_verdict, 90),
+                 ended('2', "tp=1", "unexercised"_verdict, 65),
+                 ended('3', "dropout=true", "fail.numerics"_verdict, 60),
+                 killed,
+                 ended('5', "dp=2", "fail.hang.replay"_verdict, 40)});
 }
 
 }  // namespace graphproof::reports

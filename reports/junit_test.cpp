@@ -67,16 +67,26 @@ TEST(Junit, EachVerdictIsTheElementOfItsExitCode) {
     int rule;
     const char* element;
   };
-  const Row kRows[] = {{"pass"_verdict, 90, ""},           {"pass.rejected"_verdict, 30, ""},     {"xfail"_verdict, 86, ""},
-                       {"skipped.gpus"_verdict, 10, "skipped"}, {"unexercised"_verdict, 11, "skipped"}, {"unexercised"_verdict, 65, "failure"},
-                       {"fail.eager"_verdict, 89, "failure"}, {"xpass"_verdict, 88, "failure"},    {"infra.gpu"_verdict, 20, "error"},
-                       {"not_run"_verdict, 12, "error"},    {"not_run"_verdict, 13, "error"}};
+  const Row kRows[] = {
+      {"pass"_verdict, 90, ""},
+      {"pass.rejected"_verdict, 30, ""},
+      {"xfail"_verdict, 86, ""},
+      {"skipped.gpus"_verdict, 10, "skipped"},
+      {"unexercised"_verdict, 11, "skipped"},
+      {"unexercised"_verdict, 65, "failure"},
+      {"fail.eager"_verdict, 89, "failure"},
+      {"xpass"_verdict, 88, "failure"},
+      {"infra.gpu"_verdict, 20, "error"},
+      {"not_run"_verdict, 12, "error"},
+      {"not_run"_verdict, 13, "error"},
+  };
   for (const Row& row : kRows) {
     const RunResult run = run_of({ended('1', "a", row.verdict, row.rule)});
     Junit junit("smoke", kRun, plan_of(run));
     junit.add(run.cases[0].record);
     const auto document = parsed(junit.text());
-    EXPECT_STREQ(document.child("testsuites").child("testsuite").child("testcase").first_child().name(), row.element) << row.verdict.text();
+    const auto test = document.child("testsuites").child("testsuite").child("testcase");
+    EXPECT_STREQ(test.first_child().name(), row.element) << row.verdict.text();
   }
 }
 

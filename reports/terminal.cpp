@@ -73,7 +73,8 @@ std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyl
     std::size_t used = indent.size();
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool last = i + 1 == row.size();
-      const std::size_t left = static_cast<std::size_t>(style.columns) > used ? static_cast<std::size_t>(style.columns) - used : 1;
+      const std::size_t columns = static_cast<std::size_t>(std::max(style.columns, 1));
+      const std::size_t left = columns > used ? columns - used : 1;
       const std::string shown = last ? cut(row[i].text, left) : pad(row[i].text, widths[i]);
       line += row[i].colour ? paint(shown, *row[i].colour, style) : shown;
       if (!last) line += "  ";
@@ -147,8 +148,8 @@ std::string progress_line(const Progress& progress, const TerminalStyle& style) 
   done.insert(0, planned.size() > done.size() ? planned.size() - done.size() : 0, ' ');
   const auto left = remaining_seconds(progress);
   const std::string failed = std::to_string(progress.failed) + " failed";
-  std::string rest = "  " + std::to_string(progress.running) + " running  " + clock_text(progress.elapsed_seconds) + " elapsed  " +
-                     (left ? clock_text(*left) : "?") + " left";
+  std::string rest = "  " + std::to_string(progress.running) + " running  " + clock_text(progress.elapsed_seconds) +
+                     " elapsed  " + (left ? clock_text(*left) : "?") + " left";
   if (!progress.now.empty()) rest += "  " + printable(progress.now);
   const std::string head = "[" + done + "/" + planned + "] ";
   const std::string line = cut(head + failed + rest, static_cast<std::size_t>(std::max(style.columns, 1)));
@@ -183,7 +184,9 @@ std::string closing_table(const RunResult& run, const TerminalStyle& style) {
           std::to_string(coverage.not_run) + " not run; " + std::to_string(coverage.unexercised) + " of " +
           std::to_string(coverage.required_checks) + " required checks unexercised\n";
   const auto code = static_cast<record::ExitCode>(total.exit_code);
-  const Colour colour = code == record::ExitCode::ok ? Colour::green : code == record::ExitCode::product ? Colour::red : Colour::yellow;
+  const Colour colour = code == record::ExitCode::ok        ? Colour::green
+                        : code == record::ExitCode::product ? Colour::red
+                                                            : Colour::yellow;
   text += paint("exit " + std::to_string(total.exit_code) + ": " + std::string(record::meaning(code)), colour, style) + " (" +
           printable(total.profile) + " on " + printable(total.device) + ", " + clock_text(total.wall_seconds) + ", run " +
           printable(total.run_id) + ")\n";
