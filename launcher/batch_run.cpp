@@ -173,8 +173,11 @@ void BatchRun::look_at_processes(std::int64_t now_ms) {
 
 void BatchRun::decide(std::int64_t now_ms) {
   if (child_->poll()) return end(true, now_ms);
-  if (const auto dead = watch_.first_dead(); dead && now_ms - watch_.process(*dead).gone_ms > kStarterLinger_ms)
-    return end(false, now_ms);
+  // The others wait for a dead rank until mpirun ends them: that is its death and not their hang.
+  if (const auto dead = watch_.first_dead()) {
+    if (now_ms - watch_.process(*dead).gone_ms > kStarterLinger_ms) end(false, now_ms);
+    return;
+  }
   if (watch_.all_gone() && now_ms - watch_.last_gone_ms() > kStarterLinger_ms) return end(false, now_ms);
   if (last_case_ && watch_.current() > *last_case_ && watch_.current() < finished_.size()) return stop(now_ms);
   if (const auto hang = watch_.overdue(now_ms)) {
@@ -207,7 +210,6 @@ void BatchRun::stop(std::int64_t now_ms) {
 
 void BatchRun::end(bool by_itself, std::int64_t now_ms) {
   by_itself_ = by_itself;
-  ending_asked_ms_ = now_ms;
   ending_.emplace(child_->pid(), request_.batch.mark, by_itself, now_ms);
   stage_ = Stage::ending;
 }
@@ -245,6 +247,7 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
   const bool all_ended = watch_.current() == finished_.size();
   if (finished_[blamed] || (stopped_ && !all_ended)) return;
   finished_[blamed] = true;
+  culprit_ = culprit();
   // The time that it took to look at a hang and to end it is not the case's.
   record::Context last = context(blamed, hang_ ? hung_ms_ : now_ms);
   for (record::RankContext& rank : last.ranks) rank.exit = exit_of(rank.rank);
@@ -253,32 +256,40 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     last.ended = "killed";
     last.hang = record::Hang{hang_->phase,         hang_->limit_ms,        hang_->missing_rank,
                              hang_->waiting_ranks, hang_->last_collective, "stacks"};
-  } else if ((last.first_dead = first_dead())) {
+  } else if (by_itself_ && child_->poll()->signalled) {
+    const int signal = child_->poll()->value;
     last.ended = "died";
+    last.infra = record::Infra{signal == SIGKILL || signal == SIGTERM ? "preempted" : "launch",
+                               "mpirun itself ended by signal " + std::to_string(signal) + ", which we did not send"};
+  } else if (culprit_) {
+    const RankProgress& progress = watch_.progress(blamed, culprit_->rank);
+    last.ended = "died";
+    last.first_dead = record::FirstDead{culprit_->rank, culprit_->exit,
+                                        progress.ended ? record::Phase::teardown_process : progress.phase};
   }
   finished.push_back(std::move(last));
 }
 
-std::optional<record::FirstDead> BatchRun::first_dead() const {
-  const std::optional<Exit> starter = child_->poll();
-  const std::optional<int> rank = report_.rank ? report_.rank : watch_.first_dead();
-  const bool failed = report_.exit || (by_itself_ && starter && *starter != Exit{}) || !by_itself_;
-  if (!rank || *rank >= watch_.world_size() || !failed || stopped_) return std::nullopt;
-  const RankProgress& progress = watch_.progress(watch_.case_of(*rank), *rank);
-  return record::FirstDead{*rank, exit_of(*rank), progress.ended ? record::Phase::teardown_process : progress.phase};
+std::optional<BatchRun::Culprit> BatchRun::culprit() const {
+  if (hang_ || stopped_) return std::nullopt;
+  if (report_.rank && report_.exit && *report_.rank < watch_.world_size()) return Culprit{*report_.rank, *report_.exit};
+  const std::optional<int> dead = watch_.first_dead();
+  // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a word and with status 0.
+  if (!by_itself_) return dead ? std::optional(Culprit{*dead, {"exited", 0}}) : std::nullopt;
+  const Exit starter = *child_->poll();
+  if (starter == Exit{}) return std::nullopt;
+  // mpirun now and then keeps the name to itself, but never the exit code. The first that was gone is the likeliest.
+  int first = 0;
+  for (int rank = 1; rank < watch_.world_size(); ++rank)
+    if (watch_.process(rank).gone && watch_.process(rank).gone_ms < watch_.process(first).gone_ms) first = rank;
+  return Culprit{dead.value_or(first), from_starter_exit(starter)};
 }
 
 record::Exit BatchRun::exit_of(int rank) const {
-  const std::optional<Exit> starter = child_->poll();
+  if (culprit_ && culprit_->rank == rank) return culprit_->exit;
   const RankProcess& process = watch_.process(rank);
-  if (report_.rank == rank && report_.exit) return *report_.exit;
-  if (by_itself_ && starter == Exit{}) return {"exited", 0};
-  // mpirun names the first that failed, by its own exit code if not in words.
-  if (!report_.rank && watch_.first_dead() == rank && starter && by_itself_) return from_starter_exit(*starter);
-  if (process.bye) return {"exited", 0};
-  // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a word and with status 0.
-  if (!by_itself_ && process.gone && process.gone_ms < ending_asked_ms_) return {"exited", 0};
-  // mpirun ends the others with SIGTERM first; ours is known.
+  if (process.bye || (by_itself_ && child_->poll() == Exit{})) return {"exited", 0};
+  // mpirun ends the others with SIGTERM first; our own signal is known.
   return {"killed", ending_ && ending_->signal() != 0 ? ending_->signal() : SIGTERM};
 }
 

@@ -78,7 +78,12 @@ class BatchRun {
   void end(bool by_itself, std::int64_t now_ms);
   void finish_ended_cases(std::int64_t now_ms, std::vector<record::Context>& finished);
   void conclude(std::int64_t now_ms, std::vector<record::Context>& finished);
-  std::optional<record::FirstDead> first_dead() const;
+  /// The rank whose end ended the batch, and how it ended; nothing if all ended well or we ended them.
+  struct Culprit {
+    int rank = 0;
+    record::Exit exit;
+  };
+  std::optional<Culprit> culprit() const;
   record::Context context(std::size_t index, std::int64_t now_ms) const;
   record::Exit exit_of(int rank) const;
   record::Cleanup cleanup() const;
@@ -97,12 +102,13 @@ class BatchRun {
   std::optional<HangDecision> hang_;
   std::optional<record::Infra> infra_;
   StarterReport report_;
+  std::optional<Culprit> culprit_;
   std::vector<std::int64_t> gpu_bytes_before_;
   std::set<std::string> shm_seen_;       // mapped by a rank at some time
   std::set<std::string> shm_before_;
   std::vector<bool> finished_;           // a context was handed out
   std::int64_t started_ms_, ended_ms_;
-  std::int64_t looked_ms_ = 0, looked_at_shm_ms_ = 0, ending_ms_ = 0, ending_asked_ms_ = 0, hung_ms_ = 0;
+  std::int64_t looked_ms_ = 0, looked_at_shm_ms_ = 0, ending_ms_ = 0, hung_ms_ = 0;
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
   std::optional<std::size_t> last_case_;  // nothing: all of them

@@ -85,6 +85,8 @@ fs::path find_run(const fs::path& runs, const std::string& text) {
   for (const fs::path& candidate : {fs::path(text), runs / text})
     if (is_run(candidate)) return fs::canonical(candidate);
   const std::vector<std::string> known = run_ids(runs);
+  // The link may point to a folder that was removed since.
+  if (text == "latest" && !known.empty()) return fs::canonical(runs / known.front());
   throw matrix::InputError({"no such run", "`" + text + "`", "a run folder, an id under " + runs.string() + "/, or `latest`",
                             known.empty() ? "there is no run under " + fs::absolute(runs).string()
                                           : "known: " + matrix::listed(known, 5),

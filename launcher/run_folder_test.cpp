@@ -51,6 +51,12 @@ TEST_F(RunFolderTest, AFolderOfTheUsersChoiceIsFoundByItsIdToo) {
   EXPECT_EQ(find_run(runs, "latest"), fs::canonical(folder));
 }
 
+TEST_F(RunFolderTest, TheLatestIsTheNewestThatIsStillThere) {
+  const fs::path first = made("20260101-000000-aaaa");
+  fs::remove_all(made("20260101-000001-bbbb"));
+  EXPECT_EQ(find_run(runs, "latest"), fs::canonical(first));
+}
+
 TEST_F(RunFolderTest, ATakenFolderIsRefused) {
   made("20260101-000000-aaaa");
   try {

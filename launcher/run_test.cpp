@@ -187,6 +187,17 @@ TEST_F(LauncherRunTest, StatusZeroWithoutAResultIsSilence) {
   EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
 }
 
+TEST_F(LauncherRunTest, ARankThatCrashesAfterGoodbyeNeverPasses) {
+  // mpirun does not always name such a rank, so this is tried more than once.
+  std::vector<record::PlanLine> plan;
+  for (int i = 0; i < 6; ++i) {
+    plan.push_back(line(i, 2, "die_late replay 1"));
+    plan.back().isolation = "process";
+  }
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < plan.size(); ++i) EXPECT_EQ(verdict(result, i), "fail.crash.signal") << result.cases[i].record.reason;
+}
+
 TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesOn) {
   const auto result = go({line(1, 1, "leak replay 0"), line(2, 1, "leak replay 0"), line(3, 1, "leak replay 0")});
   EXPECT_EQ(verdict(result, 0), "pass");
