@@ -1,5 +1,5 @@
 // Every fault that workload and engines carry on one rank bites where the fault table says, and the same run without
-// it is sound. M61 needs ranks: parallel_test.cpp. M15 needs a GPU's streams.
+// it is sound. M61 needs ranks: parallel_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,11 @@ struct Outcome {
   std::int64_t canaries = 0;
   std::vector<CaptureReport> reports;
   std::vector<std::vector<float>> masks;  // the first mask, by replayed step
+  std::vector<float> layer_counter;
 };
+
+// Whether the process is good for more after a failed capture: LibTorch 2.11 on CUDA is not (pytorch#180395).
+bool survives_failed_captures() { return workloads::device_under_test().name() == "sim"; }
 
 Outcome run(const std::string& impl, const std::string& fault, double dropout = 0) {
   workloads::ModelConfig model;
@@ -42,6 +46,7 @@ Outcome run(const std::string& impl, const std::string& fault, double dropout = 
   outcome.moved = twins.witness.moved_tensors;
   outcome.canaries = twins.witness.canaries;
   outcome.reports = twins.witness.reports;
+  if (!outcome.error) outcome.layer_counter = workloads::on_host(twins.graph_step().layer_counter());
   return outcome;
 }
 
@@ -73,9 +78,22 @@ TEST(Faults, M01IsRefusedInsideTheCaptureWithCode900AndLeavesNoGraph) {
     EXPECT_NE(outcome.reports[0].message.find("operation not permitted when stream is capturing"), std::string::npos);
     EXPECT_EQ(outcome.counters.replays, 0);
     EXPECT_EQ(outcome.counters.captures, 1);
+    if (!survives_failed_captures()) return;
   }
-  // The process is usable afterwards.
-  EXPECT_EQ(run("manual", "none").equal, Equal(kSteps, true));
+  EXPECT_EQ(run("manual", "none").equal, Equal(kSteps, true)) << "the process is usable afterwards";
+}
+
+TEST(Faults, M15CountsItsLayerAtTheCaptureAndNotAtReplays) {
+  if (workloads::device_under_test().name() == "sim")
+    GTEST_SKIP() << "needs a GPU: sim's streams notice the missing order, CUDA's non-blocking ones don't";
+  const Outcome outcome = run("manual", "M15");
+  ASSERT_FALSE(outcome.error) << outcome.error->what();
+  const CaptureReport& report = outcome.reports.at(0);
+  EXPECT_EQ(report.status, "ok");
+  EXPECT_EQ(report.counter_before, (std::vector<std::int64_t>{4, 4}));
+  EXPECT_EQ(report.counter_after, (std::vector<std::int64_t>{6, 4}));
+  EXPECT_EQ(outcome.layer_counter, (std::vector<float>{6, 12}));
+  EXPECT_EQ(outcome.equal, (Equal{true, true, false, false, false, false}));
 }
 
 TEST(Faults, M23IsEqualAtTheCaptureAndFreezesItsRateAfterwards) {
