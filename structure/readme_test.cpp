@@ -1,0 +1,60 @@
+// README.md promises commands; this runs them, on the simulated device and in order, in an empty folder. Lines marked
+// "# needs GPUs" are only parsed (their options are shown to exist), and `./graphproof test` is what runs this test.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Command {
+  std::string arguments;
+  bool needs_gpus = false;
+};
+
+/// The lines "$ ./graphproof ARGUMENTS" of the console blocks.
+std::vector<Command> commands() {
+  static const std::regex shown(R"(^\$ \./graphproof ([^#]*?)\s*(#\s*needs (GPUs|Slurm).*)?$)");
+  std::vector<Command> found;
+  std::ifstream readme(fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "README.md");
+  std::smatch match;
+  for (std::string line; std::getline(readme, line);)
+    if (std::regex_match(line, match, shown)) found.push_back({match[1], match[2].matched});
+  return found;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(ReadmeTest, EveryShownCommandRuns) {
+  const fs::path folder = fs::temp_directory_path() / ("graphproof-readme-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string program = std::string(std::getenv("GRAPHPROOF_BIN")) + "/graphproof";
+  int ran = 0, parsed = 0;
+  for (const Command& command : commands()) {
+    if (command.arguments == "test") continue;
+    const fs::path log = folder / "log";
+    // A shell is right here: these are the words that a reader types into one.
+    const std::string line = "cd '" + folder.string() + "' && '" + program + "' " + command.arguments +
+                             (command.needs_gpus ? " --help" : "") + " >'" + log.string() + "' 2>&1";
+    const int status = std::system(line.c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "./graphproof " << command.arguments << " ended with " << status << "\n" << text_of(log);
+    ++(command.needs_gpus ? parsed : ran);
+  }
+  EXPECT_GE(ran, 6) << "README.md was not read";
+  EXPECT_GE(parsed, 1);
+  fs::remove_all(folder);
+}
+
+}  // namespace
