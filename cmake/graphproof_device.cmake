@@ -60,6 +60,8 @@ message(STATUS "graphproof: torch ${GRAPHPROOF_TORCH}, CUDA rank program: ${GRAP
 # One precompiled header for every file that includes LibTorch: 5 s instead of 15 s each.
 add_library(graphproof_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/torch.cpp)
 target_link_libraries(graphproof_pch PUBLIC graphproof_options graphproof_torch)
+# What ccache needs to look into a precompiled header; the flag has to be the same wherever the header is used.
+target_compile_options(graphproof_torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 target_precompile_headers(graphproof_pch PRIVATE ${PROJECT_SOURCE_DIR}/fixtures/torch.h)
 
 # graphproof_torch_library(NAME SOURCES files... [LINK libraries...]): a library that includes LibTorch.
