@@ -95,14 +95,17 @@ fs::path judge_program(const fs::path& folder) {
 Device choose_device(std::string_view wanted, const fs::path& folder) {
   const fs::path cuda = rank_program("cuda", folder), sim = rank_program("sim", folder);
   Device device;
+  std::string note;
   if (wanted == "cuda" && !present(cuda))
     missing(cuda, "--device cuda runs the cases through it",
             "build it where a CUDA toolkit and PyTorch's CUDA half are installed, or use --device sim");
   if (wanted == "cuda" || (wanted == "auto" && present(cuda))) {
     try {
       device.stack = fingerprint(cuda);
-    } catch (const matrix::InputError&) {
+      note = "graphproof-rank-cuda sees no GPU";
+    } catch (const matrix::InputError& error) {
       if (wanted == "cuda") throw;
+      note = error.problem().what + ": " + error.problem().got;
     }
     device.gpus = visible_gpus(device.stack.gpus.size(), own_environment());
     device.name = "cuda";
@@ -117,8 +120,7 @@ Device choose_device(std::string_view wanted, const fs::path& folder) {
   if (!present(sim))
     missing(sim, "--device " + std::string(wanted) + " runs the cases through it on this machine",
             "build the target graphproof-rank-sim, which needs PyTorch and Open MPI");
-  device = {"sim", sim, fingerprint(sim), {}, kSimSlots};
-  return device;
+  return {"sim", sim, fingerprint(sim), {}, kSimSlots, note};
 }
 
 }  // namespace graphproof::launcher

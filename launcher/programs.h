@@ -20,6 +20,7 @@ struct Device {
   record::Stack stack;              // redacted
   std::vector<std::string> gpus;    // as CUDA_VISIBLE_DEVICES spells them; empty on sim
   int slots = 0;                    // GPUs; on sim the bound on ranks
+  std::string note;                 // why `auto` did not take the GPUs although a program for them is there
 };
 
 // Ranks that run side by side on a host without GPUs; also the largest world there.

@@ -79,7 +79,7 @@ launcher::Device device_or_bare(const std::string& wanted, const Surroundings& s
     return launcher::choose_device(wanted, surroundings.programs);
   } catch (const matrix::InputError&) {
     if (wanted == "cuda") throw;
-    return {.name = "sim", .rank_program = {}, .stack = {}, .gpus = {}, .slots = launcher::kSimSlots};
+    return {.name = "sim", .rank_program = {}, .stack = {}, .gpus = {}, .slots = launcher::kSimSlots, .note = {}};
   }
 }
 

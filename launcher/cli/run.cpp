@@ -19,6 +19,7 @@ struct Options {
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   const launcher::Device device = device_of(options.plan.device, surroundings);
   Planned planned = make_plan(options.plan, device, surroundings);
+  if (!device.note.empty()) surroundings.err << "on the simulated device, because " << device.note << "\n";
   launcher::RunSetup setup = new_run(device, options.run_dir, surroundings);
   setup.run.profile = planned.plan.profile;
   setup.run.matrix = {planned.plan.matrix_source, planned.plan.matrix_sha256, planned.plan.axes_version};
