@@ -15,7 +15,7 @@ struct KindPhase {
   std::string_view kind;
   Phase phase;
 };
-constexpr std::array kKindPhases = {KindPhase{"start", Phase::validate}, KindPhase{"config", Phase::init},
+constexpr std::array kKindPhases = {KindPhase{"start", Phase::validate},  KindPhase{"config", Phase::init},
                                     KindPhase{"capture", Phase::capture}, KindPhase{"state", Phase::capture},
                                     KindPhase{"address", Phase::replay},  KindPhase{"poison", Phase::replay},
                                     KindPhase{"replay", Phase::replay}};
@@ -32,12 +32,14 @@ std::optional<Phase> phase_of(const Line& line) {
 
 const nlohmann::json& Axes::at(std::string_view axis) const {
   const auto found = values_.find(axis);
-  if (found == values_.end()) throw std::invalid_argument(say("axis `", axis, "` has no effective value; a check needs it"));
+  if (found == values_.end())
+    throw std::invalid_argument(say("axis `", axis, "` has no effective value; a check needs it"));
   return *found;
 }
 
 std::string Axes::text(std::string_view axis) const {
-  if (!at(axis).is_string()) throw std::invalid_argument(say("axis `", axis, "` is no text; a check needs it to be one"));
+  if (!at(axis).is_string())
+    throw std::invalid_argument(say("axis `", axis, "` is no text; a check needs it to be one"));
   return at(axis).get<std::string>();
 }
 
@@ -107,20 +109,21 @@ std::string stopped_because(const RankFiles& files) {
   if (!files.evidence) return say("rank ", files.rank, " left no evidence");
   const record::RankEvidence way = way_of(files);
   if (way.error) {
-    return say("rank ", files.rank, " stopped in phase ", record::name(way.error->phase), " with ", way.error->type, " error ",
-               way.error->code, " at ", way.error->call, ": ", way.error->message);
+    return say("rank ", files.rank, " stopped in phase ", record::name(way.error->phase), " with ", way.error->type,
+               " error ", way.error->code, " at ", way.error->call, ": ", way.error->message);
   }
   for (const Line* vote : files.find("vote")) {
     const auto codes = integers(*vote, "codes").value_or(std::vector<std::int64_t>{});
     for (std::size_t peer = 0; peer < codes.size(); ++peer) {
       if (codes[peer] == 0) continue;
-      return say("rank ", files.rank, " stopped after phase ", text(*vote, "phase"), ", where rank ", peer, " voted code ",
-                 codes[peer]);
+      return say("rank ", files.rank, " stopped after phase ", text(*vote, "phase"), ", where rank ", peer,
+                 " voted code ", codes[peer]);
     }
   }
   if (way.complete) return "";
   if (!way.last_phase) return say("the evidence of rank ", files.rank, " holds no phase");
-  return say("the evidence of rank ", files.rank, " is not complete; the last phase in it is ", record::name(*way.last_phase));
+  return say("the evidence of rank ", files.rank, " is not complete; the last phase in it is ",
+             record::name(*way.last_phase));
 }
 
 std::optional<record::Refusal> refusal_of(const Attempt& attempt) {

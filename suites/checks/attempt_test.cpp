@@ -14,7 +14,8 @@ RankFiles files_of(std::vector<json> lines) {
   files.evidence.emplace();
   for (json& fields : lines) {
     const std::string kind = fields["kind"];
-    files.evidence->lines.push_back({.kind = kind, .fields = std::move(fields), .line = files.evidence->lines.size() + 1});
+    files.evidence->lines.push_back(
+        {.kind = kind, .fields = std::move(fields), .line = files.evidence->lines.size() + 1});
   }
   return files;
 }
@@ -27,7 +28,12 @@ TEST(Axes, NeverGuessAValue) {
 }
 
 TEST(Lines, ReadDamagedFieldsAsAbsent) {
-  const RankFiles files = files_of({{{"kind", "knob"}, {"host", "nan"}, {"step", 1.5}, {"equal", "true"}, {"codes", {0, "1"}}, {"loss", {1.0, nullptr}}}});
+  const RankFiles files = files_of({{{"kind", "knob"},
+                                     {"host", "nan"},
+                                     {"step", 1.5},
+                                     {"equal", "true"},
+                                     {"codes", {0, "1"}},
+                                     {"loss", {1.0, nullptr}}}});
   const Line& line = *files.first("knob");
   EXPECT_FALSE(number(line, "host"));
   EXPECT_FALSE(integer(line, "step"));
@@ -38,8 +44,10 @@ TEST(Lines, ReadDamagedFieldsAsAbsent) {
 }
 
 TEST(WayOf, KnowsTheErrorAndWhereItWas) {
-  const record::RankEvidence way = way_of(files_of({{{"kind", "start"}}, {{"kind", "capture"}, {"arm", "graph_b"}},
-                                                    {{"kind", "error"}, {"type", "cuda"}, {"code", 900}, {"call", "aten::item"}, {"message", "no"}}}));
+  const record::RankEvidence way = way_of(
+      files_of({{{"kind", "start"}},
+                {{"kind", "capture"}, {"arm", "graph_b"}},
+                {{"kind", "error"}, {"type", "cuda"}, {"code", 900}, {"call", "aten::item"}, {"message", "no"}}}));
   ASSERT_TRUE(way.error);
   EXPECT_EQ(way.error->code, 900);
   EXPECT_EQ(way.error->phase, record::Phase::capture);  // where the rank was, since the line does not say
@@ -53,7 +61,9 @@ TEST(WayOf, ARefusalThatDoesNotSaySoHasTouchedTheDevice) {
 }
 
 TEST(StoppedBecause, NamesAPeersVote) {
-  const std::string why = stopped_because(files_of({{{"kind", "start"}}, {{"kind", "vote"}, {"phase", "build"}, {"codes", {0, 3}}}, {{"kind", "end"}, {"complete", false}, {"lines", 2}}}));
+  const std::string why = stopped_because(files_of({{{"kind", "start"}},
+                                                    {{"kind", "vote"}, {"phase", "build"}, {"codes", {0, 3}}},
+                                                    {{"kind", "end"}, {"complete", false}, {"lines", 2}}}));
   EXPECT_EQ(why, "rank 0 stopped after phase build, where rank 1 voted code 3");
 }
 

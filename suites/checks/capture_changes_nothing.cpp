@@ -24,8 +24,11 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt) {
         judgement.saw(files.rank);
         continue;
       }
-      judgement.defect({.rank = files.rank, .step = integer(*line, "step"), .what = say("the capture of arm ", text(*line, "arm"), " changed the state"),
-                        .got = say("digest ", after.empty() ? "none" : after, " after it"), .want = say(before.empty() ? "a digest" : before, ", as before it"),
+      judgement.defect({.rank = files.rank,
+                        .step = integer(*line, "step"),
+                        .what = say("the capture of arm ", text(*line, "arm"), " changed the state"),
+                        .got = say("digest ", after.empty() ? "none" : after, " after it"),
+                        .want = say(before.empty() ? "a digest" : before, ", as before it"),
                         .why = "a capture records and runs nothing, so training would go on from another state"});
     }
   }

@@ -7,13 +7,36 @@ namespace {
 
 TEST(CaptureChangesNothing, Rows) {
   const Where state{.rank = 0, .kind = "state", .arm = "graph_b"};
-  judge_rows("D36.capture_changes_nothing", {{"impl", "manual"}}, {
-      {.name = "a parameter changed", .change = [=](Attempt& a) { set(a, state, "after", "ff"); }, .rank = 0, .said = {"the capture of arm graph_b changed the state", "digest ff after it", "0b1c2d3e00000000, as before it"}},
-      {.name = "no digests", .change = [=](Attempt& a) { set(a, state, "before", ""); set(a, state, "after", ""); }, .rank = 0, .said = {"digest none"}},
-      {.name = "absent", .change = [=](Attempt& a) { erase(a, state); }, .rank = 0, .said = {"`state` line of the capture of arm graph_b"}},
-      {.name = "of something else", .change = [=](Attempt& a) { set(a, state, "what", "warmup"); }, .rank = 0, .said = {"arm graph_b"}},
-      {.name = "the rank died", .change = [=](Attempt& a) { die_before(a, state); }, .want = record::Result::unexercised, .rank = std::nullopt, .said = {"rank 0"}, .also = {"*"}},
-  });
+  judge_rows("D36.capture_changes_nothing", {{"impl", "manual"}},
+             {
+                 {.name = "a parameter changed",
+                  .change = [=](Attempt& a) { set(a, state, "after", "ff"); },
+                  .rank = 0,
+                  .said = {"the capture of arm graph_b changed the state", "digest ff after it",
+                           "0b1c2d3e00000000, as before it"}},
+                 {.name = "no digests",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, state, "before", "");
+                        set(a, state, "after", "");
+                      },
+                  .rank = 0,
+                  .said = {"digest none"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, state); },
+                  .rank = 0,
+                  .said = {"`state` line of the capture of arm graph_b"}},
+                 {.name = "of something else",
+                  .change = [=](Attempt& a) { set(a, state, "what", "warmup"); },
+                  .rank = 0,
+                  .said = {"arm graph_b"}},
+                 {.name = "the rank died",
+                  .change = [=](Attempt& a) { die_before(a, state); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 0"},
+                  .also = {"*"}},
+             });
 }
 
 }  // namespace

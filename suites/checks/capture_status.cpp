@@ -9,11 +9,15 @@ namespace graphproof::checks {
 record::CheckResult capture_status(const Attempt& attempt) {
   Judgement judgement("D19.capture_status", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
-  const auto refused = [&](const RankFiles& files, const Line& line, const std::string& where, const std::string& site) {
-    judgement.defect({.rank = files.rank, .step = integer(line, "step"), .what = say("the capture of ", where, " failed"),
-                      .got = say("code ", integer(line, "code").value_or(0), " at ", site.empty() ? "an unnamed operation" : site,
-                                 ": ", text(line, "message")),
-                      .want = "status ok, code 0", .why = "an operation that is not allowed during a capture invalidates the whole graph"});
+  const auto refused = [&](const RankFiles& files, const Line& line, const std::string& where,
+                           const std::string& site) {
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say("the capture of ", where, " failed"),
+                      .got = say("code ", integer(line, "code").value_or(0), " at ",
+                                 site.empty() ? "an unnamed operation" : site, ": ", text(line, "message")),
+                      .want = "status ok, code 0",
+                      .why = "an operation that is not allowed during a capture invalidates the whole graph"});
   };
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* capture : files.find("capture")) {
@@ -24,7 +28,8 @@ record::CheckResult capture_status(const Attempt& attempt) {
       }
     }
     for (const Line* error : files.find("error")) {
-      if (text(*error, "phase") == "capture") refused(files, *error, "arm " + text(*error, "arm"), text(*error, "call"));
+      if (text(*error, "phase") == "capture")
+        refused(files, *error, "arm " + text(*error, "arm"), text(*error, "call"));
     }
     for (const char* arm : kGraphArms)
       if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));

@@ -14,12 +14,16 @@ namespace {
 bool counted(Judgement& judgement, const RankFiles& files, const Line& capture) {
   const std::int64_t nodes = integer(capture, "nodes").value_or(0);
   std::int64_t sum = 0;
-  for (const nlohmann::json& count : field(capture, "census")) sum += count.is_number_integer() ? count.get<std::int64_t>() : 0;
+  for (const nlohmann::json& count : field(capture, "census"))
+    sum += count.is_number_integer() ? count.get<std::int64_t>() : 0;
   if (nodes > 0 && nodes == sum && !text(capture, "signature").empty()) return true;
-  judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("the census of ", capture_name(capture), " does not add up"),
-                    .got = say(nodes, " nodes, ", sum, " counted by kind, signature `", text(capture, "signature"), "`"),
-                    .want = "as many nodes as counted, at least one, and a signature",
-                    .why = "an empty or miscounted graph equals any other of its sort"});
+  judgement.defect(
+      {.rank = files.rank,
+       .step = std::nullopt,
+       .what = say("the census of ", capture_name(capture), " does not add up"),
+       .got = say(nodes, " nodes, ", sum, " counted by kind, signature `", text(capture, "signature"), "`"),
+       .want = "as many nodes as counted, at least one, and a signature",
+       .why = "an empty or miscounted graph equals any other of its sort"});
   return false;
 }
 
@@ -35,8 +39,11 @@ record::CheckResult census(const Attempt& attempt) {
       arms.insert(text(*capture, "arm"));
       if (!counted(judgement, files, *capture)) continue;
       const Line& other = *first.try_emplace(text(*capture, "graph"), capture).first->second;
-      if (text(other, "signature") != text(*capture, "signature") || integer(other, "nodes") != integer(*capture, "nodes")) {
-        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say(capture_name(*capture), " holds other nodes than ", capture_name(other)),
+      if (text(other, "signature") != text(*capture, "signature") ||
+          integer(other, "nodes") != integer(*capture, "nodes")) {
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = say(capture_name(*capture), " holds other nodes than ", capture_name(other)),
                           .got = say(*integer(*capture, "nodes"), " nodes, signature ", text(*capture, "signature")),
                           .want = say(*integer(other, "nodes"), " nodes, signature ", text(other, "signature")),
                           .why = "two captures of the same step recorded different work"});
@@ -46,7 +53,8 @@ record::CheckResult census(const Attempt& attempt) {
     for (const char* arm : kGraphArms)
       if (!arms.contains(arm)) judgement.absent(files, say("successful `capture` line of arm ", arm));
   }
-  return judgement.result(say("the same nodes in every capture on ", attempt.ranks.size(), " ranks"), "one signature for each graph");
+  return judgement.result(say("the same nodes in every capture on ", attempt.ranks.size(), " ranks"),
+                          "one signature for each graph");
 }
 
 record::CheckResult rank_signatures(const Attempt& attempt) {
@@ -62,10 +70,13 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
         if (!counted(judgement, files, *capture)) continue;
         const auto& [first_rank, other] = first.try_emplace(capture_name(*capture), rank, capture).first->second;
         if (text(*other, "signature") != text(*capture, "signature")) {
-          judgement.defect({.rank = rank, .step = std::nullopt, .what = say(capture_name(*capture), " of rank ", rank, " differs from that of rank ", first_rank),
-                            .got = say("signature ", text(*capture, "signature"), ", ", *integer(*capture, "nodes"), " nodes"),
-                            .want = say("signature ", text(*other, "signature"), ", ", *integer(*other, "nodes"), " nodes"),
-                            .why = "ranks that replay different graphs wait for each other or mix up their collectives"});
+          judgement.defect(
+              {.rank = rank,
+               .step = std::nullopt,
+               .what = say(capture_name(*capture), " of rank ", rank, " differs from that of rank ", first_rank),
+               .got = say("signature ", text(*capture, "signature"), ", ", *integer(*capture, "nodes"), " nodes"),
+               .want = say("signature ", text(*other, "signature"), ", ", *integer(*other, "nodes"), " nodes"),
+               .why = "ranks that replay different graphs wait for each other or mix up their collectives"});
         }
         judgement.saw(rank);
       }
@@ -77,7 +88,9 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
       for (const int rank : role) {
         bool has = false;
         for (const Line* capture : successful_captures(attempt.ranks[rank])) has |= capture_name(*capture) == name;
-        if (!has) judgement.absent(attempt.ranks[rank], say("successful capture of ", name, ", which rank ", owner.first, " has"));
+        if (!has)
+          judgement.absent(attempt.ranks[rank],
+                           say("successful capture of ", name, ", which rank ", owner.first, " has"));
       }
     }
   }

@@ -9,25 +9,68 @@ const nlohmann::json kAxes = {{"impl", "full_iteration"}, {"tp", 2}};
 
 TEST(Census, Rows) {
   const Where second{.rank = 1, .kind = "capture", .arm = "graph_b"};
-  judge_rows("D15.census", {{"impl", "full_iteration"}}, {
-      {.name = "another order of nodes", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}, "signature", "00"); }, .rank = 0,
-       .said = {"graph training of arm graph_b holds other nodes than graph training of arm lockstep_graph", "signature 00"}},
-      {.name = "the free run captured something else", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "free_graph"}, "signature", "00"); }, .rank = 0, .said = {"arm free_graph"}},
-      {.name = "an empty graph (M85)", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "nodes", 0); set(a, {.rank = 0, .kind = "capture"}, "census", nlohmann::json::object()); }, .rank = 0, .said = {"does not add up", "0 nodes, 0 counted"}},
-      {.name = "miscounted", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "nodes", 390); }, .rank = 0, .said = {"390 nodes, 391 counted"}},
-      {.name = "no signature", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "signature", ""); }, .rank = 0, .said = {"does not add up"}},
-      {.name = "an arm without capture", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}); }, .rank = 0, .said = {"successful `capture` line of arm graph_b"}, .also = {"D18.coverage", "D19.capture_status"}},
-  });
+  judge_rows(
+      "D15.census", {{"impl", "full_iteration"}},
+      {
+          {.name = "another order of nodes",
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}, "signature", "00"); },
+           .rank = 0,
+           .said = {"graph training of arm graph_b holds other nodes than graph training of arm lockstep_graph",
+                    "signature 00"}},
+          {.name = "the free run captured something else",
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "free_graph"}, "signature", "00"); },
+           .rank = 0,
+           .said = {"arm free_graph"}},
+          {.name = "an empty graph (M85)",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "capture"}, "nodes", 0);
+                 set(a, {.rank = 0, .kind = "capture"}, "census", nlohmann::json::object());
+               },
+           .rank = 0,
+           .said = {"does not add up", "0 nodes, 0 counted"}},
+          {.name = "miscounted",
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "nodes", 390); },
+           .rank = 0,
+           .said = {"390 nodes, 391 counted"}},
+          {.name = "no signature",
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "signature", ""); },
+           .rank = 0,
+           .said = {"does not add up"}},
+          {.name = "an arm without capture",
+           .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}); },
+           .rank = 0,
+           .said = {"successful `capture` line of arm graph_b"},
+           .also = {"D18.coverage", "D19.capture_status"}},
+      });
 }
 
 TEST(RankSignatures, Rows) {
-  judge_rows("D24.rank_signatures", kAxes, {
-      {.name = "rank 1 captured something else", .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); }, .rank = 1,
-       .said = {"of rank 1 differs from that of rank 0", "signature ff"}},
-      {.name = "rank 1 has another graph", .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture", .arm = "lockstep_graph"}, "graph", "validation"); }, .rank = 0, .said = {"validation"}},
-      {.name = "rank 1 has no capture", .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "capture"}); }, .rank = 1, .said = {"rank 1 left no successful"}, .also = {"D15.census", "D18.coverage", "D19.capture_status"}},
-      {.name = "rank 1 died", .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); }, .want = record::Result::unexercised, .rank = std::nullopt, .said = {"rank 1"}, .also = {"*"}},
-  });
+  judge_rows("D24.rank_signatures", kAxes,
+             {
+                 {.name = "rank 1 captured something else",
+                  .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },
+                  .rank = 1,
+                  .said = {"of rank 1 differs from that of rank 0", "signature ff"}},
+                 {.name = "rank 1 has another graph",
+                  .change =
+                      [](Attempt& a) {
+                        set(a, {.rank = 1, .kind = "capture", .arm = "lockstep_graph"}, "graph", "validation");
+                      },
+                  .rank = 0,
+                  .said = {"validation"}},
+                 {.name = "rank 1 has no capture",
+                  .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "capture"}); },
+                  .rank = 1,
+                  .said = {"rank 1 left no successful"},
+                  .also = {"D15.census", "D18.coverage", "D19.capture_status"}},
+                 {.name = "rank 1 died",
+                  .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
 }
 
 }  // namespace

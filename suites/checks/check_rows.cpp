@@ -32,7 +32,8 @@ void expect_whole(const record::CheckResult& result) {
 
 }  // namespace
 
-void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows, const std::string& device) {
+void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
+                const std::string& device) {
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const Attempt clean = clean_attempt(catalogue, axes, device);
   const record::Checks before = judge(clean, catalogue.checks);
@@ -47,7 +48,8 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
     const std::string message = record::to_text(result.message);
     EXPECT_EQ(record::name(result.result), record::name(row.want)) << message;
     EXPECT_EQ(result.rank, row.rank) << message;
-    for (const std::string& part : row.said) EXPECT_NE(message.find(part), std::string::npos) << "wanted `" << part << "` in: " << message;
+    for (const std::string& part : row.said)
+      EXPECT_NE(message.find(part), std::string::npos) << "wanted `" << part << "` in: " << message;
     expect_whole(result);
     const std::set<std::string> others = flipped(before, after, check);
     for (const std::string& other : others) {
@@ -59,8 +61,8 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
   EXPECT_TRUE(alone) << "no row flips " << check << " alone to fail";
 }
 
-record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes, const std::function<void(Attempt&)>& change,
-                              const std::string& device) {
+record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
+                              const std::function<void(Attempt&)>& change, const std::string& device) {
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   Attempt attempt = clean_attempt(catalogue, axes, device);
   change(attempt);

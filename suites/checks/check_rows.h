@@ -17,17 +17,18 @@ struct Row {
   std::string name;
   std::function<void(Attempt&)> change;
   record::Result want = record::Result::fail;
-  std::optional<int> rank;              // that the result names
-  std::vector<std::string> said;        // parts of the message, in any of its fields
-  std::set<std::string> also = {};      // checks that may flip too; "*": any
+  std::optional<int> rank;          // that the result names
+  std::vector<std::string> said;    // parts of the message, in any of its fields
+  std::set<std::string> also = {};  // checks that may flip too; "*": any
 };
 
 /// Judges every row against the clean attempt of `axes` on `device`. The clean one must pass `check`, and at least one
 /// row must flip `check` alone to fail.
-void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows, const std::string& device = "sim");
+void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
+                const std::string& device = "sim");
 
 /// One change of one clean attempt.
-record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes, const std::function<void(Attempt&)>& change,
-                              const std::string& device = "sim");
+record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
+                              const std::function<void(Attempt&)>& change, const std::string& device = "sim");
 
 }  // namespace graphproof::checks

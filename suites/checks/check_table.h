@@ -27,6 +27,7 @@ record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entr
 
 /// checks.json of an attempt, in memory: every check but those in `dropped`, which are left out as if nobody had
 /// written them. Throws std::invalid_argument for a dropped name that is no check.
-record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table, const std::set<std::string>& dropped = {});
+record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table,
+                     const std::set<std::string>& dropped = {});
 
 }  // namespace graphproof::checks

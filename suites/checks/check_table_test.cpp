@@ -30,7 +30,8 @@ std::vector<Shape> shapes() {
       for (const int dp : {1, 2})
         for (const bool dropout : {false, true})
           for (const char* device : {"sim", "cuda"})
-            result.push_back({{{"impl", impl}, {"tp", tp}, {"dp", dp}, {"dropout", dropout}, {"microbatches", 2}}, device});
+            result.push_back(
+                {{{"impl", impl}, {"tp", tp}, {"dp", dp}, {"dropout", dropout}, {"microbatches", 2}}, device});
   return result;
 }
 
@@ -57,7 +58,8 @@ TEST(CleanAttempt, IsWhatTheSchemasAllow) {
   for (const Shape& shape : shapes()) {
     const Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
     EXPECT_EQ(context.violations(record::to_json(attempt.context)), std::vector<std::string>{}) << shape.axes.dump();
-    EXPECT_EQ(checks.violations(record::to_json(judge(attempt, catalogue().checks))), std::vector<std::string>{}) << shape.axes.dump();
+    EXPECT_EQ(checks.violations(record::to_json(judge(attempt, catalogue().checks))), std::vector<std::string>{})
+        << shape.axes.dump();
     for (const Line& line : attempt.ranks.back().evidence->lines)
       EXPECT_EQ(evidence.violations(line.fields), std::vector<std::string>{}) << line.fields.dump();
   }
@@ -76,7 +78,8 @@ TEST(CheckTable, ACleanAttemptPassesWhatItsCaseRequires) {
     for (const record::CheckResult& result : checks.checks) {
       const bool required = std::ranges::count(attempt.context.required_checks, result.check) > 0;
       EXPECT_NE(result.result, record::Result::fail) << result.check << ": " << record::to_text(result.message);
-      EXPECT_EQ(result.result == record::Result::pass, required) << result.check << ": " << record::to_text(result.message);
+      EXPECT_EQ(result.result == record::Result::pass, required)
+          << result.check << ": " << record::to_text(result.message);
       EXPECT_FALSE(result.message.what.empty()) << result.check;
     }
   }
@@ -106,7 +109,8 @@ TEST(CheckTable, WithoutAnyEvidenceNothingPassesButWhatTheLauncherSaw) {
     for (const record::CheckResult& result : checks.checks)
       EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result)) << result.check;
     EXPECT_EQ(word_of(checks, "D21.evidence_complete"), "fail");
-    for (const std::string& required : attempt.context.required_checks) EXPECT_NE(word_of(checks, required), "not_applicable") << required;
+    for (const std::string& required : attempt.context.required_checks)
+      EXPECT_NE(word_of(checks, required), "not_applicable") << required;
   }
 }
 
@@ -116,7 +120,8 @@ TEST(CheckTable, AMissingLastRankIsNeverAPass) {
     attempt.ranks.back().evidence.reset();
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const record::CheckResult& result : checks.checks)
-      EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result)) << result.check << " " << shape.axes.dump();
+      EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result))
+          << result.check << " " << shape.axes.dump();
   }
 }
 
@@ -132,7 +137,9 @@ TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
     Attempt attempt = clean;
     erase(attempt, {.rank = 1, .kind = kind});
     const record::Checks checks = judge(attempt, catalogue().checks);
-    EXPECT_TRUE(std::ranges::any_of(checks.checks, [](const auto& result) { return result.result == record::Result::fail; })) << kind;
+    EXPECT_TRUE(std::ranges::any_of(checks.checks, [](const auto& result) {
+      return result.result == record::Result::fail;
+    })) << kind;
   }
 }
 
@@ -182,8 +189,16 @@ TEST(CheckTable, ARefusedCaseIsJudgedByItsRefusalAlone) {
   attempt.context.required_checks.clear();
   for (RankFiles& files : attempt.ranks) {
     std::erase_if(files.evidence->lines, [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
-    add(attempt, files.rank, {{"kind", "refused"}, {"phase", "validate"}, {"rule", "R035"}, {"device_initialised", false}, {"what", "w"},
-                              {"got", "g"}, {"want", "t"}, {"why", "y"}, {"next", "n"}});
+    add(attempt, files.rank,
+        {{"kind", "refused"},
+         {"phase", "validate"},
+         {"rule", "R035"},
+         {"device_initialised", false},
+         {"what", "w"},
+         {"got", "g"},
+         {"want", "t"},
+         {"why", "y"},
+         {"next", "n"}});
     files.evidence->lines.back().fields["last_phase"] = "validate";
   }
   const record::Checks checks = judge(attempt, catalogue().checks);

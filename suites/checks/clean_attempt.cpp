@@ -40,25 +40,41 @@ class RankScript {
  private:
   void line(json fields) {
     std::string kind = fields["kind"];
-    evidence_.lines.push_back({.kind = std::move(kind), .fields = std::move(fields), .line = evidence_.lines.size() + 1});
+    evidence_.lines.push_back(
+        {.kind = std::move(kind), .fields = std::move(fields), .line = evidence_.lines.size() + 1});
   }
-  void phase(const char* name, const char* arm = "") { line({{"kind", "phase"}, {"phase", name}, {"arm", arm}, {"ms", 15.0}}); }
+  void phase(const char* name, const char* arm = "") {
+    line({{"kind", "phase"}, {"phase", name}, {"arm", arm}, {"ms", 15.0}});
+  }
   void vote(const char* after) {
     line({{"kind", "vote"}, {"phase", after}, {"codes", std::vector<int>(static_cast<std::size_t>(world_size_), 0)}});
   }
 
   void begin() {
     const Axes& axes = attempt_.axes;
-    line({{"kind", "start"}, {"schema", record::kEvidenceSchema}, {"case", attempt_.context.case_id}, {"attempt", 1}, {"rank", rank_},
-          {"world_size", world_size_}, {"device", attempt_.context.device}, {"pid", 4710 + rank_}, {"fault", axes.text("fault")}, {"t_ms", 1000}});
+    line({{"kind", "start"},
+          {"schema", record::kEvidenceSchema},
+          {"case", attempt_.context.case_id},
+          {"attempt", 1},
+          {"rank", rank_},
+          {"world_size", world_size_},
+          {"device", attempt_.context.device},
+          {"pid", 4710 + rank_},
+          {"fault", axes.text("fault")},
+          {"t_ms", 1000}});
     const bool cuda = attempt_.context.device == "cuda";
-    json asked = {{"capture_mode", axes.text("capture_mode")}, {"autograd_threads", axes.text("autograd_threads")},
-                  {"allocator", axes.text("allocator")}, {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
+    json asked = {{"capture_mode", axes.text("capture_mode")},
+                  {"autograd_threads", axes.text("autograd_threads")},
+                  {"allocator", axes.text("allocator")},
+                  {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
                   {"NCCL_ALGO", axes.text("nccl_algo")}};
     json effective = asked;
     effective.erase("NCCL_GRAPH_REGISTER");
-    effective.update({{"mpi_thread_level", "serialized"}, {"deterministic", true}, {"libnccl_mapped", cuda ? 1 : 0},
-                      {"nccl_compiled", cuda ? "2.28.9" : "none"}, {"nccl_loaded", cuda ? "2.28.9" : "none"}});
+    effective.update({{"mpi_thread_level", "serialized"},
+                      {"deterministic", true},
+                      {"libnccl_mapped", cuda ? 1 : 0},
+                      {"nccl_compiled", cuda ? "2.28.9" : "none"},
+                      {"nccl_loaded", cuda ? "2.28.9" : "none"}});
     line({{"kind", "config"}, {"asked", asked}, {"effective", effective}});
     vote("init");
     vote("build");
@@ -66,15 +82,37 @@ class RankScript {
 
   void step(const char* arm, std::int64_t step) {
     const std::string bits = digest(0x3f9a0000, step);
-    line({{"kind", "step"}, {"arm", arm}, {"step", step}, {"input", input(step)}, {"loss", {4.85, 4.86}}, {"loss_bits", bits}, {"grad_norm", 1.25},
-          {"digest", {{"grads", digest(0x8a1f0000, step)}, {"params", digest(0x0b1c0000, step)}, {"losses", bits}}}, {"learning_rate", rate(step)}, {"ms", 3.0 + static_cast<double>(step)}});
+    line({{"kind", "step"},
+          {"arm", arm},
+          {"step", step},
+          {"input", input(step)},
+          {"loss", {4.85, 4.86}},
+          {"loss_bits", bits},
+          {"grad_norm", 1.25},
+          {"digest", {{"grads", digest(0x8a1f0000, step)}, {"params", digest(0x0b1c0000, step)}, {"losses", bits}}},
+          {"learning_rate", rate(step)},
+          {"ms", 3.0 + static_cast<double>(step)}});
   }
   void compare(const char* subject, const char* left, const char* right, std::int64_t step) {
-    line({{"kind", "compare"}, {"left", left}, {"right", right}, {"subject", subject}, {"step", step}, {"input", input(step)}, {"tensors", 33},
-          {"bytes", 262144}, {"equal", true}, {"mismatch", nullptr}});
+    line({{"kind", "compare"},
+          {"left", left},
+          {"right", right},
+          {"subject", subject},
+          {"step", step},
+          {"input", input(step)},
+          {"tensors", 33},
+          {"bytes", 262144},
+          {"equal", true},
+          {"mismatch", nullptr}});
   }
   void knob(const char* arm, std::int64_t step) {
-    line({{"kind", "knob"}, {"arm", arm}, {"step", step}, {"knob", "learning_rate"}, {"host", rate(step)}, {"effective", rate(step) + 1e-6}, {"bound", 5e-4}});
+    line({{"kind", "knob"},
+          {"arm", arm},
+          {"step", step},
+          {"knob", "learning_rate"},
+          {"host", rate(step)},
+          {"effective", rate(step) + 1e-6},
+          {"bound", 5e-4}});
   }
   std::string input(std::int64_t step) const {
     return step == plan_.first_replay || step == plan_.last_inputs_step ? "capture" : "fresh";
@@ -95,27 +133,66 @@ class RankScript {
     return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.layers), steps * plan_.microbatches);
   }
   void capture(const char* arm) {
-    line({{"kind", "capture"}, {"arm", arm}, {"graph", "training"}, {"status", "ok"}, {"code", 0}, {"site", ""}, {"message", ""},
-          {"mode", attempt_.axes.text("capture_mode")}, {"ms", 4.0}, {"nodes", 391}, {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
-          {"signature", "5566778899aabbcc"}, {"pool_bytes", 4194304}, {"counter_before", forwards(plan_.warmup_steps)},
+    line({{"kind", "capture"},
+          {"arm", arm},
+          {"graph", "training"},
+          {"status", "ok"},
+          {"code", 0},
+          {"site", ""},
+          {"message", ""},
+          {"mode", attempt_.axes.text("capture_mode")},
+          {"ms", 4.0},
+          {"nodes", 391},
+          {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
+          {"signature", "5566778899aabbcc"},
+          {"pool_bytes", 4194304},
+          {"counter_before", forwards(plan_.warmup_steps)},
           {"counter_after", forwards(plan_.warmup_steps)}});
-    line({{"kind", "state"}, {"arm", arm}, {"what", "capture"}, {"before", "0b1c2d3e00000000"}, {"after", "0b1c2d3e00000000"}});
+    line({{"kind", "state"},
+          {"arm", arm},
+          {"what", "capture"},
+          {"before", "0b1c2d3e00000000"},
+          {"after", "0b1c2d3e00000000"}});
     vote("capture");
   }
   void replay(const char* arm, std::int64_t step) {
     const bool free_run = std::string_view(arm) == "free_graph";
-    line({{"kind", "replay"}, {"arm", arm}, {"graph", "training"}, {"step", step}, {"replays", plan_.replays_until(step)}, {"fallbacks", 0}, {"recaptures", 0},
-          {"counter_before", forwards(free_run ? 0 : step)}, {"counter_after", forwards(step + 1)}, {"counter_per_replay", forwards(1)}});
+    line({{"kind", "replay"},
+          {"arm", arm},
+          {"graph", "training"},
+          {"step", step},
+          {"replays", plan_.replays_until(step)},
+          {"fallbacks", 0},
+          {"recaptures", 0},
+          {"counter_before", forwards(free_run ? 0 : step)},
+          {"counter_after", forwards(step + 1)},
+          {"counter_per_replay", forwards(1)}});
   }
   void watched_replay(const char* arm, std::int64_t step) {
-    line({{"kind", "address"}, {"arm", arm}, {"step", step}, {"graph", "training"}, {"registered", 31}, {"moved", json::array()}});
+    line({{"kind", "address"},
+          {"arm", arm},
+          {"step", step},
+          {"graph", "training"},
+          {"registered", 31},
+          {"moved", json::array()}});
     replay(arm, step);
-    line({{"kind", "poison"}, {"arm", arm}, {"step", step}, {"outputs", 14}, {"compared", 14}, {"bytes", 65536}, {"canary_words", 0}});
+    line({{"kind", "poison"},
+          {"arm", arm},
+          {"step", step},
+          {"outputs", 14},
+          {"compared", 14},
+          {"bytes", 65536},
+          {"canary_words", 0}});
   }
   void rng(std::int64_t step) {
     for (const char* arm : {"lockstep_eager", "lockstep_graph"})
-      line({{"kind", "rng"}, {"arm", arm}, {"step", step}, {"generator", "model-parallel"}, {"before", say("2718:", 64 * step)},
-            {"after", say("2718:", 64 * (step + 1))}, {"mask", digest(0x77aa0000, step)}});
+      line({{"kind", "rng"},
+            {"arm", arm},
+            {"step", step},
+            {"generator", "model-parallel"},
+            {"before", say("2718:", 64 * step)},
+            {"after", say("2718:", 64 * (step + 1))},
+            {"mask", digest(0x77aa0000, step)}});
   }
 
   void graph_arms() {
@@ -148,9 +225,20 @@ class RankScript {
     for (const char* kind : {"tp", "dp"})
       if (attempt_.axes.integer(kind) > 1) digests[kind] = digest(0x99aa0000, kind[0]);
     for (const char* arm : {"eager_a", "lockstep"})
-      line({{"kind", "collectives"}, {"arm", arm}, {"count", 42}, {"digest", digests}, {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
+      line({{"kind", "collectives"},
+            {"arm", arm},
+            {"count", 42},
+            {"digest", digests},
+            {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
     for (const char* subject : {"losses", "gradients"})
-      line({{"kind", "reference"}, {"subject", subject}, {"tensors", 2}, {"max_abs", 1.2e-7}, {"max_rel", 2.5e-8}, {"bound", 3.1e-3}, {"worst", "grad:layers.0.mlp.up.weight"}, {"why", "reordered sums"}});
+      line({{"kind", "reference"},
+            {"subject", subject},
+            {"tensors", 2},
+            {"max_abs", 1.2e-7},
+            {"max_rel", 2.5e-8},
+            {"bound", 3.1e-3},
+            {"worst", "grad:layers.0.mlp.up.weight"},
+            {"why", "reordered sums"}});
   }
 
   void end() {
@@ -163,7 +251,11 @@ class RankScript {
     phase("eager", "free_eager");
     phase("replay", "free_graph");
     phase("teardown_process");
-    line({{"kind", "end"}, {"complete", true}, {"lines", evidence_.lines.size()}, {"last_phase", "teardown_process"}, {"t_ms", 1400}});
+    line({{"kind", "end"},
+          {"complete", true},
+          {"lines", evidence_.lines.size()},
+          {"last_phase", "teardown_process"},
+          {"t_ms", 1400}});
   }
 
   const Attempt& attempt_;
@@ -174,13 +266,15 @@ class RankScript {
 };
 
 bool meant(const Line& line, const Where& where) {
-  return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) && (!where.step || integer(line, "step") == where.step) &&
+  return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) &&
+         (!where.step || integer(line, "step") == where.step) &&
          (where.subject.empty() || text(line, "subject") == where.subject);
 }
 
 /// Counts lines again, as the rank would have: a row about one line is not about a lost one.
 void seal(record::Evidence& evidence) {
-  if (!evidence.lines.empty() && evidence.lines.back().kind == "end") evidence.lines.back().fields["lines"] = evidence.lines.size() - 1;
+  if (!evidence.lines.empty() && evidence.lines.back().kind == "end")
+    evidence.lines.back().fields["lines"] = evidence.lines.size() - 1;
 }
 
 /// Calls `change` with the evidence of every rank that `where` may mean; throws when none of them changed anything.

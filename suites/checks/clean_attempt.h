@@ -14,7 +14,8 @@
 namespace graphproof::checks {
 
 /// `axes` holds what differs from the defaults. Every rank finished, and wrote what the suites write.
-Attempt clean_attempt(const matrix::Catalogue& catalogue, const nlohmann::json& axes, const std::string& device = "sim");
+Attempt clean_attempt(const matrix::Catalogue& catalogue, const nlohmann::json& axes,
+                      const std::string& device = "sim");
 
 /// Which lines a change means: a missing rank or step is any, an empty arm too.
 struct Where {

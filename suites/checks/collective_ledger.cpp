@@ -42,14 +42,21 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
       const std::int64_t count = integer(line, "count").value_or(0);
       const std::string digest = digest_of(line, kind), want = digest_of(*other, kind);
       if (digest.empty() || count <= 0) {
-        judgement.defect({.rank = rank, .step = std::nullopt, .what = say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
-                          .got = say(count, " collectives, digest `", digest, "`"), .want = "at least one, and a digest of them",
+        judgement.defect({.rank = rank,
+                          .step = std::nullopt,
+                          .what = say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
+                          .got = say(count, " collectives, digest `", digest, "`"),
+                          .want = "at least one, and a digest of them",
                           .why = "a parallel group that never communicates does not share its work"});
       } else if (digest != want || count != integer(*other, "count")) {
-        judgement.defect({.rank = rank, .step = std::nullopt, .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
-                          " group issued other collectives in arm ", arm),
-                          .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ", field(line, "last").dump()),
-                          .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0), " collectives, digest ", want),
+        judgement.defect({.rank = rank,
+                          .step = std::nullopt,
+                          .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
+                                      " group issued other collectives in arm ", arm),
+                          .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
+                                     field(line, "last").dump()),
+                          .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
+                                      " collectives, digest ", want),
                           .why = "collectives in another order or size hang, or reduce the wrong data"});
       } else {
         judgement.saw(rank);
@@ -65,9 +72,11 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
   if (!judgement.for_parallel_cases()) return judgement.result("", "");
   for (const std::string_view kind : {"tp", "dp"}) {
     if (attempt.axes.integer(kind) == 1) continue;
-    for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind)) judge_group(judgement, attempt, kind, group);
+    for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
+      judge_group(judgement, attempt, kind, group);
   }
-  return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"), "equal counts and digests in each group");
+  return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
+                          "equal counts and digests in each group");
 }
 
 }  // namespace graphproof::checks

@@ -21,12 +21,15 @@ std::string describe(const nlohmann::json& mismatch) {
              part("elements"), " elements differ, by ", part("max_abs"), " at most");
 }
 
-void judge_same(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t step, const std::string& what,
-                const std::string& left, const std::string& right) {
+void judge_same(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t step,
+                const std::string& what, const std::string& left, const std::string& right) {
   if (left == right) return;
-  judgement.defect({.rank = files.rank, .step = step, .what = say(what, " of arms ", pair.left, " and ", pair.right,
-                    " differ at step ", step), .got = say(pair.right, " has ", right.empty() ? "none" : right),
-                    .want = say(left.empty() ? "none" : left, ", as ", pair.left), .why = "the arms did not compute the same"});
+  judgement.defect({.rank = files.rank,
+                    .step = step,
+                    .what = say(what, " of arms ", pair.left, " and ", pair.right, " differ at step ", step),
+                    .got = say(pair.right, " has ", right.empty() ? "none" : right),
+                    .want = say(left.empty() ? "none" : left, ", as ", pair.left),
+                    .why = "the arms did not compute the same"});
 }
 
 }  // namespace
@@ -42,16 +45,21 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& 
   const std::string left = text(line, "left"), right = text(line, "right");
   const auto step = integer(line, "step");
   if (left != pair.left || right != pair.right) {
-    judgement.defect({.rank = files.rank, .step = step,
+    judgement.defect({.rank = files.rank,
+                      .step = step,
                       .what = say("the comparison `", pair.subject, "` of ", step_of(line), " compares the wrong arms"),
-                      .got = say(left, " with ", right), .want = say(pair.left, " with ", pair.right),
+                      .got = say(left, " with ", right),
+                      .want = say(pair.left, " with ", pair.right),
                       .why = "an arm compared with another one proves nothing about this pair"});
     return;
   }
   const auto tensors = integer(line, "tensors").value_or(0), bytes = integer(line, "bytes").value_or(0);
   if (tensors <= 0 || bytes <= 0) {
-    judgement.defect({.rank = files.rank, .step = step, .what = say("the comparison `", pair.subject, "` of ", step_of(line),
-                      " compared nothing"), .got = say(tensors, " tensors, ", bytes, " bytes"), .want = "more than zero of both",
+    judgement.defect({.rank = files.rank,
+                      .step = step,
+                      .what = say("the comparison `", pair.subject, "` of ", step_of(line), " compared nothing"),
+                      .got = say(tensors, " tensors, ", bytes, " bytes"),
+                      .want = "more than zero of both",
                       .why = "nothing always equals nothing"});
     return;
   }
@@ -61,11 +69,14 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& 
   }
   const nlohmann::json& mismatch = field(line, "mismatch");
   const bool named = mismatch.is_object() && mismatch.contains("left");
-  judgement.defect({.rank = files.rank, .step = step,
-                    .what = say("`", pair.subject, "`: ", pair.right, " differs from ", pair.left, " at ", step_of(line)),
-                    .got = describe(mismatch), .want = named ? say(mismatch["left"].dump(), ", byte for byte, as ", pair.left)
-                                                             : say("what ", pair.left, " has, byte for byte"),
-                    .why = "the two arms start from one seed and run the same step"});
+  judgement.defect(
+      {.rank = files.rank,
+       .step = step,
+       .what = say("`", pair.subject, "`: ", pair.right, " differs from ", pair.left, " at ", step_of(line)),
+       .got = describe(mismatch),
+       .want = named ? say(mismatch["left"].dump(), ", byte for byte, as ", pair.left)
+                     : say("what ", pair.left, " has, byte for byte"),
+       .why = "the two arms start from one seed and run the same step"});
 }
 
 void judge_final_comparison(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t last_step) {
@@ -74,7 +85,8 @@ void judge_final_comparison(Judgement& judgement, const RankFiles& files, const 
     judge_comparison(judgement, files, *line, pair);
     reaches_the_end |= integer(*line, "step").value_or(-1) >= last_step;
   }
-  if (!reaches_the_end) judgement.absent(files, say("comparison `", pair.subject, "` of ", pair.left, " with ", pair.right), last_step);
+  if (!reaches_the_end)
+    judgement.absent(files, say("comparison `", pair.subject, "` of ", pair.left, " with ", pair.right), last_step);
 }
 
 void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t steps) {
@@ -85,14 +97,18 @@ void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pa
     if (!right) judgement.absent(files, say("`step` line of arm ", pair.right), step);
     for (const Line* line : {left, right}) {
       if (!line || finite(*line, "loss")) continue;
-      judgement.defect({.rank = files.rank, .step = step, .what = say("the loss of arm ", text(*line, "arm"), " is no finite number at step ", step),
-                        .got = field(*line, "loss").dump(), .want = "a finite loss of every microbatch",
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = say("the loss of arm ", text(*line, "arm"), " is no finite number at step ", step),
+                        .got = field(*line, "loss").dump(),
+                        .want = "a finite loss of every microbatch",
                         .why = "NaN equals nothing, so no comparison that it takes part in can be trusted"});
     }
     if (!left || !right) continue;
     judge_same(judgement, files, pair, step, "the loss bits", text(*left, "loss_bits"), text(*right, "loss_bits"));
     const nlohmann::json &ours = field(*left, "digest"), &theirs = field(*right, "digest");
-    judge_same(judgement, files, pair, step, "the digests", ours.is_null() ? "" : ours.dump(), theirs.is_null() ? "" : theirs.dump());
+    judge_same(judgement, files, pair, step, "the digests", ours.is_null() ? "" : ours.dump(),
+               theirs.is_null() ? "" : theirs.dump());
   }
 }
 

@@ -30,53 +30,78 @@ std::string value_of(const nlohmann::json& values, std::string_view name) {
 
 bool unset(const std::string& value) { return value.empty() || value == "unset"; }
 
-void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& config, const Setting& setting) {
+void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& config,
+                   const Setting& setting) {
   const std::string want = attempt.axes.text(setting.axis);
   if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
   if (setting.cuda_only && attempt.context.device != "cuda") {
     // `default` is what sim has anyway.
-    if (want != "default") judgement.unexercised(say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
+    if (want != "default")
+      judgement.unexercised(say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
-  const std::string asked = value_of(field(config, "asked"), setting.name), effective = value_of(field(config, "effective"), setting.name);
+  const std::string asked = value_of(field(config, "asked"), setting.name),
+                    effective = value_of(field(config, "effective"), setting.name);
   if (asked == want && effective == want) return;
-  judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " did not run with ", setting.axis, " ", want),
-                    .got = say(setting.name, ": asked for ", asked.empty() ? "nothing" : asked, ", effective ", effective.empty() ? "nothing" : effective),
-                    .want = say(want, " in both"), .why = "the case would be recorded under a setting that it did not have"});
+  judgement.defect({.rank = files.rank,
+                    .step = std::nullopt,
+                    .what = say("rank ", files.rank, " did not run with ", setting.axis, " ", want),
+                    .got = say(setting.name, ": asked for ", asked.empty() ? "nothing" : asked, ", effective ",
+                               effective.empty() ? "nothing" : effective),
+                    .want = say(want, " in both"),
+                    .why = "the case would be recorded under a setting that it did not have"});
 }
 
 /// Whatever else was asked for must be in force too.
 void judge_asked(Judgement& judgement, const RankFiles& files, const Line& config) {
   const nlohmann::json& asked = field(config, "asked");
   if (!asked.is_object() || asked.empty() || !field(config, "effective").is_object()) {
-    judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("the `config` line of rank ", files.rank, " is empty"),
-                      .got = say("asked ", asked.dump()), .want = "what was asked and what is in force",
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("the `config` line of rank ", files.rank, " is empty"),
+                      .got = say("asked ", asked.dump()),
+                      .want = "what was asked and what is in force",
                       .why = "a configuration that nobody reports may be any"});
     return;
   }
   for (const auto& [name, value] : asked.items()) {
     const std::string want = value_of(asked, name), got = value_of(field(config, "effective"), name);
     if (unset(want) ? unset(got) : got == want) continue;
-    judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " runs with another ", name, " than asked"),
-                      .got = got.empty() ? "nothing" : got, .want = want, .why = "a library ignored or changed the setting"});
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("rank ", files.rank, " runs with another ", name, " than asked"),
+                      .got = got.empty() ? "nothing" : got,
+                      .want = want,
+                      .why = "a library ignored or changed the setting"});
   }
 }
 
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& config) {
   const nlohmann::json& effective = field(config, "effective");
   if (value_of(effective, "deterministic") == "false") {
-    judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " runs nondeterministic algorithms"),
-                      .got = "deterministic false", .want = "deterministic true", .why = "arms are compared byte for byte"});
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("rank ", files.rank, " runs nondeterministic algorithms"),
+                      .got = "deterministic false",
+                      .want = "deterministic true",
+                      .why = "arms are compared byte for byte"});
   }
   const std::string threads = value_of(effective, "mpi_thread_level");
   if (threads == "single" || threads == "funneled") {
-    judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("MPI granted rank ", files.rank, " too low a thread level"),
-                      .got = threads, .want = "serialized or multiple", .why = "backward may issue collectives from another thread"});
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("MPI granted rank ", files.rank, " too low a thread level"),
+                      .got = threads,
+                      .want = "serialized or multiple",
+                      .why = "backward may issue collectives from another thread"});
   }
   for (const Line* capture : files.find("capture")) {
     if (text(*capture, "mode") == attempt.axes.text("capture_mode")) continue;
-    judgement.defect({.rank = files.rank, .step = integer(*capture, "step"), .what = say(capture_name(*capture), " was captured in another mode"),
-                      .got = text(*capture, "mode"), .want = attempt.axes.text("capture_mode"),
+    judgement.defect({.rank = files.rank,
+                      .step = integer(*capture, "step"),
+                      .what = say(capture_name(*capture), " was captured in another mode"),
+                      .got = text(*capture, "mode"),
+                      .want = attempt.axes.text("capture_mode"),
                       .why = "the mode decides which threads' unsafe calls invalidate a capture"});
   }
 }
@@ -104,12 +129,17 @@ record::CheckResult one_libnccl(const Attempt& attempt) {
       judgement.saw(files.rank);
       continue;
     }
-    judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " does not run on the one NCCL that it was compiled against"),
-                      .got = say(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ", loaded.empty() ? "unknown" : loaded, ", compiled against ",
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("rank ", files.rank, " does not run on the one NCCL that it was compiled against"),
+                      .got = say(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
+                                 loaded.empty() ? "unknown" : loaded, ", compiled against ",
                                  compiled.empty() ? "unknown" : compiled),
-                      .want = "one, of equal versions", .why = "two libraries keep two sets of communicators, and the wrong one answers"});
+                      .want = "one, of equal versions",
+                      .why = "two libraries keep two sets of communicators, and the wrong one answers"});
   }
-  return judgement.result(say("one libnccl on each of ", attempt.ranks.size(), " ranks"), "one libnccl, as compiled against");
+  return judgement.result(say("one libnccl on each of ", attempt.ranks.size(), " ranks"),
+                          "one libnccl, as compiled against");
 }
 
 record::CheckResult effective_config(const Attempt& attempt) {

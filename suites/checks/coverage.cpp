@@ -15,11 +15,16 @@ struct Moved {
 };
 
 /// Nothing, and a defect, when the counters are no list for every layer.
-std::optional<Moved> counters_of(Judgement& judgement, const RankFiles& files, const Line& line, const std::string& where) {
+std::optional<Moved> counters_of(Judgement& judgement, const RankFiles& files, const Line& line,
+                                 const std::string& where) {
   const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
-  const std::size_t layers = judgement.expected().layers > 0 ? judgement.expected().layers : (before ? before->size() : 0);
-  if (before && after && layers > 0 && before->size() == layers && after->size() == layers) return Moved{*before, *after};
-  judgement.defect({.rank = files.rank, .step = integer(line, "step"), .what = say("the layer counters around ", where, " are not there"),
+  const std::size_t layers =
+      judgement.expected().layers > 0 ? judgement.expected().layers : (before ? before->size() : 0);
+  if (before && after && layers > 0 && before->size() == layers && after->size() == layers)
+    return Moved{*before, *after};
+  judgement.defect({.rank = files.rank,
+                    .step = integer(line, "step"),
+                    .what = say("the layer counters around ", where, " are not there"),
                     .got = say(field(line, "counter_before").dump(), " and ", field(line, "counter_after").dump()),
                     .want = say("a count for each of ", judgement.expected().layers, " layers, before and after"),
                     .why = "a layer that nobody counts may not have run"});
@@ -34,9 +39,13 @@ void judge_captures(Judgement& judgement, const RankFiles& files) {
     for (std::size_t layer = 0; moved && layer < moved->before.size(); ++layer) {
       const std::int64_t ran = moved->after[layer] - moved->before[layer];
       if (ran == 0) continue;
-      judgement.defect({.rank = files.rank, .step = integer(*capture, "step"), .what = say("layer ", layer, " ran while ", capture_name(*capture), " was captured"),
-                        .got = say(ran, " forwards"), .want = "0: a capture records and runs nothing",
-                        .why = "work on a stream that was not captured runs once at capture and is missing from every replay"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = integer(*capture, "step"),
+           .what = say("layer ", layer, " ran while ", capture_name(*capture), " was captured"),
+           .got = say(ran, " forwards"),
+           .want = "0: a capture records and runs nothing",
+           .why = "work on a stream that was not captured runs once at capture and is missing from every replay"});
       break;
     }
   }
@@ -59,8 +68,11 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const Line& repl
     const std::int64_t want = a_step * steps;
     const std::int64_t ran = moved->after[layer] - moved->before[layer];
     if (ran == want) continue;
-    judgement.defect({.rank = files.rank, .step = step, .what = say("up to ", where, " layer ", layer, " did not run as often as eager does"),
-                      .got = say(ran, " forwards"), .want = say(want, " forwards in ", steps, " steps of ", expected.microbatches, " microbatches"),
+    judgement.defect({.rank = files.rank,
+                      .step = step,
+                      .what = say("up to ", where, " layer ", layer, " did not run as often as eager does"),
+                      .got = say(ran, " forwards"),
+                      .want = say(want, " forwards in ", steps, " steps of ", expected.microbatches, " microbatches"),
                       .why = "what a replay leaves out keeps its old result without any error"});
     return;
   }
@@ -73,7 +85,8 @@ void judge_replays(Judgement& judgement, const RankFiles& files) {
   for (const char* arm : kGraphArms) {
     const bool free_run = std::string_view(arm) == "free_graph";
     const auto lines = files.find("replay", arm);
-    for (const Line* line : lines) judge_replay(judgement, files, *line, free_run ? integer(*line, "step").value_or(-1) + 1 : 1);
+    for (const Line* line : lines)
+      judge_replay(judgement, files, *line, free_run ? integer(*line, "step").value_or(-1) + 1 : 1);
     if (lines.empty()) judgement.absent(files, say("`replay` line of arm ", arm));
   }
   for (const auto& [arm, step] : judgement.expected().watched_replays())
@@ -89,8 +102,10 @@ record::CheckResult coverage(const Attempt& attempt) {
     judge_captures(judgement, files);
     judge_replays(judgement, files);
   }
-  return judgement.result(say("nothing ran at capture, every layer ran in ", judgement.expected().watched_replays().size(),
-                              " replays on ", attempt.ranks.size(), " ranks"), "every layer, once for each microbatch");
+  return judgement.result(
+      say("nothing ran at capture, every layer ran in ", judgement.expected().watched_replays().size(), " replays on ",
+          attempt.ranks.size(), " ranks"),
+      "every layer, once for each microbatch");
 }
 
 }  // namespace graphproof::checks

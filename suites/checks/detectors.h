@@ -51,8 +51,8 @@ record::CheckResult generator(const Attempt& attempt);
 /// counts.
 record::CheckResult census(const Attempt& attempt);
 
-/// D18. Wants the layers' device counters unmoved by the capture, and moved by every replay of every graph arm as
-/// often as the axes say (microbatches). Kills M15.
+/// D18. Wants the layers' device counters unmoved by the capture, and moved by every replay of every graph arm as often
+/// as the axes say (microbatches). Kills M15.
 record::CheckResult coverage(const Attempt& attempt);
 
 /// D19. Wants a successful capture in every graph arm and no error in phase capture. Kills M01.

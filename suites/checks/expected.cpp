@@ -46,7 +46,8 @@ std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::stri
   for (int rank = 0; rank < world_size; ++rank) {
     if (rank / stride % size != 0) continue;
     std::vector<int> group;
-    for (int member = 0; member < size && rank + member * stride < world_size; ++member) group.push_back(rank + member * stride);
+    for (int member = 0; member < size && rank + member * stride < world_size; ++member)
+      group.push_back(rank + member * stride);
     result.push_back(group);
   }
   return result;

@@ -21,15 +21,15 @@ struct WatchedReplay {
 };
 
 struct Expected {
-  bool graph = false;                 // the case has graph arms
-  std::int64_t steps = 0;             // compared steps of an arm
+  bool graph = false;      // the case has graph arms
+  std::int64_t steps = 0;  // compared steps of an arm
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
-  std::int64_t layers = 0;            // on this rank; 0 where the layout decides (pipeline)
-  std::int64_t first_replay = 0;      // step index
-  std::int64_t last_inputs_step = 0;  // the step that repeats the capture inputs
-  bool replays_leave_time = false;    // at least one replay with fresh inputs fits after the capture
-  std::int64_t forwards_per_step = 0; // of one layer; 0 where recompute adds some
+  std::int64_t layers = 0;             // on this rank; 0 where the layout decides (pipeline)
+  std::int64_t first_replay = 0;       // step index
+  std::int64_t last_inputs_step = 0;   // the step that repeats the capture inputs
+  bool replays_leave_time = false;     // at least one replay with fresh inputs fits after the capture
+  std::int64_t forwards_per_step = 0;  // of one layer; 0 where recompute adds some
 
   /// Replays of the lockstep graph arm when step `step` has ended.
   std::int64_t replays_until(std::int64_t step) const { return step < first_replay ? 0 : step - first_replay + 1; }

@@ -32,7 +32,8 @@ std::optional<double> median_step_ms(const RankFiles& files, std::string_view ar
 }
 
 /// What an arm spent in a phase, for each of its `steps`.
-std::optional<double> phase_step_ms(const RankFiles& files, std::string_view phase, std::string_view arm, std::int64_t steps) {
+std::optional<double> phase_step_ms(const RankFiles& files, std::string_view phase, std::string_view arm,
+                                    std::int64_t steps) {
   for (const Line* line : files.find("phase", arm)) {
     const auto ms = number(*line, "ms");
     if (ms && text(*line, "phase") == phase && steps > 0) return *ms / static_cast<double>(steps);

@@ -10,7 +10,8 @@ namespace {
 
 bool earlier(const Defect& left, const Defect& right) {
   constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
-  return std::make_tuple(left.step.value_or(kNoStep), left.rank) < std::make_tuple(right.step.value_or(kNoStep), right.rank);
+  return std::make_tuple(left.step.value_or(kNoStep), left.rank) <
+         std::make_tuple(right.step.value_or(kNoStep), right.rank);
 }
 
 std::string at_step(const std::optional<std::int64_t>& step) { return step ? say(" at step ", *step) : std::string(); }
@@ -41,8 +42,10 @@ bool Judgement::for_graph_cases() {
     not_applicable("impl none has no graph");
   } else if (!expected_.replays_leave_time) {
     settled_ = as(record::Result::unexercised,
-                  {.what = "", .got = say("steps ", expected_.steps, ", warmup_steps ", expected_.warmup_steps),
-                   .want = "at least two steps after the warm-up", .why = "no replay would see fresh inputs",
+                  {.what = "",
+                   .got = say("steps ", expected_.steps, ", warmup_steps ", expected_.warmup_steps),
+                   .want = "at least two steps after the warm-up",
+                   .why = "no replay would see fresh inputs",
                    .next = "raise steps or lower warmup_steps"});
   }
   return !settled();
@@ -57,8 +60,8 @@ bool Judgement::for_parallel_cases() {
 }
 
 void Judgement::not_applicable(std::string reason) {
-  settled_ = as(record::Result::not_applicable, {.what = "", .got = "nothing to judge", .want = "", .why = std::move(reason),
-                                                 .next = "nothing to do"});
+  settled_ = as(record::Result::not_applicable,
+                {.what = "", .got = "nothing to judge", .want = "", .why = std::move(reason), .next = "nothing to do"});
 }
 
 void Judgement::unexercised(std::string reason) {
@@ -74,7 +77,9 @@ void Judgement::absent(const RankFiles& files, std::string thing, std::optional<
     unexercised(say(stopped, ", so there is no ", thing, at_step(step)));
     return;
   }
-  Defect missing{.rank = files.rank, .step = step, .what = say("rank ", files.rank, " left no ", thing, at_step(step)),
+  Defect missing{.rank = files.rank,
+                 .step = step,
+                 .what = say("rank ", files.rank, " left no ", thing, at_step(step)),
                  .got = "nothing, although the rank finished the case",
                  .want = say("what the axes demand: steps ", expected_.steps, ", warmup_steps ", expected_.warmup_steps,
                              ", microbatches ", expected_.microbatches),
@@ -93,11 +98,15 @@ record::CheckResult Judgement::result(std::string summary, std::string want) {
   }
   if (unexercised_) {
     return as(record::Result::unexercised,
-              {.what = "", .got = std::move(*unexercised_), .want = std::move(want),
-               .why = "a check without evidence neither passes nor fails", .next = say("./graphproof explain ",
-               attempt_.context.run_id, "/", attempt_.context.case_id, "; what ended the ranks is judged by D21, D22 and D26")});
+              {.what = "",
+               .got = std::move(*unexercised_),
+               .want = std::move(want),
+               .why = "a check without evidence neither passes nor fails",
+               .next = say("./graphproof explain ", attempt_.context.run_id, "/", attempt_.context.case_id,
+                           "; what ended the ranks is judged by D21, D22 and D26")});
   }
-  return as(record::Result::pass, {.what = "", .got = std::move(summary), .want = std::move(want), .why = "", .next = ""});
+  return as(record::Result::pass,
+            {.what = "", .got = std::move(summary), .want = std::move(want), .why = "", .next = ""});
 }
 
 }  // namespace graphproof::checks

@@ -20,20 +20,31 @@ constexpr std::array<std::string_view, 2> kSubjects = {"loss", "grad"};  // begi
 void judge_line(Judgement& judgement, const RankFiles& files, const Line& line) {
   const std::string subject = text(line, "subject");
   const auto max_abs = number(line, "max_abs"), max_rel = number(line, "max_rel"), bound = number(line, "bound");
-  if (!max_abs || !max_rel || !bound || *max_abs < 0 || *max_rel < 0 || *bound < 0 || integer(line, "tensors").value_or(0) <= 0) {
-    judgement.defect({.rank = files.rank, .step = integer(line, "step"), .what = say("the distance of ", subject, " from the single-rank model is unknown"),
-                      .got = line.fields.dump(), .want = "finite max_abs, max_rel and bound of at least one tensor",
+  if (!max_abs || !max_rel || !bound || *max_abs < 0 || *max_rel < 0 || *bound < 0 ||
+      integer(line, "tensors").value_or(0) <= 0) {
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say("the distance of ", subject, " from the single-rank model is unknown"),
+                      .got = line.fields.dump(),
+                      .want = "finite max_abs, max_rel and bound of at least one tensor",
                       .why = "NaN is within no bound"});
     return;
   }
   // bound and max_abs are in the tensor's unit; max_abs / max_rel is its largest element.
   if (*max_abs > *bound) {
-    judgement.defect({.rank = files.rank, .step = integer(line, "step"), .what = say("the parallel arm's ", subject, " differ from the single-rank model"),
-                      .got = say(*max_abs, " (", *max_rel, " of the largest element)", text(line, "worst").empty() ? "" : " in `" + text(line, "worst") + "`"),
-                      .want = say(*bound, " at most: ", text(line, "why")), .why = "the layout changes what the model computes"});
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say("the parallel arm's ", subject, " differ from the single-rank model"),
+                      .got = say(*max_abs, " (", *max_rel, " of the largest element)",
+                                 text(line, "worst").empty() ? "" : " in `" + text(line, "worst") + "`"),
+                      .want = say(*bound, " at most: ", text(line, "why")),
+                      .why = "the layout changes what the model computes"});
   } else if (*bound * *max_rel > kWidestRelativeBound * *max_abs) {
-    judgement.defect({.rank = files.rank, .step = integer(line, "step"), .what = say("the bound on ", subject, " is too wide to see anything"),
-                      .got = say("a bound of ", *bound * *max_rel / *max_abs, " of the largest element"), .want = say(kWidestRelativeBound, " at most"),
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say("the bound on ", subject, " is too wide to see anything"),
+                      .got = say("a bound of ", *bound * *max_rel / *max_abs, " of the largest element"),
+                      .want = say(kWidestRelativeBound, " at most"),
                       .why = "reordered sums cannot explain more"});
   } else {
     judgement.saw(files.rank);
@@ -53,7 +64,8 @@ record::CheckResult layout_reference(const Attempt& attempt) {
         judgement.absent(files, say("`reference` line of a subject beginning with ", subject));
     }
   }
-  return judgement.result(say("losses and gradients within their bounds on ", attempt.ranks.size(), " ranks"), "within the bound of reordered sums");
+  return judgement.result(say("losses and gradients within their bounds on ", attempt.ranks.size(), " ranks"),
+                          "within the bound of reordered sums");
 }
 
 }  // namespace graphproof::checks

@@ -46,10 +46,13 @@ record::CheckResult learning_rate(const Attempt& attempt) {
       }
       const auto reading = reading_of(*line);
       if (!reading) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("the felt learning rate of arm ", arm, " is unknown at step ", step),
-                          .got = say("host ", field(*line, "host").dump(), ", felt ", field(*line, "effective").dump(), ", bound ",
-                                     field(*line, "bound").dump()),
-                          .want = "three finite numbers", .why = "where every gradient is zero or not finite no rate can be felt"});
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("the felt learning rate of arm ", arm, " is unknown at step ", step),
+                          .got = say("host ", field(*line, "host").dump(), ", felt ", field(*line, "effective").dump(),
+                                     ", bound ", field(*line, "bound").dump()),
+                          .want = "three finite numbers",
+                          .why = "where every gradient is zero or not finite no rate can be felt"});
         continue;
       }
       if (!first_rate) first_rate = reading->host;
@@ -58,8 +61,11 @@ record::CheckResult learning_rate(const Attempt& attempt) {
         judgement.saw(files.rank);
         continue;
       }
-      judgement.defect({.rank = files.rank, .step = step, .what = say("the parameters of arm ", arm, " felt another learning rate at step ", step),
-                        .got = say(reading->effective), .want = say(reading->host, " within ", reading->bound, ", as on the host"),
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = say("the parameters of arm ", arm, " felt another learning rate at step ", step),
+                        .got = say(reading->effective),
+                        .want = say(reading->host, " within ", reading->bound, ", as on the host"),
                         .why = "a scalar passed by value is frozen at capture"});
     }
     if (first_rate && !told_apart) {
@@ -67,7 +73,8 @@ record::CheckResult learning_rate(const Attempt& attempt) {
                                 " than its bound, so a frozen rate would not show"));
     }
   }
-  return judgement.result(say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"), "the host's rate in every step");
+  return judgement.result(say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
+                          "the host's rate in every step");
 }
 
 }  // namespace graphproof::checks

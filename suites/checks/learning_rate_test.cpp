@@ -7,26 +7,65 @@ namespace {
 
 TEST(LearningRate, Rows) {
   const Where at_three{.rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3};
-  judge_rows("D04.learning_rate", {{"impl", "manual"}}, {
-      {.name = "frozen at capture (M23)", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob", .arm = "lockstep_graph"}, "effective", 0.09); }, .rank = 0,
-       .said = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005", "frozen at capture"}},
-      {.name = "NaN", .change = [=](Attempt& a) { set(a, at_three, "effective", "nan"); }, .rank = 0, .said = {"is unknown at step 3"}},
-      {.name = "no bound", .change = [=](Attempt& a) { set(a, at_three, "bound", nullptr); }, .rank = 0, .said = {"bound null"}},
-      {.name = "infinite bound", .change = [=](Attempt& a) { set(a, at_three, "bound", "inf"); }, .rank = 0, .said = {"is unknown"}},
-      {.name = "absent", .change = [=](Attempt& a) { erase(a, at_three); }, .rank = 0, .said = {"`knob` line of the learning rate in arm lockstep_graph at step 3"}},
-      {.name = "another knob only", .change = [=](Attempt& a) { set(a, at_three, "knob", "loss_scale"); }, .rank = 0, .said = {"at step 3"}},
-      {.name = "bounds too wide to tell", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob"}, "bound", 1.0); }, .want = record::Result::unexercised, .rank = std::nullopt,
-       .said = {"a frozen rate would not show"}},
-      {.name = "a host rate that never changes", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob"}, "host", 0.09); set(a, {.rank = 0, .kind = "knob"}, "effective", 0.09); },
-       .want = record::Result::unexercised, .rank = std::nullopt, .said = {"a frozen rate would not show"}},
-  });
+  judge_rows(
+      "D04.learning_rate", {{"impl", "manual"}},
+      {
+          {.name = "frozen at capture (M23)",
+           .change =
+               [](Attempt& a) { set(a, {.rank = 0, .kind = "knob", .arm = "lockstep_graph"}, "effective", 0.09); },
+           .rank = 0,
+           .said = {"felt another learning rate at step 3", "0.09", "0.085 within 0.0005", "frozen at capture"}},
+          {.name = "NaN",
+           .change = [=](Attempt& a) { set(a, at_three, "effective", "nan"); },
+           .rank = 0,
+           .said = {"is unknown at step 3"}},
+          {.name = "no bound",
+           .change = [=](Attempt& a) { set(a, at_three, "bound", nullptr); },
+           .rank = 0,
+           .said = {"bound null"}},
+          {.name = "infinite bound",
+           .change = [=](Attempt& a) { set(a, at_three, "bound", "inf"); },
+           .rank = 0,
+           .said = {"is unknown"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 0,
+           .said = {"`knob` line of the learning rate in arm lockstep_graph at step 3"}},
+          {.name = "another knob only",
+           .change = [=](Attempt& a) { set(a, at_three, "knob", "loss_scale"); },
+           .rank = 0,
+           .said = {"at step 3"}},
+          {.name = "bounds too wide to tell",
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob"}, "bound", 1.0); },
+           .want = record::Result::unexercised,
+           .rank = std::nullopt,
+           .said = {"a frozen rate would not show"}},
+          {.name = "a host rate that never changes",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "knob"}, "host", 0.09);
+                 set(a, {.rank = 0, .kind = "knob"}, "effective", 0.09);
+               },
+           .want = record::Result::unexercised,
+           .rank = std::nullopt,
+           .said = {"a frozen rate would not show"}},
+      });
 }
 
 TEST(LearningRate, IsWatchedInTheEagerArmWithoutGraphs) {
-  judge_rows("D04.learning_rate", nlohmann::json::object(), {
-      {.name = "another rate", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob", .arm = "eager_a", .step = 4}, "effective", 0.1); }, .rank = 0, .said = {"arm eager_a", "step 4"}},
-      {.name = "absent", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "knob"}); }, .rank = 0, .said = {"at step 0"}},
-  });
+  judge_rows(
+      "D04.learning_rate", nlohmann::json::object(),
+      {
+          {.name = "another rate",
+           .change =
+               [](Attempt& a) { set(a, {.rank = 0, .kind = "knob", .arm = "eager_a", .step = 4}, "effective", 0.1); },
+           .rank = 0,
+           .said = {"arm eager_a", "step 4"}},
+          {.name = "absent",
+           .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "knob"}); },
+           .rank = 0,
+           .said = {"at step 0"}},
+      });
 }
 
 }  // namespace

@@ -15,17 +15,24 @@ record::CheckResult outputs_written(const Attempt& attempt) {
     for (const Line* line : files.find("poison")) {
       const auto step = integer(*line, "step");
       const std::string arm = text(*line, "arm");
-      const std::int64_t outputs = integer(*line, "outputs").value_or(0), compared = integer(*line, "compared").value_or(0);
+      const std::int64_t outputs = integer(*line, "outputs").value_or(0),
+                         compared = integer(*line, "compared").value_or(0);
       const std::int64_t bytes = integer(*line, "bytes").value_or(0);
       const auto canary_words = integer(*line, "canary_words");
       const std::string where = say(" in arm ", arm, " at step ", step.value_or(-1));
       if (canary_words != 0) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("the replay left poison in its outputs", where),
-                          .got = canary_words ? say(*canary_words, " canary words; ", outputs, " of ", compared, " compared outputs were poisoned")
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("the replay left poison in its outputs", where),
+                          .got = canary_words ? say(*canary_words, " canary words; ", outputs, " of ", compared,
+                                                    " compared outputs were poisoned")
                                               : "no count of canary words",
-                          .want = "0 canary words", .why = "the replay did not write what was compared, so equality says nothing"});
+                          .want = "0 canary words",
+                          .why = "the replay did not write what was compared, so equality says nothing"});
       } else if (compared <= 0 || compared > outputs || bytes <= 0) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("compared outputs were not poisoned", where),
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("compared outputs were not poisoned", where),
                           .got = say(compared, " compared, ", outputs, " poisoned, ", bytes, " bytes"),
                           .want = "every compared output poisoned, at least one",
                           .why = "an output that was not poisoned may hold an earlier step's result"});
@@ -35,7 +42,8 @@ record::CheckResult outputs_written(const Attempt& attempt) {
     }
   }
   return judgement.result(say("no canary left after ", judgement.expected().watched_replays().size(), " replays on ",
-                              attempt.ranks.size(), " ranks"), "0 canary words");
+                              attempt.ranks.size(), " ranks"),
+                          "0 canary words");
 }
 
 }  // namespace graphproof::checks

@@ -7,19 +7,55 @@ namespace {
 
 TEST(OutputsWritten, Rows) {
   const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
-  judge_rows("D03.outputs_written", {{"impl", "manual"}, {"dp", 2}}, {
-      {.name = "canaries left (M49)", .change = [=](Attempt& a) { set(a, at_three, "canary_words", 16384); }, .rank = 1,
-       .said = {"left poison in its outputs in arm lockstep_graph at step 3", "16384 canary words; 14 of 14 compared outputs were poisoned"}},
-      {.name = "not counted", .change = [=](Attempt& a) { set(a, at_three, "canary_words", nullptr); }, .rank = 1, .said = {"no count of canary words"}},
-      {.name = "a compared output was not poisoned", .change = [=](Attempt& a) { set(a, at_three, "outputs", 13); }, .rank = 1, .said = {"14 compared, 13 poisoned"}},
-      {.name = "nothing compared", .change = [=](Attempt& a) { set(a, at_three, "compared", 0); }, .rank = 1, .said = {"0 compared"}},
-      {.name = "no byte poisoned", .change = [=](Attempt& a) { set(a, at_three, "bytes", 0); }, .rank = 1, .said = {"0 bytes"}},
-      {.name = "absent for one step", .change = [=](Attempt& a) { erase(a, at_three); }, .rank = 1, .said = {"`poison` line of arm lockstep_graph at step 3"}},
-      {.name = "absent for the capture inputs", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .step = 5}); }, .rank = 0, .said = {"at step 5"}},
-      {.name = "absent in the second graph run", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .arm = "graph_b"}); }, .rank = 0, .said = {"`poison` line of arm graph_b at step 2"}},
-      {.name = "canaries left in the second graph run", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "poison", .arm = "graph_b", .step = 2}, "canary_words", 1); }, .rank = 0, .said = {"in arm graph_b at step 2"}},
-      {.name = "the rank died", .change = [=](Attempt& a) { die_before(a, at_three); }, .want = record::Result::unexercised, .rank = std::nullopt, .said = {"so there is no `poison` line"}, .also = {"*"}},
-  });
+  judge_rows("D03.outputs_written", {{"impl", "manual"}, {"dp", 2}},
+             {
+                 {.name = "canaries left (M49)",
+                  .change = [=](Attempt& a) { set(a, at_three, "canary_words", 16384); },
+                  .rank = 1,
+                  .said = {"left poison in its outputs in arm lockstep_graph at step 3",
+                           "16384 canary words; 14 of 14 compared outputs were poisoned"}},
+                 {.name = "not counted",
+                  .change = [=](Attempt& a) { set(a, at_three, "canary_words", nullptr); },
+                  .rank = 1,
+                  .said = {"no count of canary words"}},
+                 {.name = "a compared output was not poisoned",
+                  .change = [=](Attempt& a) { set(a, at_three, "outputs", 13); },
+                  .rank = 1,
+                  .said = {"14 compared, 13 poisoned"}},
+                 {.name = "nothing compared",
+                  .change = [=](Attempt& a) { set(a, at_three, "compared", 0); },
+                  .rank = 1,
+                  .said = {"0 compared"}},
+                 {.name = "no byte poisoned",
+                  .change = [=](Attempt& a) { set(a, at_three, "bytes", 0); },
+                  .rank = 1,
+                  .said = {"0 bytes"}},
+                 {.name = "absent for one step",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .said = {"`poison` line of arm lockstep_graph at step 3"}},
+                 {.name = "absent for the capture inputs",
+                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .step = 5}); },
+                  .rank = 0,
+                  .said = {"at step 5"}},
+                 {.name = "absent in the second graph run",
+                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .arm = "graph_b"}); },
+                  .rank = 0,
+                  .said = {"`poison` line of arm graph_b at step 2"}},
+                 {.name = "canaries left in the second graph run",
+                  .change =
+                      [](Attempt& a) {
+                        set(a, {.rank = 0, .kind = "poison", .arm = "graph_b", .step = 2}, "canary_words", 1);
+                      },
+                  .rank = 0,
+                  .said = {"in arm graph_b at step 2"}},
+                 {.name = "the rank died",
+                  .change = [=](Attempt& a) { die_before(a, at_three); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"so there is no `poison` line"},
+                  .also = {"*"}},
+             });
 }
 
 }  // namespace

@@ -34,14 +34,17 @@ record::CheckResult progress(const Attempt& attempt) {
   Judgement judgement("D22.progress", attempt);
   if (const auto& hang = attempt.context.hang) {
     const record::RankContext* facts = facts_of(attempt, hang->missing_rank);
-    judgement.defect({.rank = hang->missing_rank, .step = facts ? std::optional(facts->step) : std::nullopt,
+    judgement.defect({.rank = hang->missing_rank,
+                      .step = facts ? std::optional(facts->step) : std::nullopt,
                       .what = say("rank ", hang->missing_rank, " stopped in phase ", record::name(hang->phase),
                                   facts && !facts->arm.empty() ? say(", arm ", facts->arm) : std::string(),
                                   facts ? say(", step ", facts->step) : std::string()),
-                      .got = say("silent for ", facts ? facts->silent_ms : hang->limit_ms, " ms; last: ", describe(hang->last_collective),
+                      .got = say("silent for ", facts ? facts->silent_ms : hang->limit_ms,
+                                 " ms; last: ", describe(hang->last_collective),
                                  "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
                       .want = say("a heartbeat of every rank within ", hang->limit_ms, " ms"),
-                      .why = hang->stacks.empty() ? "no stack could be taken" : say("what every rank was doing is in ", hang->stacks)});
+                      .why = hang->stacks.empty() ? "no stack could be taken"
+                                                  : say("what every rank was doing is in ", hang->stacks)});
   }
   for (const RankFiles& files : attempt.ranks) {
     const record::RankContext* facts = facts_of(attempt, files.rank);
@@ -49,8 +52,12 @@ record::CheckResult progress(const Attempt& attempt) {
       if (!stopped_because(files).empty()) {
         judgement.unexercised(say("the launcher saw no heartbeat of rank ", files.rank));
       } else {
-        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("nobody watched rank ", files.rank), .got = "no heartbeat of this case",
-                          .want = "a phase in context.json", .why = "a rank that finished without a heartbeat was not watched"});
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = say("nobody watched rank ", files.rank),
+                          .got = "no heartbeat of this case",
+                          .want = "a phase in context.json",
+                          .why = "a rank that finished without a heartbeat was not watched"});
       }
       continue;
     }
@@ -59,11 +66,15 @@ record::CheckResult progress(const Attempt& attempt) {
     if (facts->case_ended || !facts->phase || attempt.context.hang) continue;
     const auto limit = attempt.context.limits_ms.find(*facts->phase);
     if (limit == attempt.context.limits_ms.end() || facts->silent_ms <= limit->second) continue;
-    judgement.defect({.rank = files.rank, .step = facts->step, .what = say("rank ", files.rank, " was silent in phase ", record::name(*facts->phase)),
-                      .got = say(facts->silent_ms, " ms"), .want = say("a heartbeat within ", limit->second, " ms"),
+    judgement.defect({.rank = files.rank,
+                      .step = facts->step,
+                      .what = say("rank ", files.rank, " was silent in phase ", record::name(*facts->phase)),
+                      .got = say(facts->silent_ms, " ms"),
+                      .want = say("a heartbeat within ", limit->second, " ms"),
                       .why = "the launcher named no rank as missing"});
   }
-  return judgement.result(say(attempt.ranks.size(), " ranks, none silent beyond its limit"), "a heartbeat within the limit of each phase");
+  return judgement.result(say(attempt.ranks.size(), " ranks, none silent beyond its limit"),
+                          "a heartbeat within the limit of each phase");
 }
 
 }  // namespace graphproof::checks

@@ -34,8 +34,11 @@ std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::i
   for (const auto& [own, other] : {std::pair(&result.eager, &result.graph), std::pair(&result.graph, &result.eager)}) {
     for (const auto& [generator, line] : *own) {
       if (other->contains(generator)) continue;
-      judgement.defect({.rank = files.rank, .step = step, .what = say("generator `", generator, "` is in one arm only at step ", step),
-                        .got = say("in ", text(*line, "arm"), " alone"), .want = "in both arms",
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = say("generator `", generator, "` is in one arm only at step ", step),
+                        .got = say("in ", text(*line, "arm"), " alone"),
+                        .want = "in both arms",
                         .why = "a generator that one arm does not use draws no comparable numbers"});
       return std::nullopt;
     }
@@ -47,9 +50,13 @@ void judge_new_mask(Judgement& judgement, const RankFiles& files, const Line& li
                     std::map<std::string, std::string>& earlier) {
   const std::string key = text(line, "arm") + "/" + text(line, "generator"), mask = text(line, "mask");
   if (!mask.empty() && earlier[key] == mask) {
-    judgement.defect({.rank = files.rank, .step = step, .what = say("arm ", text(line, "arm"), " drew the same mask twice from generator `",
-                      text(line, "generator"), "`"), .got = say("mask ", mask, " at steps ", step - 1, " and ", step),
-                      .want = "another mask in every step", .why = "seed and offset passed by value are frozen at capture"});
+    judgement.defect({.rank = files.rank,
+                      .step = step,
+                      .what = say("arm ", text(line, "arm"), " drew the same mask twice from generator `",
+                                  text(line, "generator"), "`"),
+                      .got = say("mask ", mask, " at steps ", step - 1, " and ", step),
+                      .want = "another mask in every step",
+                      .why = "seed and offset passed by value are frozen at capture"});
   }
   earlier[key] = mask;
 }
@@ -73,8 +80,11 @@ record::CheckResult masks(const Attempt& attempt) {
         const std::string want = text(*eager, "mask"), got = text(graph, "mask");
         any_mask |= !want.empty();
         if (got == want) continue;
-        judgement.defect({.rank = files.rank, .step = step, .what = say("generator `", generator, "` drew another mask than eager at step ", step),
-                          .got = say("mask ", got.empty() ? "none" : got), .want = say("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("generator `", generator, "` drew another mask than eager at step ", step),
+                          .got = say("mask ", got.empty() ? "none" : got),
+                          .want = say("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
                           .why = "a replay that drops other elements trains another model"});
       }
       if (any_mask) {
@@ -84,8 +94,9 @@ record::CheckResult masks(const Attempt& attempt) {
       }
     }
   }
-  return judgement.result(say("equal to eager and new in each of ", judgement.expected().replayed_steps().size(), " replays on ",
-                              attempt.ranks.size(), " ranks"), "eager's masks, another one in every step");
+  return judgement.result(say("equal to eager and new in each of ", judgement.expected().replayed_steps().size(),
+                              " replays on ", attempt.ranks.size(), " ranks"),
+                          "eager's masks, another one in every step");
 }
 
 record::CheckResult generator(const Attempt& attempt) {
@@ -102,22 +113,29 @@ record::CheckResult generator(const Attempt& attempt) {
         for (const char* when : {"before", "after"}) {
           const std::string got = text(graph, when), want = text(*eager, when);
           if (got == want && !want.empty()) continue;
-          judgement.defect({.rank = files.rank, .step = step,
-                            .what = say("generator `", generator, "` is in another state than eager's ", when, " step ", step),
-                            .got = say("state ", got.empty() ? "none" : got), .want = say("state ", want.empty() ? "none" : want, ", as lockstep_eager"),
-                            .why = "the numbers drawn from here on differ from eager's"});
+          judgement.defect(
+              {.rank = files.rank,
+               .step = step,
+               .what = say("generator `", generator, "` is in another state than eager's ", when, " step ", step),
+               .got = say("state ", got.empty() ? "none" : got),
+               .want = say("state ", want.empty() ? "none" : want, ", as lockstep_eager"),
+               .why = "the numbers drawn from here on differ from eager's"});
         }
       }
       if (!moved) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("no generator moved at step ", step),
-                          .got = say(both->graph.size(), " generators, all as before the step"), .want = "at least one moved",
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("no generator moved at step ", step),
+                          .got = say(both->graph.size(), " generators, all as before the step"),
+                          .want = "at least one moved",
                           .why = "a replay that leaves its generator alone draws the same numbers again"});
       }
       judgement.saw(files.rank);
     }
   }
-  return judgement.result(say("equal to eager before and after ", judgement.expected().replayed_steps().size(), " replays on ",
-                              attempt.ranks.size(), " ranks"), "eager's states");
+  return judgement.result(say("equal to eager before and after ", judgement.expected().replayed_steps().size(),
+                              " replays on ", attempt.ranks.size(), " ranks"),
+                          "eager's states");
 }
 
 }  // namespace graphproof::checks

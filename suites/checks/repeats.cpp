@@ -19,21 +19,26 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* error : files.find("error")) {
       if (text(*error, "phase") != "eager") continue;
-      judgement.defect({.rank = files.rank, .step = integer(*error, "step"), .what = "the eager arm met an error",
+      judgement.defect({.rank = files.rank,
+                        .step = integer(*error, "step"),
+                        .what = "the eager arm met an error",
                         .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
                                    text(*error, "call"), ": ", text(*error, "message")),
-                        .want = say(steps, " eager steps without an error"), .why = "no graph can be judged against a broken eager arm"});
+                        .want = say(steps, " eager steps without an error"),
+                        .why = "no graph can be judged against a broken eager arm"});
     }
     judge_steps(judgement, files, kEager, steps);
     judge_final_comparison(judgement, files, kEager, steps - 1);
   }
-  return judgement.result(say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"), "all equal");
+  return judgement.result(say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
+                          "all equal");
 }
 
 record::CheckResult graph_repeats(const Attempt& attempt) {
   Judgement judgement("D02.graph_repeats", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
-  for (const RankFiles& files : attempt.ranks) judge_final_comparison(judgement, files, kGraph, judgement.expected().steps - 1);
+  for (const RankFiles& files : attempt.ranks)
+    judge_final_comparison(judgement, files, kGraph, judgement.expected().steps - 1);
   return judgement.result(say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 

@@ -37,7 +37,8 @@ record::CheckResult lockstep(const Attempt& attempt) {
     judge_steps(judgement, files, kLockstep, judgement.expected().steps);
   }
   const std::int64_t replays = judgement.expected().steps - judgement.expected().first_replay;
-  return judgement.result(say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"), "all equal");
+  return judgement.result(say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
+                          "all equal");
 }
 
 record::CheckResult capture_inputs_last(const Attempt& attempt) {
@@ -58,7 +59,8 @@ record::CheckResult capture_inputs_last(const Attempt& attempt) {
 record::CheckResult free_run(const Attempt& attempt) {
   Judgement judgement("D01.free_run", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
-  for (const RankFiles& files : attempt.ranks) judge_final_comparison(judgement, files, kFreeRun, judgement.expected().steps - 1);
+  for (const RankFiles& files : attempt.ranks)
+    judge_final_comparison(judgement, files, kFreeRun, judgement.expected().steps - 1);
   return judgement.result(say("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 

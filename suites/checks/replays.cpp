@@ -19,10 +19,13 @@ void judge_line(Judgement& judgement, const RankFiles& files, const Line& line) 
     judgement.saw(files.rank);
     return;
   }
-  judgement.defect({.rank = files.rank, .step = step, .what = say("arm ", arm, " did not replay every step up to step ", step.value_or(-1)),
-                    .got = say(field(line, "replays").dump(), " replays, ", field(line, "fallbacks").dump(), " fallbacks, ",
-                               field(line, "recaptures").dump(), " recaptures"),
-                    .want = say(want, " replays after ", judgement.expected().warmup_steps, " warm-up steps, 0 fallbacks, 0 recaptures"),
+  judgement.defect({.rank = files.rank,
+                    .step = step,
+                    .what = say("arm ", arm, " did not replay every step up to step ", step.value_or(-1)),
+                    .got = say(field(line, "replays").dump(), " replays, ", field(line, "fallbacks").dump(),
+                               " fallbacks, ", field(line, "recaptures").dump(), " recaptures"),
+                    .want = say(want, " replays after ", judgement.expected().warmup_steps,
+                                " warm-up steps, 0 fallbacks, 0 recaptures"),
                     .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
 }
 
@@ -39,11 +42,13 @@ record::CheckResult replays(const Attempt& attempt) {
       const auto lines = files.find("replay", arm);
       for (const Line* line : lines) judge_line(judgement, files, *line);
       // Without the last step's count an arm could have stopped replaying unseen.
-      if (std::ranges::none_of(lines, [&](const Line* line) { return integer(*line, "step").value_or(-1) >= expected.steps - 1; }))
+      if (std::ranges::none_of(
+              lines, [&](const Line* line) { return integer(*line, "step").value_or(-1) >= expected.steps - 1; }))
         judgement.absent(files, say("`replay` line of arm ", arm), expected.steps - 1);
     }
   }
-  return judgement.result(say(expected.replays_until(expected.last_inputs_step), " replays in lockstep on ", attempt.ranks.size(), " ranks, no fallback"),
+  return judgement.result(say(expected.replays_until(expected.last_inputs_step), " replays in lockstep on ",
+                              attempt.ranks.size(), " ranks, no fallback"),
                           "a replay of every step after the warm-up");
 }
 

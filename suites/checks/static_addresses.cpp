@@ -7,7 +7,8 @@ namespace graphproof::checks {
 namespace {
 
 std::string moved_part(const nlohmann::json& moved, const char* key) {
-  if (moved.is_string()) return std::string_view(key) == "tensor" ? moved.get<std::string>() : std::string("another address");
+  if (moved.is_string())
+    return std::string_view(key) == "tensor" ? moved.get<std::string>() : std::string("another address");
   const auto found = moved.is_object() ? moved.find(key) : moved.end();
   if (!moved.is_object() || found == moved.end()) return "unknown";
   return found->is_string() ? found->get<std::string>() : found->dump();
@@ -29,13 +30,18 @@ record::CheckResult static_addresses(const Attempt& attempt) {
       const std::int64_t first = registered_at_first.try_emplace(arm + "/" + graph, registered).first->second;
       const nlohmann::json& moved = field(*line, "moved");
       if (moved.is_array() && !moved.empty()) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("`", moved_part(moved.front(), "tensor"), "` of graph ", graph,
-                          " moved after capture, as ", moved.size() - 1, " others did"),
-                          .got = say("address ", moved_part(moved.front(), "now"), " before the replay of step ", step.value_or(-1), " in arm ", arm),
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("`", moved_part(moved.front(), "tensor"), "` of graph ", graph,
+                                      " moved after capture, as ", moved.size() - 1, " others did"),
+                          .got = say("address ", moved_part(moved.front(), "now"), " before the replay of step ",
+                                     step.value_or(-1), " in arm ", arm),
                           .want = say(moved_part(moved.front(), "captured"), ", as captured"),
                           .why = "a replay reads the captured address, so the step ran on stale data"});
       } else if (!moved.is_array() || registered <= 0 || registered != first) {
-        judgement.defect({.rank = files.rank, .step = step, .what = say("the address registry of graph ", graph, " changed in arm ", arm),
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = say("the address registry of graph ", graph, " changed in arm ", arm),
                           .got = say(registered, " tensors registered at step ", step.value_or(-1)),
                           .want = say(first, ", as before the first replay, and at least one"),
                           .why = "an address that nobody registered is not watched"});
@@ -45,7 +51,8 @@ record::CheckResult static_addresses(const Attempt& attempt) {
     }
   }
   return judgement.result(say("nothing moved before ", judgement.expected().watched_replays().size(), " replays on ",
-                              attempt.ranks.size(), " ranks"), "every address as captured");
+                              attempt.ranks.size(), " ranks"),
+                          "every address as captured");
 }
 
 }  // namespace graphproof::checks

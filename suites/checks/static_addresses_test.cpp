@@ -9,17 +9,40 @@ using nlohmann::json;
 
 TEST(StaticAddresses, Rows) {
   const Where at_three{.rank = 1, .kind = "address", .arm = "lockstep_graph", .step = 3};
-  const json moved = {{{"tensor", "tokens.0"}, {"captured", "0x7f12c0000000"}, {"now", "0x7f12c0200000"}}, {{"tensor", "labels.0"}, {"captured", "0x1"}, {"now", "0x2"}}};
-  judge_rows("D07.static_addresses", {{"impl", "full_iteration"}, {"tp", 2}}, {
-      {.name = "a static input moved (M26)", .change = [=](Attempt& a) { set(a, at_three, "moved", moved); }, .rank = 1,
-       .said = {"`tokens.0` of graph training moved after capture, as 1 others did", "address 0x7f12c0200000 before the replay of step 3", "0x7f12c0000000, as captured"}},
-      {.name = "named only", .change = [=](Attempt& a) { set(a, at_three, "moved", json::array({"tokens.1"})); }, .rank = 1, .said = {"`tokens.1`"}},
-      {.name = "no list", .change = [=](Attempt& a) { set(a, at_three, "moved", nullptr); }, .rank = 1, .said = {"registry of graph training changed"}},
-      {.name = "nothing registered", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "address"}, "registered", 0); }, .rank = 0, .said = {"0 tensors registered"}},
-      {.name = "fewer registered later", .change = [=](Attempt& a) { set(a, at_three, "registered", 30); }, .rank = 1, .said = {"30 tensors registered at step 3", "31, as before the first replay"}},
-      {.name = "absent in the second graph run", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "address", .arm = "graph_b", .step = 4}); }, .rank = 0, .said = {"`address` line of arm graph_b at step 4"}},
-      {.name = "absent", .change = [=](Attempt& a) { erase(a, at_three); }, .rank = 1, .said = {"`address` line of arm lockstep_graph at step 3"}},
-  });
+  const json moved = {{{"tensor", "tokens.0"}, {"captured", "0x7f12c0000000"}, {"now", "0x7f12c0200000"}},
+                      {{"tensor", "labels.0"}, {"captured", "0x1"}, {"now", "0x2"}}};
+  judge_rows("D07.static_addresses", {{"impl", "full_iteration"}, {"tp", 2}},
+             {
+                 {.name = "a static input moved (M26)",
+                  .change = [=](Attempt& a) { set(a, at_three, "moved", moved); },
+                  .rank = 1,
+                  .said = {"`tokens.0` of graph training moved after capture, as 1 others did",
+                           "address 0x7f12c0200000 before the replay of step 3", "0x7f12c0000000, as captured"}},
+                 {.name = "named only",
+                  .change = [=](Attempt& a) { set(a, at_three, "moved", json::array({"tokens.1"})); },
+                  .rank = 1,
+                  .said = {"`tokens.1`"}},
+                 {.name = "no list",
+                  .change = [=](Attempt& a) { set(a, at_three, "moved", nullptr); },
+                  .rank = 1,
+                  .said = {"registry of graph training changed"}},
+                 {.name = "nothing registered",
+                  .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "address"}, "registered", 0); },
+                  .rank = 0,
+                  .said = {"0 tensors registered"}},
+                 {.name = "fewer registered later",
+                  .change = [=](Attempt& a) { set(a, at_three, "registered", 30); },
+                  .rank = 1,
+                  .said = {"30 tensors registered at step 3", "31, as before the first replay"}},
+                 {.name = "absent in the second graph run",
+                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "address", .arm = "graph_b", .step = 4}); },
+                  .rank = 0,
+                  .said = {"`address` line of arm graph_b at step 4"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .said = {"`address` line of arm lockstep_graph at step 3"}},
+             });
 }
 
 }  // namespace

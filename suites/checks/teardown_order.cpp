@@ -35,13 +35,20 @@ record::CheckResult teardown_order(const Attempt& attempt) {
       const std::int64_t order = integer(*line, "order").value_or(0);
       const auto ms = number(*line, "ms"), limit = number(*line, "limit_ms");
       if (place == std::ssize(kOrder) || place <= last_place || order <= last_order) {
-        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
-                          .got = say("`", step, "` as number ", order), .want = say(order_text(), ", in this order"),
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
+                          .got = say("`", step, "` as number ", order),
+                          .want = say(order_text(), ", in this order"),
                           .why = "a communicator destroyed while a live graph refers to it never returns"});
       } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
-        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("the teardown of ", step, " on rank ", files.rank, " took too long or was not timed"),
-                          .got = say(field(*line, "ms").dump(), " ms"), .want = say(field(*line, "limit_ms").dump(), " ms at most"),
-                          .why = "a teardown that slows down is a hang in the making"});
+        judgement.defect(
+            {.rank = files.rank,
+             .step = std::nullopt,
+             .what = say("the teardown of ", step, " on rank ", files.rank, " took too long or was not timed"),
+             .got = say(field(*line, "ms").dump(), " ms"),
+             .want = say(field(*line, "limit_ms").dump(), " ms at most"),
+             .why = "a teardown that slows down is a hang in the making"});
       } else {
         judgement.saw(files.rank);
       }

@@ -15,8 +15,9 @@ struct Boundary {
   std::string_view phase;
   bool graphs_only;
 };
-constexpr std::array kBoundaries = {Boundary{"init", false},     Boundary{"build", false},          Boundary{"eager", false},
-                                    Boundary{"capture", true},   Boundary{"replay", true},          Boundary{"compare", true},
+constexpr std::array kBoundaries = {Boundary{"init", false},           Boundary{"build", false},
+                                    Boundary{"eager", false},          Boundary{"capture", true},
+                                    Boundary{"replay", true},          Boundary{"compare", true},
                                     Boundary{"teardown_graph", false}, Boundary{"teardown_comm", false}};
 
 struct Vote {
@@ -33,7 +34,8 @@ std::string describe(const Vote& vote) {
 
 std::vector<Vote> votes_of(const RankFiles& files) {
   std::vector<Vote> result;
-  for (const Line* line : files.find("vote")) result.push_back({text(*line, "phase"), integers(*line, "codes").value_or(std::vector<std::int64_t>{})});
+  for (const Line* line : files.find("vote"))
+    result.push_back({text(*line, "phase"), integers(*line, "codes").value_or(std::vector<std::int64_t>{})});
   return result;
 }
 
@@ -46,25 +48,30 @@ bool capture_failed(const RankFiles& files) {
   return false;
 }
 
-bool any_capture_failed(const Attempt& attempt) {
-  return std::ranges::any_of(attempt.ranks, capture_failed);
-}
+bool any_capture_failed(const Attempt& attempt) { return std::ranges::any_of(attempt.ranks, capture_failed); }
 
 void judge_errors(Judgement& judgement, const RankFiles& files) {
   for (const Line* error : files.find("error")) {
     if (text(*error, "phase") == "capture") continue;
-    judgement.defect({.rank = files.rank, .step = integer(*error, "step"),
-                      .what = say("rank ", files.rank, " met an error in phase ", text(*error, "phase"), ", arm ", text(*error, "arm")),
-                      .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ", text(*error, "call"), ": ",
-                                 text(*error, "message")),
-                      .want = "no error", .why = "the case could not go its whole way"});
+    judgement.defect({.rank = files.rank,
+                      .step = integer(*error, "step"),
+                      .what = say("rank ", files.rank, " met an error in phase ", text(*error, "phase"), ", arm ",
+                                  text(*error, "arm")),
+                      .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
+                                 text(*error, "call"), ": ", text(*error, "message")),
+                      .want = "no error",
+                      .why = "the case could not go its whole way"});
   }
 }
 
 void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Vote& vote) {
   if (vote.codes.size() != attempt.ranks.size()) {
-    judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("a vote of rank ", files.rank, " misses ranks"), .got = describe(vote),
-                      .want = say(attempt.ranks.size(), " codes, one for each rank"), .why = "who did not vote did not agree"});
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("a vote of rank ", files.rank, " misses ranks"),
+                      .got = describe(vote),
+                      .want = say(attempt.ranks.size(), " codes, one for each rank"),
+                      .why = "who did not vote did not agree"});
     return;
   }
   const auto [lowest, highest] = std::ranges::minmax(vote.codes);
@@ -77,8 +84,12 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     return;
   }
   const auto first = std::ranges::find_if(vote.codes, [](std::int64_t code) { return code != 0; }) - vote.codes.begin();
-  judgement.defect({.rank = static_cast<int>(first), .step = std::nullopt, .what = say("rank ", first, " voted that phase ", vote.phase, " failed"),
-                    .got = describe(vote), .want = "code 0 of every rank", .why = "ranks that go on alone wait in a collective for ever"});
+  judgement.defect({.rank = static_cast<int>(first),
+                    .step = std::nullopt,
+                    .what = say("rank ", first, " voted that phase ", vote.phase, " failed"),
+                    .got = describe(vote),
+                    .want = "code 0 of every rank",
+                    .why = "ranks that go on alone wait in a collective for ever"});
 }
 
 void judge_required(Judgement& judgement, const RankFiles& files, const std::vector<Vote>& votes) {
@@ -96,8 +107,11 @@ void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::
     if (way.refused && way.refused->rule == refusal.rule) {
       judgement.saw(files.rank);
     } else if (way.refused || way.complete || (way.last_phase && *way.last_phase > record::Phase::validate)) {
-      judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("rank ", files.rank, " did not refuse the case as others did"),
-                        .got = way.refused ? say("refused by rule ", way.refused->rule) : "went on", .want = say("refused by rule ", refusal.rule),
+      judgement.defect({.rank = files.rank,
+                        .step = std::nullopt,
+                        .what = say("rank ", files.rank, " did not refuse the case as others did"),
+                        .got = way.refused ? say("refused by rule ", way.refused->rule) : "went on",
+                        .want = say("refused by rule ", refusal.rule),
                         .why = "ranks must come to the same decision from the same case"});
     } else {
       judgement.absent(files, "refusal");
@@ -111,7 +125,8 @@ record::CheckResult votes(const Attempt& attempt) {
   Judgement judgement("D26.votes", attempt);
   if (const auto refusal = refusal_of(attempt)) {
     judge_refusals(judgement, attempt, *refusal);
-    return judgement.result(say("rule ", refusal->rule, " on ", attempt.ranks.size(), " ranks"), "one decision of all ranks");
+    return judgement.result(say("rule ", refusal->rule, " on ", attempt.ranks.size(), " ranks"),
+                            "one decision of all ranks");
   }
   const RankFiles* first = nullptr;
   std::vector<Vote> common;
@@ -128,16 +143,21 @@ record::CheckResult votes(const Attempt& attempt) {
     for (std::size_t index = 0; index < std::max(own.size(), common.size()); ++index) {
       if (index < own.size() && index < common.size() && own[index] == common[index]) continue;
       if (index >= own.size() || index >= common.size()) {
-        judgement.absent(index >= own.size() ? files : *first, say("vote number ", index + 1, ", which another rank has"));
+        judgement.absent(index >= own.size() ? files : *first,
+                         say("vote number ", index + 1, ", which another rank has"));
       } else {
-        judgement.defect({.rank = files.rank, .step = std::nullopt, .what = say("ranks ", first->rank, " and ", files.rank, " remember different votes"),
-                          .got = say("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])), .want = describe(common[index]),
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = say("ranks ", first->rank, " and ", files.rank, " remember different votes"),
+                          .got = say("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])),
+                          .want = describe(common[index]),
                           .why = "ranks that disagree about a vote go different ways"});
       }
       break;
     }
   }
-  return judgement.result(say(common.size(), " votes, all ranks with code 0"), "code 0 of every rank after every phase");
+  return judgement.result(say(common.size(), " votes, all ranks with code 0"),
+                          "code 0 of every rank after every phase");
 }
 
 }  // namespace graphproof::checks

@@ -24,8 +24,10 @@ struct CommandLine {
 };
 
 record::Error usage(std::string got) {
-  return record::Error({.what = "graphproof-judge cannot read its command line", .got = std::move(got),
-                        .want = "graphproof-judge ATTEMPT_FOLDER [--drop CHECK]...", .why = "",
+  return record::Error({.what = "graphproof-judge cannot read its command line",
+                        .got = std::move(got),
+                        .want = "graphproof-judge ATTEMPT_FOLDER [--drop CHECK]...",
+                        .why = "",
                         .next = "give one attempt folder; ./graphproof list checks names the checks"});
 }
 
@@ -71,8 +73,8 @@ class JudgedCheck : public testing::Test {
 
 void register_test(const record::CheckResult& result) {
   const std::size_t dot = result.check.find('.');
-  testing::RegisterTest(result.check.substr(0, dot).c_str(), result.check.substr(dot + 1).c_str(), nullptr, nullptr, __FILE__,
-                        __LINE__, [result]() -> testing::Test* { return new JudgedCheck(result); });
+  testing::RegisterTest(result.check.substr(0, dot).c_str(), result.check.substr(dot + 1).c_str(), nullptr, nullptr,
+                        __FILE__, __LINE__, [result]() -> testing::Test* { return new JudgedCheck(result); });
 }
 
 }  // namespace

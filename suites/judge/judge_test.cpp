@@ -33,7 +33,8 @@ std::string read(const fs::path& file) {
 /// A run folder with one attempt in it, gone afterwards.
 class AttemptFolder {
  public:
-  explicit AttemptFolder(const checks::Attempt& attempt) : run_(fs::path(testing::TempDir()) / fs::path(std::string("judge-") + name())) {
+  explicit AttemptFolder(const checks::Attempt& attempt)
+      : run_(fs::path(testing::TempDir()) / fs::path(std::string("judge-") + name())) {
     fs::remove_all(run_);
     path_ = run_ / "cases" / attempt.context.case_id / "attempt-1";
     record::Context context = attempt.context;
@@ -43,8 +44,9 @@ class AttemptFolder {
       write(evidence(files.rank), text);
       const std::string log = *files.log, earlier = "CUDA error: of an earlier case\n";
       write(run_ / "batches/b001" / log_name(files.rank), earlier + log + "CUDA error: of a later case\n");
-      context.ranks.at(static_cast<std::size_t>(files.rank)).log = {"batches/b001/" + log_name(files.rank),
-          static_cast<std::int64_t>(earlier.size()), static_cast<std::int64_t>(earlier.size() + log.size())};
+      context.ranks.at(static_cast<std::size_t>(files.rank)).log = {
+          "batches/b001/" + log_name(files.rank), static_cast<std::int64_t>(earlier.size()),
+          static_cast<std::int64_t>(earlier.size() + log.size())};
     }
     record::write_json(path_ / "context.json", record::to_json(context));
   }
@@ -63,7 +65,9 @@ class AttemptFolder {
   fs::path run_, path_;
 };
 
-checks::Attempt two_ranks() { return checks::clean_attempt(catalogue(), {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}}); }
+checks::Attempt two_ranks() {
+  return checks::clean_attempt(catalogue(), {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}});
+}
 
 struct Ended {
   int code;
@@ -192,7 +196,8 @@ TEST(Judge, ReplacesAnOlderResultAndLeavesNothingBesideIt) {
 TEST(Judge, CannotJudgeWithoutAContext) {
   const AttemptFolder folder(two_ranks());
   const std::string context = read(folder.path() / "context.json");
-  for (const std::string& text : {std::string(), std::string("{"), std::string("[]"), context.substr(0, context.size() / 2)}) {
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("[]"), context.substr(0, context.size() / 2)}) {
     write(folder.path() / "context.json", text);
     const Ended ended = run_judge(folder.path().string());
     EXPECT_EQ(ended.code, 6) << ended.output;
@@ -219,7 +224,8 @@ TEST(Judge, NamesWhatIsWrongWithItsCommandLine) {
     const Ended ended = run_judge(row.arguments);
     EXPECT_EQ(ended.code, 2) << row.arguments << ": " << ended.output;
     EXPECT_NE(ended.output.find(row.said), std::string::npos) << ended.output;
-    EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER [--drop CHECK]..."), std::string::npos) << ended.output;
+    EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER [--drop CHECK]..."), std::string::npos)
+        << ended.output;
     EXPECT_NE(ended.output.find("next:"), std::string::npos) << ended.output;
   }
 }
