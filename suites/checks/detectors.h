@@ -75,8 +75,8 @@ record::CheckResult rank_signatures(const Attempt& attempt);
 record::CheckResult collective_ledger(const Attempt& attempt);
 
 /// D26. Wants votes after init, build, eager and the teardown of graphs and communicators and, with graphs, after
-/// capture, replay and compare; the same votes on every rank, all zero. Also fails for an error of a rank outside phase capture, and when
-/// only some ranks refused the case. A capture that failed on all ranks alike is D19's.
+/// capture, replay and compare; the same votes on every rank, all zero. Also fails for an error of a rank outside phase
+/// capture, and when only some ranks refused the case. A capture that failed on all ranks alike is D19's.
 record::CheckResult votes(const Attempt& attempt);
 
 /// D28. CUDA only: exactly one libnccl mapped, of the version that was compiled against.
