@@ -35,6 +35,7 @@ class WatchedDevice final : public capture::Device {
   at::Generator make_generator(std::uint64_t seed) override { return device_.make_generator(seed); }
   std::string generator_state(const at::Generator& generator) override { return device_.generator_state(generator); }
   capture::MemoryUse memory() override { return device_.memory(); }
+  void empty_cache() override { device_.empty_cache(); }
   std::uint64_t address(const at::Tensor& tensor) const override { return device_.address(tensor); }
   void autograd_threads(bool on) override { device_.autograd_threads(on); }
   std::map<std::string, std::string> configuration() const override { return device_.configuration(); }
