@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -65,7 +66,10 @@ json steps_of(const record::Evidence& evidence) {
     const std::string arm = text_of(line->fields, "arm");
     const double ms = line->fields.value("ms", json()).is_number() ? line->fields["ms"].get<double>() : 0;
     auto same = std::find_if(list.begin(), list.end(), [&](const json& one) { return one["arm"] == arm; });
-    if (same == list.end()) same = list.insert(list.end(), {{"arm", arm}, {"steps", 0}, {"mean_ms", 0.0}});
+    if (same == list.end()) {
+      list.push_back({{"arm", arm}, {"steps", 0}, {"mean_ms", 0.0}});
+      same = std::prev(list.end());
+    }
     const int steps = (*same)["steps"].get<int>();
     (*same)["mean_ms"] = ((*same)["mean_ms"].get<double>() * steps + ms) / (steps + 1);
     (*same)["steps"] = steps + 1;
