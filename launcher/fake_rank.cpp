@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using record::Phase;
 
-constexpr Phase kWay[] = {Phase::validate, Phase::init, Phase::build, Phase::eager, Phase::capture,
+constexpr Phase kWay[] = {Phase::validate, Phase::init, Phase::build, Phase::eager, Phase::warmup, Phase::capture,
                           Phase::replay, Phase::compare, Phase::teardown_graph, Phase::teardown_comm};
 
 std::int64_t now_ms() {

@@ -181,6 +181,50 @@ TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
   EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
 }
 
+/// Every phase of a case that a rank can be in; teardown_process, which follows the last case, is `die_late`.
+constexpr record::Phase kPhases[] = {
+    record::Phase::validate, record::Phase::init,   record::Phase::build,   record::Phase::eager,          record::Phase::warmup,
+    record::Phase::capture,  record::Phase::replay, record::Phase::compare, record::Phase::teardown_graph, record::Phase::teardown_comm};
+
+TEST_F(LauncherRunTest, ARankThatDiesInAnyPhaseIsNamedWithThatPhase) {
+  std::vector<record::PlanLine> plan;
+  for (const record::Phase phase : kPhases) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2, "signal " + std::string(record::name(phase)) + " 1"));
+    plan.back().isolation = "process";
+  }
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kPhases); ++i) {
+    const std::string phase(record::name(kPhases[i]));
+    EXPECT_EQ(verdict(result, i), kPhases[i] == record::Phase::eager ? "fail.eager" : "fail.crash.signal") << phase;
+    EXPECT_EQ(result.cases[i].record.observed.text(), "fail.crash.signal") << phase;
+    const record::Context facts = context(plan[i].id);
+    ASSERT_TRUE(facts.first_dead) << phase;
+    EXPECT_EQ(facts.first_dead->rank, 1) << phase;
+    EXPECT_EQ(facts.first_dead->phase, kPhases[i]) << phase;
+  }
+}
+
+TEST_F(LauncherRunTest, ARankThatHangsInAnyPhaseIsNamedWithThatPhase) {
+  setup.limits_ms[record::Phase::init] = 4000;
+  std::vector<record::PlanLine> plan;
+  for (const record::Phase phase : kPhases) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2, "hang " + std::string(record::name(phase)) + " 1"));
+    plan.back().isolation = "process";
+    // Planned, so that neither a debugger is waited for nor the circuit breaker sees ten cases that hang alike.
+    plan.back().expect = {.kind = "fault", .rule = {}, .fault = "M61", .detector = "D22", .clean_twin = "0", .issue = {},
+                          .verdict = {}, .owner = {}, .until = {}};
+  }
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kPhases); ++i) {
+    const std::string phase(record::name(kPhases[i]));
+    EXPECT_EQ(result.cases[i].record.observed.text(), "fail.hang." + phase);
+    const record::Context facts = context(plan[i].id);
+    ASSERT_TRUE(facts.hang) << phase;
+    EXPECT_EQ(facts.hang->missing_rank, 1) << phase;
+    EXPECT_EQ(facts.hang->phase, kPhases[i]) << phase;
+  }
+}
+
 TEST_F(LauncherRunTest, StatusZeroWithoutAResultIsSilence) {
   auto plan = std::vector{line(1, 1, "exit0 replay 0")};
   plan[0].isolation = "process";

@@ -1,4 +1,4 @@
-// For tests of this folder and of reports/: a folder of the test's own, removed with it, and a stand-in for a full
+// For tests, here and in fixtures/ and reports/: a folder of the test's own, removed with it, and a stand-in for a full
 // disk.
 #pragma once
 
