@@ -84,8 +84,6 @@ TEST(Faults, M01IsRefusedInsideTheCaptureWithCode900AndLeavesNoGraph) {
 }
 
 TEST(Faults, M15CountsItsLayerAtTheCaptureAndNotAtReplays) {
-  if (workloads::device_under_test().name() == "sim")
-    GTEST_SKIP() << "needs a GPU: sim's streams notice the missing order, CUDA's non-blocking ones don't";
   const Outcome outcome = run("manual", "M15");
   ASSERT_FALSE(outcome.error) << outcome.error->what();
   const CaptureReport& report = outcome.reports.at(0);
