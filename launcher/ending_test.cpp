@@ -20,7 +20,12 @@ std::int64_t now_ms() {
 
 struct Batch {
   explicit Batch(const std::string& text)
-      : mark("ending-test-" + std::to_string(getpid())), child(command(text), "/dev/null") {}
+      : mark(mark_of_next()), child(command(text), "/dev/null") {}
+  /// One per batch, so that a test that failed leaves nothing that the next one counts.
+  static std::string mark_of_next() {
+    static int batches = 0;
+    return "ending-test-" + std::to_string(getpid()) + "-" + std::to_string(++batches);
+  }
   Command command(const std::string& text) const {
     Command command{{"sh", "-c", text}, own_environment()};
     command.environment[kMarkVariable] = mark;

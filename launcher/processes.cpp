@@ -1,23 +1,20 @@
 #include "launcher/processes.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
 namespace graphproof::launcher {
 namespace {
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// /proc/PID/stat is "pid (command) state parent group session ...", and a command may hold spaces and brackets.
 std::optional<Process> from_stat(const std::string& text) {
@@ -38,16 +35,16 @@ bool runs(const Process& process) { return process.state != 'Z' && process.state
 std::vector<Process> all_processes() {
   std::vector<Process> found;
   std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
-    const std::string name = entry.path().filename();
+  for (std::filesystem::directory_iterator entry("/proc", gone), end; !gone && entry != end; entry.increment(gone)) {
+    const std::string name = entry->path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (auto process = from_stat(text_of("/proc/" + name + "/stat"))) found.push_back(*process);
+    if (auto process = from_stat(proc_text("/proc/" + name + "/stat"))) found.push_back(*process);
   }
   return found;
 }
 
 bool carries(int pid, const std::string& entry) {
-  const std::string environment = text_of("/proc/" + std::to_string(pid) + "/environ");
+  const std::string environment = proc_text("/proc/" + std::to_string(pid) + "/environ");
   for (std::size_t at = 0; at < environment.size();) {
     const std::size_t end = std::min(environment.find('\0', at), environment.size());
     if (std::string_view(environment).substr(at, end - at) == entry) return true;
@@ -58,8 +55,19 @@ bool carries(int pid, const std::string& entry) {
 
 }  // namespace
 
+std::string proc_text(const std::string& path) {
+  std::string text;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return text;
+  std::array<char, 4096> part;
+  for (ssize_t got; (got = read(file, part.data(), part.size())) > 0 || (got < 0 && errno == EINTR);)
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+  close(file);
+  return text;
+}
+
 std::optional<Process> running_process(int pid) {
-  const auto process = from_stat(text_of("/proc/" + std::to_string(pid) + "/stat"));
+  const auto process = from_stat(proc_text("/proc/" + std::to_string(pid) + "/stat"));
   return process && runs(*process) ? process : std::nullopt;
 }
 

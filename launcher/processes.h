@@ -20,6 +20,10 @@ struct Process {
   std::string command;
 };
 
+/// What /proc says in this file, up to where reading fails: a process may end between open and read (ESRCH), which a
+/// standard stream's buffer turns into an exception. Empty when there is no such file.
+std::string proc_text(const std::string& path);
+
 /// Null when no such process runs. A zombie does not run: `kill -0` would say that it does.
 std::optional<Process> running_process(int pid);
 

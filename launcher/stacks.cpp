@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "launcher/processes.h"
 
 namespace graphproof::launcher {
 namespace {
 
 std::string first_line(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
+  const std::string text = proc_text(file);
+  return text.substr(0, text.find('\n'));
 }
 
 /// The first debugger that this host has; no arguments if none.
@@ -35,13 +29,15 @@ std::vector<std::string> debugger(std::int64_t pid, const Environment& environme
 
 std::string threads_of(std::int64_t pid) {
   const std::filesystem::path process = "/proc/" + std::to_string(pid);
-  std::string text = text_of(process / "status");
+  std::string text = proc_text(process / "status");
   std::error_code gone;
-  for (const auto& task : std::filesystem::directory_iterator(process / "task", gone)) {
-    text += "\nthread " + task.path().filename().string() + " " + first_line(task.path() / "comm") + "\n";
-    text += "  waits in " + first_line(task.path() / "wchan") + "\n";
-    text += "  system call " + first_line(task.path() / "syscall") + "\n";
-    if (const std::string stack = text_of(task.path() / "stack"); !stack.empty()) text += stack;
+  for (std::filesystem::directory_iterator task(process / "task", gone), end; !gone && task != end;
+       task.increment(gone)) {
+    const std::filesystem::path thread = task->path();
+    text += "\nthread " + thread.filename().string() + " " + first_line(thread / "comm") + "\n";
+    text += "  waits in " + first_line(thread / "wchan") + "\n";
+    text += "  system call " + first_line(thread / "syscall") + "\n";
+    if (const std::string stack = proc_text(thread / "stack"); !stack.empty()) text += stack;
   }
   return text;
 }
