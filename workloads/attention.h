@@ -53,7 +53,7 @@ class Attention {
                     1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
 
   /// x [N, H] fp32, the same on all T ranks. Returns [N, H], the same on all T ranks.
-  at::Tensor forward(const at::Tensor& x, ForwardPass& pass) const {
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
     const at::Tensor mixed = qkv_.forward(x).view({rows, length, groups_, heads_of_group_ + 2, width_});
@@ -67,7 +67,7 @@ class Attention {
     const double scale = 1.0 / std::sqrt(static_cast<double>(width_));
     const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale);
     const at::Tensor probabilities =
-        pass.dropout.apply(at::softmax(scores, -1), {pass.microbatch, layer_, DropoutSite::core_attention});
+        pass.dropout.apply(at::softmax(scores, -1), {layer_, DropoutSite::core_attention});
     const at::Tensor context = at::bmm(probabilities, value)
                                    .view({rows, groups_, heads_of_group_, length, width_})
                                    .permute({0, 3, 1, 2, 4})

@@ -20,27 +20,33 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
   if (config.dropout == 0) return;
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = config.seq_length;
+  microbatch_ = at::zeros({1}, bytes.dtype(at::kLong));
+  for (std::int64_t l = 0; l < config.layers; ++l)
+    for (const Site& site : kSites) {
+      const std::vector<std::int64_t> shape =
+          site.tensor_parallel
+              ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
+                                          config.heads / config.kv_groups * length, length}
+              : std::vector<std::int64_t>{config.microbatches, rows * length, config.hidden};
+      by_place_.push_back(at::zeros(shape, bytes));
+    }
   for (std::int64_t m = 0; m < config.microbatches; ++m)
     for (std::int64_t l = 0; l < config.layers; ++l)
-      for (const Site& site : kSites) {
-        const std::vector<std::int64_t> shape =
-            site.tensor_parallel
-                ? std::vector<std::int64_t>{rows * config.kv_groups / layout.tp,
-                                            config.heads / config.kv_groups * length, length}
-                : std::vector<std::int64_t>{rows * length, config.hidden};
-        probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(l) + "." + site.name,
-                           at::zeros(shape, bytes)});
-      }
+      for (std::size_t s = 0; s < kSites.size(); ++s)
+        probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(l) + "." + kSites[s].name,
+                           by_place_[static_cast<std::size_t>(l) * kSites.size() + s].select(0, m)});
+}
+
+void Dropout::begin(std::int64_t microbatch) {
+  if (config_.dropout > 0) microbatch_.fill_(microbatch);
 }
 
 at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
   if (config_.dropout == 0) return x;
   // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
   const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(x) : drawn_mask(x, place.site);
-  const std::int64_t site_count = kSites.size();
-  const std::int64_t index =
-      (place.microbatch * config_.layers + place.layer) * site_count + static_cast<std::int64_t>(place.site);
-  probes_[index].tensor.copy_(mask);
+  const std::size_t index = static_cast<std::size_t>(place.layer) * kSites.size() + static_cast<std::size_t>(place.site);
+  by_place_[index].index_copy_(0, microbatch_, mask.unsqueeze(0));
   return x * mask * (1.0 / (1.0 - config_.dropout));
 }
 

@@ -19,7 +19,7 @@ enum class DropoutSite { core_attention, attention, mlp };
 
 /// Where in the model a mask is drawn.
 struct DropoutPlace {
-  std::int64_t microbatch = 0, layer = 0;
+  std::int64_t layer = 0;
   DropoutSite site = DropoutSite::attention;
 };
 
@@ -29,8 +29,12 @@ class Dropout {
   Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, at::Device device,
           fixtures::Fault fault);
 
+  /// Enqueues that the masks drawn from now on are those of `microbatch`: a number in device memory, because a graph
+  /// captured in one microbatch is replayed in others.
+  void begin(std::int64_t microbatch);
+
   /// x [any] fp32. Returns x with each element zeroed with the configured probability and the others scaled by
-  /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to its probe.
+  /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to the probe of its microbatch.
   at::Tensor apply(const at::Tensor& x, DropoutPlace place);
 
   /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last forward of each microbatch. Addresses never change.
@@ -44,6 +48,8 @@ class Dropout {
   fixtures::RngTracker& tracker_;
   fixtures::Fault fault_;
   std::int64_t host_seed_ = 0;  // M32 only
+  at::Tensor microbatch_;             // [1] int64
+  std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; layer * sites + site
   std::vector<fixtures::NamedTensor> probes_;
 };
 

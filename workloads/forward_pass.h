@@ -1,5 +1,6 @@
-// What one forward of one microbatch carries past its activations: dropout, the layers' execution counters, and the
-// planted faults that a layer may carry.
+// What one forward of one microbatch carries past its activations: dropout, the layers' execution counters, who runs
+// its parts, and the planted faults that a layer may carry. Cheap to copy, and a copy outlives the forward: module
+// bodies keep one.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include "fixtures/fault.h"
 #include "fixtures/torch.h"
 #include "workloads/dropout.h"
+#include "workloads/module_runner.h"
 
 namespace graphproof::workloads {
 
@@ -18,8 +20,9 @@ struct ForwardPass {
   /// not in the graph can be told from one that is.
   const std::vector<at::Tensor>& counters;
   const fixtures::Fault& fault;
-  bool recording;  // see TrainStep::recording
+  const bool& recording;  // see TrainStep::recording
   c10::Stream default_stream;
+  ModuleRunner* runner;  // null: every part runs itself
 };
 
 }  // namespace graphproof::workloads

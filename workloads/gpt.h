@@ -32,7 +32,7 @@ class Gpt {
   Gpt& operator=(const Gpt&) = delete;
 
   /// tokens, labels [B, S] int64 in. Returns [] fp32: the mean loss of the microbatch's B*S tokens.
-  at::Tensor forward(const at::Tensor& tokens, const at::Tensor& labels, ForwardPass& pass) const {
+  at::Tensor forward(const at::Tensor& tokens, const at::Tensor& labels, const ForwardPass& pass) const {
     at::Tensor x = embedding_.forward(tokens.view({-1}));
     for (const Layer& layer : layers_) x = layer.forward(x, pass);
     const at::Tensor logits = output_.forward(final_norm_.forward(x));

@@ -31,6 +31,13 @@ at::Tensor Parameters::create(const std::string& name, const std::vector<std::in
   return parameter;
 }
 
+std::vector<at::Tensor> Parameters::starting_with(const std::string& prefix) const {
+  std::vector<at::Tensor> chosen;
+  for (const auto& [name, tensor] : all_)
+    if (name.starts_with("param:" + prefix)) chosen.push_back(tensor);
+  return chosen;
+}
+
 GradientBuffer::GradientBuffer(const Parameters& parameters) {
   std::int64_t elements = 0;
   for (const auto& parameter : parameters.all()) elements += padded(parameter.tensor.numel());

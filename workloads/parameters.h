@@ -39,6 +39,9 @@ class Parameters {
   at::Tensor create(const std::string& name, const std::vector<std::int64_t>& full_shape, Shard shard,
                     Distribution distribution);
 
+  /// Those whose name, without "param:", starts with `prefix`, in order of creation: the parameters of a part.
+  std::vector<at::Tensor> starting_with(const std::string& prefix) const;
+
   const std::vector<fixtures::NamedTensor>& all() const { return all_; }  // "param:NAME", in order of creation
 
  private:

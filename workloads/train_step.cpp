@@ -66,6 +66,7 @@ struct TrainStep::State {
   std::vector<at::Tensor> layer_counters;
   double host_rate = 0;  // M23 only
   bool recording = false;
+  ModuleRunner* runner = nullptr;
 };
 
 TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device, std::uint64_t seed,
@@ -78,7 +79,8 @@ void TrainStep::forward_backward(const Batch& batch) {
   at::Tensor gradients = s.gradients.flat();
   gradients.zero_();
   for (std::int64_t m = 0; m < s.config.microbatches; ++m) {
-    ForwardPass pass{m, s.dropout, s.layer_counters, s.fault, s.recording, s.device.default_stream()};
+    s.dropout.begin(m);
+    const ForwardPass pass{m, s.dropout, s.layer_counters, s.fault, s.recording, s.device.default_stream(), s.runner};
     const at::Tensor loss = s.model.forward(batch.tokens.at(m), batch.labels.at(m), pass);
     s.losses.select(0, m).copy_(loss.detach());
     torch::autograd::backward({loss}, {s.root_gradient});
@@ -114,6 +116,7 @@ at::Tensor TrainStep::layer_counter() { return state_->counter; }
 fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
 const ModelConfig& TrainStep::config() const { return state_->config; }
 const Layout& TrainStep::layout() const { return state_->layout; }
+void TrainStep::module_runner(ModuleRunner* runner) { state_->runner = runner; }
 void TrainStep::recording(bool on) { state_->recording = on; }
 
 }  // namespace graphproof::workloads

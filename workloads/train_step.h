@@ -18,6 +18,7 @@
 #include "fixtures/rng_tracker.h"
 #include "workloads/data.h"
 #include "workloads/model_config.h"
+#include "workloads/module_runner.h"
 
 namespace graphproof::workloads {
 
@@ -50,6 +51,8 @@ class TrainStep {
   const ModelConfig& config() const;
   const Layout& layout() const;
 
+  /// Lets `runner` run the parts of the model from now on; null gives them back. It outlives its last forward_backward().
+  void module_runner(ModuleRunner* runner);
   /// Told by an engine around a capture: whether the calls between are recorded instead of run. Nothing but the
   /// planted fault M15 looks at it.
   void recording(bool on);
