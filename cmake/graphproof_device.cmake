@@ -58,16 +58,14 @@ endif()
 message(STATUS "graphproof: torch ${GRAPHPROOF_TORCH}, CUDA rank program: ${GRAPHPROOF_CUDA}")
 
 # One precompiled header for every file that includes LibTorch: 5 s instead of 15 s each.
-add_library(graphproof_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/torch.cpp)
-target_link_libraries(graphproof_pch PUBLIC graphproof_options graphproof_torch)
-# What ccache needs to look into a precompiled header; the flag has to be the same wherever the header is used.
-target_compile_options(graphproof_torch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-target_precompile_headers(graphproof_pch PRIVATE ${PROJECT_SOURCE_DIR}/fixtures/torch.h)
+add_library(graphproof_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/torch.cpp)
+target_link_libraries(graphproof_torch_pch PUBLIC graphproof_options graphproof_torch)
+target_precompile_headers(graphproof_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/fixtures/torch.h)
 
 # graphproof_torch_library(NAME SOURCES files... [LINK libraries...]): a library that includes LibTorch.
 function(graphproof_torch_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC graphproof_options nlohmann_json::nlohmann_json ${arg_LINK} graphproof_torch)
-  target_precompile_headers(${name} REUSE_FROM graphproof_pch)
+  graphproof_precompile(${name} TRUE)
 endfunction()
