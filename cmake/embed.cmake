@@ -1,9 +1,15 @@
-# Writes OUTPUT: a C++ table of the files NAMES (separated by |) in FOLDER, behind NAMESPACE::embedded(name).
+# Writes OUTPUT: a C++ table of the files NAMES (separated by |), behind NAMESPACE::embedded(name). A name is a path in
+# FOLDER, or NAME=PATH for a file elsewhere.
 # Long texts are cut, because a string literal has a length limit in the standard.
 string(REPLACE "|" ";" names "${NAMES}")
 set(text "// Made by cmake/embed.cmake from files of ${FOLDER}.\n#include <string>\n#include <string_view>\n\nnamespace ${NAMESPACE} {\nstd::string_view embedded(std::string_view name) {\n")
 foreach(name IN LISTS names)
-  file(READ ${FOLDER}/${name} content HEX)
+  set(path ${FOLDER}/${name})
+  if(name MATCHES "^([^=]+)=(.+)$")
+    set(name ${CMAKE_MATCH_1})
+    set(path ${CMAKE_MATCH_2})
+  endif()
+  file(READ ${path} content HEX)
   string(LENGTH "${content}" hex_length)
   string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${content}")
   # 64 bytes a literal keeps every line short; adjacent literals join.

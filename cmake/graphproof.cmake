@@ -67,12 +67,20 @@ endfunction()
 
 # graphproof_embed(TARGET NAMESPACE ns FILES files...): the files' text inside the library, so that a program can be
 # carried to another machine alone. Defines std::string_view ns::embedded(std::string_view name), empty if unknown,
-# in a generated source; declare it where it is used. Names are paths relative to the calling folder.
+# in a generated source; declare it where it is used. Names are paths relative to the calling folder, or NAME=PATH for
+# a file of a package.
 function(graphproof_embed target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "FILES")
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}_embedded.cpp)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
-  list(TRANSFORM arg_FILES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE inputs)
+  set(inputs "")
+  foreach(file IN LISTS arg_FILES)
+    if(file MATCHES "=(.+)$")
+      list(APPEND inputs ${CMAKE_MATCH_1})
+    else()
+      list(APPEND inputs ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    endif()
+  endforeach()
   string(REPLACE ";" "|" names "${arg_FILES}")
   add_custom_command(OUTPUT ${source}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${source} -DFOLDER=${CMAKE_CURRENT_SOURCE_DIR} -DNAMES=${names}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "reports/benefit.h"
 #include "reports/faults.h"
 #include "reports/order.h"
 #include "reports/printable.h"
@@ -79,6 +80,21 @@ std::string failure(const RunResult& run, const CaseResult& one) {
   return text + "```\n" + printable(run.repro(one.plan.id)) + "\n```\n\n";
 }
 
+std::string or_dash(const std::optional<double>& value, int digits) { return value ? number(*value, digits) : "-"; }
+
+std::string benefit_table(const std::vector<Benefit>& rows) {
+  if (rows.empty()) return "";
+  std::string text = "## Benefit\n\nStep times of the slowest rank; `busy` is the GPU's share of an eager step.\n\n" +
+                     header({"case", "eager, ms", "graph, ms", "eager / graph", "launch, ms", "busy", "capture, ms", "graphs",
+                             "extra MiB", "steps to break even", "gain"});
+  for (const Benefit& one : rows)
+    text += row({code(one.name), number(one.eager_ms, 2), number(one.graph_ms, 2), number(one.eager_ms / one.graph_ms, 1),
+                 or_dash(one.launch_ms, 2), one.busy_share ? number(100 * *one.busy_share, 0) + " %" : "-",
+                 number(one.capture_ms, 1), std::to_string(one.graphs),
+                 number(static_cast<double>(one.extra_bytes) / (1 << 20), 1), or_dash(one.break_even_steps, 1), one.meaning});
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string markdown(const RunResult& run) {
@@ -115,6 +131,8 @@ std::string markdown(const RunResult& run) {
     }
     text += "\n";
   }
+
+  text += benefit_table(benefits(run));
 
   std::vector<const CaseResult*> slowest;
   for (const CaseResult& one : run.cases)

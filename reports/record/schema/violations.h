@@ -10,7 +10,8 @@
 
 namespace graphproof::record {
 
-/// The file kinds with a schema: batch, heartbeat, evidence, checks, plan, record, run, context, summary, faults.
+/// The file kinds with a schema: batch, heartbeat, evidence, checks, plan, record, run, context, summary, faults, live,
+/// compare.
 const std::vector<std::string_view>& schema_names();
 
 /// One schema, parsed once for many values.

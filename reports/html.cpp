@@ -1,0 +1,91 @@
+#include "reports/html.h"
+
+#include <stdexcept>
+#include <string_view>
+
+#include "reports/benefit.h"
+#include "reports/faults.h"
+#include "reports/outcome.h"
+#include "reports/record/exit_code.h"
+#include "reports/summary.h"
+
+namespace graphproof::reports {
+
+std::string_view embedded(std::string_view name);  // the page's parts; made by CMake
+
+namespace {
+
+using nlohmann::json;
+
+json case_json(const RunResult& run, const CaseResult& one, const json& summary, const SeriesOf& series_of) {
+  json value = summary;
+  const record::Record& record = one.record;
+  json failing = json::array();
+  for (const record::Failing& each : record.failing)
+    failing.push_back({{"check", each.check}, {"rank", each.rank ? json(*each.rank) : json()}, {"what", each.message.what},
+                       {"got", each.message.got}, {"want", each.message.want}, {"why", each.message.why},
+                       {"next", each.message.next}});
+  value["observed"] = record.observed.text();
+  value["rule"] = record.rule;
+  value["reason"] = record.reason;
+  value["phase"] = record.phase ? json(record::name(*record.phase)) : json();
+  value["attempt"] = record.attempt;
+  value["failing"] = failing;
+  value["figures"] = record.figures;
+  value["artefacts"] = record.artefacts;
+  value["why"] = one.plan.why;
+  value["repro"] = run.repro(one.plan.id);
+  value["exit_code"] = record::value(exit_code(record.verdict, record.rule));
+  const Series series = series_of(record);
+  if (!series.empty()) value["series"] = to_json(series);
+  return value;
+}
+
+json benefit_json(const RunResult& run) {
+  json rows = json::array();
+  for (const Benefit& one : benefits(run)) rows.push_back(to_json(one));
+  return rows;
+}
+
+json data(const RunResult& run, const SeriesOf& series_of) {
+  const record::Summary total = summary(run);
+  json value = json::parse(record::to_json(total).dump());
+  value["run"] = json::parse(record::to_json(run.run).dump());
+  value["run_name"] = run.run_name;
+  value["exit_meaning"] = record::meaning(static_cast<record::ExitCode>(total.exit_code));
+  value["faults"] = json::parse(record::to_json(faults(run)).dump());
+  value["benefit"] = benefit_json(run);
+  for (std::size_t i = 0; i < run.cases.size(); ++i)
+    value["cases"][i] = case_json(run, run.cases[i], value["cases"][i], series_of);
+  return value;
+}
+
+/// JSON that may stand inside a <script>: no "</script>" and no "<!--" can end or open anything.
+std::string in_script(const json& value) {
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6) text.replace(at, 1, "\\u003c");
+  return text;
+}
+
+void put(std::string& page, std::string_view place, std::string_view text) {
+  const std::size_t at = page.find(place);
+  if (at == std::string::npos) throw std::logic_error("the page has no place " + std::string(place));
+  page.replace(at, place.size(), text);
+}
+
+}  // namespace
+
+std::string html(const RunResult& run, const SeriesOf& series_of) {
+  std::string page(embedded("page/page.html"));
+  put(page, "/*page.css*/", embedded("page/page.css"));
+  put(page, "/*datatables.css*/", embedded("datatables.css"));
+  put(page, "/*jquery.js*/", embedded("jquery.js"));
+  put(page, "/*datatables.js*/", embedded("datatables.js"));
+  put(page, "/*chart.js*/", embedded("chart.js"));
+  put(page, "/*page.js*/", embedded("page/page.js"));
+  // Last: what ranks wrote could hold the name of a place.
+  put(page, "/*run.json*/", in_script(data(run, series_of)));
+  return page;
+}
+
+}  // namespace graphproof::reports

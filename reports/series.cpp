@@ -1,0 +1,108 @@
+#include "reports/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <system_error>
+
+#include "reports/record/evidence.h"
+#include "reports/record/message.h"
+
+namespace graphproof::reports {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kShownSteps = 400;  // of a curve; a screen has few more pixels
+constexpr const char* kMemory[] = {"allocated", "reserved", "pool", "device", "resident"};
+
+using Points = std::map<std::int64_t, double>;  // step -> value
+
+/// NaN, so that it shows, where either is NaN.
+double larger(double left, double right) { return std::isnan(left) || left >= right ? left : right; }
+
+void keep_largest(Points& points, std::int64_t step, double value) {
+  const auto [at, added] = points.emplace(step, value);
+  if (!added) at->second = larger(at->second, value);
+}
+
+double mean(const json& values) {
+  double sum = 0;
+  for (const json& value : values) sum += record::number_from(value);
+  return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
+}
+
+Curve thinned(const Points& points) {
+  Curve curve;
+  const std::size_t stride = points.size() / kShownSteps + 1;
+  std::size_t index = 0;
+  for (const auto& [step, value] : points) {
+    const bool last = index + 1 == points.size();
+    if (index++ % stride != 0 && !last) continue;
+    curve.steps.push_back(step);
+    curve.values.push_back(value);
+  }
+  return curve;
+}
+
+std::map<std::string, Curve> thinned(const std::map<std::string, Points>& all) {
+  std::map<std::string, Curve> curves;
+  for (const auto& [name, points] : all) curves.emplace(name, thinned(points));
+  return curves;
+}
+
+struct Gathered {
+  std::map<std::string, Points> loss, difference, memory;
+
+  void add(const record::EvidenceLine& line, bool first_rank) {
+    const json& fields = line.fields;
+    if (line.kind == "step" && first_rank) loss[fields.at("arm")][fields.at("step")] = mean(fields.at("loss"));
+    if (line.kind == "compare") {
+      const json& mismatch = fields.at("mismatch");
+      keep_largest(difference[fields.at("subject")], fields.at("step"),
+                   mismatch.is_null() ? 0.0 : record::number_from(mismatch.at("max_abs")));
+    }
+    if (line.kind == "memory")
+      for (const char* quantity : kMemory)
+        if (const auto found = fields.find(quantity); found != fields.end() && found->is_number())
+          keep_largest(memory[fields.at("arm").get<std::string>() + " " + quantity], fields.at("step"), found->get<double>());
+  }
+};
+
+json to_json(const std::map<std::string, Curve>& curves) {
+  json object = json::object();
+  for (const auto& [name, curve] : curves) {
+    json values = json::array();
+    for (const double value : curve.values) values.push_back(std::isfinite(value) ? json(value) : json());
+    object[name] = {{"steps", curve.steps}, {"values", values}};
+  }
+  return object;
+}
+
+}  // namespace
+
+Series read_series(const std::filesystem::path& attempt_folder) {
+  Gathered gathered;
+  std::error_code missing;
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::directory_iterator entry(attempt_folder, missing), end; !missing && entry != end; entry.increment(missing))
+    if (entry->path().string().ends_with(".evidence.jsonl")) files.push_back(entry->path());
+  for (const auto& file : files) {
+    const record::Evidence evidence = record::read_evidence(file);
+    const bool first_rank = file.filename() == record::evidence_file_name(0);
+    for (const record::EvidenceLine& line : evidence.lines) {
+      // A line of another shape belongs to a version that this page does not know; the others still draw.
+      try {
+        gathered.add(line, first_rank);
+      } catch (const json::exception&) {
+      } catch (const record::Error&) {
+      }
+    }
+  }
+  return {thinned(gathered.loss), thinned(gathered.difference), thinned(gathered.memory)};
+}
+
+json to_json(const Series& series) {
+  return {{"loss", to_json(series.loss)}, {"difference", to_json(series.difference)}, {"memory", to_json(series.memory)}};
+}
+
+}  // namespace graphproof::reports
