@@ -149,6 +149,8 @@ std::string_view axis_type_name(AxisType type) {
     case AxisType::boolean: return "boolean";
     case AxisType::call: return "call";
     case AxisType::text: return "text";
+    case AxisType::number: return "number";
+    case AxisType::words: return "words";
   }
   return "";
 }
@@ -200,6 +202,20 @@ AxisTable AxisTable::parse(const Document& document, const std::map<std::string,
   for (const auto& [variable, axis] : open.at("owned").members()) {
     if (table.index_.count(axis.string()) == 0) axis.fail("unknown axis `" + axis.string() + "`", "an axis of this table", "", "correct the axis table");
     table.owned_[variable] = axis.string();
+  }
+  return table;
+}
+
+AxisTable AxisTable::of(std::vector<Axis> axes, Axis open, std::string noun) {
+  AxisTable table;
+  table.axes_ = std::move(axes);
+  table.open_ = std::move(open);
+  table.noun_ = std::move(noun);
+  for (std::size_t i = 0; i < table.axes_.size(); ++i) {
+    table.names_.push_back(table.axes_[i].name);
+    const bool added = table.index_.emplace(table.axes_[i].name, i).second;
+    assert(added);
+    static_cast<void>(added);
   }
   return table;
 }
@@ -261,14 +277,22 @@ Value parse_value(const Axis& axis, std::string_view name, const Json& json, con
       if (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         refuse(axis, name, json.dump(), std::to_string(axis.minimum) + " to " + std::to_string(axis.maximum), "choose a number in the range", place);
       return parse_integer(axis, name, json.get<std::int64_t>(), place);
-    case AxisType::set: {
+    case AxisType::number:
+      if (!json.is_number()) wrong_type("a number");
+      return json.get<double>();
+    case AxisType::set:
+    case AxisType::words: {
+      const std::string want = axis.values.empty() ? "an array of texts" : "an array of " + listed(axis.values);
       std::vector<std::string> elements;
-      if (!json.is_array()) wrong_type("an array of " + listed(axis.values));
+      if (!json.is_array()) wrong_type(want);
       for (const Json& element : json) {
-        if (!element.is_string()) wrong_type("an array of " + listed(axis.values));
+        if (!element.is_string()) wrong_type(want);
         elements.push_back(element.get<std::string>());
       }
-      return parse_set(axis, name, elements, place);
+      if (axis.type == AxisType::set) return parse_set(axis, name, elements, place);
+      if (!axis.values.empty())
+        for (const std::string& element : elements) parse_choice(axis, name, element, place);
+      return elements;
     }
   }
   assert(false);
@@ -294,14 +318,21 @@ Value parse_value_text(const Axis& axis, std::string_view name, std::string_view
         refuse(axis, name, std::string(text), "an integer from " + std::to_string(axis.minimum) + " to " + std::to_string(axis.maximum), "write a number", place);
       return parse_integer(axis, name, number, place);
     }
-    case AxisType::set: {
+    case AxisType::number: {
+      double number = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      if (error != std::errc() || end != text.data() + text.size()) refuse(axis, name, std::string(text), "a number", "write a number", place);
+      return number;
+    }
+    case AxisType::set:
+    case AxisType::words: {
       if (text.size() < 2 || text.front() != '[' || text.back() != ']')
         refuse(axis, name, std::string(text), "[a,b] with values among " + listed(axis.values), "put the values into brackets", place);
       std::vector<std::string> elements;
       text = text.substr(1, text.size() - 2);
       if (!text.empty())
         for (const std::string& element : split(text, ',')) elements.push_back(unquoted(element));
-      return parse_set(axis, name, elements, place);
+      return axis.type == AxisType::set ? Value(parse_set(axis, name, elements, place)) : Value(elements);
     }
     case AxisType::choice: return parse_choice(axis, name, unquoted(text), place);
     case AxisType::call: return parse_call(axis, name, unquoted(text), place);

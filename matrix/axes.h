@@ -15,8 +15,9 @@
 
 namespace graphproof::matrix {
 
-/// text is the type of the open axes env.NAME only.
-enum class AxisType { choice, set, integer, boolean, call, text };
+/// text is the type of the open axes env.NAME; text, number (floating-point) and words (a list in the order written) are
+/// types of the options of upstream dialects, which expressions read as if they were axes.
+enum class AxisType { choice, set, integer, boolean, call, text, number, words };
 std::string_view axis_type_name(AxisType type);
 
 /// What an argument list of a call may hold: one of `words`, or an integer of at least 1.
@@ -35,7 +36,7 @@ struct CallForm {
 struct Axis {
   std::string name;
   AxisType type = AxisType::choice;
-  std::vector<std::string> values;  // choice, set: in order
+  std::vector<std::string> values;  // choice, set: in order; words: those it may hold, empty for any
   std::int64_t minimum = 0, maximum = 0;
   std::vector<CallForm> calls;
   Value default_value;
@@ -47,6 +48,11 @@ class AxisTable {
   /// Reads a "graphproof-axes/1" text. `lists` supplies the values of axes with "values_from".
   static AxisTable parse(const Document& document, const std::map<std::string, std::vector<std::string>>& lists);
 
+  /// A table of other names that expressions may read; `noun` is what messages call one of them. `open` is the type
+  /// of env.NAME. REQUIRES: names differ.
+  static AxisTable of(std::vector<Axis> axes, Axis open, std::string noun);
+
+  const std::string& noun() const { return noun_; }
   int version() const { return version_; }
   const std::vector<Axis>& axes() const { return axes_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -65,6 +71,7 @@ class AxisTable {
   Axis open_;
   std::map<std::string, std::string, std::less<>> owned_;  // environment variable -> axis that owns it
   int version_ = 0;
+  std::string noun_ = "axis";
 };
 
 /// Reads one value of `axis` from its JSON form; strict: "4" is not 4. Sets may come in any order. InputError at `place`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -9,7 +10,7 @@
 
 namespace graphproof::matrix {
 
-enum class Function { none, min, max, len, divides, word };
+enum class Function { none, min, max, len, divides, word, contains, has_item, lower, integer, subset, overlaps, with, without };
 
 // A checked tree: names are inputs or constants, and every operator has operands of the types it takes.
 struct Expression::Node {
@@ -26,13 +27,29 @@ namespace {
 
 constexpr std::size_t kMaximumNodes = 20000;  // defines are written out, so their sizes multiply
 
+// What a function takes and gives: `elements` is a set, then values that it may hold; `two_sets` a set and one like it.
+enum class Signature { integers, integers_to_truth, set_to_integer, call_to_word, texts_to_truth, text_to_text, text_to_integer, two_sets, elements };
+
 struct FunctionEntry {
   std::string_view name;
   Function function;
+  Signature signature;
   std::size_t least, most;  // arguments
 };
-constexpr FunctionEntry kFunctions[] = {{"min", Function::min, 1, 64}, {"max", Function::max, 1, 64}, {"len", Function::len, 1, 1},
-                                        {"divides", Function::divides, 2, 2}, {"word", Function::word, 1, 1}};
+constexpr FunctionEntry kFunctions[] = {
+    {"min", Function::min, Signature::integers, 1, 64},
+    {"max", Function::max, Signature::integers, 1, 64},
+    {"len", Function::len, Signature::set_to_integer, 1, 1},
+    {"divides", Function::divides, Signature::integers_to_truth, 2, 2},
+    {"word", Function::word, Signature::call_to_word, 1, 1},
+    {"contains", Function::contains, Signature::texts_to_truth, 2, 2},
+    {"has_item", Function::has_item, Signature::texts_to_truth, 2, 2},
+    {"lower", Function::lower, Signature::text_to_text, 1, 1},
+    {"integer", Function::integer, Signature::text_to_integer, 1, 1},
+    {"subset", Function::subset, Signature::two_sets, 2, 2},
+    {"overlaps", Function::overlaps, Signature::two_sets, 2, 2},
+    {"with", Function::with, Signature::elements, 2, 64},
+    {"without", Function::without, Signature::elements, 2, 64}};
 
 const FunctionEntry* function_named(std::string_view name) {
   for (const FunctionEntry& entry : kFunctions)
@@ -42,7 +59,7 @@ const FunctionEntry* function_named(std::string_view name) {
 
 // What an operand is before its value is known. `words` are the values that a choice, set or call may have.
 struct Type {
-  enum Kind { boolean, integer, choice, set, call, text, version, absent, unresolved } kind = boolean;
+  enum Kind { boolean, integer, number, choice, set, call, text, version, absent, unresolved } kind = boolean;
   std::string label;                 // for messages: "axis `tp`", "a number"
   std::vector<std::string> words = {};
   const Axis* axis = nullptr;        // of set and call
@@ -53,6 +70,7 @@ const char* kind_text(Type::Kind kind) {
   switch (kind) {
     case Type::boolean: return "true or false";
     case Type::integer: return "an integer";
+    case Type::number: return "a number";
     case Type::choice: return "a word";
     case Type::set: return "a set";
     case Type::call: return "a call such as full(block, 2)";
@@ -99,6 +117,21 @@ class Checker {
   Expression run(std::shared_ptr<const Syntax> syntax, bool condition) {
     Typed root = condition ? boolean(*syntax, "a condition") : check(*syntax);
     if (root.type.kind == Type::unresolved) unknown_name(*root.type.literal);
+    return finished(std::move(syntax), std::move(root));
+  }
+
+  Expression run_value(std::shared_ptr<const Syntax> syntax, const Axis& axis) {
+    Typed root = check(*syntax);
+    const Type type = type_of(axis, axis.name);
+    if (root.type.kind == Type::unresolved) root.node = resolve(*root.type.literal, type);
+    else if (!comparable(root.type, type))
+      fail(*syntax, root.type.label + " is no value of " + type.label, kind_text(root.type.kind), kind_text(type.kind), "types are strict: \"4\" is not 4",
+           "write a value that " + type.label + " can take");
+    return finished(std::move(syntax), std::move(root));
+  }
+
+ private:
+  Expression finished(std::shared_ptr<const Syntax> syntax, Typed root) {
     Expression expression;
     expression.syntax_ = std::move(syntax);
     expression.root_ = std::move(root.node);
@@ -107,7 +140,6 @@ class Checker {
     return expression;
   }
 
- private:
   std::size_t offset_of(const Syntax& syntax) const { return define_offset_ ? *define_offset_ : syntax.offset; }
 
   [[noreturn]] void fail(const Syntax& at, std::string what, std::string got, std::string want, std::string why, std::string next) const {
@@ -179,16 +211,27 @@ class Checker {
     if (syntax.text.find('.') != std::string::npos) scope_.axes->at(syntax.text, origin_.at(offset_of(syntax)));
     const Axis* axis = scope_.axes->find(syntax.text);
     if (axis == nullptr) return {nullptr, {.kind = Type::unresolved, .label = "`" + syntax.text + "`", .literal = &syntax}};
-    Type type{.kind = Type::boolean, .label = "axis `" + syntax.text + "`", .axis = axis};
-    switch (axis->type) {
+    return input(syntax, {.name = syntax.text, .machine = false, .default_value = axis->default_value}, type_of(*axis, syntax.text));
+  }
+
+  Type type_of(const Axis& axis, const std::string& name) const {
+    Type type{.kind = Type::boolean, .label = scope_.axes->noun() + " `" + name + "`", .axis = &axis};
+    switch (axis.type) {
       case AxisType::boolean: type.kind = Type::boolean; break;
       case AxisType::integer: type.kind = Type::integer; break;
+      case AxisType::number: type.kind = Type::number; break;
       case AxisType::text: type.kind = Type::text; break;
-      case AxisType::choice: type.kind = Type::choice; type.words = axis->values; break;
-      case AxisType::set: type.kind = Type::set; type.words = axis->values; break;
-      case AxisType::call: type.kind = Type::call; type.words = argument_words(*axis); break;
+      case AxisType::choice: type.kind = Type::choice; type.words = axis.values; break;
+      case AxisType::set:
+      case AxisType::words: type.kind = Type::set; type.words = axis.values; break;
+      case AxisType::call: type.kind = Type::call; type.words = argument_words(axis); break;
     }
-    return input(syntax, {.name = syntax.text, .machine = false, .default_value = axis->default_value}, type);
+    return type;
+  }
+
+  // What one value of a set is. A list that may hold any text has no words.
+  static Type element_of(const Type& set) {
+    return {.kind = set.kind == Type::set && set.words.empty() ? Type::text : Type::choice, .label = set.label, .words = set.words};
   }
 
   Typed check(const Syntax& syntax) {
@@ -245,23 +288,64 @@ class Checker {
     result->function = entry->function;
     const std::string where = "an argument of `" + syntax.text + "`";
     Type type{.kind = Type::integer, .label = "`" + syntax.text + "`"};
-    if (entry->function == Function::len || entry->function == Function::word) {
-      const Syntax& argument = *syntax.children[0];
+    const auto operand_of = [&](std::size_t index, Type::Kind wanted) {
+      const Syntax& argument = *syntax.children[index];
       const Typed operand = check(argument);
       if (operand.type.kind == Type::unresolved) unknown_name(*operand.type.literal);
-      const Type::Kind wanted = entry->function == Function::len ? Type::set : Type::call;
       if (operand.type.kind != wanted)
         fail(argument, operand.type.label + " is no argument of `" + syntax.text + "`", kind_text(operand.type.kind), kind_text(wanted), "", "use an axis of that type");
       result->children.push_back(operand.node);
-      if (entry->function == Function::word) {
+      return operand.type;
+    };
+    switch (entry->signature) {
+      case Signature::integers:
+      case Signature::integers_to_truth:
+        for (const auto& child : syntax.children) result->children.push_back(integer(*child, where).node);
+        if (entry->signature == Signature::integers_to_truth) type.kind = Type::boolean;
+        break;
+      case Signature::set_to_integer: operand_of(0, Type::set); break;
+      case Signature::call_to_word:
         type.kind = Type::choice;
-        for (const CallForm& form : operand.type.axis->calls) type.words.push_back(form.word);
+        for (const CallForm& form : operand_of(0, Type::call).axis->calls) type.words.push_back(form.word);
+        break;
+      case Signature::texts_to_truth:
+        type.kind = Type::boolean;
+        for (const auto& child : syntax.children) result->children.push_back(text(*child, syntax.text));
+        break;
+      case Signature::text_to_text:
+      case Signature::text_to_integer:
+        result->children.push_back(text(*syntax.children[0], syntax.text));
+        if (entry->signature == Signature::text_to_text) type.kind = Type::text;
+        break;
+      case Signature::two_sets: {
+        const Type set = operand_of(0, Type::set);
+        const Typed other = check(*syntax.children[1]);
+        if (other.type.kind == Type::unresolved) result->children.push_back(resolve(*other.type.literal, set));
+        else operand_of(1, Type::set);
+        type.kind = Type::boolean;
+        break;
       }
-      return {result, type};
+      case Signature::elements: {
+        type = operand_of(0, Type::set);
+        for (std::size_t i = 1; i < count; ++i) {
+          const Typed element = check(*syntax.children[i]);
+          if (element.type.kind == Type::unresolved) result->children.push_back(resolve(*element.type.literal, element_of(type)));
+          else if (comparable(element.type, element_of(type))) result->children.push_back(element.node);
+          else fail(*syntax.children[i], element.type.label + " is no value of " + type.label, kind_text(element.type.kind), "a value of " + type.label, "", "choose one of its values");
+        }
+        break;
+      }
     }
-    for (const auto& child : syntax.children) result->children.push_back(integer(*child, where).node);
-    if (entry->function == Function::divides) type.kind = Type::boolean;
     return {result, type};
+  }
+
+  NodePtr text(const Syntax& argument, const std::string& function) {
+    const Typed operand = check(argument);
+    if (operand.type.kind == Type::unresolved && operand.type.literal->kind == SyntaxKind::text) return constant(argument, argument.text, {}).node;
+    if (operand.type.kind == Type::unresolved) unknown_name(*operand.type.literal);
+    if (operand.type.kind != Type::text && operand.type.kind != Type::choice)
+      fail(argument, operand.type.label + " is no argument of `" + function + "`", kind_text(operand.type.kind), "a text", "", "use a text in quotes, or something that is one");
+    return operand.node;
   }
 
   // The constant that `literal` stands for beside an operand of type `against`.
@@ -281,6 +365,9 @@ class Checker {
       case Type::text:
         if (!word) wrong("a text");
         return constant(literal, literal.text, {}).node;
+      case Type::number:
+        if (literal.kind != SyntaxKind::version || literal.text.find_first_not_of("0123456789.") != std::string::npos) wrong("a number");
+        return constant(literal, std::stod(literal.text), {}).node;
       case Type::call: {
         if (!word && literal.kind != SyntaxKind::call) wrong("one of " + listed(against.axis->values));
         const std::string text = literal.kind == SyntaxKind::call ? compact(literal) : literal.text;
@@ -291,7 +378,8 @@ class Checker {
         Json elements = Json::array();
         for (const auto& child : literal.children) {
           if (child->kind != SyntaxKind::word && child->kind != SyntaxKind::text)
-            fail(*child, print_syntax(*child) + " is no value of " + against.label, print_syntax(*child), "one of " + listed(against.words), "", "choose one of them");
+            fail(*child, print_syntax(*child) + " is no value of " + against.label, print_syntax(*child),
+                 against.words.empty() ? "a text" : "one of " + listed(against.words), "", "choose one of them");
           elements.push_back(child->text);
         }
         return constant(literal, parse_value(*against.axis, against.axis->name, elements, origin_.at(offset_of(literal))), {}).node;
@@ -307,6 +395,10 @@ class Checker {
     const auto version_or_number = [](const Type& type) { return type.kind == Type::version || type.kind == Type::integer; };
     if (left.kind == Type::absent || right.kind == Type::absent) return true;
     if (left.kind == Type::version || right.kind == Type::version) return version_or_number(left) && version_or_number(right);
+    const auto any_number = [](const Type& type) { return type.kind == Type::number || type.kind == Type::integer; };
+    if (any_number(left) && any_number(right)) return true;
+    const auto any_text = [](const Type& type) { return type.kind == Type::text || (type.kind == Type::choice && type.words.empty()); };
+    if (any_text(left) && any_text(right)) return true;
     if (left.kind != right.kind) return false;
     return left.words.empty() || right.words.empty() || intersect(left.words, right.words);
   }
@@ -324,8 +416,15 @@ class Checker {
          "two operands of one type", "types are strict: \"4\" is not 4", next);
   }
 
+  // 0.5 reads as a version until it is known that a floating-point number stands beside it.
+  void read_as_number(const Syntax& literal, Typed& side, const Type& other) {
+    if (literal.kind == SyntaxKind::version && other.kind == Type::number) side = {resolve(literal, other), other};
+  }
+
   Typed comparison(const Syntax& syntax) {
     Typed left = check(*syntax.children[0]), right = check(*syntax.children[1]);
+    read_as_number(*syntax.children[0], left, right.type);
+    read_as_number(*syntax.children[1], right, left.type);
     const bool left_open = left.type.kind == Type::unresolved, right_open = right.type.kind == Type::unresolved;
     if (left_open && right_open) unknown_name(left.type.literal->kind == SyntaxKind::word ? *left.type.literal : *right.type.literal);
     if (left_open) left = {resolve(*left.type.literal, right.type), right.type};
@@ -333,7 +432,7 @@ class Checker {
     else if (!comparable(left.type, right.type)) incomparable(syntax, left.type, right.type);
     if (syntax.kind != SyntaxKind::equal && syntax.kind != SyntaxKind::unequal) {
       for (const Type* type : {&left.type, &right.type})
-        if (type->kind != Type::integer && type->kind != Type::version)
+        if (type->kind != Type::integer && type->kind != Type::number && type->kind != Type::version)
           fail(syntax, "`" + std::string(operator_text(syntax.kind)) + "` has no meaning for " + type->label, kind_text(type->kind), "numbers or versions", "",
                "use ==, != or in");
     }
@@ -361,7 +460,7 @@ class Checker {
     if (right.type.kind == Type::unresolved) unknown_name(*right.type.literal);
     if (right.type.kind != Type::set && right.type.kind != Type::call)
       fail(syntax, "nothing is `in` " + right.type.label, kind_text(right.type.kind), "a set, a set axis or a call axis", "", "use ==");
-    const Type element{.kind = Type::choice, .label = right.type.label, .words = right.type.words};
+    const Type element = element_of(right.type);
     NodePtr sought = left.node;
     if (left.type.kind == Type::unresolved) sought = resolve(*left.type.literal, element);
     else if (!comparable(left.type, element)) incomparable(syntax, left.type, element);
@@ -392,8 +491,15 @@ Value from_truth(Truth truth) {
 
 Truth opposite(Truth truth) { return truth == Truth::unknown ? truth : truth == Truth::yes ? Truth::no : Truth::yes; }
 
+double as_double(const Value& value) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
+}
+
 // -1, 0, 1; REQUIRES numbers or versions.
 int order(const Value& left, const Value& right) {
+  if (std::holds_alternative<double>(left) || std::holds_alternative<double>(right))
+    return (as_double(left) > as_double(right)) - (as_double(left) < as_double(right));
   const auto as_version = [](const Value& value) {
     if (const auto* number = std::get_if<std::int64_t>(&value)) return *parse_version(std::to_string(std::max<std::int64_t>(0, *number)));
     return std::get<Version>(value);
@@ -411,7 +517,8 @@ bool unknown(const Value& value) { return std::holds_alternative<Unknown>(value)
 Truth equal(const Value& left, const Value& right) {
   if (unknown(left) || unknown(right)) return Truth::unknown;
   if (absent(left) || absent(right)) return absent(left) == absent(right) ? Truth::yes : Truth::no;
-  const bool ordered = std::holds_alternative<Version>(left) || std::holds_alternative<Version>(right);
+  const auto by_order = [](const Value& value) { return std::holds_alternative<Version>(value) || std::holds_alternative<double>(value); };
+  const bool ordered = by_order(left) || by_order(right);
   return (ordered ? order(left, right) == 0 : left == right) ? Truth::yes : Truth::no;
 }
 
@@ -499,8 +606,34 @@ class Evaluation {
     if (std::any_of(arguments.begin(), arguments.end(), unknown)) return Unknown{};
     if (std::any_of(arguments.begin(), arguments.end(), absent)) return Absent{};
     switch (node.function) {
-      case Function::len: return static_cast<std::int64_t>(std::get<std::vector<std::string>>(arguments[0]).size());
-      case Function::word: return split_call(std::get<std::string>(arguments[0])).word;
+      case Function::len: return static_cast<std::int64_t>(list(arguments[0]).size());
+      case Function::word: return split_call(text(arguments[0])).word;
+      case Function::contains: return text(arguments[0]).find(text(arguments[1])) != std::string::npos;
+      case Function::has_item: return ("," + text(arguments[0]) + ",").find("," + text(arguments[1]) + ",") != std::string::npos;
+      case Function::lower: {
+        std::string lowered = text(arguments[0]);
+        for (char& c : lowered)
+          if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        return lowered;
+      }
+      case Function::integer: {
+        const std::string& spelled = text(arguments[0]);
+        std::int64_t number = 0;
+        const auto [end, error] = std::from_chars(spelled.data(), spelled.data() + spelled.size(), number);
+        if (error != std::errc() || end != spelled.data() + spelled.size()) return Absent{};
+        return number;
+      }
+      case Function::subset: return std::all_of(list(arguments[0]).begin(), list(arguments[0]).end(), [&](const std::string& word) { return holds(list(arguments[1]), word); });
+      case Function::overlaps: return intersect(list(arguments[0]), list(arguments[1]));
+      case Function::with:
+      case Function::without: {
+        std::vector<std::string> words = list(arguments[0]);
+        for (std::size_t i = 1; i < arguments.size(); ++i) {
+          if (node.function == Function::without) words.erase(std::remove(words.begin(), words.end(), text(arguments[i])), words.end());
+          else if (!holds(words, text(arguments[i]))) words.push_back(text(arguments[i]));
+        }
+        return words;
+      }
       case Function::divides: {
         const auto divisor = std::get<std::int64_t>(arguments[0]);
         return divisor == -1 || (divisor != 0 && std::get<std::int64_t>(arguments[1]) % divisor == 0);
@@ -513,6 +646,10 @@ class Evaluation {
       }
     }
   }
+
+  static const std::string& text(const Value& value) { return std::get<std::string>(value); }
+  static const std::vector<std::string>& list(const Value& value) { return std::get<std::vector<std::string>>(value); }
+  static bool holds(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
 
   Value arithmetic(const Node& node) const {
     const Value left_value = run(*node.children[0]);
@@ -551,6 +688,11 @@ Expression Expression::condition(std::string_view text, const Scope& scope, Orig
 
 Expression Expression::any(std::string_view text, const Scope& scope, Origin origin) {
   return Checker(scope, origin).run(parse_syntax(text, origin), false);
+}
+
+Expression Expression::value_of(std::string_view text, const Scope& scope, Origin origin, std::string_view axis) {
+  const Axis& taker = scope.axes->at(axis, origin.at(0));
+  return Checker(scope, origin).run_value(parse_syntax(text, origin), taker);
 }
 
 Expression Expression::always() {

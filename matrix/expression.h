@@ -9,7 +9,9 @@
 // A bare word that names no axis is a value of the axis it is compared with. Values that are not words are quoted:
 // nccl_graph_register == "0". `absent` equals only an axis that is switched off; arithmetic with it is absent, an
 // order with it is false, and an absent truth is false. / rounds towards zero.
-// Functions: min(a, ...), max(a, ...), len(set), divides(a, b) (a divides b; 0 divides nothing), word(call).
+// Functions: min(a, ...), max(a, ...), len(set), divides(a, b) (a divides b; 0 divides nothing), word(call);
+// contains(text, "part"), has_item(text, "item") (of a comma-separated text), lower(text), integer(text) (absent when the
+// text spells none); subset(set, {a, b}), overlaps(set, {a, b}), with(set, a, ...), without(set, a, ...).
 // `x in recompute` asks for an argument of a call.
 #pragma once
 
@@ -50,6 +52,8 @@ class Expression {
   static Expression condition(std::string_view text, const Scope& scope, Origin origin);
   /// The same for an expression of any type; used for placeholders in messages and for cost.
   static Expression any(std::string_view text, const Scope& scope, Origin origin);
+  /// An expression whose value `axis` can take: a bare word is one of its values.
+  static Expression value_of(std::string_view text, const Scope& scope, Origin origin, std::string_view axis);
   /// The condition that always holds.
   static Expression always();
 

@@ -28,6 +28,7 @@ nlohmann::json value_json(const Value& value) {
   assert(!std::holds_alternative<Unknown>(value));
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  if (const auto* number = std::get_if<double>(&value)) return *number;
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* set = std::get_if<std::vector<std::string>>(&value)) return *set;
   if (const auto* version = std::get_if<Version>(&value)) return version->text;
@@ -39,6 +40,7 @@ std::string value_text(const Value& value) {
   if (std::holds_alternative<Unknown>(value)) return "unknown";
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return nlohmann::json(*number).dump();
   if (const auto* text = std::get_if<std::string>(&value)) return spelled(*text);
   if (const auto* version = std::get_if<Version>(&value)) return version->text;
   std::string list = "[";

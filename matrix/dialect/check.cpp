@@ -1,0 +1,115 @@
+#include "matrix/dialect/check.h"
+
+#include <algorithm>
+#include <set>
+
+namespace graphproof::dialect {
+namespace {
+
+using matrix::Expression;
+using matrix::Truth;
+using matrix::Unknown;
+using matrix::Value;
+
+std::string filled(const Part& part, const Configuration& configuration) {
+  std::string text = part.want;
+  for (const auto& [placeholder, expression] : part.placeholders)
+    text.replace(text.find(placeholder), placeholder.size(), matrix::value_text(expression.evaluate(configuration.values_of(expression))));
+  return text;
+}
+
+std::string spelled(const Value& value) { return std::holds_alternative<matrix::Absent>(value) ? "None" : matrix::value_text(value); }
+
+// "cuda_graph_impl=full_iteration, fp16=true": what the conditions read, first use first.
+std::string values_read(std::initializer_list<const Expression*> expressions, const Configuration& configuration) {
+  std::set<std::string> seen;
+  std::string text;
+  for (const Expression* expression : expressions)
+    for (const matrix::Input& input : expression->inputs())
+      if (seen.insert(input.name).second) text += (text.empty() ? "" : ", ") + input.name + "=" + spelled(configuration.value(input));
+  return text;
+}
+
+// What a finding points at: what was written, sooner a value that the rule requires than one that makes it apply.
+std::string option_of(std::initializer_list<const Expression*> expressions, const Configuration& configuration) {
+  std::string any;
+  for (const Expression* expression : expressions)
+    for (const matrix::Input& input : expression->inputs()) {
+      if (configuration.places.count(input.name) != 0) return input.name;
+      if (any.empty()) any = input.name;
+    }
+  return any;
+}
+
+bool reads_unreadable(std::initializer_list<const Expression*> expressions, const Configuration& configuration) {
+  for (const Expression* expression : expressions)
+    for (const matrix::Input& input : expression->inputs())
+      if (configuration.unreadable.count(input.name) != 0) return true;
+  return false;
+}
+
+// The new values of a rule that fired are computed before any of them is stored.
+void rewrite(const Rule& rule, bool unknown, const Dialect& dialect, Configuration& configuration) {
+  std::vector<std::pair<std::string, Value>> values;
+  for (const Effect& effect : rule.effects) {
+    Value value = effect.value.evaluate(configuration.values_of(effect.value));
+    const auto current = configuration.values.find(effect.option);
+    if (unknown && (current == configuration.values.end() || !(current->second == value))) value = Unknown{};
+    values.emplace_back(effect.option, std::move(value));
+  }
+  for (auto& [name, value] : values) configuration.set(dialect.options, name, std::move(value));
+}
+
+std::vector<Stage> stages(Surface surface) {
+  if (surface == Surface::configuration) return {Stage::config, Stage::construct, Stage::run};
+  return {Stage::cli, Stage::config, Stage::construct, Stage::run};
+}
+
+}  // namespace
+
+nlohmann::json Verdict::json() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Finding& finding : findings) list.push_back(finding.json());
+  return {{"accepted", accepted}, {"findings", list}, {"effective", effective_json(effective)}};
+}
+
+std::optional<Finding> apply(const Rule& rule, Stage stage, const Configuration& configuration) {
+  const Truth applies = configuration.holds(rule.when);
+  if (applies == Truth::no) return std::nullopt;
+  std::optional<Finding> undecided;
+  for (const Part& part : rule.parts) {
+    const Truth part_applies = configuration.holds(part.when);
+    if (part_applies == Truth::no) continue;
+    const Truth holds = configuration.holds(part.require);
+    if (holds == Truth::yes) continue;
+    Finding finding = finding_of(rule, stage, values_read({&rule.when, &part.when, &part.require}, configuration), filled(part, configuration));
+    finding.unknown = applies == Truth::unknown || part_applies == Truth::unknown || holds == Truth::unknown;
+    if (finding.unknown && reads_unreadable({&rule.when, &part.when, &part.require}, configuration)) continue;
+    if (finding.option.empty()) finding.option = option_of({&part.require, &part.when, &rule.when}, configuration);
+    if (const auto place = configuration.places.find(finding.option); place != configuration.places.end()) finding.place = place->second;
+    if (!finding.unknown) return finding;
+    if (!undecided) undecided = std::move(finding);
+  }
+  return undecided;
+}
+
+Verdict check(const Dialect& dialect, Reading reading) {
+  Verdict verdict{.findings = std::move(reading.findings), .effective = std::move(reading.configuration)};
+  std::set<std::string> told;  // a rule of two stages is told once
+  for (const Finding& finding : verdict.findings) told.insert(finding.rule);
+  for (const Stage stage : stages(verdict.effective.surface)) {
+    for (const Rule* rule : dialect.rules.order(stage)) {
+      if (!rule->active(dialect.version)) continue;
+      std::optional<Finding> finding = apply(*rule, stage, verdict.effective);
+      if (!finding) continue;
+      rewrite(*rule, finding->unknown, dialect, verdict.effective);
+      if (told.insert(rule->id).second) verdict.findings.push_back(std::move(*finding));
+    }
+  }
+  const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(), [](const Finding& finding) { return finding.refuses(); });
+  verdict.accepted = first == verdict.findings.end();
+  if (!verdict.accepted) first->first = true;
+  return verdict;
+}
+
+}  // namespace graphproof::dialect

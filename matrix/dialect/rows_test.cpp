@@ -1,0 +1,105 @@
+// The shipped rows: every rule's examples do what they say, and no rule of the inventories is missing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "matrix/dialect/check.h"
+#include "matrix/dialect/command_line.h"
+#include "matrix/dialect/config_file.h"
+#include "matrix/dialect/dialect.h"
+#include "matrix/input_error.h"
+
+namespace graphproof::dialect {
+namespace {
+
+const Dialect& shipped(const std::string& name, const std::string& version) {
+  static std::map<std::string, Dialect> dialects;
+  const auto [found, added] = dialects.try_emplace(name + " " + version);
+  if (added) found->second = load_dialect(name, version);
+  return found->second;
+}
+
+// A version at which the rule is evaluated: its newest.
+std::string version_of(const Rule& rule) {
+  if (rule.before.empty()) return "";
+  std::vector<std::int64_t> numbers = matrix::parse_version(rule.before)->numbers;
+  numbers.back() -= 1;
+  std::string text;
+  for (const std::int64_t number : numbers) text += (text.empty() ? "" : ".") + std::to_string(number);
+  return text;
+}
+
+bool configures(const Rule& rule) {
+  return rule.placements.front().stage == Stage::config || (rule.dialect == "megatron-bridge" && rule.placements.front().stage != Stage::cli);
+}
+
+Verdict verdict_of(const Dialect& dialect, const Rule& rule, const Example& example) {
+  if (const auto* line = std::get_if<std::string>(&example)) {
+    const std::vector<std::string> words = shell_words(*line);
+    return check(dialect, read_command_line(dialect, words, 0, rule.dialect == "megatron-bridge"));
+  }
+  const nlohmann::json& object = std::get<nlohmann::json>(example);
+  nlohmann::json options = nlohmann::json::object(), environment = nlohmann::json::object();
+  std::vector<std::pair<std::string, std::string>> stack;
+  for (const auto& [name, value] : object.items()) {
+    const Option* option = dialect.options.find(name);
+    const bool of_stack = (option != nullptr && option->where == Where::stack) || (option == nullptr && matrix::variable_type(name));
+    if (name.starts_with("env.")) environment[name.substr(4)] = value;
+    else if (of_stack) stack.emplace_back(name, value.is_string() ? value.get<std::string>() : value.is_null() ? "none" : value.dump());
+    else options[name] = value;
+  }
+  if (!environment.empty()) options["env"] = environment;
+  Reading reading = read_config_file(dialect, matrix::parse_document(options.dump(), rule.id));
+  if (!configures(rule)) {  // the same values as arguments
+    Configuration arguments = Configuration::defaults(dialect.options, rule.dialect == "megatron-bridge" ? Surface::harness : Surface::command_line);
+    for (const auto& [name, place] : reading.configuration.places) arguments.values[name] = reading.configuration.values.at(name);
+    arguments.places = reading.configuration.places;
+    arguments.unreadable = reading.configuration.unreadable;
+    reading.configuration = std::move(arguments);
+  }
+  for (const auto& [name, value] : stack) reading.configuration.set_stack(dialect.options, name, value);
+  return check(dialect, std::move(reading));
+}
+
+std::string text_of(const Example& example) {
+  const auto* line = std::get_if<std::string>(&example);
+  return line != nullptr ? *line : std::get<nlohmann::json>(example).dump();
+}
+
+std::string findings_text(const Verdict& verdict) {
+  std::string text;
+  for (const Finding& finding : verdict.findings)
+    text += "  " + finding.rule + " " + finding.severity + (finding.unknown ? " undecided" : "") + (finding.first ? " first" : "") + ": " + finding.got + "\n";
+  return text;
+}
+
+void expect_examples(const std::string& name) {
+  for (const Rule& rule : shipped(name, "").rules.rules()) {
+    if (name == "megatron-bridge" && rule.dialect != name) continue;
+    const Dialect& dialect = shipped(name, version_of(rule));
+    for (const Example& example : rule.breaks) {
+      const Verdict verdict = verdict_of(dialect, rule, example);
+      const auto found = std::find_if(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& finding) { return finding.rule == rule.id; });
+      if (found == verdict.findings.end() || found->unknown) {
+        ADD_FAILURE() << rule.id << " is " << (found == verdict.findings.end() ? "not found" : "undecided") << " in what breaks it: " << text_of(example) << "\n" << findings_text(verdict);
+        continue;
+      }
+      if (!found->refuses()) continue;
+      const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(), [](const Finding& finding) { return finding.first; });
+      const std::string expected = rule.behind.empty() ? rule.id : rule.behind;
+      EXPECT_EQ(first->rule, expected) << rule.id << ", " << text_of(example) << "\n" << findings_text(verdict);
+    }
+    for (const Example& example : rule.holds) {
+      const Verdict verdict = verdict_of(dialect, rule, example);
+      for (const Finding& finding : verdict.findings)
+        EXPECT_NE(finding.rule, rule.id) << "found in what should hold: " << text_of(example) << "\n" << findings_text(verdict);
+    }
+  }
+}
+
+TEST(DialectRows, EveryMegatronExampleDoesWhatItSays) { expect_examples("megatron-lm"); }
+TEST(DialectRows, EveryBridgeExampleDoesWhatItSays) { expect_examples("megatron-bridge"); }
+
+}  // namespace
+}  // namespace graphproof::dialect
