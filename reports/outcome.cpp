@@ -27,6 +27,7 @@ constexpr Rule kRules[] = {
     {11, "the plan knows that this device cannot show the fault", ExitCode::ok},
     {12, "not run: interrupted, or the budget is spent", ExitCode::interrupted},
     {13, "not run: the circuit breaker or --max-fail ended the run", ExitCode::coverage},
+    {14, "not run: the run folder can no longer be written", {}},
     // Not the product's doing.
     {20, "infrastructure failed", {}},
     {21, "interrupted while it ran", ExitCode::interrupted},
@@ -142,6 +143,9 @@ std::optional<Finding> never_started(const Facts& facts) {
   constexpr std::array<std::string_view, 4> kWhy = {"the run was interrupted", "the run's budget was spent",
                                                     "the circuit breaker ended the run", "--max-fail ended the run"};
   const NotRun cause = facts.input.not_run;
+  if (cause == NotRun::disk)
+    return Finding{.verdict = "infra.disk"_verdict, .rule = 14,
+                   .reason = "the run folder could no longer be written before this case had its record"};
   const bool resumable = cause == NotRun::interrupted || cause == NotRun::budget;
   return Finding{.verdict = "not_run"_verdict, .rule = resumable ? 12 : 13,
                  .reason = std::string(kWhy[static_cast<std::size_t>(cause)]) + " before this case"};
@@ -586,6 +590,9 @@ Outcome outcome(const OutcomeInput& input, const CheckEffects& effects) {
   Outcome outcome{.verdict = decided.verdict, .observed = seen.verdict, .rule = decided.rule, .reason = decided.reason,
                   .failing = {}, .counts = {}, .phase = decided.phase ? decided.phase : furthest(input)};
   if (decided.fact) outcome.failing.push_back(*decided.fact);
+  // What was left behind is named beside whatever decided: a rank that could not be ended keeps its slot.
+  if (input.context && decided.rule != 61)
+    if (const auto left = left_behind(facts)) outcome.failing.push_back(*left->fact);
   if (!input.checks) return outcome;
   for (const CheckResult& result : input.checks->checks) {
     switch (result.result) {
@@ -654,6 +661,7 @@ record::Record make_record(const OutcomeInput& input, const Outcome& outcome, co
   if (input.context) {
     const Context& context = *input.context;
     result.attempt = context.attempt;
+    result.again = context.again;
     result.context = {.device = context.device, .isolation = context.isolation, .engine = context.engine,
                       .start = context.start, .batch = context.batch};
     result.seconds = context.seconds;

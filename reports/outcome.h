@@ -30,7 +30,7 @@ using CheckEffects = std::map<std::string, CheckEffect>;
 CheckEffects check_effects(const matrix::CheckTable& table);
 
 /// Why a case without a context did not run.
-enum class NotRun { interrupted, budget, circuit_breaker, max_fail };
+enum class NotRun { interrupted, budget, circuit_breaker, max_fail, disk };
 
 struct OutcomeInput {
   record::PlanLine plan;

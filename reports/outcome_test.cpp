@@ -194,6 +194,7 @@ std::vector<Row> rows() {
       same("budget spent before it", not_run(NotRun::budget), "not_run"_verdict, 12),
       same("circuit breaker", not_run(NotRun::circuit_breaker), "not_run"_verdict, 13),
       same("--max-fail", not_run(NotRun::max_fail), "not_run"_verdict, 13),
+      same("a full disk before it", not_run(NotRun::disk), "infra.disk"_verdict, 14),
       same("a fault that was not run", expect_fault() + not_run(NotRun::interrupted), "not_run"_verdict, 12),
       same("a negative case that was not run", expect_rejected() + not_run(NotRun::budget), "not_run"_verdict, 12),
       same("interrupted while it ran",

@@ -1,5 +1,7 @@
 #include "reports/run_result.h"
 
+#include <array>
+
 #include "reports/outcome.h"
 #include "reports/record/file.h"
 #include "reports/record/journal.h"
@@ -7,11 +9,15 @@
 namespace graphproof::reports {
 namespace {
 
+constexpr std::array<std::string_view, 6> kEndings = {"finished",        "interrupted", "budget",
+                                                    "circuit_breaker", "max_fail",    "disk"};
+
 NotRun not_run(Ending ending) {
   switch (ending) {
     case Ending::budget: return NotRun::budget;
     case Ending::circuit_breaker: return NotRun::circuit_breaker;
     case Ending::max_fail: return NotRun::max_fail;
+    case Ending::disk: return NotRun::disk;
     // A finished run has no such case; if it has one all the same, it counts as interrupted.
     case Ending::finished:
     case Ending::interrupted: break;
@@ -20,6 +26,14 @@ NotRun not_run(Ending ending) {
 }
 
 }  // namespace
+
+std::string_view name(Ending ending) { return kEndings[static_cast<std::size_t>(ending)]; }
+
+Ending ending_from(std::string_view text) {
+  for (std::size_t i = 0; i < kEndings.size(); ++i)
+    if (kEndings[i] == text) return static_cast<Ending>(i);
+  return Ending::interrupted;
+}
 
 std::string RunResult::repro(const std::string& case_id) const {
   return "./graphproof repro " + (run_name.empty() ? run.run_id : run_name) + "/" + case_id;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/record/checks.h"
@@ -15,7 +16,11 @@
 
 namespace graphproof::reports {
 
-enum class Ending { finished, interrupted, budget, circuit_breaker, max_fail };
+enum class Ending { finished, interrupted, budget, circuit_breaker, max_fail, disk };
+/// As summary.json spells it.
+std::string_view name(Ending ending);
+/// The ending spelled `text`; interrupted if there is none.
+Ending ending_from(std::string_view text);
 
 struct CaseResult {
   record::PlanLine plan;

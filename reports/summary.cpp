@@ -32,7 +32,8 @@ record::Summary summary(const RunResult& run) {
                          .counts = {},
                          .exit_code = record::value(exit_code(run)),
                          .coverage = {},
-                         .cases = {}};
+                         .cases = {},
+                         .ending = std::string(name(run.ending))};
   record::Coverage& coverage = result.coverage;
   for (const CaseResult& one : run.cases) {
     ++result.counts[std::string(one.record.verdict.text())];
@@ -71,6 +72,7 @@ record::ExitCode exit_code(const RunResult& run) {
   }
   if (nothing_ran) code = record::stronger(code, ExitCode::coverage);
   if (run.ending == Ending::interrupted || run.ending == Ending::budget) code = record::stronger(code, ExitCode::interrupted);
+  if (run.ending == Ending::disk) code = record::stronger(code, ExitCode::infrastructure);
   if (run.ending == Ending::circuit_breaker || run.ending == Ending::max_fail)
     code = record::stronger(code, ExitCode::coverage);
   return code;

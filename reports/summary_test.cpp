@@ -71,6 +71,9 @@ TEST(ExitCodeOfARun, IsTheStrongestOfItsCasesAndItsEnding) {
       {"circuit breaker", {ended('1', "a", "fail.eager"_verdict, 89), ended('2', "b", "not_run"_verdict, 13)}, Ending::circuit_breaker,
        ExitCode::product},
       {"max fail without a failure", {pass, ended('2', "b", "not_run"_verdict, 13)}, Ending::max_fail, ExitCode::coverage},
+      {"disk full", {pass, ended('2', "b", "infra.disk"_verdict, 14)}, Ending::disk, ExitCode::infrastructure},
+      {"disk full after a failure", {ended('1', "a", "fail.eager"_verdict, 89), ended('2', "b", "infra.disk"_verdict, 14)}, Ending::disk,
+       ExitCode::product},
   };
   for (const Row& row : kRows) EXPECT_EQ(exit_code(run_of(row.cases, row.ending)), row.code) << row.name;
 }

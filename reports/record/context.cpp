@@ -129,7 +129,8 @@ Json to_json(const Context& context) {
           {"hang", context.hang ? to_json(*context.hang) : Json()},
           {"first_dead", first_dead},
           {"infra", infra},
-          {"cleanup", to_json(context.cleanup)}};
+          {"cleanup", to_json(context.cleanup)},
+          {"again", context.again}};
 }
 
 Context context_from(const nlohmann::json& value, const std::string& where) {
@@ -154,7 +155,8 @@ Context context_from(const nlohmann::json& value, const std::string& where) {
                   .hang = {},
                   .first_dead = {},
                   .infra = {},
-                  .cleanup = cleanup_from(in.object("cleanup"))};
+                  .cleanup = cleanup_from(in.object("cleanup")),
+                  .again = in.optional<std::string>("again").value_or("")};
   for (const Fields& rank : in.objects("ranks")) context.ranks.push_back(rank_context_from(rank));
   if (const auto hang = in.nullable_object("hang")) context.hang = hang_from(*hang);
   if (const auto dead = in.nullable_object("first_dead"))

@@ -114,6 +114,7 @@ struct Context {
   std::optional<FirstDead> first_dead;
   std::optional<Infra> infra;
   Cleanup cleanup;
+  std::string again;      // why this is not the first attempt; "" of a first one
 
   bool operator==(const Context&) const = default;
 };

@@ -41,7 +41,8 @@ Json to_json(const Record& record) {
           {"failing", failing},
           {"figures", record.figures},
           {"seconds", record.seconds},
-          {"artefacts", record.artefacts}};
+          {"artefacts", record.artefacts},
+          {"again", record.again}};
 }
 
 std::string to_line(const Record& record) {
@@ -75,7 +76,8 @@ Record record_from(const nlohmann::json& value, const std::string& where) {
                 .failing = {},
                 .figures = in.required<std::map<std::string, double>>("figures"),
                 .seconds = in.required<double>("seconds"),
-                .artefacts = in.required<std::string>("artefacts")};
+                .artefacts = in.required<std::string>("artefacts"),
+                .again = in.optional<std::string>("again").value_or("")};
   if (const auto text = in.nullable<std::string>("phase")) {
     record.phase = phase_from(*text);
     if (!record.phase) in.reject("phase", "`" + *text + "`", "a phase or null");

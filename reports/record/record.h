@@ -54,6 +54,7 @@ struct Record {
   std::map<std::string, double> figures;
   double seconds = 0;
   std::string artefacts;       // relative to the run folder
+  std::string again;           // why this is not the first attempt; "" of a first one
 
   bool operator==(const Record&) const = default;
 };

@@ -26,6 +26,24 @@ Stack stack_from(const Fields& in) {
           .environment = in.required<std::map<std::string, std::string>>("environment")};
 }
 
+namespace {
+
+Json to_json(const Options& options) {
+  return {{"isolation", options.isolation},
+          {"budget_ms", options.budget_ms},
+          {"max_fail", options.max_fail},
+          {"limits_ms", record::to_json(options.limits_ms)}};
+}
+
+Options options_from(const Fields& in) {
+  return {.isolation = in.word("isolation", {"planned", "process", "batch"}),
+          .budget_ms = in.required<std::int64_t>("budget_ms"),
+          .max_fail = in.required<int>("max_fail"),
+          .limits_ms = limits_from(in, "limits_ms", false)};
+}
+
+}  // namespace
+
 Json to_json(const Run& run) {
   return {{"schema", kRunSchema},
           {"run_id", run.run_id},
@@ -37,7 +55,10 @@ Json to_json(const Run& run) {
           {"device", run.device},
           {"engine", run.engine},
           {"slots", run.slots},
-          {"stack", to_json(run.stack)}};
+          {"stack", to_json(run.stack)},
+          {"plan_sha256", run.plan_sha256},
+          {"parent", run.parent},
+          {"options", to_json(run.options)}};
 }
 
 Run run_from(const nlohmann::json& value, const std::string& where) {
@@ -55,7 +76,10 @@ Run run_from(const nlohmann::json& value, const std::string& where) {
           .device = in.word("device", {"sim", "cuda"}),
           .engine = in.word("engine", {"local", "mpirun", "slurm", "slurm-array"}),
           .slots = in.required<int>("slots"),
-          .stack = stack_from(in.object("stack"))};
+          .stack = stack_from(in.object("stack")),
+          .plan_sha256 = in.optional<std::string>("plan_sha256").value_or(""),
+          .parent = in.optional<std::string>("parent").value_or(""),
+          .options = in.has("options") ? options_from(in.object("options")) : Options{}};
 }
 
 }  // namespace graphproof::record

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/record/batch.h"
 #include "reports/record/fields.h"
 
 namespace graphproof::record {
@@ -28,6 +29,16 @@ struct Stack {
 Json to_json(const Stack& stack);
 Stack stack_from(const Fields& in);
 
+/// How a run was asked to go; what resumes it goes the same way.
+struct Options {
+  std::string isolation = "planned";  // planned (each case's own), process, batch
+  std::int64_t budget_ms = 0;         // 0: none
+  int max_fail = 0;                   // 0: no bound
+  Limits limits_ms;                   // of cases that have no own
+
+  bool operator==(const Options&) const = default;
+};
+
 struct Run {
   std::string run_id;
   std::string started;  // UTC, 2026-11-21T10:15:00Z
@@ -42,6 +53,9 @@ struct Run {
   std::string device, engine;
   int slots = 0;
   Stack stack;
+  std::string plan_sha256;  // of plan.jsonl; "" in runs that are older than `resume`
+  std::string parent;       // the run that this one repeats cases of; "" if none
+  Options options;
 
   bool operator==(const Run&) const = default;
 };

@@ -23,17 +23,19 @@ Json to_json(const Summary& summary) {
           {"coverage", {{"planned", coverage.planned}, {"ran", coverage.ran}, {"rejected", coverage.rejected},
                         {"skipped", coverage.skipped}, {"not_run", coverage.not_run},
                         {"required_checks", coverage.required_checks}, {"unexercised", coverage.unexercised}}},
-          {"cases", cases}};
+          {"cases", cases},
+          {"ending", summary.ending}};
 }
 
 Summary summary_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kSummarySchema);
   const Fields coverage = in.object("coverage");
+  const bool finished = in.required<bool>("finished");
   Summary summary{.run_id = in.required<std::string>("run_id"),
                   .profile = in.required<std::string>("profile"),
                   .device = in.word("device", {"sim", "cuda"}),
-                  .finished = in.required<bool>("finished"),
+                  .finished = finished,
                   .stack = stack_from(in.object("stack")),
                   .wall_seconds = in.required<double>("wall_seconds"),
                   .counts = in.required<std::map<std::string, int>>("counts"),
@@ -45,7 +47,10 @@ Summary summary_from(const nlohmann::json& value, const std::string& where) {
                                .not_run = coverage.required<int>("not_run"),
                                .required_checks = coverage.required<int>("required_checks"),
                                .unexercised = coverage.required<int>("unexercised")},
-                  .cases = {}};
+                  .cases = {},
+                  .ending = in.has("ending") ? in.word("ending", {"finished", "interrupted", "budget", "circuit_breaker", "max_fail",
+                                                                  "disk"})
+                                             : finished ? "finished" : "interrupted"};
   for (const Fields& one : in.objects("cases")) {
     const std::string verdict = one.required<std::string>("verdict");
     if (!Verdict::from(verdict)) one.reject("verdict", "`" + verdict + "`", "a verdict");

@@ -46,6 +46,7 @@ struct Summary {
   int exit_code = 0;
   Coverage coverage;
   std::vector<SummaryCase> cases;     // in plan order
+  std::string ending = "finished";    // finished, interrupted, budget, circuit_breaker, max_fail, disk
 
   bool operator==(const Summary&) const = default;
 };

@@ -2,6 +2,7 @@
 // survives its struct, and each way of breaking it that a careless writer would find is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "reports/record/faults.h"
 #include "reports/record/file.h"
 #include "reports/record/heartbeat.h"
+#include "reports/record/live.h"
 #include "reports/record/plan.h"
 #include "reports/record/record.h"
 #include "reports/record/run.h"
@@ -38,12 +40,18 @@ const std::vector<Kind>& kinds() {
       {"checks", "checks.json", [](const json& value) { return json(to_json(checks_from(value, "example"))); }},
       {"plan", "plan.jsonl", [](const json& value) { return json::parse(to_line(plan_line_from(value, "example"))); }},
       {"record", "journal.jsonl", [](const json& value) { return json::parse(to_line(record_from(value, "example"))); }},
+      {"live", "live.json", [](const json& value) { return json(to_json(live_from(value, "example"))); }},
       {"run", "run.json", [](const json& value) { return json(to_json(run_from(value, "example"))); }},
       {"context", "context.json", [](const json& value) { return json(to_json(context_from(value, "example"))); }},
       {"summary", "summary.json", [](const json& value) { return json(to_json(summary_from(value, "example"))); }},
       {"faults", "faults.json", [](const json& value) { return json(to_json(faults_from(value, "example"))); }},
+      {"compare", "compare.json", nullptr},
   };
   return kKinds;
+}
+
+const Kind& kind_of(std::string_view schema) {
+  return *std::find_if(kinds().begin(), kinds().end(), [&](const Kind& kind) { return kind.schema == schema; });
 }
 
 /// The values of an example file: its lines, or the one value.
@@ -91,7 +99,14 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
   if (parent.empty()) return false;
   const std::string schema = kind.schema, name = parent.back();
   return kOpen.contains(name) || (schema == "summary" && (name == "counts" || name == "checks")) ||
-         (schema == "plan" && name == "limits_ms");
+         ((schema == "plan" || schema == "run") && name == "limits_ms");
+}
+
+// Keys that were added later: files of before lack them, and stay readable.
+const std::set<std::string> kAdded = {"record/again",    "context/again",   "summary/ending",
+                                      "run/plan_sha256", "run/parent", "run/options"};
+bool may_be_absent(const Kind& kind, const json::json_pointer& place) {
+  return may_lack(kind, place.parent_pointer()) || kAdded.contains(kind.schema + place.to_string());
 }
 
 TEST(Schema, AcceptsEveryExample) {
@@ -113,7 +128,7 @@ TEST(Schema, RefusesAMissingKeyAnywhere) {
     SchemaOf schema(kind.schema);
     for (const json& value : examples(kind)) {
       for (const auto& place : places(value)) {
-        if (place.empty() || value[place.parent_pointer()].is_array() || may_lack(kind, place.parent_pointer())) continue;
+        if (place.empty() || value[place.parent_pointer()].is_array() || may_be_absent(kind, place)) continue;
         json broken = value;
         broken[place.parent_pointer()].erase(place.back());
         EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " without " << place.to_string();
@@ -196,8 +211,14 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"summary", 0, "/exit_code", 7},
       {"summary", 0, "/counts", {{"passed", 1}}},
       {"faults", 0, "/0/status", "dead"},
+      {"compare", 0, "/exit_code", 6},
+      {"compare", 0, "/slower/cases/0/figure", "replay"},
       {"run", 0, "/started", "yesterday"},
       {"batch", 0, "/cases", json::array()},
+      {"live", 0, "/pid", 0},
+      {"live", 0, "/running/0/ranks/0/phase", "lunch"},
+      {"summary", 0, "/ending", "well"},
+      {"run", 0, "/options/isolation", "thread"},
   };
   for (const Row& row : kRows)
     for (const Kind& kind : kinds()) {
@@ -212,7 +233,7 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
 }
 
 TEST(Schema, NamesThePlaceOfAViolation) {
-  json line = examples(kinds()[2]).front();
+  json line = examples(kind_of("evidence")).front();
   line["rank"] = -1;
   const std::string text = joined(violations("evidence", line));
   EXPECT_NE(text.find("[rank]"), std::string::npos) << text;
@@ -230,13 +251,28 @@ TEST(Structs, RefuseAMissingKeyAnywhere) {
     if (!kind.round_trip) continue;
     for (const json& value : examples(kind)) {
       for (const auto& place : places(value)) {
-        if (place.empty() || value[place.parent_pointer()].is_array() || may_lack(kind, place.parent_pointer())) continue;
+        if (place.empty() || value[place.parent_pointer()].is_array() || may_be_absent(kind, place)) continue;
         json broken = value;
         broken[place.parent_pointer()].erase(place.back());
         EXPECT_THROW(kind.round_trip(broken), ReadError) << kind.file << " without " << place.to_string();
       }
     }
   }
+}
+
+TEST(Structs, AFileOfBeforeAKeyWasAddedIsRead) {
+  int tried = 0;
+  for (const Kind& kind : kinds())
+    for (const std::string& added : kAdded) {
+      const std::string prefix = std::string(kind.schema) + "/";
+      if (!added.starts_with(prefix)) continue;
+      json older = examples(kind).front();
+      ASSERT_EQ(older.erase(added.substr(prefix.size())), 1u) << added;
+      EXPECT_EQ(joined(violations(kind.schema, older)), "") << added;
+      EXPECT_NO_THROW(kind.round_trip(older)) << added;
+      ++tried;
+    }
+  EXPECT_EQ(tried, static_cast<int>(kAdded.size()));
 }
 
 TEST(Structs, EveryExpectationSurvivesItsTextForm) {
@@ -247,7 +283,7 @@ TEST(Structs, EveryExpectationSurvivesItsTextForm) {
       {.kind = "known_issue", .issue = "NCCL-1", .verdict = "fail.hang.replay", .owner = "comm", .until = "2027-03-01"},
       {.kind = "hazard", .rule = "R035", .verdict = "fail.hang"},
   };
-  json line = examples(kinds()[4]).front();
+  json line = examples(kind_of("plan")).front();
   for (const Expect& expect : kRows) {
     line["expect"] = to_json(expect);
     EXPECT_EQ(joined(violations("plan", line)), "") << expect.kind;
