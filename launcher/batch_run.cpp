@@ -16,8 +16,10 @@ namespace fs = std::filesystem;
 
 // How often the process table is read. A death is noticed within this time, and also by mpirun's own end.
 constexpr std::int64_t kLook_ms = 100;
-// The memory maps of a rank are long; shared memory stays mapped for longer than this.
-constexpr std::int64_t kLookAtShm_ms = 1000;
+// A rank has hundreds of descriptors; a listening socket stays open for longer than this.
+constexpr std::int64_t kLookAtPorts_ms = 1000;
+// What is seen between two cases may be on its way out.
+constexpr std::int64_t kSuspicion_ms = 1000;
 // Ending reads every process's environment.
 constexpr std::int64_t kEnding_ms = 25;
 // Rejected heartbeat lines that are kept for the reader of batches/B.
@@ -30,13 +32,6 @@ std::vector<Watch::WatchedCase> watched(const BatchRequest& request) {
   return cases;
 }
 
-std::set<std::string> shm_entries() {
-  std::set<std::string> names;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator("/dev/shm", absent)) names.insert(entry.path());
-  return names;
-}
-
 std::string quoted(const std::string& word) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,") == word.npos &&
       !word.empty())
@@ -46,35 +41,15 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::int64_t file_bytes(const fs::path& file) {
-  std::error_code absent;
-  const auto bytes = fs::file_size(file, absent);
-  return absent ? 0 : static_cast<std::int64_t>(bytes);
-}
-
-std::vector<std::string> named(const std::vector<Process>& processes) {
-  std::vector<std::string> names;
-  for (const Process& process : processes) names.push_back(std::to_string(process.pid) + " " + process.command);
-  return names;
-}
-
-/// What a shell or mpirun says of a process that ended by a signal: 128 and the signal.
-record::Exit from_starter_exit(const Exit& exit) {
-  if (exit.signalled) return {"signal", exit.value};
-  return exit.value > 128 ? record::Exit{"signal", exit.value - 128} : record::Exit{"exited", exit.value};
-}
-
 }  // namespace
-
-fs::path attempt_folder(const std::string& case_id, int attempt) {
-  return fs::path("cases") / case_id / ("attempt-" + std::to_string(attempt));
-}
 
 BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     : request_(std::move(request)), batch_folder_(request_.run_folder / "batches" / request_.batch.batch),
       watch_(request_.batch.world_size, watched(request_), now_ms), finished_(request_.batch.cases.size()),
       started_ms_(now_ms), ended_ms_(now_ms) {
   record::Batch& batch = request_.batch;
+  infra_ = request_.refused;
+  if (infra_) return;
   try {
     fs::create_directories(batch_folder_);
     node_folder_ = std::make_unique<PrivateFolder>(request_.node_folder / batch.batch);
@@ -96,9 +71,10 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     job.shm_folder = shm_folder_->path();
     const Command command = local_command(job, own_environment());
     write_files(command);
-    shm_before_ = shm_entries();
+    leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
     gpu_bytes_before_ = gpu_bytes();
     child_ = std::make_unique<Child>(command, batch_folder_ / "mpirun.log");
+    leftovers_->started(child_->pid(), batch.mark);
   } catch (const std::system_error& error) {
     infra_ = record::Infra{"launch", error.what()};
   } catch (const record::WriteError& error) {
@@ -126,7 +102,7 @@ std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
   // Before anything is decided: a line that has arrived counts, however late this round is.
   read_heartbeats(now_ms);
   look_at_processes(now_ms);
-  finish_ended_cases(now_ms, finished);
+  if (stage_ == Stage::running) finish_ended_cases(now_ms, finished);
   if (stage_ == Stage::running) decide(now_ms);
   if (stage_ == Stage::stacks && stacks_->step(now_ms)) end(false, now_ms);
   if (stage_ == Stage::ending && now_ms - ending_ms_ >= kEnding_ms) {
@@ -156,19 +132,23 @@ void BatchRun::read_heartbeats(std::int64_t now_ms) {
 void BatchRun::look_at_processes(std::int64_t now_ms) {
   if (now_ms - looked_ms_ < kLook_ms) return;
   looked_ms_ = now_ms;
-  const bool look_at_shm = now_ms - looked_at_shm_ms_ >= kLookAtShm_ms;
-  if (look_at_shm) looked_at_shm_ms_ = now_ms;
   for (int rank = 0; rank < watch_.world_size(); ++rank) {
     const RankProcess& process = watch_.process(rank);
-    if (process.pid == 0 || process.gone) continue;
-    const int pid = static_cast<int>(process.pid);
-    if (!running_process(pid)) {
-      watch_.gone(rank, now_ms);
-    } else if (look_at_shm) {
-      const auto mapped = mapped_shm(pid);
-      shm_seen_.insert(mapped.begin(), mapped.end());
-    }
+    if (process.pid != 0 && !process.gone && !running_process(static_cast<int>(process.pid))) watch_.gone(rank, now_ms);
   }
+  const std::vector<int> ranks = living_ranks();
+  leftovers_->look(ranks);
+  if (now_ms - looked_at_ports_ms_ < kLookAtPorts_ms) return;
+  looked_at_ports_ms_ = now_ms;
+  leftovers_->look_at_ports(ranks);
+}
+
+std::vector<int> BatchRun::living_ranks() const {
+  std::vector<int> pids;
+  for (int rank = 0; rank < watch_.world_size(); ++rank)
+    if (const RankProcess& process = watch_.process(rank); process.pid != 0 && !process.gone)
+      pids.push_back(static_cast<int>(process.pid));
+  return pids;
 }
 
 void BatchRun::decide(std::int64_t now_ms) {
@@ -193,7 +173,7 @@ void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   for (const int rank : hang.waiting_ranks) targets.push_back({rank, watch_.process(rank).pid});
   const record::BatchCase& hung = request_.batch.cases[hang.case_index];
   // Where a planted hang hangs is known.
-  const bool debugger = request_.lines[hang.case_index].expect.kind != "fault";
+  const bool debugger = request_.attempts[hang.case_index].line.expect.kind != "fault";
   stacks_.emplace(fs::path(hung.evidence_folder) / "stacks", targets, debugger, now_ms);
   stage_ = Stage::stacks;
 }
@@ -210,156 +190,64 @@ void BatchRun::stop(std::int64_t now_ms) {
 
 void BatchRun::end(bool by_itself, std::int64_t now_ms) {
   by_itself_ = by_itself;
-  ending_.emplace(child_->pid(), request_.batch.mark, by_itself, now_ms);
+  if (by_itself) {
+    std::vector<int> left;
+    for (const Process& process : request_.processes->of(child_->pid(), request_.batch.mark)) left.push_back(process.pid);
+    leftovers_->look_at_ports(left);
+  }
+  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms);
   stage_ = Stage::ending;
 }
 
-void BatchRun::finish_ended_cases(std::int64_t now_ms, std::vector<record::Context>& finished) {
+void BatchRun::finish(std::size_t index, std::int64_t now_ms, record::Cleanup cleanup,
+                      std::vector<record::Context>& finished) {
+  finished_[index] = true;
+  finished.push_back(context(index, now_ms));
+  finished.back().cleanup = std::move(cleanup);
+}
+
+std::vector<std::size_t> BatchRun::ended_cases() const {
   // The last case waits for the processes' end: how they end and what they leave behind belongs to it.
-  for (std::size_t i = 0; i + 1 < finished_.size() && watch_.ended(i); ++i) {
-    if (finished_[i]) continue;
-    finished_[i] = true;
-    finished.push_back(context(i, now_ms));
-  }
+  std::vector<std::size_t> ended;
+  for (std::size_t i = 0; i + 1 < finished_.size() && watch_.ended(i); ++i)
+    if (!finished_[i]) ended.push_back(i);
+  return ended;
 }
 
-void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finished) {
-  stage_ = Stage::over;
-  if (child_) {
-    read_heartbeats(now_ms);
-    finish_ended_cases(now_ms, finished);
-    report_ = read_starter_log(record::read_text(batch_folder_ / "mpirun.log"));
-    bool any_hello = false;
-    for (int rank = 0; rank < watch_.world_size(); ++rank) any_hello = any_hello || watch_.process(rank).pid != 0;
-    if (!any_hello && by_itself_) infra_ = report_.infra;
+void BatchRun::finish_ended_cases(std::int64_t now_ms, std::vector<record::Context>& finished) {
+  const std::vector<std::size_t> ended = ended_cases();
+  if (ended.empty()) return;
+  if (!suspicion_) {
+    // Looking costs milliseconds; cases that are shorter than this share one look.
+    if (now_ms - looked_between_ms_ < kLook_ms) return;
+    looked_between_ms_ = now_ms;
+    suspicion_ = Suspicion{ended.back(), now_ms, leftovers_->between_cases(living_ranks())};
   }
-  if (infra_) {
-    for (std::size_t i = 0; i < finished_.size(); ++i) {
-      if (finished_[i]) continue;
-      finished_[i] = true;
-      finished.push_back(context(i, now_ms));
-      finished.back().infra = infra_;
+  record::Cleanup still;
+  if (suspicion_->found != still) still = leftovers_->still_there(suspicion_->found);
+  if (still != record::Cleanup{} && now_ms - suspicion_->since_ms < kSuspicion_ms) return;
+  leftovers_->report(still);
+  for (const std::size_t index : ended) {
+    if (index < suspicion_->case_index) finish(index, now_ms, {}, finished);
+    if (index == suspicion_->case_index) finish(index, now_ms, still, finished);
+  }
+  suspicion_.reset();
+}
+
+void BatchRun::finish_remaining_cases(std::int64_t now_ms, std::vector<record::Context>& finished) {
+  // The ranks are gone, so nothing that is there now tells which case left it: only what was suspected before counts.
+  for (const std::size_t index : ended_cases()) {
+    record::Cleanup still;
+    if (suspicion_ && suspicion_->case_index == index) {
+      still = leftovers_->still_there(suspicion_->found);
+      for (const std::string& process : named(ending_->left_behind()))
+        if (std::find(suspicion_->found.processes.begin(), suspicion_->found.processes.end(), process) !=
+            suspicion_->found.processes.end())
+          still.processes.push_back(process);
+      leftovers_->report(still);
     }
-    return;
+    finish(index, now_ms, still, finished);
   }
-  // The case in progress answers for the end, or the last one if all have ended.
-  const std::size_t blamed = std::min(watch_.current(), finished_.size() - 1);
-  const bool all_ended = watch_.current() == finished_.size();
-  if (finished_[blamed] || (stopped_ && !all_ended)) return;
-  finished_[blamed] = true;
-  culprit_ = culprit();
-  // The time that it took to look at a hang and to end it is not the case's.
-  record::Context last = context(blamed, hang_ ? hung_ms_ : now_ms);
-  for (record::RankContext& rank : last.ranks) rank.exit = exit_of(rank.rank);
-  last.cleanup = cleanup();
-  if (hang_) {
-    last.ended = "killed";
-    last.hang = record::Hang{hang_->phase,         hang_->limit_ms,        hang_->missing_rank,
-                             hang_->waiting_ranks, hang_->last_collective, "stacks"};
-  } else if (by_itself_ && child_->poll()->signalled) {
-    const int signal = child_->poll()->value;
-    last.ended = "died";
-    last.infra = record::Infra{signal == SIGKILL || signal == SIGTERM ? "preempted" : "launch",
-                               "mpirun itself ended by signal " + std::to_string(signal) + ", which we did not send"};
-  } else if (culprit_) {
-    const RankProgress& progress = watch_.progress(blamed, culprit_->rank);
-    last.ended = "died";
-    last.first_dead = record::FirstDead{culprit_->rank, culprit_->exit,
-                                        progress.ended ? record::Phase::teardown_process : progress.phase};
-  }
-  finished.push_back(std::move(last));
-}
-
-std::optional<BatchRun::Culprit> BatchRun::culprit() const {
-  if (hang_ || stopped_) return std::nullopt;
-  if (report_.rank && report_.exit && *report_.rank < watch_.world_size()) return Culprit{*report_.rank, *report_.exit};
-  const std::optional<int> dead = watch_.first_dead();
-  // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a word and with status 0.
-  if (!by_itself_) return dead ? std::optional(Culprit{*dead, {"exited", 0}}) : std::nullopt;
-  const Exit starter = *child_->poll();
-  if (starter == Exit{}) return std::nullopt;
-  // mpirun now and then keeps the name to itself, but never the exit code. The first that was gone is the likeliest.
-  int first = 0;
-  for (int rank = 1; rank < watch_.world_size(); ++rank)
-    if (watch_.process(rank).gone && watch_.process(rank).gone_ms < watch_.process(first).gone_ms) first = rank;
-  return Culprit{dead.value_or(first), from_starter_exit(starter)};
-}
-
-record::Exit BatchRun::exit_of(int rank) const {
-  if (culprit_ && culprit_->rank == rank) return culprit_->exit;
-  const RankProcess& process = watch_.process(rank);
-  if (process.bye || (by_itself_ && child_->poll() == Exit{})) return {"exited", 0};
-  // mpirun ends the others with SIGTERM first; our own signal is known.
-  return {"killed", ending_ && ending_->signal() != 0 ? ending_->signal() : SIGTERM};
-}
-
-record::Cleanup BatchRun::cleanup() const {
-  record::Cleanup found;
-  found.processes = named(by_itself_ ? ending_->left_behind() : ending_->immortal());
-  if (!gpu_bytes_before_.empty()) {
-    found.gpu_memory.emplace();
-    const std::vector<std::int64_t> after = gpu_bytes();
-    for (std::size_t i = 0; i < after.size(); ++i)
-      if (const std::int64_t more = after[i] - gpu_bytes_before_[i]; more > kGpuNoise_bytes)
-        found.gpu_memory->push_back({static_cast<int>(i), more});
-  }
-  // What a killed process leaves lying is the killer's doing, and goes with the folders.
-  if (!by_itself_) return found;
-  for (const std::string& name : node_folder_->content())
-    if (name != "heartbeat") found.files.push_back(name);
-  found.shm = shm_folder_->content();
-  for (const std::string& entry : shm_entries())
-    if (shm_seen_.count(entry) != 0 && shm_before_.count(entry) == 0) found.shm.push_back(entry);
-  return found;
-}
-
-record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const {
-  const record::Batch& batch = request_.batch;
-  const record::PlanLine& line = request_.lines[index];
-  record::Context context;
-  context.run_id = batch.run_id;
-  context.case_id = line.id;
-  context.attempt = batch.cases[index].attempt;
-  context.batch = batch.batch;
-  context.device = batch.device;
-  context.isolation = batch.isolation;
-  context.engine = "local";
-  context.start = index == 0 ? "cold" : "warm";
-  context.world_size = batch.world_size;
-  context.limits_ms = request_.limits_ms[index];
-  context.expect = line.expect;
-  context.axes = line.axes;
-  context.required_checks = line.required_checks;
-  context.ended = "finished";
-  std::int64_t begin_ms = now_ms, end_ms = 0;
-  for (int rank = 0; rank < batch.world_size; ++rank) {
-    const RankProgress& progress = watch_.progress(index, rank);
-    if (progress.begun) begin_ms = std::min(begin_ms, progress.begun_ms);
-    end_ms = std::max(end_ms, progress.ended ? progress.ended_ms : now_ms);
-  }
-  if (!watch_.begun(index)) begin_ms = started_ms_;
-  context.seconds = static_cast<double>(end_ms - begin_ms) / 1000.0;
-  for (int rank = 0; rank < batch.world_size; ++rank) {
-    const RankProcess& process = watch_.process(rank);
-    const RankProgress& progress = watch_.progress(index, rank);
-    record::RankContext seen;
-    seen.rank = rank;
-    seen.pid = process.pid;
-    seen.case_ended = progress.ended;
-    seen.phase = progress.phase;
-    seen.arm = progress.arm;
-    seen.step = progress.step;
-    seen.collective = progress.collective;
-    seen.silent_ms = end_ms - (progress.ended   ? progress.ended_ms
-                              : progress.begun ? progress.progress_ms
-                                               : process.heartbeat_ms);
-    const std::string log = "rank-" + std::to_string(rank) + ".log";
-    seen.log.file = "batches/" + batch.batch + "/" + log;
-    seen.log.begin = progress.log_begin.value_or(0);
-    seen.log.end = progress.log_end.value_or(std::max(seen.log.begin, file_bytes(batch_folder_ / log)));
-    context.ranks.push_back(std::move(seen));
-  }
-  return context;
 }
 
 std::vector<std::int64_t> BatchRun::gpu_bytes() const {
@@ -380,19 +268,11 @@ bool BatchRun::gpu_memory_is_back() const {
   return true;
 }
 
-std::vector<record::PlanLine> BatchRun::not_done() const {
-  std::vector<record::PlanLine> lines;
+std::vector<Attempt> BatchRun::not_done() const {
+  std::vector<Attempt> left;
   for (std::size_t i = 0; i < finished_.size(); ++i)
-    if (!finished_[i]) lines.push_back(request_.lines[i]);
-  return lines;
-}
-
-std::string BatchRun::now_doing() const {
-  const std::size_t current = std::min(watch_.current(), finished_.size() - 1);
-  std::string text = request_.lines[current].name;
-  const RankProgress& progress = watch_.progress(current, 0);
-  if (progress.phase) text += " " + std::string(record::name(*progress.phase));
-  return text;
+    if (!finished_[i]) left.push_back(request_.attempts[i]);
+  return left;
 }
 
 }  // namespace graphproof::launcher

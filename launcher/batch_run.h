@@ -1,5 +1,6 @@
 // One batch from its files to its end: starts the ranks, listens, watches, ends what hangs, and hands out a Context for
 // every case that has come to an end. Never waits: step() does what is due. What a Context means is decided elsewhere.
+// batch_run.cpp has what happens, batch_context.cpp what is told of it.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,34 @@
 #include <string>
 #include <vector>
 
+#include "launcher/batches.h"
 #include "launcher/child.h"
 #include "launcher/ending.h"
 #include "launcher/engine.h"
 #include "launcher/heartbeat_pipe.h"
+#include "launcher/leftovers.h"
 #include "launcher/nvml.h"
 #include "launcher/private_folder.h"
+#include "launcher/processes.h"
 #include "launcher/stacks.h"
 #include "launcher/starter_log.h"
 #include "launcher/watch.h"
 #include "reports/record/batch.h"
 #include "reports/record/context.h"
-#include "reports/record/plan.h"
+#include "reports/record/live.h"
 
 namespace graphproof::launcher {
 
 struct BatchRequest {
   record::Batch batch;                     // heartbeat_fifo, store, log_folder and mark are filled in by BatchRun
-  std::vector<record::PlanLine> lines;     // of batch.cases, in the same order
+  std::vector<Attempt> attempts;           // of batch.cases, in the same order
   std::vector<record::Limits> limits_ms;   // of the same, every phase
   Job job;                                 // batch_file, mark, node_folder and shm_folder are filled in
   std::filesystem::path run_folder;
   std::filesystem::path node_folder, shm_folder;  // of the run; each batch gets a folder in both
   const GpuMemory* gpu_memory = nullptr;   // null: not measured
+  const ProcessTable* processes = nullptr;
+  std::optional<record::Infra> refused;    // why it is not even started: each case then ends infra.*
 };
 
 class BatchRun {
@@ -55,7 +61,9 @@ class BatchRun {
   /// Nothing of the batch runs any more; all contexts have been handed out.
   bool over() const { return stage_ == Stage::over; }
   /// REQUIRES: over(). The cases that have no context: not begun, or given up with stop().
-  std::vector<record::PlanLine> not_done() const;
+  std::vector<Attempt> not_done() const;
+  /// What even SIGKILL did not end: the slots of this batch are not free.
+  std::vector<Process> immortal() const { return ending_ ? ending_->immortal() : std::vector<Process>(); }
 
   /// Ends the processes now; the case in progress gets no context.
   void stop(std::int64_t now_ms);
@@ -66,6 +74,8 @@ class BatchRun {
   int starter_pid() const { return child_ ? child_->pid() : 0; }
   /// "CASE_NAME replay 3": for the progress line.
   std::string now_doing() const;
+  /// The case in progress, rank by rank: for live.json.
+  record::LiveCase live(std::int64_t now_ms) const;
 
  private:
   enum class Stage { running, stacks, ending, gpu, over };
@@ -76,7 +86,10 @@ class BatchRun {
   void decide(std::int64_t now_ms);
   void take_stacks(const HangDecision& hang, std::int64_t now_ms);
   void end(bool by_itself, std::int64_t now_ms);
+  std::vector<std::size_t> ended_cases() const;
   void finish_ended_cases(std::int64_t now_ms, std::vector<record::Context>& finished);
+  void finish_remaining_cases(std::int64_t now_ms, std::vector<record::Context>& finished);
+  void finish(std::size_t index, std::int64_t now_ms, record::Cleanup cleanup, std::vector<record::Context>& finished);
   void conclude(std::int64_t now_ms, std::vector<record::Context>& finished);
   /// The rank whose end ended the batch, and how it ended; nothing if all ended well or we ended them.
   struct Culprit {
@@ -86,7 +99,8 @@ class BatchRun {
   std::optional<Culprit> culprit() const;
   record::Context context(std::size_t index, std::int64_t now_ms) const;
   record::Exit exit_of(int rank) const;
-  record::Cleanup cleanup() const;
+  record::Cleanup cleanup();
+  std::vector<int> living_ranks() const;
   std::vector<std::int64_t> gpu_bytes() const;
   bool gpu_memory_is_back() const;
 
@@ -104,17 +118,20 @@ class BatchRun {
   StarterReport report_;
   std::optional<Culprit> culprit_;
   std::vector<std::int64_t> gpu_bytes_before_;
-  std::set<std::string> shm_seen_;       // mapped by a rank at some time
-  std::set<std::string> shm_before_;
+  std::unique_ptr<Leftovers> leftovers_;
+  /// What was found between two cases is given a moment to go by itself; the context of its case waits.
+  struct Suspicion {
+    std::size_t case_index = 0;
+    std::int64_t since_ms = 0;
+    record::Cleanup found;
+  };
+  std::optional<Suspicion> suspicion_;
   std::vector<bool> finished_;           // a context was handed out
   std::int64_t started_ms_, ended_ms_;
-  std::int64_t looked_ms_ = 0, looked_at_shm_ms_ = 0, ending_ms_ = 0, hung_ms_ = 0;
+  std::int64_t looked_ms_ = 0, looked_at_ports_ms_ = 0, looked_between_ms_ = 0, ending_ms_ = 0, hung_ms_ = 0;
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
   std::optional<std::size_t> last_case_;  // nothing: all of them
 };
-
-/// The folder of an attempt, relative to the run folder.
-std::filesystem::path attempt_folder(const std::string& case_id, int attempt);
 
 }  // namespace graphproof::launcher

@@ -1,6 +1,7 @@
 // Which cases share processes: a plan's lines become batches. Pure.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,12 +9,18 @@
 
 namespace graphproof::launcher {
 
+/// A case as it is to be run now.
+struct Attempt {
+  record::PlanLine line;
+  int number = 1;
+  std::string again;  // why it is not the first; "" of a first one
+};
+
 /// Cases that one start of the ranks runs, one after another.
 struct CaseGroup {
-  std::vector<record::PlanLine> lines;  // not empty; equal in ranks, isolation and environment
-  int attempt = 1;
+  std::vector<Attempt> attempts;  // not empty; equal in ranks, isolation and environment
 
-  int ranks() const { return lines.front().ranks; }
+  int ranks() const { return attempts.front().line.ranks; }
   double expected_seconds() const;
 };
 
@@ -24,8 +31,8 @@ inline constexpr double kWorthSplitting_seconds = 10;
 // Cases after a failed one start again; a bound on how many cases one pair of processes carries.
 inline constexpr std::size_t kCasesPerBatch = 256;
 
-/// Groups the lines that are to run (no `skip`) by matrix::batch_key, in plan order, and splits long groups so that
-/// `slot_count` slots are used. REQUIRES: no line needs more than slot_count ranks.
-std::vector<CaseGroup> group_cases(const std::vector<record::PlanLine>& plan, std::string_view device, int slot_count);
+/// Groups them by matrix::batch_key, in their order, and splits long groups so that
+/// `slot_count` slots are used. REQUIRES: no case needs more than slot_count ranks.
+std::vector<CaseGroup> group_cases(const std::vector<Attempt>& attempts, std::string_view device, int slot_count);
 
 }  // namespace graphproof::launcher

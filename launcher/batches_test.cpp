@@ -7,7 +7,7 @@
 namespace graphproof::launcher {
 namespace {
 
-record::PlanLine line(int number, int ranks, double seconds = 0.5) {
+Attempt attempt(int number, int ranks, double seconds = 0.5) {
   record::PlanLine line;
   line.id = "000000000000" + std::to_string(1000 + number);
   line.name = "case" + std::to_string(number);
@@ -15,52 +15,46 @@ record::PlanLine line(int number, int ranks, double seconds = 0.5) {
   line.ranks = ranks;
   line.isolation = "batch";
   line.expected_seconds = seconds;
-  return line;
+  return {line, 1, ""};
 }
 
 std::vector<std::size_t> sizes(const std::vector<CaseGroup>& groups) {
   std::vector<std::size_t> list;
-  for (const CaseGroup& group : groups) list.push_back(group.lines.size());
+  for (const CaseGroup& group : groups) list.push_back(group.attempts.size());
   return list;
 }
 using Sizes = std::vector<std::size_t>;
 
 TEST(BatchesTest, CasesOfOneWorldAndEnvironmentShareProcesses) {
-  record::PlanLine other = line(3, 1);
-  other.environment = {{"NCCL_ALGO", "Tree"}};
-  const auto groups = group_cases({line(1, 1), line(2, 2), other, line(4, 1)}, "sim", 4);
+  Attempt other = attempt(3, 1);
+  other.line.environment = {{"NCCL_ALGO", "Tree"}};
+  const auto groups = group_cases({attempt(1, 1), attempt(2, 2), other, attempt(4, 1)}, "sim", 4);
   ASSERT_EQ(sizes(groups), (Sizes{2, 1, 1}));
-  EXPECT_EQ(groups[0].lines[1].name, "case4");
+  EXPECT_EQ(groups[0].attempts[1].line.name, "case4");
 }
 
 TEST(BatchesTest, AFaultAndAProcessCaseAreAlone) {
-  record::PlanLine first = line(1, 1), second = line(2, 1), fault = line(3, 1);
-  first.isolation = second.isolation = "process";
-  fault.axes["fault"] = "M23";
-  fault.expect.kind = "fault";
-  fault.expect.fault = "M23";
-  EXPECT_EQ(sizes(group_cases({first, second, fault, line(4, 1)}, "sim", 4)), (Sizes{1, 1, 1, 1}));
-}
-
-TEST(BatchesTest, SkippedCasesStartNothing) {
-  record::PlanLine skipped = line(1, 8);
-  skipped.skip = record::Skip{*record::Verdict::from("skipped.gpus"), "8 ranks"};
-  EXPECT_TRUE(group_cases({skipped}, "sim", 4).empty());
+  Attempt first = attempt(1, 1), second = attempt(2, 1), fault = attempt(3, 1);
+  first.line.isolation = second.line.isolation = "process";
+  fault.line.axes["fault"] = "M23";
+  fault.line.expect.kind = "fault";
+  fault.line.expect.fault = "M23";
+  EXPECT_EQ(sizes(group_cases({first, second, fault, attempt(4, 1)}, "sim", 4)), (Sizes{1, 1, 1, 1}));
 }
 
 TEST(BatchesTest, LongGroupsUseEverySlotAndKeepTheirOrder) {
-  std::vector<record::PlanLine> plan;
-  for (int i = 0; i < 10; ++i) plan.push_back(line(i, 2, 30));
+  std::vector<Attempt> plan;
+  for (int i = 0; i < 10; ++i) plan.push_back(attempt(i, 2, 30));
   const auto groups = group_cases(plan, "sim", 4);
   EXPECT_EQ(sizes(groups), (Sizes{5, 5}));
-  EXPECT_EQ(groups[1].lines.front().name, "case5");
-  EXPECT_EQ(sizes(group_cases({line(1, 1), line(2, 1)}, "sim", 4)), Sizes{2}) << "a second start would cost more";
+  EXPECT_EQ(groups[1].attempts.front().line.name, "case5");
+  EXPECT_EQ(sizes(group_cases({attempt(1, 1), attempt(2, 1)}, "sim", 4)), Sizes{2}) << "a second start would cost more";
 }
 
 TEST(BatchesTest, OnePairOfProcessesCarriesABoundedNumberOfCases) {
-  std::vector<record::PlanLine> plan;
-  for (std::size_t i = 0; i < 2 * kCasesPerBatch + 1; ++i) plan.push_back(line(static_cast<int>(i), 4, 0));
-  for (const CaseGroup& group : group_cases(plan, "sim", 4)) EXPECT_LE(group.lines.size(), kCasesPerBatch);
+  std::vector<Attempt> plan;
+  for (std::size_t i = 0; i < 2 * kCasesPerBatch + 1; ++i) plan.push_back(attempt(static_cast<int>(i), 4, 0));
+  for (const CaseGroup& group : group_cases(plan, "sim", 4)) EXPECT_LE(group.attempts.size(), kCasesPerBatch);
 }
 
 }  // namespace

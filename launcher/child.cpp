@@ -157,7 +157,8 @@ Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_
 Child::~Child() {
   if (pid_ == 0 || exit_) return;
   kill(SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  static constexpr int kLooks = 200;
+  for (int look = 0; look < kLooks && !poll(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 std::optional<Exit> Child::poll() {

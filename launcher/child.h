@@ -39,7 +39,8 @@ class Child {
   Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors = {});
   Child(Child&&) noexcept;
   Child& operator=(Child&&) = delete;
-  /// Kills its session's first process if it still runs, and waits for it.
+  /// Kills its session's first process if it still runs, and waits for it, a second at most: one inside a driver call may
+  /// never end.
   ~Child();
 
   /// Also the id of its session.

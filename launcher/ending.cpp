@@ -5,21 +5,17 @@
 #include <utility>
 
 namespace graphproof::launcher {
-namespace {
-
-void send(const std::vector<Process>& processes, int signal) {
-  for (const Process& process : processes) ::kill(process.pid, signal);
-}
-
-}  // namespace
-
-Ending::Ending(int session, std::string mark, bool by_itself, std::int64_t now_ms)
-    : session_(session), mark_(std::move(mark)), stage_(by_itself ? Stage::settle : Stage::ask),
+Ending::Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms)
+    : processes_(processes), session_(session), mark_(std::move(mark)), stage_(by_itself ? Stage::settle : Stage::ask),
       deadline_ms_(now_ms + kSettle_ms) {}
+
+void Ending::send(const std::vector<Process>& processes, int signal) const {
+  for (const Process& process : processes) processes_.send(process.pid, signal);
+}
 
 bool Ending::step(std::int64_t now_ms) {
   if (stage_ == Stage::done) return true;
-  const std::vector<Process> left = processes_of(session_, mark_);
+  const std::vector<Process> left = processes_.of(session_, mark_);
   if (left.empty()) {
     stage_ = Stage::done;
   } else if (stage_ == Stage::settle && now_ms >= deadline_ms_) {

@@ -19,8 +19,8 @@ class Ending {
   // Ranks whose starter ended by itself are given this long to be gone by themselves.
   static constexpr std::int64_t kSettle_ms = 1000;
 
-  /// `by_itself`: the batch's starter has ended without being asked; what still runs after kSettle_ms was left behind.
-  Ending(int session, std::string mark, bool by_itself, std::int64_t now_ms);
+  /// `processes` must outlive it. `by_itself`: the batch's starter has ended without being asked; what still runs after kSettle_ms was left behind.
+  Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms);
 
   /// True when nothing of the batch runs any more, or the last deadline passed.
   bool step(std::int64_t now_ms);
@@ -35,6 +35,9 @@ class Ending {
  private:
   enum class Stage { settle, ask, term, kill, done };
 
+  void send(const std::vector<Process>& processes, int signal) const;
+
+  const ProcessTable& processes_;
   int session_;
   std::string mark_;
   Stage stage_;

@@ -18,6 +18,8 @@ std::int64_t now_ms() {
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
+const ProcessTable host;
+
 struct Batch {
   explicit Batch(const std::string& text)
       : mark(mark_of_next()), child(command(text), "/dev/null") {}
@@ -52,7 +54,7 @@ struct Batch {
 TEST(EndingTest, ProcessesInGroupsAndSessionsOfTheirOwnAreFoundAndEnded) {
   Batch batch("setsid sleep 61 & sleep 62 & wait");
   batch.expect(3);
-  Ending ending(batch.child.pid(), batch.mark, false, now_ms());
+  Ending ending(host, batch.child.pid(), batch.mark, false, now_ms());
   batch.run_to_end(ending);
   batch.expect(0);
   EXPECT_TRUE(ending.immortal().empty());
@@ -62,7 +64,7 @@ TEST(EndingTest, ProcessesInGroupsAndSessionsOfTheirOwnAreFoundAndEnded) {
 TEST(EndingTest, WhoIgnoresSigtermIsKilled) {
   Batch batch("trap '' TERM; sleep 63 & wait; sleep 64");
   batch.expect(2);
-  Ending ending(batch.child.pid(), batch.mark, false, now_ms());
+  Ending ending(host, batch.child.pid(), batch.mark, false, now_ms());
   batch.run_to_end(ending);
   batch.expect(0);
   EXPECT_EQ(ending.signal(), SIGKILL);
@@ -72,7 +74,7 @@ TEST(EndingTest, WhatOutlivesAStarterThatEndedIsNamedAndEnded) {
   Batch batch("setsid sleep 65 & exit 0");
   while (!batch.child.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   batch.expect(1);
-  Ending ending(batch.child.pid(), batch.mark, true, now_ms());
+  Ending ending(host, batch.child.pid(), batch.mark, true, now_ms());
   batch.run_to_end(ending);
   ASSERT_EQ(ending.left_behind().size(), 1u);
   EXPECT_EQ(ending.left_behind()[0].command, "sleep");
@@ -82,7 +84,7 @@ TEST(EndingTest, WhatOutlivesAStarterThatEndedIsNamedAndEnded) {
 TEST(EndingTest, NothingLeftNeedsNoSignal) {
   Batch batch("exit 0");
   while (!batch.child.poll()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  Ending ending(batch.child.pid(), batch.mark, true, now_ms());
+  Ending ending(host, batch.child.pid(), batch.mark, true, now_ms());
   EXPECT_TRUE(ending.step(now_ms()));
   EXPECT_EQ(ending.signal(), 0);
 }

@@ -1,9 +1,13 @@
 // A rank and a judge for the launcher's own tests. As a rank (argument: a batch file) it goes through each case with
-// honest heartbeats and evidence, save what GRAPHPROOF_FAKE says: "BEHAVIOUR PHASE RANK", for example "hang replay 1".
+// honest heartbeats and evidence, save what GRAPHPROOF_FAKE says: "BEHAVIOUR PHASE RANK", for example "hang replay 1"; a
+// third word, "2", restricts it to the second case of the batch.
 // As a judge (argument: an attempt folder) it finds every rank's evidence complete or not, and fails D01.lockstep where
 // a compare line says that something differs.
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -22,6 +26,7 @@
 #include "reports/record/evidence.h"
 #include "reports/record/file.h"
 #include "reports/record/heartbeat.h"
+#include "reports/record/run.h"
 
 namespace graphproof {
 namespace {
@@ -39,14 +44,14 @@ std::int64_t now_ms() {
 
 struct Script {
   std::string behaviour = "good", phase = "replay";
-  int rank = 0;
+  int rank = 0, only_case = 0;  // 0: every case
 };
 
 Script script() {
   Script script;
   const char* text = std::getenv("GRAPHPROOF_FAKE");
   std::istringstream words(text != nullptr ? text : "");
-  words >> script.behaviour >> script.phase >> script.rank;
+  words >> script.behaviour >> script.phase >> script.rank >> script.only_case;
   if (script.behaviour.empty()) script.behaviour = "good";
   return script;
 }
@@ -99,7 +104,7 @@ class FakeRank {
       line.collective = record::Collective{static_cast<std::int64_t>(phase) + 1, "all_reduce", "tp"};
       if (mine("hang") && script_.phase == record::name(phase)) line.collective->sequence -= 1;
       beat(line);
-      if (script_.phase == record::name(phase)) misbehave();
+      if (script_.phase == record::name(phase) && (script_.only_case == 0 || script_.only_case == count)) misbehave();
       // A rank that stops holds the others up at their next collective.
       if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
       evidence.write("phase", {{"phase", record::name(phase)}, {"arm", line.arm}, {"ms", 0.1}});
@@ -129,13 +134,66 @@ class FakeRank {
       }
       sleep_for_ever();
     }
-    if (mine("daemon") && fork() == 0) {
+    if (mine("daemon")) become_daemon();
+    if (mine("file")) std::ofstream(fs::temp_directory_path() / "left-by-a-case") << "x";
+    if (mine("shm")) leave_shm("graphproof-fake-" + std::to_string(getpid()), false);
+    if (mine("mapped_shm")) leave_shm("fake-without-a-process", true);
+    if (mine("port")) listen_on_a_port();
+    if (mine("hidden_port")) {
+      listen_on_a_port();
+      hide();
+    }
+    if (mine("gpu_memory")) add_gpu_memory();
+    if (mine("brief_daemon") && fork() == 0) {
       setsid();
-      for (int descriptor = 0; descriptor < 64; ++descriptor) close(descriptor);
-      signal(SIGTERM, SIG_IGN);
-      sleep_for_ever();
+      usleep(300000);  // gone before the launcher counts it as left
+      _exit(0);
     }
   }
+
+  static void become_daemon() {
+    if (fork() != 0) return;
+    setsid();
+    for (int descriptor = 0; descriptor < 64; ++descriptor) close(descriptor);
+    signal(SIGTERM, SIG_IGN);
+    sleep_for_ever();
+  }
+
+  /// A segment in /dev/shm that nobody removes: with this process in its name, or mapped for as long as it runs.
+  static void leave_shm(const std::string& name, bool mapped) {
+    const std::string path = "/dev/shm/" + name;
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (ftruncate(file, 4096) != 0) _exit(8);
+    if (mapped) {
+      [[maybe_unused]] const void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      usleep(400000);  // as long as a rank that uses it
+    }
+    close(file);
+  }
+
+  /// Stays open in this process and in those that it starts.
+  static void listen_on_a_port() {
+    const int server = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(server, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || listen(server, 1) != 0) _exit(8);
+    usleep(1200000);  // as long as a rank that uses it
+  }
+
+  /// A process without mark and session that holds this one's descriptors for a few seconds.
+  static void hide() {
+    if (fork() != 0) return;
+    setsid();
+    char program[] = "/bin/sleep", seconds[] = "4";
+    char* arguments[] = {program, seconds, nullptr};
+    char* environment[] = {nullptr};
+    execve(program, arguments, environment);
+    _exit(8);
+  }
+
+  /// As a process that leaves a context on the GPU: the tests' libnvidia-ml reads this file.
+  static void add_gpu_memory() { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML"), std::ios::app) << 128 << "\n"; }
 
   record::Batch batch_;
   int rank_;
@@ -173,6 +231,14 @@ int main(int count, char** arguments) {
   try {
     if (fs::is_directory(arguments[1])) {
       judge(arguments[1]);
+      return 0;
+    }
+    if (std::string(arguments[1]) == "--fingerprint") {
+      record::Stack stack{.torch_version = "2.11.0", .cuda_version = "none", .nccl_version = "none", .driver = "none",
+                          .cudnn_version = "none", .mpi = "Open MPI", .gpus = {}, .sm = 0, .kernel = "6.1.0", .host = "node1",
+                          .cpus = 2, .environment = {}};
+      if (const char* driver = std::getenv("GRAPHPROOF_FAKE_DRIVER")) stack.driver = driver;
+      std::printf("%s\n", record::to_json(stack).dump().c_str());
       return 0;
     }
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");

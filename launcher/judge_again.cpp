@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/batch_run.h"
 #include "launcher/judge_pool.h"
+#include "launcher/remains.h"
 #include "reports/record/context.h"
 #include "reports/record/file.h"
 #include "reports/record/plan.h"
@@ -20,19 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Attempt {
-  fs::path folder;
-  int number = 1;
-};
-
-std::vector<Attempt> attempts(const fs::path& run_folder, const std::string& case_id) {
-  std::vector<Attempt> found;
-  std::error_code absent;
-  for (int number = 1;; ++number) {
-    const fs::path folder = run_folder / attempt_folder(case_id, number);
-    if (!fs::is_regular_file(folder / "context.json", absent)) return found;
-    found.push_back({folder, number});
-  }
+/// The attempts that came to an end, in their order; one that was cut off has no context.
+std::vector<int> ended_attempts(const fs::path& run_folder, const std::string& case_id) {
+  std::vector<int> numbers = attempt_numbers(run_folder, case_id);
+  std::erase_if(numbers, [&](int number) {
+    std::error_code absent;
+    return !fs::is_regular_file(run_folder / attempt_folder(case_id, number) / "context.json", absent);
+  });
+  return numbers;
 }
 
 void judge_all(const fs::path& folder, const std::vector<record::PlanLine>& plan, JudgePool& pool) {
@@ -41,7 +36,7 @@ void judge_all(const fs::path& folder, const std::vector<record::PlanLine>& plan
     return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
   };
   for (const record::PlanLine& line : plan)
-    for (const Attempt& attempt : attempts(folder, line.id)) pool.add(attempt.folder);
+    for (const int number : ended_attempts(folder, line.id)) pool.add(folder / attempt_folder(line.id, number));
   while (!pool.idle()) {
     pool.step(now_ms());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -66,16 +61,16 @@ reports::RunResult decide_again(const fs::path& folder, const reports::CheckEffe
     wall_seconds = record::summary_from(record::read_json(folder / "summary.json"), folder / "summary.json").wall_seconds;
   std::map<std::string, record::Record> records;
   for (const record::PlanLine& line : plan) {
-    std::optional<reports::Outcome> first;
-    for (const Attempt& attempt : attempts(folder, line.id)) {
-      const fs::path file = attempt.folder / "context.json";
+    std::optional<reports::Outcome> in_batch;
+    for (const int number : ended_attempts(folder, line.id)) {
+      const fs::path attempt = attempt_folder(line.id, number), file = folder / attempt / "context.json";
       const reports::OutcomeInput input{line, record::context_from(record::read_json(file), file),
-                                        checks_of(attempt.folder), {}, run.started.substr(0, 10), {}};
+                                        checks_of(folder / attempt), {}, run.started.substr(0, 10), {}};
       reports::Outcome outcome = reports::outcome(input, effects);
-      if (first) outcome = reports::fold(*first, outcome);
-      first = outcome;
-      records.insert_or_assign(line.id, reports::make_record(input, outcome, run.run_id,
-                                                             attempt_folder(line.id, attempt.number)));
+      if (in_batch && input.context->isolation == "process") outcome = reports::fold(*in_batch, outcome);
+      const record::Record record = reports::make_record(input, outcome, run.run_id, attempt);
+      if (wants_diagnosis(record, line)) in_batch = outcome;
+      records.insert_or_assign(line.id, record);
     }
   }
   return reports::run_result(run, plan, records, reports::Ending::finished, wall_seconds,

@@ -1,15 +1,15 @@
 #include "launcher/processes.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -44,13 +44,27 @@ std::vector<Process> all_processes() {
 }
 
 bool carries(int pid, const std::string& entry) {
+  const bool all_that_begin = entry.ends_with('.');
   const std::string environment = proc_text("/proc/" + std::to_string(pid) + "/environ");
   for (std::size_t at = 0; at < environment.size();) {
     const std::size_t end = std::min(environment.find('\0', at), environment.size());
-    if (std::string_view(environment).substr(at, end - at) == entry) return true;
+    const std::string_view variable = std::string_view(environment).substr(at, end - at);
+    if (variable == entry || (all_that_begin && variable.starts_with(entry))) return true;
     at = end + 1;
   }
   return false;
+}
+
+/// Where the open descriptors of a process lead: paths, "socket:[4711]" and the like.
+std::vector<std::string> open_files(const std::filesystem::path& process) {
+  std::vector<std::string> targets;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator entry(process / "fd", gone), end; !gone && entry != end; entry.increment(gone)) {
+    std::error_code closed;
+    const std::filesystem::path target = std::filesystem::read_symlink(entry->path(), closed);
+    if (!closed) targets.push_back(target);
+  }
+  return targets;
 }
 
 }  // namespace
@@ -82,7 +96,7 @@ std::vector<Process> processes_of(int session, std::string_view mark) {
   std::vector<Process> found = running_processes();
   std::erase_if(found, [&](const Process& process) {
     if (process.pid == getpid()) return true;
-    return process.session != session && !carries(process.pid, entry);
+    return (session == 0 || process.session != session) && !carries(process.pid, entry);
   });
   return found;
 }
@@ -94,14 +108,50 @@ void reap_orphans(const std::vector<int>& known) {
       waitpid(process.pid, nullptr, WNOHANG);
 }
 
-std::vector<std::string> mapped_shm(int pid) {
-  static constexpr std::string_view folder = "/dev/shm/";
+std::vector<Process> ProcessTable::of(int session, std::string_view mark) const { return processes_of(session, mark); }
+
+void ProcessTable::send(int pid, int signal) const { ::kill(pid, signal); }
+
+std::vector<std::string> shm_in_use(int pid) {
+  static constexpr std::string_view folder = "/dev/shm/", gone = " (deleted)";
+  const std::filesystem::path process = "/proc/" + std::to_string(pid);
   std::set<std::string> names;
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  std::istringstream maps(proc_text(process / "maps"));
   for (std::string line; std::getline(maps, line);)
-    if (const auto at = line.find(folder); at != std::string::npos && line.find(" (deleted)") == std::string::npos)
-      names.insert(line.substr(at));
+    if (const auto at = line.find(folder); at != std::string::npos && !line.ends_with(gone)) names.insert(line.substr(at));
+  for (const std::string& target : open_files(process))
+    if (target.starts_with(folder) && !target.ends_with(gone)) names.insert(target);
   return {names.begin(), names.end()};
+}
+
+/// /proc/net/tcp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...", addresses in hex.
+Listeners all_listeners() {
+  static constexpr std::string_view kListen = "0A";
+  Listeners found;
+  for (const char* file : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
+    std::istringstream lines(proc_text(file));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string number, local, remote, state, queues, timer, retries, user, timeout, inode;
+      words >> number >> local >> remote >> state >> queues >> timer >> retries >> user >> timeout >> inode;
+      const auto colon = local.rfind(':');
+      if (state == kListen && colon != std::string::npos)
+        found.emplace(inode, static_cast<int>(std::strtol(local.c_str() + colon + 1, nullptr, 16)));
+    }
+  }
+  return found;
+}
+
+Listeners listeners_of(const std::vector<int>& pids) {
+  static constexpr std::string_view kSocket = "socket:[";
+  std::set<std::string> sockets;
+  for (const int pid : pids)
+    for (const std::string& target : open_files("/proc/" + std::to_string(pid)))
+      if (target.starts_with(kSocket)) sockets.insert(target.substr(kSocket.size(), target.size() - kSocket.size() - 1));
+  if (sockets.empty()) return {};
+  Listeners found = all_listeners();
+  std::erase_if(found, [&](const auto& listener) { return !sockets.contains(listener.first); });
+  return found;
 }
 
 }  // namespace graphproof::launcher

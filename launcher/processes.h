@@ -2,6 +2,7 @@
 // process that vanishes while it is read is left out.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,15 +31,33 @@ std::optional<Process> running_process(int pid);
 /// All that run, zombies left out.
 std::vector<Process> running_processes();
 
-/// Running processes of `session`, or with `mark` in their environment; never the caller. Process groups are no help:
-/// mpirun gives every rank one of its own.
+/// Running processes of `session` (0: of none), or with `mark` in their environment; never the caller. A mark that ends
+/// with a dot stands for all that begin with it: "RUN_ID." is every batch of a run. Process groups are no help: mpirun
+/// gives every rank one of its own.
 std::vector<Process> processes_of(int session, std::string_view mark);
+
+/// The host's processes, as those see them who end what a batch started. Tests derive from it to have a process that
+/// can't be ended.
+class ProcessTable {
+ public:
+  virtual ~ProcessTable() = default;
+  /// processes_of().
+  virtual std::vector<Process> of(int session, std::string_view mark) const;
+  virtual void send(int pid, int signal) const;
+};
 
 /// Waits for children of this process that ended and are not in `known`: orphans of a batch, which came to us because
 /// the launcher is their subreaper.
 void reap_orphans(const std::vector<int>& known);
 
-/// The files below /dev/shm that `pid` has mapped.
-std::vector<std::string> mapped_shm(int pid);
+/// The files below /dev/shm that `pid` has mapped or open.
+std::vector<std::string> shm_in_use(int pid);
+
+/// A socket's number in the kernel, which no other socket ever has, and the TCP port on which it listens.
+using Listeners = std::map<std::string, int>;
+/// Those of these processes, in this process's network namespace.
+Listeners listeners_of(const std::vector<int>& pids);
+/// All that there are.
+Listeners all_listeners();
 
 }  // namespace graphproof::launcher

@@ -1,5 +1,6 @@
 // A run from its plan to its summary: starts batches on slots, judges every case that ends, keeps the journal, runs a
-// failed batch case once more alone, and writes the reports. Whatever happens, each planned case has one verdict.
+// failed batch case once more alone, and writes the reports. Whatever happens, each planned case has one verdict, and
+// what has a record is never run again: a run whose launcher was killed goes on with resume().
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/processes.h"
+#include "launcher/run_reports.h"
 #include "reports/outcome.h"
 #include "reports/record/batch.h"
 #include "reports/record/plan.h"
@@ -18,6 +21,10 @@
 
 namespace graphproof::launcher {
 
+// Below this much free space in the run folder nothing more is started, so that neither ranks nor journal meet a full
+// disk: a case leaves 200 KiB of evidence, and logs are longer.
+inline constexpr std::int64_t kDiskFloor_bytes = 16 << 20;
+
 struct RunSetup {
   record::Run run;                         // becomes run.json
   std::string run_name;                    // what repro commands name: RunResult::run_name
@@ -25,9 +32,9 @@ struct RunSetup {
   std::filesystem::path folder;            // exists; its own
   std::filesystem::path rank_program, judge_program;
   std::vector<std::string> gpus;           // one per slot on cuda, as CUDA_VISIBLE_DEVICES spells them
-  record::Limits limits_ms;                // defaults, every phase
   reports::CheckEffects effects;
-  std::int64_t budget_ms = 0;              // 0: none
+  std::int64_t disk_floor_bytes = kDiskFloor_bytes;
+  const ProcessTable* processes = nullptr;  // null: the host's
 };
 
 /// Who looks on. Called from the run's own thread; may be empty.
@@ -42,14 +49,18 @@ struct RunListener {
 inline constexpr int kCircuitBreaker = 12, kCircuitBreakerHangs = 4;
 
 /// Runs it. SIGINT, SIGTERM and SIGHUP: the first lets running cases end and starts no others, the second ends all at
-/// once. Writes run.json, plan.jsonl and junit.xml before the first rank starts, and the summary at the end also of an
-/// interrupted run. Throws record::WriteError when the folder can't be written at all.
+/// once. Writes plan.jsonl, run.json and junit.xml before the first rank starts, and the summary at the end also of an
+/// interrupted run. When the folder can't be written any more, the run stops with reports::Ending::disk. Throws
+/// record::WriteError when it can't be written at all, matrix::InputError when another launcher runs in it.
 reports::RunResult run(const RunSetup& setup, const RunListener& listener);
 
-/// Writes summary.json, summary.md, junit.xml and faults.json of a run into `folder`.
-void write_reports(const reports::RunResult& result, const std::filesystem::path& folder);
+/// Goes on with the run in `setup.folder`, which `setup` describes as it is recorded. First ends the processes that a
+/// killed launcher left and removes its folders on this host. Cases with a record are not run again; one that was
+/// running is, as a new attempt that says so. Throws as run(), record::ReadError for a damaged journal, and
+/// matrix::InputError when an earlier process can't be ended.
+reports::RunResult resume(const RunSetup& setup, const RunListener& listener);
 
-/// A run as its folder shows it: by the summary's ending and time if there is one, otherwise by the journal alone.
-reports::RunResult read_run(const std::filesystem::path& folder);
+/// The hash that run.json keeps of its plan.
+std::string plan_sha256(const std::vector<record::PlanLine>& plan);
 
 }  // namespace graphproof::launcher

@@ -67,7 +67,7 @@ struct LauncherRunTest : testing::Test {
     setup.run.engine = "local";
     setup.run.slots = 4;
     setup.run.stack.mpi = "Open MPI";
-    setup.limits_ms = limits();
+    setup.run.options.limits_ms = limits();
     setup.effects = {{"D01.lockstep", {"fail.numerics", {"sim", "cuda"}}}};
     setup.rank_program = setup.judge_program =
         fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
@@ -151,7 +151,7 @@ const BadRank kBadRanks[] = {
 };
 
 TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
-  setup.limits_ms[record::Phase::init] = 4000;
+  setup.run.options.limits_ms[record::Phase::init] = 4000;
   std::vector<record::PlanLine> plan;
   for (const BadRank& row : kBadRanks) {
     plan.push_back(line(static_cast<int>(plan.size()), 2, row.script));
@@ -205,7 +205,7 @@ TEST_F(LauncherRunTest, ARankThatDiesInAnyPhaseIsNamedWithThatPhase) {
 }
 
 TEST_F(LauncherRunTest, ARankThatHangsInAnyPhaseIsNamedWithThatPhase) {
-  setup.limits_ms[record::Phase::init] = 4000;
+  setup.run.options.limits_ms[record::Phase::init] = 4000;
   std::vector<record::PlanLine> plan;
   for (const record::Phase phase : kPhases) {
     plan.push_back(line(static_cast<int>(plan.size()), 2, "hang " + std::string(record::name(phase)) + " 1"));
@@ -375,7 +375,7 @@ TEST_F(LauncherRunTest, AfterAKillTheJournalReadsAndNoRankLives) {
     }
     for (int look = 0; look < 800 && !marked().empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(marked(), std::vector<std::string>{}) << "killed after " << delay_ms << " ms";
-    // Nobody is left who could remove it; `doctor` does.
+    // Nobody is left who could remove it; `resume` does.
     for (const fs::path top : {"/tmp", "/dev/shm"})
       for (const auto& entry : fs::directory_iterator(top))
         if (entry.path().filename().string().rfind(host_folder(), 0) == 0) fs::remove_all(entry.path());

@@ -40,13 +40,35 @@ std::vector<Start> Schedule::start() {
   return starts;
 }
 
+std::vector<Start>::iterator Schedule::running(const std::string& batch) {
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const Start& start) { return start.batch == batch; });
+  assert(found != running_.end());
+  return found;
+}
+
 void Schedule::release(const std::string& batch) {
-  const auto ended = std::find_if(running_.begin(), running_.end(),
-                                  [&](const Start& start) { return start.batch == batch; });
-  assert(ended != running_.end());
+  const auto ended = running(batch);
   free_.insert(free_.end(), ended->slots.begin(), ended->slots.end());
   std::sort(free_.begin(), free_.end());
   running_.erase(ended);
+}
+
+void Schedule::quarantine(const std::string& batch) {
+  const auto ended = running(batch);
+  quarantined_.insert(quarantined_.end(), ended->slots.begin(), ended->slots.end());
+  std::sort(quarantined_.begin(), quarantined_.end());
+  running_.erase(ended);
+}
+
+std::vector<std::string> Schedule::drop_unfit() {
+  const int usable = slot_count_ - static_cast<int>(quarantined_.size());
+  std::vector<std::string> dropped;
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    if (waiting.queued.slots <= usable) return false;
+    dropped.push_back(waiting.queued.batch);
+    return true;
+  });
+  return dropped;
 }
 
 std::vector<std::string> Schedule::drop_waiting() {

@@ -35,12 +35,18 @@ class Schedule {
   std::vector<Start> start();
   /// The batch's processes are gone; its slots are free.
   void release(const std::string& batch);
+  /// The batch is over, but a process of it could not be ended: its slots are never leased again.
+  void quarantine(const std::string& batch);
+  /// Takes out the waiting batches that need more slots than are left for good.
+  std::vector<std::string> drop_unfit();
   /// Nothing waits any more; what runs goes on. Returns the batches that will not start.
   std::vector<std::string> drop_waiting();
 
   bool idle() const { return waiting_.empty() && running_.empty(); }
   int slot_count() const { return slot_count_; }
-  int busy_slots() const { return slot_count_ - static_cast<int>(free_.size()); }
+  /// Quarantined slots, ascending.
+  const std::vector<Slot>& quarantined() const { return quarantined_; }
+  int busy_slots() const { return slot_count_ - static_cast<int>(free_.size() + quarantined_.size()); }
   /// Estimate of the time until all that is known has run, if slots were used fully: for the progress line.
   double waiting_slot_seconds() const;
 
@@ -50,8 +56,11 @@ class Schedule {
     int passed_over = 0;
   };
 
+  std::vector<Start>::iterator running(const std::string& batch);
+
   int slot_count_;
   std::vector<Slot> free_;        // ascending
+  std::vector<Slot> quarantined_;
   std::vector<Waiting> waiting_;  // longest expected first
   std::vector<Start> running_;
 };

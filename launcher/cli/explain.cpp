@@ -7,6 +7,7 @@
 #include "launcher/cli/show_record.h"
 #include "launcher/cli/verb.h"
 #include "matrix/listing.h"
+#include "reports/causes.h"
 #include "reports/printable.h"
 
 namespace graphproof::cli {
@@ -44,22 +45,38 @@ void print(const nlohmann::json& explained, std::ostream& out) {
   for (const nlohmann::json& check : explained.at("required_checks")) out << "  " << text_of(check) << "\n";
 }
 
+void print(const std::vector<reports::Symptom>& symptoms, std::ostream& out) {
+  for (const reports::Symptom& one : symptoms) {
+    out << "likely causes of " << one.symptom << "\n";
+    int number = 0;
+    for (const reports::Cause& cause : one.likely)
+      out << fmt::format("  {}. {}\n     fix:     {}\n     confirm: {}\n", ++number, cause.cause, cause.fix, cause.confirm);
+  }
+}
+
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   const FoundCase found = find_case(options.reference, surroundings);
   const launcher::Device device = device_or_bare(options.device, surroundings);
   nlohmann::json explained = matrix::explain(surroundings.catalogue, found.test_case, machine_of(device));
   std::optional<record::Record> record;
   if (found.run) record = last_record(*found.run, found.line->id);
+  std::vector<reports::Symptom> seen;
+  if (record)
+    seen = reports::symptoms(*record, record->artefacts.empty() ? std::vector<reports::ErrorFact>{}
+                                                                 : reports::read_errors(*found.run / record->artefacts));
   if (options.json) {
+    explained["symptoms"] = reports::to_json(seen);
     explained["record"] = record ? nlohmann::json::parse(record::to_json(*record).dump()) : nlohmann::json(nullptr);
     surroundings.out << explained.dump(2) << "\n";
     return record::ExitCode::ok;
   }
   print(explained, surroundings.out);
-  if (record)
-    show_record(*record, surroundings.out);
-  else
+  if (!record) {
     surroundings.out << "verdict: none recorded" << (found.run ? " in " + found.run->filename().string() : "") << "\n";
+    return record::ExitCode::ok;
+  }
+  show_record(*record, surroundings.out);
+  print(seen, surroundings.out);
   return record::ExitCode::ok;
 }
 

@@ -10,6 +10,7 @@
 #include "launcher/run_folder.h"
 #include "matrix/expression.h"
 #include "matrix/input_error.h"
+#include "matrix/limits.h"
 #include "matrix/matrix_file.h"
 #include "reports/record/file.h"
 
@@ -56,6 +57,45 @@ std::string profile_of(const PlanOptions& options, const matrix::MatrixFile* fil
                             names.empty() ? "a file with profiles" : "one of " + matrix::listed(names),
                             "the file has " + std::to_string(names.size()) + " profiles",
                             names.empty() ? "add a profile to the file" : "add --profile " + names.front()});
+}
+
+std::int64_t budget_ms(const std::string& text) {
+  if (text.empty()) return 0;
+  const matrix::Document document = matrix::parse_document(nlohmann::json(text).dump(), "--budget");
+  return matrix::duration_ms(matrix::Located(document));
+}
+
+record::Options recorded_options(const RunOptions& options, const Surroundings& surroundings) {
+  static const std::vector<std::string> words = {"planned", "process", "batch"};
+  record::Options recorded;
+  if (!options.isolation.empty()) recorded.isolation = options.isolation;
+  if (std::find(words.begin(), words.end(), recorded.isolation) == words.end())
+    throw matrix::InputError({"no isolation `" + options.isolation + "`", options.isolation, "process or batch", "",
+                              matrix::suggestion(options.isolation, words, "--isolation process gives every case its own processes")});
+  if (options.max_fail < 0)
+    throw matrix::InputError({"--max-fail can't be negative", std::to_string(options.max_fail), "1 or more; 0 for no bound", "",
+                              "leave it out for no bound"});
+  recorded.max_fail = options.max_fail;
+  recorded.budget_ms = budget_ms(options.budget);
+  for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
+    if (const auto known = record::phase_from(phase)) recorded.limits_ms[*known] = limit_ms;
+  return recorded;
+}
+
+/// What a verdict is a verdict about. Host, kernel and environment may change with a restart of the machine.
+void expect_same_stack(const record::Run& recorded, const launcher::Device& device) {
+  const auto parts = [](const record::Stack& stack, int slots) {
+    return std::vector<std::pair<std::string, std::string>>{
+        {"torch", stack.torch_version}, {"cuda", stack.cuda_version},   {"nccl", stack.nccl_version},
+        {"driver", stack.driver},       {"cudnn", stack.cudnn_version}, {"mpi", stack.mpi},
+        {"gpus", nlohmann::json(stack.gpus).dump()}, {"slots", std::to_string(slots)}};
+  };
+  const auto then = parts(recorded.stack, recorded.slots), now = parts(device.stack, device.slots);
+  for (std::size_t i = 0; i < then.size(); ++i)
+    if (then[i] != now[i])
+      throw matrix::InputError({"the stack is not the one that run " + recorded.run_id + " began on",
+                                now[i].first + " " + now[i].second, then[i].first + " " + then[i].second,
+                                "one run is a result about one stack", "start a new run here, and compare the two"});
 }
 
 }  // namespace
@@ -105,8 +145,15 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device, co
   return planned;
 }
 
-launcher::RunSetup new_run(const launcher::Device& device, const std::optional<std::string>& run_dir,
-                           const Surroundings& surroundings) {
+void declare(CLI::App& app, RunOptions& options) {
+  app.add_option("--run-dir", options.run_dir, "the run's folder: absent or empty (default: runs/RUN_ID)");
+  app.add_option("--isolation", options.isolation,
+                 "process: every case in processes of its own; batch: shared where they can be (default: as planned)");
+  app.add_option("--budget", options.budget, "start no more cases after this time, such as 30m or 4h; resume goes on");
+  app.add_option("--max-fail", options.max_fail, "start no more cases after this many failures (default: no bound)");
+}
+
+launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
   const auto now = std::chrono::system_clock::now();
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
   const auto salt = static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ (static_cast<std::uint64_t>(getpid()) << 40);
@@ -122,11 +169,45 @@ launcher::RunSetup new_run(const launcher::Device& device, const std::optional<s
   setup.run.engine = "local";
   setup.run.slots = device.slots;
   setup.run.stack = device.stack;
-  for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
-    if (const auto known = record::phase_from(phase)) setup.limits_ms[*known] = limit_ms;
+  setup.run.options = recorded_options(options, surroundings);
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
-  setup.folder = launcher::create_run_folder(surroundings.runs, run_dir, setup.run.run_id);
+  setup.folder = launcher::create_run_folder(surroundings.runs, options.run_dir, setup.run.run_id);
   return setup;
+}
+
+launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surroundings) {
+  launcher::RunSetup setup;
+  setup.folder = folder;
+  setup.run = record::run_from(record::read_json(folder / "run.json"), folder / "run.json");
+  setup.run_name = setup.run.run_id;
+  setup.plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
+  if (const std::string now = launcher::plan_sha256(setup.plan); setup.run.plan_sha256 != now)
+    throw matrix::InputError({"the plan of run " + setup.run.run_id + " is not the one that it began with",
+                              setup.run.plan_sha256.empty() ? "a run without plan_sha256, of an older version"
+                                                            : "SHA-256 " + now,
+                              setup.run.plan_sha256.empty() ? "a run whose plan was hashed" : "SHA-256 " + setup.run.plan_sha256,
+                              "records of one plan and cases of another are no result",
+                              "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
+  const launcher::Device device = device_of(setup.run.device, surroundings);
+  expect_same_stack(setup.run, device);
+  setup.judge_program = launcher::judge_program(surroundings.programs);
+  setup.rank_program = device.rank_program;
+  setup.gpus = device.gpus;
+  setup.effects = reports::check_effects(surroundings.catalogue.checks);
+  return setup;
+}
+
+void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation) {
+  if (isolation.empty() || isolation == "planned") return;
+  for (record::PlanLine& line : lines)
+    if (line.expect.kind != "fault" && line.expect.kind != "hazard") line.isolation = isolation;
+}
+
+void fit(std::vector<record::PlanLine>& lines, int slots) {
+  for (record::PlanLine& line : lines)
+    if (!line.skip && line.ranks > slots)
+      line.skip = record::Skip{*record::Verdict::from("skipped.gpus"),
+                               std::to_string(line.ranks) + " ranks, and this machine has " + std::to_string(slots) + " slots"};
 }
 
 FoundCase find_case(const std::string& reference, const Surroundings& surroundings) {

@@ -41,9 +41,25 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device, co
 
 record::PlanLine plan_line(const nlohmann::json& line);
 
-/// Everything of a RunSetup but its plan and profile, in a fresh run folder.
-launcher::RunSetup new_run(const launcher::Device& device, const std::optional<std::string>& run_dir,
-                           const Surroundings& surroundings);
+/// How a run goes, whatever its cases are.
+struct RunOptions {
+  std::optional<std::string> run_dir;
+  std::string isolation, budget;
+  int max_fail = 0;
+};
+void declare(CLI::App& app, RunOptions& options);
+
+/// Everything of a RunSetup but its plan and profile, in a fresh run folder. InputError for options that make no sense,
+/// before the folder is made.
+launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings);
+/// The RunSetup of a recorded run, as it was. InputError where this machine or this version can't go on with it: another
+/// stack, or a plan that is not the recorded one.
+launcher::RunSetup recorded_run(const std::filesystem::path& folder, const Surroundings& surroundings);
+
+/// Gives the cases the isolation that was asked for; faults and hazards keep theirs, which their catalogue chose.
+void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation);
+/// Skips what needs more ranks than there are slots.
+void fit(std::vector<record::PlanLine>& lines, int slots);
 
 /// A recorded case, or one that only its name tells.
 struct FoundCase {

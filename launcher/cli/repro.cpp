@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "launcher/cli/planning.h"
+#include "launcher/cli/repro_script.h"
 #include "launcher/cli/show_record.h"
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
@@ -13,10 +14,30 @@ namespace {
 
 struct Options {
   std::string reference, device;
-  std::optional<std::string> run_dir;
+  std::optional<std::string> run_dir, script;
   std::optional<std::uint64_t> seed;
   bool json = false;
 };
+
+record::ExitCode write_script(const Options& options, const record::PlanLine& line, const launcher::Device& device,
+                              std::uint64_t seed, Surroundings& surroundings) {
+  record::Limits limits_ms;
+  for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
+    if (const auto known = record::phase_from(phase)) limits_ms[*known] = limit_ms;
+  for (const auto& [phase, limit_ms] : line.limits_ms) limits_ms[phase] = limit_ms;
+  const std::string text = repro_script(line, device, limits_ms, seed);
+  if (*options.script == "-") {
+    surroundings.out << text;
+    return record::ExitCode::ok;
+  }
+  record::write_atomically(*options.script, text);
+  std::filesystem::permissions(*options.script, std::filesystem::perms::owner_all);
+  if (options.json)
+    surroundings.out << nlohmann::json{{"script", *options.script}, {"case", line.id}}.dump(2) << "\n";
+  else
+    surroundings.out << "run it: sh " << *options.script << " [FOLDER]\n";
+  return record::ExitCode::ok;
+}
 
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   const FoundCase found = find_case(options.reference, surroundings);
@@ -35,11 +56,13 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   }
   line.isolation = "process";
   line.why = "repro of " + options.reference;
-  launcher::RunSetup setup = new_run(device, options.run_dir, surroundings);
+  const std::uint64_t seed = options.seed.value_or(recorded ? recorded->seed : 1);
+  if (options.script) return write_script(options, line, device, seed, surroundings);
+  launcher::RunSetup setup = new_run(device, {.run_dir = options.run_dir}, surroundings);
   setup.run.profile = "repro";
   setup.run.matrix = recorded ? recorded->matrix : record::Run::Matrix{"CASE", matrix::sha256_hex(matrix::canonical_text(found.test_case)),
                                                                       surroundings.catalogue.axes.version()};
-  setup.run.seed = options.seed.value_or(recorded ? recorded->seed : 1);
+  setup.run.seed = seed;
   setup.plan = {line};
   ProgressPrinter printer(surroundings, options.json);
   printer.begin(setup);
@@ -68,6 +91,7 @@ Action declare_repro(CLI::App& app) {
   app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")->required();
   app.add_option("--device", options->device, "auto, sim or cuda (default: the recorded run's)");
   app.add_option("--run-dir", options->run_dir, "the new run's folder: absent or empty (default: runs/RUN_ID)");
+  app.add_option("--script", options->script, "write a shell script that starts the case without graphproof; - prints it");
   app.add_option("--seed", options->seed, "the run's one seed (default: the recorded run's)");
   app.add_flag("--json", options->json, "print one JSON object: record, and a digest of each rank's evidence");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };

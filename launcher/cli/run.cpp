@@ -12,7 +12,7 @@ namespace {
 
 struct Options {
   PlanOptions plan;
-  std::optional<std::string> run_dir;
+  RunOptions run;
   bool json = false;
 };
 
@@ -20,12 +20,13 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   const launcher::Device device = device_of(options.plan.device, surroundings);
   Planned planned = make_plan(options.plan, device, surroundings);
   if (!device.note.empty()) surroundings.err << "on the simulated device, because " << device.note << "\n";
-  launcher::RunSetup setup = new_run(device, options.run_dir, surroundings);
+  launcher::RunSetup setup = new_run(device, options.run, surroundings);
   setup.run.profile = planned.plan.profile;
   setup.run.matrix = {planned.plan.matrix_source, planned.plan.matrix_sha256, planned.plan.axes_version};
   setup.run.seed = planned.seed;
   setup.plan = std::move(planned.lines);
-  setup.budget_ms = planned.plan.budget_ms;
+  isolate(setup.plan, setup.run.options.isolation);
+  if (options.run.budget.empty()) setup.run.options.budget_ms = planned.plan.budget_ms;
   ProgressPrinter printer(surroundings, options.json);
   printer.begin(setup);
   const reports::RunResult result = launcher::run(setup, printer.listener());
@@ -39,7 +40,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 Action declare_run(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   declare(app, options->plan);
-  app.add_option("--run-dir", options->run_dir, "the run's folder: absent or empty (default: runs/RUN_ID)");
+  declare(app, options->run);
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
 }

@@ -45,6 +45,8 @@ std::span<const Verb> verbs();
 int run_command_line(const std::vector<std::string>& arguments, Surroundings& surroundings);
 
 Action declare_run(CLI::App& app);
+Action declare_resume(CLI::App& app);
+Action declare_rerun(CLI::App& app);
 Action declare_plan(CLI::App& app);
 Action declare_case(CLI::App& app);
 Action declare_explain(CLI::App& app);
@@ -52,6 +54,7 @@ Action declare_repro(CLI::App& app);
 Action declare_list(CLI::App& app);
 Action declare_rules(CLI::App& app);
 Action declare_report(CLI::App& app);
+Action declare_compare(CLI::App& app);
 Action declare_status(CLI::App& app);
 
 }  // namespace graphproof::cli

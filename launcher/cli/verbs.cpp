@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::array kVerbs = {
     Verb{"run", "plan, run and judge the cases of a profile or a matrix file", declare_run},
+    Verb{"resume", "go on with a run that was interrupted or killed", declare_resume},
+    Verb{"rerun", "run cases of a recorded run again, as a run of their own", declare_rerun},
     Verb{"plan", "show which cases a run would have, and what removed the others", declare_plan},
     Verb{"case", "read a case from its name: id, axes, ranks, expectation", declare_case},
     Verb{"explain", "the rules and checks that a case meets, and its verdict if it was run", declare_explain},
@@ -19,6 +21,7 @@ constexpr std::array kVerbs = {
     Verb{"list", "axes, profiles, rules, checks, faults, runs or cases", declare_list},
     Verb{"rules", "the rules in full, or one of them", declare_rules},
     Verb{"report", "print a run's closing table again, and rebuild its reports", declare_report},
+    Verb{"compare", "two runs side by side: what changed in the stack, broke, healed, slowed, grew", declare_compare},
     Verb{"status", "how far a run is, whether it still runs or not", declare_status},
 };
 

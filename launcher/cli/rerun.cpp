@@ -1,0 +1,102 @@
+// rerun: cases of a recorded run once more, from its plan, as a run of their own that names its parent. The parent stays
+// as it is: a failure that passes later is two results, not one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "launcher/cli/planning.h"
+#include "launcher/cli/show_run.h"
+#include "launcher/cli/verb.h"
+#include "launcher/run_folder.h"
+#include "matrix/input_error.h"
+#include "reports/summary.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct Options {
+  std::string run = "latest";
+  std::vector<std::string> cases;
+  std::string verdict;
+  bool failed = false, infra = false, json = false;
+  RunOptions options;
+};
+
+/// A verdict or a dotted prefix of one: fail.hang, infra.
+void expect_verdict(const std::string& text) {
+  std::vector<std::string> known;
+  for (const record::VerdictRow& row : record::kVerdicts) {
+    known.emplace_back(row.text);
+    if (record::Verdict::from(row.text)->in(text)) return;
+  }
+  throw matrix::InputError({"no verdict `" + text + "`", text, "a verdict or the beginning of one, such as fail.hang", "",
+                            matrix::suggestion(text, known, "graphproof list cases shows the verdicts of a run")});
+}
+
+bool wanted(const Options& options, const record::Record& record) {
+  const record::ExitCode code = reports::exit_code(record.verdict, record.rule);
+  return (options.failed && code == record::ExitCode::product) || (options.infra && record.verdict.in("infra")) ||
+         (!options.verdict.empty() && record.verdict.in(options.verdict));
+}
+
+/// The ids of the cases that were named.
+std::set<std::string> named_cases(const Options& options, const reports::RunResult& parent) {
+  std::vector<matrix::KnownCase> known;
+  for (const reports::CaseResult& one : parent.cases) known.push_back({one.plan.id, one.plan.name});
+  std::set<std::string> ids;
+  for (const std::string& text : options.cases) ids.insert(parent.cases.at(matrix::resolve_case(text, known)).plan.id);
+  return ids;
+}
+
+record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+  if (options.cases.empty() && !options.failed && !options.infra && options.verdict.empty())
+    throw matrix::InputError({"which cases?", "no CASE and none of --failed, --infra, --verdict", "one of them",
+                              "a whole run again is graphproof run", "graphproof rerun " + options.run + " --failed"});
+  if (!options.verdict.empty()) expect_verdict(options.verdict);
+  const reports::RunResult parent = launcher::read_run(launcher::find_run(surroundings.runs, options.run));
+  const std::set<std::string> named = named_cases(options, parent);
+  std::vector<record::PlanLine> lines;
+  for (const reports::CaseResult& one : parent.cases) {
+    if (!named.contains(one.plan.id) && !wanted(options, one.record)) continue;
+    lines.push_back(one.plan);
+    lines.back().why = "rerun of " + parent.run.run_id;
+  }
+  if (lines.empty()) {
+    surroundings.err << "run " << parent.run.run_id << " has no such case: nothing is run\n";
+    if (options.json) surroundings.out << nlohmann::json{{"parent", parent.run.run_id}, {"selected", 0}}.dump(2) << "\n";
+    return record::ExitCode::coverage;
+  }
+  const launcher::Device device = device_of(parent.run.device, surroundings);
+  launcher::RunSetup setup = new_run(device, options.options, surroundings);
+  fit(lines, device.slots);
+  isolate(lines, setup.run.options.isolation);
+  setup.run.profile = parent.run.profile;
+  setup.run.matrix = parent.run.matrix;
+  setup.run.seed = parent.run.seed;
+  setup.run.parent = parent.run.run_id;
+  setup.plan = std::move(lines);
+  ProgressPrinter printer(surroundings, options.json);
+  printer.begin(setup);
+  const reports::RunResult result = launcher::run(setup, printer.listener());
+  printer.end();
+  show_result(result, setup.folder, surroundings, options.json);
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_rerun(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "the recorded run: its folder, id, or latest")->required();
+  app.add_option("CASE", options->cases, "cases of it: id prefixes or names");
+  app.add_flag("--failed", options->failed, "those with a product failure");
+  app.add_flag("--infra", options->infra, "those that ended infra.*");
+  app.add_option("--verdict", options->verdict, "those with this verdict, or one that begins with it, such as fail.hang");
+  declare(app, options->options);
+  app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
+  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,56 @@
+// resume: goes on with a run whose launcher was killed, interrupted, out of time or out of disk. Its plan, options and
+// stack are the recorded ones; what has a record is not run again.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "launcher/cli/planning.h"
+#include "launcher/cli/show_run.h"
+#include "launcher/cli/verb.h"
+#include "launcher/remains.h"
+#include "launcher/run_folder.h"
+#include "launcher/run_lock.h"
+#include "matrix/input_error.h"
+#include "reports/record/journal.h"
+#include "reports/summary.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct Options {
+  std::string run = "latest";
+  bool json = false;
+};
+
+record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+  const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
+  // Told at once; the lock itself is taken before anything is done.
+  if (const auto owner = launcher::RunLock::owner(folder))
+    throw matrix::InputError({"the run is not over", *owner, "a run whose launcher has ended",
+                              "two launchers in one run folder would run the same cases twice",
+                              "watch it: graphproof status " + folder.string()});
+  ProgressPrinter printer(surroundings, options.json);
+  const reports::RunResult recorded = launcher::read_run(folder);
+  if (recorded.ending == reports::Ending::finished) {
+    surroundings.err << "run " << recorded.run.run_id << " is finished: there is nothing to resume\n";
+    show_result(recorded, folder, surroundings, options.json);
+    return reports::exit_code(recorded);
+  }
+  const launcher::RunSetup setup = recorded_run(folder, surroundings);
+  printer.begin(setup);
+  const reports::RunResult result = launcher::resume(setup, printer.listener());
+  printer.end();
+  show_result(result, folder, surroundings, options.json);
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_resume(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
+  app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
+  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

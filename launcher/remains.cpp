@@ -1,0 +1,131 @@
+#include "launcher/remains.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <system_error>
+
+#include "reports/outcome.h"
+#include "reports/record/file.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAttempt = "attempt-", kBatch = "b";
+
+/// The number behind `prefix` in a folder's name; 0 for every other name.
+int number_of(const fs::path& folder, std::string_view prefix) {
+  const std::string name = folder.filename();
+  if (!name.starts_with(prefix) || name.find_first_not_of("0123456789", prefix.size()) != name.npos) return 0;
+  return std::atoi(name.c_str() + prefix.size());
+}
+
+std::vector<int> numbers_in(const fs::path& folder, std::string_view prefix) {
+  std::vector<int> numbers;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent))
+    if (const int number = number_of(entry.path(), prefix); number > 0) numbers.push_back(number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+/// Ranks open their evidence when they begin a case; its folder is there earlier.
+bool was_begun(const fs::path& attempt) {
+  std::error_code absent;
+  return !fs::is_empty(attempt, absent) && !absent;
+}
+
+/// What the journal and the folder say of one case.
+struct Standing {
+  const record::Record* last = nullptr;
+  int infra_count = 0;
+  int highest = 0;  // attempt that has a folder
+};
+
+class Sorting {
+ public:
+  Sorting(const fs::path& folder, Remains& remains) : folder_(folder), remains_(remains) {}
+
+  void add(const record::PlanLine& line, const Standing& standing) {
+    const int recorded = standing.last ? standing.last->attempt : 0;
+    if (standing.highest > recorded) {
+      const fs::path attempt = folder_ / attempt_folder(line.id, standing.highest);
+      std::error_code absent;
+      if (fs::exists(attempt / "context.json", absent)) return judge(line, standing, attempt / "context.json");
+      if (was_begun(attempt)) {
+        ++remains_.cut_off;
+        return run(line, standing, standing.highest + 1,
+                   "attempt " + std::to_string(standing.highest) + " was cut off before it ended");
+      }
+    }
+    if (standing.last == nullptr) return run(line, standing, std::max(1, standing.highest), "");
+    if (wants_diagnosis(*standing.last, line)) return run(line, standing, recorded + 1, why_alone(*standing.last));
+    if (standing.last->verdict.in("infra") && standing.infra_count < kInfraAttempts)
+      return run(line, standing, recorded + 1,
+                 "attempt " + std::to_string(recorded) + " ended " + std::string(standing.last->verdict.text()));
+    ++remains_.kept;
+  }
+
+ private:
+  void run(const record::PlanLine& line, const Standing& standing, int number, std::string again) {
+    if (standing.last && wants_diagnosis(*standing.last, line)) {
+      record::PlanLine alone = line;
+      alone.isolation = "process";
+      remains_.diagnoses.push_back({*standing.last, {std::move(alone), number, std::move(again)}});
+    } else {
+      remains_.attempts.push_back({line, number, std::move(again)});
+    }
+  }
+
+  void judge(const record::PlanLine& line, const Standing& standing, const fs::path& context) {
+    remains_.unjudged.push_back({record::context_from(record::read_json(context), context), line});
+    if (standing.last && wants_diagnosis(*standing.last, line)) remains_.firsts.push_back(*standing.last);
+  }
+
+  const fs::path& folder_;
+  Remains& remains_;
+};
+
+}  // namespace
+
+fs::path attempt_folder(const std::string& case_id, int attempt) {
+  return fs::path("cases") / case_id / (std::string(kAttempt) + std::to_string(attempt));
+}
+
+std::vector<int> attempt_numbers(const fs::path& run_folder, const std::string& case_id) {
+  return numbers_in(run_folder / "cases" / case_id, kAttempt);
+}
+
+bool wants_diagnosis(const record::Record& record, const record::PlanLine& line) {
+  return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product &&
+         record.context.isolation == "batch" && line.expect.kind != "fault";
+}
+
+std::string why_alone(const record::Record& first) {
+  return "failed in batch " + first.context.batch + " (" + std::string(first.verdict.text()) + ")";
+}
+
+Remains remains(const fs::path& folder, const std::vector<record::PlanLine>& plan,
+                const std::vector<record::Record>& journal) {
+  std::map<std::string, Standing> standings;
+  for (const record::Record& record : journal) {
+    Standing& standing = standings[record.case_id];
+    standing.last = &record;
+    standing.infra_count += record.verdict.in("infra");
+  }
+  Remains remains;
+  Sorting sorting(folder, remains);
+  for (const record::PlanLine& line : plan) {
+    if (line.skip) continue;
+    Standing standing = standings[line.id];
+    if (const auto numbers = attempt_numbers(folder, line.id); !numbers.empty()) standing.highest = numbers.back();
+    sorting.add(line, standing);
+  }
+  if (const auto batches = numbers_in(folder / "batches", kBatch); !batches.empty()) remains.batch_count = batches.back();
+  return remains;
+}
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,42 @@
+#include "launcher/run_reports.h"
+
+#include <system_error>
+#include <vector>
+
+#include "reports/faults.h"
+#include "reports/html.h"
+#include "reports/junit.h"
+#include "reports/markdown.h"
+#include "reports/record/file.h"
+#include "reports/summary.h"
+
+namespace graphproof::launcher {
+
+namespace fs = std::filesystem;
+
+void write_reports(const reports::RunResult& result, const fs::path& folder) {
+  reports::Junit junit(result.run.profile, result.run_name, [&] {
+    std::vector<record::PlanLine> plan;
+    for (const reports::CaseResult& one : result.cases) plan.push_back(one.plan);
+    return plan;
+  }());
+  for (const reports::CaseResult& one : result.cases) junit.add(one.record);
+  junit.write(folder / "junit.xml");
+  record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
+  record::write_atomically(folder / "summary.md", reports::markdown(result));
+  record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
+  record::write_atomically(folder / "report.html", reports::html(result, [&](const record::Record& record) {
+    if (record.artefacts.empty()) return reports::CaseDetail{};
+    return reports::CaseDetail{reports::read_series(folder / record.artefacts), reports::read_errors(folder / record.artefacts)};
+  }));
+}
+
+reports::RunResult read_run(const fs::path& folder) {
+  const fs::path file = folder / "summary.json";
+  std::error_code absent;
+  if (!fs::exists(file, absent)) return reports::read_run_result(folder, reports::Ending::interrupted, 0);
+  const record::Summary summary = record::summary_from(record::read_json(file), file);
+  return reports::read_run_result(folder, reports::ending_from(summary.ending), summary.wall_seconds);
+}
+
+}  // namespace graphproof::launcher

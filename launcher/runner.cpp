@@ -1,0 +1,414 @@
+#include "launcher/runner.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "launcher/run_folder.h"
+#include "reports/record/file.h"
+#include "reports/record/message.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Heartbeats are read and children looked at this often; a child's end wakes the loop at once.
+constexpr std::chrono::milliseconds kRound{10};
+constexpr std::int64_t kProgress_ms = 200;
+// What others see of a run may be this old.
+constexpr std::int64_t kLive_ms = 1000;
+constexpr std::int64_t kDisk_ms = 1000;
+// junit.xml is written again at most this often: with thousands of cases it is not small.
+constexpr std::int64_t kJunit_ms = 2000;
+
+std::int64_t steady_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+std::int64_t utc_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+std::string today() { return utc_text(std::time(nullptr)).substr(0, 10); }
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+/// The outcome that a record was made of.
+reports::Outcome outcome_of(const record::Record& record) {
+  return {.verdict = record.verdict, .observed = record.observed, .rule = record.rule, .reason = record.reason,
+          .failing = record.failing, .counts = record.checks, .phase = record.phase};
+}
+
+bool is_product_failure(const record::Record& record) {
+  return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product;
+}
+
+}  // namespace
+
+Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier,
+               double earlier_seconds)
+    : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
+      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), schedule_(setup.run.slots),
+      junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program),
+      gpu_memory_(setup.run.device == "cuda" ? GpuMemory::open() : nullptr), journal_(setup.folder / "journal.jsonl") {
+  for (const record::PlanLine& line : setup.plan) {
+    line_of_.emplace(line.id, &line);
+    skipped_ += line.skip.has_value();
+  }
+  for (const record::Record& record : earlier) junit_.add(record);
+  junit_.write(setup.folder / "junit.xml");
+}
+
+double Runner::wall_seconds() const { return earlier_seconds_ + static_cast<double>(steady_ms() - started_ms_) / 1000.0; }
+
+reports::Ending Runner::run(Remains remains) {
+  // Orphans of a batch come to us instead of to init, so that they can be waited for.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  folders_ = std::make_unique<HostFolders>(setup_.run.run_id);
+  try {
+    take(std::move(remains));
+    while (!schedule_.idle() || !running_.empty() || !judges_.idle()) {
+      round(steady_ms());
+      signals_.wait_for(kRound);
+    }
+  } catch (const record::WriteError& error) {
+    disk_full(error.what());
+  } catch (...) {
+    end_all();
+    throw;
+  }
+  reap_orphans({});
+  std::error_code ignored;
+  fs::remove(setup_.folder / "live.json", ignored);
+  return stopped_.value_or(reports::Ending::finished);
+}
+
+void Runner::take(Remains remains) {
+  batch_count_ = remains.batch_count;
+  for (const auto& [id, line] : line_of_)
+    if (!line->skip) expected_left_ += line->expected_seconds;
+  const auto drop_expected = [this](const std::string& id) {
+    expected_done_ += line_of_.at(id)->expected_seconds;
+    expected_left_ -= line_of_.at(id)->expected_seconds;
+  };
+  std::map<std::string, bool> open;
+  for (const Attempt& attempt : remains.attempts) open[attempt.line.id] = true;
+  for (const Diagnosis& diagnosis : remains.diagnoses) open[diagnosis.attempt.line.id] = true;
+  for (const Unjudged& unjudged : remains.unjudged) open[unjudged.line.id] = true;
+  for (auto& [id, record] : record::last_records(record::read_journal(setup_.folder / "journal.jsonl").records)) {
+    if (open.contains(id) || !line_of_.contains(id)) continue;
+    failed_ += is_product_failure(record);
+    final_.emplace(id, record);
+    drop_expected(id);
+  }
+  for (const record::Record& first : remains.firsts) first_outcome_.emplace(first.case_id, outcome_of(first));
+  for (Unjudged& unjudged : remains.unjudged) case_ended(std::move(unjudged.context));
+  for (Diagnosis& diagnosis : remains.diagnoses) add_alone(diagnosis.first, std::move(diagnosis.attempt));
+  for (CaseGroup& group : group_cases(remains.attempts, setup_.run.device, schedule_.slot_count())) add(std::move(group));
+}
+
+void Runner::end_all() {
+  for (const auto& batch : running_) batch->stop(steady_ms());
+  for (const auto& batch : running_)
+    while (!batch->over()) {
+      batch->step(steady_ms());
+      signals_.wait_for(kRound);
+    }
+  running_.clear();
+}
+
+void Runner::round(std::int64_t now_ms) {
+  heed_interrupts(now_ms);
+  heed_disk(now_ms);
+  if (const std::int64_t budget_ms = setup_.run.options.budget_ms; budget_ms > 0 && !stopped_ && now_ms - started_ms_ > budget_ms) {
+    say("the time budget is over: running cases end, no others start; graphproof resume goes on");
+    stop_starting(reports::Ending::budget);
+  }
+  step_batches(now_ms);
+  for (const JudgePool::Judged& judged : judges_.step(now_ms)) case_judged(judged, now_ms);
+  start_batches(now_ms);
+  show(now_ms);
+}
+
+void Runner::show(std::int64_t now_ms) {
+  if (now_ms - live_ms_ >= kLive_ms) {
+    live_ms_ = now_ms;
+    record::write_json(setup_.folder / "live.json", record::to_json(live(now_ms)));
+  }
+  if (now_ms - progress_ms_ >= kProgress_ms && listener_.progress) {
+    progress_ms_ = now_ms;
+    listener_.progress(progress(now_ms));
+  }
+}
+
+void Runner::heed_interrupts(std::int64_t now_ms) {
+  const int interrupts = signals_.interrupts();
+  if (interrupts == heeded_interrupts_) return;
+  heeded_interrupts_ = interrupts;
+  if (interrupts == 1) {
+    say("interrupted: running cases end, no others start; once more ends them at once");
+    stop_starting(reports::Ending::interrupted);
+  } else {
+    say("interrupted again: ending all processes");
+    for (const auto& batch : running_) batch->stop(now_ms);
+  }
+}
+
+bool Runner::disk_is_low() const {
+  std::error_code unknown;
+  const fs::space_info space = fs::space(setup_.folder, unknown);
+  return !unknown && static_cast<std::int64_t>(space.available) < setup_.disk_floor_bytes;
+}
+
+void Runner::heed_disk(std::int64_t now_ms) {
+  if (now_ms - disk_ms_ < kDisk_ms) return;
+  disk_ms_ = now_ms;
+  if (!disk_is_low()) return;
+  throw record::WriteError({.what = "the run folder " + setup_.folder.string() + " is nearly full",
+                            .got = "less than " + std::to_string(setup_.disk_floor_bytes >> 20) + " MiB free",
+                            .want = "room for evidence and logs",
+                            .why = "a case that meets a full disk fails for a reason that is not its own",
+                            .next = "free space, then graphproof resume " + setup_.folder.string()});
+}
+
+void Runner::disk_full(const std::string& why) {
+  say(why);
+  say("the run stops (infra.disk): what is recorded stands, the rest can be resumed");
+  stopped_ = reports::Ending::disk;
+  stop_starting(*stopped_);
+  end_all();
+  // Their evidence may be cut short by the full disk: without a context they are run again, and not judged.
+  std::error_code ignored;
+  for (const auto& [folder, ended] : judging_) fs::remove(folder / "context.json", ignored);
+}
+
+void Runner::stop_starting(reports::Ending ending) {
+  if (!stopped_) stopped_ = ending;
+  for (const std::string& name : schedule_.drop_waiting()) waiting_.erase(name);
+  for (const auto& batch : running_) batch->stop_after_case();
+}
+
+void Runner::add(CaseGroup group) {
+  char name[16];
+  std::snprintf(name, sizeof name, "b%03d", ++batch_count_);
+  schedule_.add({name, group.ranks(), group.expected_seconds()});
+  waiting_.emplace(name, std::move(group));
+}
+
+void Runner::add_alone(const record::Record& first, Attempt attempt) {
+  first_outcome_.insert_or_assign(first.case_id, outcome_of(first));
+  add({{std::move(attempt)}});
+}
+
+void Runner::start_batches(std::int64_t now_ms) {
+  for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
+  for (const Start& start : schedule_.start()) {
+    const auto group = waiting_.extract(start.batch);
+    running_.push_back(std::make_unique<BatchRun>(request(group.mapped(), start.batch, start.slots), now_ms));
+  }
+}
+
+void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
+  const auto group = waiting_.extract(batch);
+  BatchRequest refused = request(group.mapped(), batch, {});
+  refused.refused = record::Infra{setup_.run.device == "cuda" ? "gpu" : "node",
+                                  "needs " + std::to_string(group.mapped().ranks()) + " slots, and too few are left: " + quarantine_};
+  BatchRun run(std::move(refused), now_ms);
+  for (record::Context& context : run.step(now_ms)) case_ended(std::move(context));
+}
+
+record::Limits Runner::limits_of(const record::PlanLine& line) const {
+  record::Limits limits = setup_.run.options.limits_ms;
+  for (const auto& [phase, limit_ms] : line.limits_ms) limits[phase] = limit_ms;
+  return limits;
+}
+
+BatchRequest Runner::request(const CaseGroup& group, const std::string& name, const std::vector<Slot>& slots) const {
+  const record::PlanLine& first = group.attempts.front().line;
+  BatchRequest request;
+  request.run_folder = setup_.folder;
+  request.node_folder = folders_->node();
+  request.shm_folder = folders_->shm();
+  request.gpu_memory = gpu_memory_.get();
+  request.processes = &processes_;
+  request.attempts = group.attempts;
+  record::Batch& batch = request.batch;
+  batch.run_id = setup_.run.run_id;
+  batch.batch = name;
+  batch.device = setup_.run.device;
+  batch.world_size = group.ranks();
+  batch.seed = setup_.run.seed;
+  batch.isolation = first.isolation;
+  for (const Attempt& attempt : group.attempts) {
+    request.limits_ms.push_back(limits_of(attempt.line));
+    for (const auto& [phase, limit_ms] : request.limits_ms.back())
+      batch.limits_ms[phase] = std::max(batch.limits_ms[phase], limit_ms);
+    batch.cases.push_back({attempt.line.id, attempt.line.name, attempt.number, attempt.line.axes,
+                           setup_.folder / attempt_folder(attempt.line.id, attempt.number)});
+  }
+  request.job.world_size = group.ranks();
+  request.job.device = setup_.run.device;
+  request.job.program = setup_.rank_program;
+  request.job.environment = {first.environment.begin(), first.environment.end()};
+  if (setup_.run.device == "cuda")
+    for (const Slot slot : slots) request.job.gpus.push_back(setup_.gpus.at(slot));
+  return request;
+}
+
+void Runner::step_batches(std::int64_t now_ms) {
+  for (auto next = running_.begin(); next != running_.end();) {
+    BatchRun& batch = **next;
+    for (record::Context& context : batch.step(now_ms)) case_ended(std::move(context));
+    if (!batch.over()) {
+      ++next;
+      continue;
+    }
+    if (const auto immortal = batch.immortal(); immortal.empty()) {
+      schedule_.release(batch.batch().batch);
+    } else {
+      schedule_.quarantine(batch.batch().batch);
+      quarantine_ += (quarantine_.empty() ? "" : "; ") + std::string("slots of batch ") + batch.batch().batch +
+                     " are held by " + joined(named(immortal)) + ", which even SIGKILL does not end";
+      say(quarantine_);
+    }
+    std::vector<Attempt> left = batch.not_done();
+    if (!left.empty() && !stopped_) add({std::move(left)});
+    next = running_.erase(next);
+    std::vector<int> known;
+    for (const auto& other : running_) known.push_back(other->starter_pid());
+    if (judges_.idle()) reap_orphans(known);
+  }
+}
+
+void Runner::case_ended(record::Context context) {
+  const fs::path folder = setup_.folder / attempt_folder(context.case_id, context.attempt);
+  std::error_code exists;
+  fs::create_directories(folder, exists);
+  record::write_json(folder / "context.json", record::to_json(context));
+  record::PlanLine line = *line_of_.at(context.case_id);
+  judging_.emplace(folder, Ended{std::move(context), std::move(line)});
+  judges_.add(folder);
+}
+
+void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
+  // It stays in judging_ until it is recorded: see disk_full().
+  const auto place = judging_.find(judged.attempt_folder);
+  const Ended& ended = place->second;
+  if (!judged.trouble.empty()) say(ended.line.name + ": " + judged.trouble);
+  const reports::OutcomeInput input{ended.line, ended.context, judged.checks, {}, today(), {}};
+  reports::Outcome outcome = reports::outcome(input, setup_.effects);
+  const record::Context& context = ended.context;
+  const auto record = [&] {
+    return reports::make_record(input, outcome, setup_.run.run_id, attempt_folder(context.case_id, context.attempt));
+  };
+  if (reports::exit_code(outcome.verdict, outcome.rule) == record::ExitCode::product) {
+    disk_ms_ = 0;
+    heed_disk(now_ms);  // does not come back if that is what it failed of
+  }
+  if (const auto first = first_outcome_.find(context.case_id); first != first_outcome_.end() && context.isolation == "process") {
+    outcome = reports::fold(first->second, outcome);
+    keep(record(), true);
+  } else {
+    const record::Record one = record();
+    const auto batch = std::find_if(running_.begin(), running_.end(), [&](const auto& running) {
+      return running->batch().batch == context.batch;
+    });
+    // What failed may have left something behind in its processes: none of them runs another case.
+    if (is_product_failure(one) && batch != running_.end()) (*batch)->stop(now_ms);
+    const bool again = wants_diagnosis(one, ended.line) && !stopped_;
+    keep(one, !again);
+    if (again) {
+      Attempt alone{ended.line, context.attempt + 1, why_alone(one)};
+      alone.line.isolation = "process";
+      add_alone(one, std::move(alone));
+    }
+  }
+  judging_.erase(place);
+}
+
+void Runner::keep(const record::Record& record, bool final) {
+  journal_.append(record);
+  junit_.add(record);
+  const std::int64_t now_ms = steady_ms();
+  if (now_ms - junit_ms_ >= kJunit_ms) {
+    junit_ms_ = now_ms;
+    junit_.write(setup_.folder / "junit.xml");
+  }
+  if (!final) return;
+  const double expected = line_of_.at(record.case_id)->expected_seconds;
+  expected_done_ += expected;
+  expected_left_ = std::max(0.0, expected_left_ - expected);
+  final_.insert_or_assign(record.case_id, record);
+  failed_ += is_product_failure(record);
+  stop_for_failures(record);
+  if (listener_.finished) listener_.finished(record, progress(now_ms));
+}
+
+void Runner::stop_for_failures(const record::Record& record) {
+  ++final_now_;
+  ++alike_[std::string(record.verdict.text())];
+  if (!is_product_failure(record)) return;
+  ++failed_now_;
+  if (stopped_ || setup_.plan.size() == final_.size()) return;
+  const int bound = record.verdict.in("fail.hang") ? kCircuitBreakerHangs : kCircuitBreaker;
+  if (setup_.run.options.max_fail > 0 && failed_now_ >= setup_.run.options.max_fail) {
+    say("--max-fail " + std::to_string(setup_.run.options.max_fail) + " is reached: running cases end, no others start");
+    stop_starting(reports::Ending::max_fail);
+  } else if (alike_.size() == 1 && final_now_ == bound) {
+    say("the first " + std::to_string(bound) + " cases all ended " + std::string(record.verdict.text()) +
+        ": the run is stopped, because the machine or the build is broken and not a combination");
+    stop_starting(reports::Ending::circuit_breaker);
+  }
+}
+
+reports::Progress Runner::progress(std::int64_t now_ms) const {
+  reports::Progress progress;
+  progress.planned = static_cast<int>(setup_.plan.size());
+  progress.done = static_cast<int>(final_.size()) + skipped_;
+  progress.running = static_cast<int>(running_.size());
+  progress.failed = failed_;
+  progress.elapsed_seconds = static_cast<double>(now_ms - started_ms_) / 1000.0;
+  progress.expected_done_seconds = expected_done_;
+  progress.expected_left_seconds = expected_left_;
+  if (!running_.empty()) progress.now = running_.front()->now_doing();
+  return progress;
+}
+
+record::Live Runner::live(std::int64_t now_ms) const {
+  const reports::Progress seen = progress(now_ms);
+  record::Live live{.run_id = setup_.run.run_id,
+                    .pid = getpid(),
+                    .host = host_name(),
+                    .updated_ms = utc_ms(),
+                    .elapsed_seconds = earlier_seconds_ + seen.elapsed_seconds,
+                    .remaining_seconds = reports::remaining_seconds(seen),
+                    .planned = seen.planned,
+                    .done = seen.done,
+                    .failed = seen.failed,
+                    .stopping = stopped_ ? std::string(reports::name(*stopped_)) : "",
+                    .running = {}};
+  for (const auto& batch : running_) live.running.push_back(batch->live(now_ms));
+  return live;
+}
+
+}  // namespace graphproof::launcher

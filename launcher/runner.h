@@ -1,0 +1,100 @@
+// The loop of a run: batches onto slots, contexts to the judge, verdicts into the journal. One thread; run.cpp prepares
+// what it works on and writes the reports afterwards.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/batch_run.h"
+#include "launcher/batches.h"
+#include "launcher/host_folders.h"
+#include "launcher/judge_pool.h"
+#include "launcher/nvml.h"
+#include "launcher/remains.h"
+#include "launcher/run.h"
+#include "launcher/schedule.h"
+#include "launcher/signals.h"
+#include "reports/junit.h"
+#include "reports/record/journal.h"
+#include "reports/record/live.h"
+
+namespace graphproof::launcher {
+
+class Runner {
+ public:
+  /// REQUIRES: the folder is locked and holds run.json and plan.jsonl. `earlier`: the records of an earlier launcher, and
+  /// the seconds that it took.
+  Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier, double earlier_seconds);
+
+  /// Runs what `remains` and returns how it ended. Throws what a fault of graphproof itself throws; all processes are
+  /// ended by then.
+  reports::Ending run(Remains remains);
+  double wall_seconds() const;
+
+ private:
+  struct Ended {
+    record::Context context;
+    record::PlanLine line;
+  };
+
+  void take(Remains remains);
+  void end_all();
+  void round(std::int64_t now_ms);
+  void heed_interrupts(std::int64_t now_ms);
+  void heed_disk(std::int64_t now_ms);
+  void disk_full(const std::string& why);
+  void start_batches(std::int64_t now_ms);
+  void refuse(const std::string& batch, std::int64_t now_ms);
+  void step_batches(std::int64_t now_ms);
+  void case_ended(record::Context context);
+  void case_judged(const JudgePool::Judged& judged, std::int64_t now_ms);
+  void keep(const record::Record& record, bool final);
+  void add(CaseGroup group);
+  void add_alone(const record::Record& first, Attempt attempt);
+  void stop_starting(reports::Ending ending);
+  void stop_for_failures(const record::Record& record);
+  void show(std::int64_t now_ms);
+  bool disk_is_low() const;
+  BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
+  record::Limits limits_of(const record::PlanLine& line) const;
+  reports::Progress progress(std::int64_t now_ms) const;
+  record::Live live(std::int64_t now_ms) const;
+  void say(const std::string& text) const {
+    if (listener_.said) listener_.said(text);
+  }
+
+  const RunSetup& setup_;
+  const RunListener& listener_;
+  const ProcessTable host_processes_;
+  const ProcessTable& processes_;
+  const double earlier_seconds_;
+  const std::int64_t started_ms_;
+  Signals signals_;
+  Schedule schedule_;
+  reports::Junit junit_;
+  JudgePool judges_;
+  std::unique_ptr<GpuMemory> gpu_memory_;
+  std::unique_ptr<HostFolders> folders_;
+  record::JournalWriter journal_;
+  std::map<std::string, const record::PlanLine*> line_of_;
+  std::map<std::string, CaseGroup> waiting_;                       // by batch name
+  std::list<std::unique_ptr<BatchRun>> running_;
+  std::map<std::filesystem::path, Ended> judging_;                 // by attempt folder
+  std::map<std::string, reports::Outcome> first_outcome_;          // of cases that run again alone
+  std::map<std::string, record::Record> final_;
+  std::optional<reports::Ending> stopped_;                         // nothing is started any more
+  std::string quarantine_;                                         // what holds the slots that are lost
+  int heeded_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;
+  int failed_ = 0, failed_now_ = 0, final_now_ = 0;                // now: by this launcher
+  std::map<std::string, int> alike_;                               // verdict -> final records of this launcher
+  double expected_done_ = 0, expected_left_ = 0;
+  std::int64_t junit_ms_ = 0, progress_ms_ = 0, live_ms_ = 0, disk_ms_ = 0;
+};
+
+}  // namespace graphproof::launcher
