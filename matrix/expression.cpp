@@ -10,7 +10,7 @@
 
 namespace graphproof::matrix {
 
-enum class Function { none, min, max, len, divides, word, contains, has_item, lower, integer, subset, overlaps, with, without };
+enum class Function { none, min, max, len, divides, word, contains, has_item, items, lower, integer, subset, overlaps, with, without };
 
 // A checked tree: names are inputs or constants, and every operator has operands of the types it takes.
 struct Expression::Node {
@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kMaximumNodes = 20000;  // defines are written out, so their sizes multiply
 
 // What a function takes and gives: `elements` is a set, then values that it may hold; `two_sets` a set and one like it.
-enum class Signature { integers, integers_to_truth, set_to_integer, call_to_word, texts_to_truth, text_to_text, text_to_integer, two_sets, elements };
+enum class Signature { integers, integers_to_truth, set_to_integer, call_to_word, texts_to_truth, text_to_text, text_to_integer, text_to_set, two_sets, elements };
 
 struct FunctionEntry {
   std::string_view name;
@@ -44,6 +44,7 @@ constexpr FunctionEntry kFunctions[] = {
     {"word", Function::word, Signature::call_to_word, 1, 1},
     {"contains", Function::contains, Signature::texts_to_truth, 2, 2},
     {"has_item", Function::has_item, Signature::texts_to_truth, 2, 2},
+    {"items", Function::items, Signature::text_to_set, 1, 1},
     {"lower", Function::lower, Signature::text_to_text, 1, 1},
     {"integer", Function::integer, Signature::text_to_integer, 1, 1},
     {"subset", Function::subset, Signature::two_sets, 2, 2},
@@ -314,8 +315,10 @@ class Checker {
         break;
       case Signature::text_to_text:
       case Signature::text_to_integer:
+      case Signature::text_to_set:
         result->children.push_back(text(*syntax.children[0], syntax.text));
         if (entry->signature == Signature::text_to_text) type.kind = Type::text;
+        if (entry->signature == Signature::text_to_set) type.kind = Type::set;
         break;
       case Signature::two_sets: {
         const Type set = operand_of(0, Type::set);
@@ -382,6 +385,7 @@ class Checker {
                  against.words.empty() ? "a text" : "one of " + listed(against.words), "", "choose one of them");
           elements.push_back(child->text);
         }
+        if (against.axis == nullptr) return constant(literal, elements.get<std::vector<std::string>>(), {}).node;  // of items()
         return constant(literal, parse_value(*against.axis, against.axis->name, elements, origin_.at(offset_of(literal))), {}).node;
       }
       default:
@@ -610,6 +614,15 @@ class Evaluation {
       case Function::word: return split_call(text(arguments[0])).word;
       case Function::contains: return text(arguments[0]).find(text(arguments[1])) != std::string::npos;
       case Function::has_item: return ("," + text(arguments[0]) + ",").find("," + text(arguments[1]) + ",") != std::string::npos;
+      case Function::items: {
+        std::vector<std::string> items(1);
+        for (const char c : text(arguments[0])) {
+          if (c == ',') items.emplace_back();
+          else if (c != ' ') items.back() += c;
+        }
+        items.erase(std::remove(items.begin(), items.end(), ""), items.end());
+        return items;
+      }
       case Function::lower: {
         std::string lowered = text(arguments[0]);
         for (char& c : lowered)

@@ -10,8 +10,8 @@
 // nccl_graph_register == "0". `absent` equals only an axis that is switched off; arithmetic with it is absent, an
 // order with it is false, and an absent truth is false. / rounds towards zero.
 // Functions: min(a, ...), max(a, ...), len(set), divides(a, b) (a divides b; 0 divides nothing), word(call);
-// contains(text, "part"), has_item(text, "item") (of a comma-separated text), lower(text), integer(text) (absent when the
-// text spells none); subset(set, {a, b}), overlaps(set, {a, b}), with(set, a, ...), without(set, a, ...).
+// contains(text, "part"), has_item(text, "item") (exactly, of a comma-separated text), items(text) (its items without
+// blanks, as a set), lower(text), integer(text) (absent when the text spells none); subset(set, {a, b}), overlaps(set, {a, b}), with(set, a, ...), without(set, a, ...).
 // `x in recompute` asks for an argument of a call.
 #pragma once
 

@@ -48,10 +48,10 @@ bool reads_unreadable(std::initializer_list<const Expression*> expressions, cons
   return false;
 }
 
-// The new values of a rule that fired are computed before any of them is stored.
-void rewrite(const Rule& rule, bool unknown, const Dialect& dialect, Configuration& configuration) {
+// The new values of a part that fired are computed before any of them is stored.
+void rewrite(const Part& part, bool unknown, const Dialect& dialect, Configuration& configuration) {
   std::vector<std::pair<std::string, Value>> values;
-  for (const Effect& effect : rule.effects) {
+  for (const Effect& effect : part.effects) {
     Value value = effect.value.evaluate(configuration.values_of(effect.value));
     const auto current = configuration.values.find(effect.option);
     if (unknown && (current == configuration.values.end() || !(current->second == value))) value = Unknown{};
@@ -59,6 +59,9 @@ void rewrite(const Rule& rule, bool unknown, const Dialect& dialect, Configurati
   }
   for (auto& [name, value] : values) configuration.set(dialect.options, name, std::move(value));
 }
+
+// Which of two findings of one rule is told: an error before all else, then what is decided.
+int weight(const Finding& finding) { return (finding.severity == "error" ? 2 : 0) + (finding.unknown ? 0 : 3); }
 
 std::vector<Stage> stages(Surface surface) {
   if (surface == Surface::configuration) return {Stage::config, Stage::construct, Stage::run};
@@ -73,24 +76,26 @@ nlohmann::json Verdict::json() const {
   return {{"accepted", accepted}, {"findings", list}, {"effective", effective_json(effective)}};
 }
 
-std::optional<Finding> apply(const Rule& rule, Stage stage, const Configuration& configuration) {
+Applied apply(const Rule& rule, Stage stage, const Configuration& configuration) {
+  Applied applied;
   const Truth applies = configuration.holds(rule.when);
-  if (applies == Truth::no) return std::nullopt;
-  std::optional<Finding> undecided;
+  if (applies == Truth::no) return applied;
   for (const Part& part : rule.parts) {
     const Truth part_applies = configuration.holds(part.when);
     if (part_applies == Truth::no) continue;
     const Truth holds = configuration.holds(part.require);
     if (holds == Truth::yes) continue;
+    const bool unknown = applies == Truth::unknown || part_applies == Truth::unknown || holds == Truth::unknown;
+    applied.fired.emplace_back(&part, unknown);
+    if (part.severity == "fact" || (unknown && reads_unreadable({&rule.when, &part.when, &part.require}, configuration))) continue;
     Finding finding = finding_of(rule, stage, values_read({&rule.when, &part.when, &part.require}, configuration), filled(part, configuration));
-    finding.unknown = applies == Truth::unknown || part_applies == Truth::unknown || holds == Truth::unknown;
-    if (finding.unknown && reads_unreadable({&rule.when, &part.when, &part.require}, configuration)) continue;
+    finding.severity = part.severity;
+    finding.unknown = unknown;
     if (finding.option.empty()) finding.option = option_of({&part.require, &part.when, &rule.when}, configuration);
     if (const auto place = configuration.places.find(finding.option); place != configuration.places.end()) finding.place = place->second;
-    if (!finding.unknown) return finding;
-    if (!undecided) undecided = std::move(finding);
+    if (!applied.finding || weight(*applied.finding) < weight(finding)) applied.finding = std::move(finding);
   }
-  return undecided;
+  return applied;
 }
 
 Verdict check(const Dialect& dialect, Reading reading) {
@@ -100,10 +105,9 @@ Verdict check(const Dialect& dialect, Reading reading) {
   for (const Stage stage : stages(verdict.effective.surface)) {
     for (const Rule* rule : dialect.rules.order(stage)) {
       if (!rule->active(dialect.version)) continue;
-      std::optional<Finding> finding = apply(*rule, stage, verdict.effective);
-      if (!finding) continue;
-      rewrite(*rule, finding->unknown, dialect, verdict.effective);
-      if (told.insert(rule->id).second) verdict.findings.push_back(std::move(*finding));
+      Applied applied = apply(*rule, stage, verdict.effective);
+      for (const auto& [part, unknown] : applied.fired) rewrite(*part, unknown, dialect, verdict.effective);
+      if (applied.finding && told.insert(rule->id).second) verdict.findings.push_back(std::move(*applied.finding));
     }
   }
   const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(), [](const Finding& finding) { return finding.refuses(); });

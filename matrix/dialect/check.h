@@ -23,7 +23,11 @@ struct Verdict {
 /// A command line goes through the stages cli, config, construct and run; a configuration object begins at config.
 Verdict check(const Dialect& dialect, Reading reading);
 
-/// One rule alone on a configuration: broken, undecided, or nothing.
-std::optional<Finding> apply(const Rule& rule, Stage stage, const Configuration& configuration);
+/// One rule alone: what it says of a configuration, and which of its parts fired or may have.
+struct Applied {
+  std::optional<Finding> finding;                       // an error sooner than anything else, something decided sooner than not
+  std::vector<std::pair<const Part*, bool>> fired;      // the flag is true where it is undecided
+};
+Applied apply(const Rule& rule, Stage stage, const Configuration& configuration);
 
 }  // namespace graphproof::dialect

@@ -48,9 +48,13 @@ void read_want(Part& part, const Located& want, const matrix::Scope& scope) {
   }
 }
 
-Part read_part(const Located& row, const matrix::Scope& scope, bool with_when) {
+Part read_part(const Located& row, const matrix::Scope& scope, const std::string& severity, bool of_several) {
   Part part;
-  if (with_when && row.has("when")) part.when = Expression::condition(row.at("when").string(), scope, row.at("when").origin());
+  part.severity = of_several && row.has("severity") ? row.at("severity").word({"error", "warning", "fix", "hazard", "fact"}) : severity;
+  if (row.has("effect"))
+    for (const auto& [option, value] : row.at("effect").members())
+      part.effects.push_back({option, Expression::value_of(value.string(), scope, value.origin(), option)});
+  if (of_several && row.has("when")) part.when = Expression::condition(row.at("when").string(), scope, row.at("when").origin());
   part.require = row.has("require") ? Expression::condition(row.at("require").string(), scope, row.at("require").origin())
                                     : Expression::condition("false", scope, Origin::option("require", "false"));
   if (row.has("want")) read_want(part, row.at("want"), scope);
@@ -69,7 +73,7 @@ std::vector<Example> read_examples(const Located& list) {
 }
 
 void require_fields(const Rule& rule, const Located& row) {
-  const bool needs_examples = rule.decided() && rule.status != "dead";
+  const bool needs_examples = rule.decided() && rule.status != "dead" && rule.severity != "fact";
   if (needs_examples && (rule.breaks.empty() || rule.holds.empty()))
     row.fail("`" + rule.id + "` has no example that breaks it, or none that holds", "at least one of each",
              "a rule that nothing shows to bite may be a rule that can't", "add `examples`");
@@ -105,18 +109,14 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
   }
   if (row.has("read")) rule.read = row.at("read").boolean();
   if (row.has("when")) rule.when = Expression::condition(row.at("when").string(), scope, row.at("when").origin());
-  if (row.has("parts") && row.has("require")) row.fail("both `require` and `parts`", "one of them", "", "remove one");
+  if (row.has("parts") && (row.has("require") || row.has("effect"))) row.fail("`parts` beside `require` or `effect`", "one of them", "", "move them into the parts");
   if (row.has("parts")) {
     for (const Located& part : row.at("parts").items()) {
-      part.expect_keys({"require"}, {"when", "want"});
-      rule.parts.push_back(read_part(part, scope, true));
+      part.expect_keys({}, {"when", "require", "want", "severity", "effect"});
+      rule.parts.push_back(read_part(part, scope, rule.severity, true));
     }
   } else if (row.has("when") || row.has("require")) {
-    rule.parts.push_back(read_part(row, scope, false));
-  }
-  if (row.has("effect")) {
-    for (const auto& [option, value] : row.at("effect").members())
-      rule.effects.push_back({option, Expression::value_of(value.string(), scope, value.origin(), option)});
+    rule.parts.push_back(read_part(row, scope, rule.severity, false));
   }
   if (row.has("covered_by"))
     for (const Located& id : row.at("covered_by").items()) rule.covered_by.push_back(id.string());

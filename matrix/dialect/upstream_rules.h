@@ -27,17 +27,20 @@ struct Placement {
   double at = 0;  // the line of upstream's file that evaluates it
 };
 
-/// One check of a rule: broken when `when` holds and `require` does not.
+struct Effect {
+  std::string option;
+  matrix::Expression value = matrix::Expression::always();
+};
+
+/// One check of a rule: broken when `when` holds and `require` does not. What a broken part of severity `fact` rewrites is
+/// not told: upstream only derives a value.
 struct Part {
+  std::string severity;
+  std::vector<Effect> effects;
   matrix::Expression when = matrix::Expression::always();
   matrix::Expression require = matrix::Expression::always();
   std::string want;
   std::vector<std::pair<std::string, matrix::Expression>> placeholders;  // "{expression}" in `want` -> its value
-};
-
-struct Effect {
-  std::string option;
-  matrix::Expression value = matrix::Expression::always();
 };
 
 /// Option values by name (also env.NAME and stack variables), or a command line.
@@ -50,7 +53,6 @@ struct Rule {
   matrix::Expression when = matrix::Expression::always();
   std::vector<Part> parts;                  // empty: nothing to decide here
   bool read = false;                        // the reader of command lines or files decides it
-  std::vector<Effect> effects;
   std::vector<std::string> covered_by;      // ids of checks, detectors and faults
   std::vector<Example> breaks, holds;
 
