@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-json case_json(const RunResult& run, const CaseResult& one, const json& summary, const SeriesOf& series_of) {
+json case_json(const RunResult& run, const CaseResult& one, const json& summary, const DetailOf& detail_of) {
   json value = summary;
   const record::Record& record = one.record;
   json failing = json::array();
@@ -36,8 +36,9 @@ json case_json(const RunResult& run, const CaseResult& one, const json& summary,
   value["why"] = one.plan.why;
   value["repro"] = run.repro(one.plan.id);
   value["exit_code"] = record::value(exit_code(record.verdict, record.rule));
-  const Series series = series_of(record);
-  if (!series.empty()) value["series"] = to_json(series);
+  const CaseDetail detail = detail_of(record);
+  if (!detail.series.empty()) value["series"] = to_json(detail.series);
+  value["symptoms"] = to_json(symptoms(record, detail.errors));
   return value;
 }
 
@@ -47,7 +48,7 @@ json benefit_json(const RunResult& run) {
   return rows;
 }
 
-json data(const RunResult& run, const SeriesOf& series_of) {
+json data(const RunResult& run, const DetailOf& detail_of) {
   const record::Summary total = summary(run);
   json value = json::parse(record::to_json(total).dump());
   value["run"] = json::parse(record::to_json(run.run).dump());
@@ -56,7 +57,7 @@ json data(const RunResult& run, const SeriesOf& series_of) {
   value["faults"] = json::parse(record::to_json(faults(run)).dump());
   value["benefit"] = benefit_json(run);
   for (std::size_t i = 0; i < run.cases.size(); ++i)
-    value["cases"][i] = case_json(run, run.cases[i], value["cases"][i], series_of);
+    value["cases"][i] = case_json(run, run.cases[i], value["cases"][i], detail_of);
   return value;
 }
 
@@ -75,7 +76,7 @@ void put(std::string& page, std::string_view place, std::string_view text) {
 
 }  // namespace
 
-std::string html(const RunResult& run, const SeriesOf& series_of) {
+std::string html(const RunResult& run, const DetailOf& detail_of) {
   std::string page(embedded("page/page.html"));
   put(page, "/*page.css*/", embedded("page/page.css"));
   put(page, "/*datatables.css*/", embedded("datatables.css"));
@@ -84,7 +85,7 @@ std::string html(const RunResult& run, const SeriesOf& series_of) {
   put(page, "/*chart.js*/", embedded("chart.js"));
   put(page, "/*page.js*/", embedded("page/page.js"));
   // Last: what ranks wrote could hold the name of a place.
-  put(page, "/*run.json*/", in_script(data(run, series_of)));
+  put(page, "/*run.json*/", in_script(data(run, detail_of)));
   return page;
 }
 

@@ -4,17 +4,23 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "reports/causes.h"
 #include "reports/run_result.h"
 #include "reports/series.h"
 
 namespace graphproof::reports {
 
-/// What is known of a case beside its record; nothing where it is not asked for or not there.
-using SeriesOf = std::function<Series(const record::Record&)>;
+/// What an attempt's folder knows beside the record; nothing where there is none.
+struct CaseDetail {
+  Series series;
+  std::vector<ErrorFact> errors;
+};
+using DetailOf = std::function<CaseDetail(const record::Record&)>;
 
 /// The page. Text of ranks reaches it as JSON and is shown as text: no markup in a message can become part of the page.
-/// A case page shows the curves that `series_of` finds.
-std::string html(const RunResult& run, const SeriesOf& series_of);
+/// A case page shows the curves that `detail_of` finds, and the likely causes of what it looks like.
+std::string html(const RunResult& run, const DetailOf& detail_of);
 
 }  // namespace graphproof::reports

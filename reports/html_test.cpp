@@ -7,7 +7,7 @@
 namespace graphproof::reports {
 namespace {
 
-Series no_series(const record::Record&) { return {}; }
+CaseDetail nothing(const record::Record&) { return {}; }
 
 nlohmann::json data_of(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"data\">";
@@ -16,7 +16,7 @@ nlohmann::json data_of(const std::string& page) {
 }
 
 TEST(Html, HoldsEveryCaseAndLoadsNothing) {
-  const std::string page = html(mixed_run(), no_series);
+  const std::string page = html(mixed_run(), nothing);
   const nlohmann::json data = data_of(page);
   EXPECT_EQ(data["cases"].size(), 5u);
   EXPECT_EQ(data["cases"][4]["repro"], "./graphproof repro 20261121-101500-3f2a/5555555555555555");
@@ -34,7 +34,7 @@ TEST(Html, TextOfARankCannotEndTheDataNorTakeAPlace) {
   RunResult run = mixed_run();
   const std::string hostile = "</script><script>alert(1)</script><!-- /*chart.js*/ \xff";
   run.cases[2].record.failing[0].message.what = hostile;
-  const std::string page = html(run, no_series);
+  const std::string page = html(run, nothing);
   EXPECT_EQ(page.find("<script>alert"), std::string::npos);
   const std::string got = data_of(page)["cases"][2]["failing"][0]["what"];
   EXPECT_TRUE(got.starts_with("</script><script>alert(1)</script><!-- /*chart.js*/ ")) << got;
@@ -42,13 +42,15 @@ TEST(Html, TextOfARankCannotEndTheDataNorTakeAPlace) {
 
 TEST(Html, ACaseHasTheCurvesThatAreFound) {
   const std::string page = html(mixed_run(), [](const record::Record& record) {
-    Series series;
-    if (record.case_id == std::string(16, '3')) series.loss["eager_a"] = {{0, 1}, {2.5, 2.25}};
-    return series;
+    CaseDetail detail;
+    if (record.case_id == std::string(16, '3')) detail.series.loss["eager_a"] = {{0, 1}, {2.5, 2.25}};
+    return detail;
   });
   const nlohmann::json data = data_of(page);
   EXPECT_EQ(data["cases"][2]["series"]["loss"]["eager_a"]["values"], nlohmann::json({2.5, 2.25}));
   EXPECT_FALSE(data["cases"][0].contains("series"));
+  EXPECT_EQ(data["cases"][2]["symptoms"][0]["symptom"], "numbers that differ from eager");
+  EXPECT_TRUE(data["cases"][0]["symptoms"].empty());
 }
 
 }  // namespace

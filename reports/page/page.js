@@ -158,6 +158,17 @@ function failingPart(one) {
   part.append(list);
   return part;
 }
+function symptomPart(one) {
+  const part = element('div'), list = element('ol');
+  part.append(element('h3', 'Likely causes of ' + one.symptom), list);
+  for (const cause of one.likely) {
+    const item = element('li', cause.cause), parts = element('dl');
+    parts.append(element('dt', 'fix'), element('dd', cause.fix), element('dt', 'confirm'), element('dd', cause.confirm));
+    item.append(parts);
+    list.append(item);
+  }
+  return part;
+}
 function showCase(one) {
   for (const old of charts.splice(0)) old.destroy();
   document.getElementById('case-charts').replaceChildren();
@@ -168,6 +179,7 @@ function showCase(one) {
     ' ranks, ' + one.seconds.toFixed(2) + ' s' + (one.observed !== one.verdict ? ', observed ' + one.observed : '') + '; evidence in ' +
     (one.artefacts || 'no folder') + ')';
   document.getElementById('case-failing').replaceChildren(...one.failing.map(failingPart));
+  document.getElementById('case-symptoms').replaceChildren(...one.symptoms.map(symptomPart));
   document.getElementById('case-repro').textContent = one.repro;
   const series = one.series || {loss: {}, difference: {}, memory: {}};
   chart('loss by arm', 'loss', series.loss);

@@ -24,18 +24,18 @@ RunResult run() {
   return result;
 }
 
-Series series_of(const record::Record&) {
+CaseDetail detail_of(const record::Record&) {
   Series series;
   series.loss["eager_a"] = {{0, 1, 2}, {4.8, 4.7, 4.6}};
   series.difference["lockstep"] = {{0, 1, 2}, {0, 0, 0.5}};
   series.memory["lockstep allocated"] = {{0, 1, 2}, {1e6, 1e6, 1e6}};
-  return series;
+  return {series, {}};
 }
 
 /// The document after `script` ran at the end of the page, which was opened at `#hash`.
 std::string document(const std::string& hash, const std::string& script) {
   const record::ScratchFolder folder;
-  std::ofstream(folder.path() / "page.html") << html(run(), series_of) << "<script>" << script << "</script>";
+  std::ofstream(folder.path() / "page.html") << html(run(), detail_of) << "<script>" << script << "</script>";
   const std::string command = "timeout -k 5 60 chromium --headless --no-sandbox --disable-gpu --no-first-run --user-data-dir=" +
                               (folder.path() / "profile").string() + " --virtual-time-budget=5000 --dump-dom 'file://" +
                               (folder.path() / "page.html").string() + hash + "' >" + (folder.path() / "dom").string() +
@@ -65,9 +65,9 @@ TEST(Page, ShowsACaseWithItsFailureChartsAndCommand) {
       const painted = [...document.querySelectorAll('canvas')].filter(canvas => canvas.getContext('2d')
         .getImageData(0, 0, canvas.width, canvas.height).data.some(byte => byte !== 0)).length;
       document.body.dataset.seen = [document.title, painted, document.getElementById('run').hidden,
-        document.getElementById('case-repro').textContent, document.querySelectorAll('img').length].join('|');
+        document.getElementById('case-repro').textContent, document.querySelectorAll('img').length, document.querySelectorAll('#case-symptoms li').length].join('|');
     }, 500));)");
-  EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro 20261121-101500-3f2a/3333333333333333|0\""),
+  EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro 20261121-101500-3f2a/3333333333333333|0|3\""),
             std::string::npos)
       << dom.substr(dom.find("<body"), 300);
 }
