@@ -63,7 +63,8 @@ TEST(Causes, WhatAnExpectationChangedIsStillExplained) {
 
 TEST(Causes, ChecksThatAreNamedInFullExist) {
   std::set<std::string> known;
-  for (const auto& check : matrix::load_catalogue().checks.checks()) known.insert(check.check);
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  for (const auto& check : catalogue.checks.checks()) known.insert(check.check);
   const std::regex check("D[0-9]{2}\\.[a-z_]+");
   int named = 0;
   for (const char* verdict : {"fail.capture", "fail.hang.replay", "fail.hang.teardown_comm", "fail.numerics", "fail.not_replayed", "fail.memory.growth"})
