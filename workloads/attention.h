@@ -12,6 +12,8 @@
 #include "fixtures/torch.h"
 #include "workloads/forward_pass.h"
 #include "workloads/linear.h"
+#include "workloads/precision.h"
+#include "workloads/recompute.h"
 
 namespace graphproof::workloads {
 
@@ -19,7 +21,7 @@ namespace graphproof::workloads {
 struct AttentionTables {
   /// Base wavelength of the rotary angles; Megatron-LM's --rotary-base default.
   static constexpr double kRotaryBase = 10000.0;
-  /// Added to the scores of later positions. exp of it is 0 in fp32, and unlike -inf it has no NaN behind it.
+  /// Added to the scores of later positions. exp of it is 0 in fp32 and bf16, and unlike -inf it has no NaN behind it.
   static constexpr double kMasked = -10000.0;
 
   AttentionTables(const ModelConfig& config, at::Device device) {
@@ -27,14 +29,15 @@ struct AttentionTables {
     const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
     const at::Tensor angle = at::outer(at::arange(length, at::kDouble), at::pow(kRotaryBase, -exponent));
     const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({length, 1, 1, width});
-    cosine = at::cos(both).to(device);
-    sine = at::sin(both).to(device);
-    const at::Tensor later = at::triu(at::full({length, length}, kMasked, at::kFloat), 1);
+    const at::ScalarType type = scalar_type(config.precision);
+    cosine = at::cos(both).to(type).to(device);
+    sine = at::sin(both).to(type).to(device);
+    const at::Tensor later = at::triu(at::full({length, length}, kMasked, type), 1);
     causal = later.repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
   }
 
-  at::Tensor cosine, sine;  // [S, 1, 1, D] fp32
-  at::Tensor causal;        // [1, R*S, S] fp32: 0 or kMasked
+  at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type
+  at::Tensor causal;        // [1, R*S, S] of the model's type: 0 or kMasked
 };
 
 class Attention {
@@ -52,7 +55,7 @@ class Attention {
         projection_(parameters, layout, name + ".projection", config.hidden, config.hidden, config.linear_bias,
                     1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
 
-  /// x [N, H] fp32, the same on all T ranks. Returns [N, H], the same on all T ranks.
+  /// x [N, H], the same on all T ranks. Returns [N, H], the same on all T ranks.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
@@ -64,18 +67,32 @@ class Attention {
     const at::Tensor value =
         mixed.select(3, heads_of_group_ + 1).permute({0, 2, 1, 3}).reshape({batches, length, width_});
 
-    const double scale = 1.0 / std::sqrt(static_cast<double>(width_));
-    const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale);
-    const at::Tensor probabilities =
-        pass.dropout.apply(at::softmax(scores, -1), {layer_, DropoutSite::core_attention});
-    const at::Tensor context = at::bmm(probabilities, value)
-                                   .view({rows, groups_, heads_of_group_, length, width_})
+    const auto core = [this, pass](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool again) {
+      return core_attention(q, k, v, pass, again);
+    };
+    const at::Tensor attended =
+        config_.recompute_core_attention ? recompute(core, query, key, value) : core(query, key, value, false);
+    const at::Tensor context = attended.view({rows, groups_, heads_of_group_, length, width_})
                                    .permute({0, 3, 1, 2, 4})
                                    .reshape({rows * length, groups_ * heads_of_group_ * width_});
     return projection_.forward(context);
   }
 
  private:
+  // query [B*G/T, R*S, D], key [B*G/T, D, S], value [B*G/T, S, D]. Returns [B*G/T, R*S, D]. The softmax is fp32, as
+  // Megatron-LM's --attention-softmax-in-fp32.
+  at::Tensor core_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                            const ForwardPass& pass, bool again) const {
+    const double scale = 1.0 / std::sqrt(static_cast<double>(width_));
+    const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale);
+    const at::Tensor probabilities =
+        pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()),
+                           {layer_, again ? DropoutSite::core_attention_again : DropoutSite::core_attention});
+    const at::Tensor context = at::bmm(probabilities, value);
+    if (config_.recompute_core_attention) pass.recomputes.note(layer_, context, again);
+    return context;
+  }
+
   // x [B, S, G/T, *, D]: turns the pairs (d, d + D/2) by the angle of their position.
   at::Tensor rotate(const at::Tensor& x) const {
     const at::Tensor first = x.narrow(4, 0, width_ / 2), second = x.narrow(4, width_ / 2, width_ / 2);

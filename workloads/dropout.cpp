@@ -10,31 +10,49 @@ struct Site {
   bool tensor_parallel;  // whether the ranks of a tensor parallel group draw different masks
 };
 // In the order of DropoutSite.
-constexpr std::array<Site, 3> kSites{{{"core_attention", true}, {"attention", false}, {"mlp", false}}};
+constexpr std::array<Site, 4> kSites{
+    {{"core_attention", true}, {"attention", false}, {"mlp", false}, {"core_attention_again", true}}};
+
+// Between the seeds of two layers' regions: beyond every tensor parallel rank, of which there are 64 at most.
+constexpr std::uint64_t kLayerSeedOffset = 1024;
+
+std::string layer_region(std::int64_t layer) { return "core_attention." + std::to_string(layer); }
+
+bool drawn(const ModelConfig& config, std::size_t site) {
+  return static_cast<DropoutSite>(site) != DropoutSite::core_attention_again || config.recompute_core_attention;
+}
 
 }  // namespace
 
-Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, at::Device device,
-                 fixtures::Fault fault)
+Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, std::uint64_t seed,
+                 at::Device device, fixtures::Fault fault)
     : config_(config), tracker_(tracker), fault_(std::move(fault)) {
   if (config.dropout == 0) return;
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = config.seq_length;
   microbatch_ = at::zeros({1}, bytes.dtype(at::kLong));
-  for (std::int64_t l = 0; l < config.layers; ++l)
-    for (const Site& site : kSites) {
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    if (config.recompute_core_attention) {
+      tracker.add(layer_region(l), seed + fixtures::kModelParallelSeedOffset +
+                                       static_cast<std::uint64_t>(layout.tp_rank) +
+                                       kLayerSeedOffset * static_cast<std::uint64_t>(l + 1));
+      tracker.add_repeat(layer_region(l));
+    }
+    for (std::size_t s = 0; s < kSites.size(); ++s) {
       const std::vector<std::int64_t> shape =
-          site.tensor_parallel
+          kSites[s].tensor_parallel
               ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
                                           config.heads / config.kv_groups * length, length}
               : std::vector<std::int64_t>{config.microbatches, rows * length, config.hidden};
-      by_place_.push_back(at::zeros(shape, bytes));
+      by_place_.push_back(drawn(config, s) ? at::zeros(shape, bytes) : at::Tensor());
     }
+  }
   for (std::int64_t m = 0; m < config.microbatches; ++m)
     for (std::int64_t l = 0; l < config.layers; ++l)
       for (std::size_t s = 0; s < kSites.size(); ++s)
-        probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(l) + "." + kSites[s].name,
-                           by_place_[static_cast<std::size_t>(l) * kSites.size() + s].select(0, m)});
+        if (const at::Tensor& masks = by_place_[static_cast<std::size_t>(l) * kSites.size() + s]; masks.defined())
+          probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(l) + "." + kSites[s].name,
+                             masks.select(0, m)});
 }
 
 void Dropout::begin(std::int64_t microbatch) {
@@ -44,16 +62,24 @@ void Dropout::begin(std::int64_t microbatch) {
 at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
   if (config_.dropout == 0) return x;
   // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
-  const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(x) : drawn_mask(x, place.site);
+  const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(x) : drawn_mask(x, place);
   const std::size_t index = static_cast<std::size_t>(place.layer) * kSites.size() + static_cast<std::size_t>(place.site);
   by_place_[index].index_copy_(0, microbatch_, mask.unsqueeze(0));
   return x * mask * (1.0 / (1.0 - config_.dropout));
 }
 
-at::Tensor Dropout::drawn_mask(const at::Tensor& x, DropoutSite site) {
-  const bool tensor_parallel = kSites[static_cast<std::size_t>(site)].tensor_parallel;
-  const auto fork =
-      tracker_.fork(std::string(tensor_parallel ? fixtures::kModelParallelRegion : fixtures::kDataParallelRegion));
+std::string Dropout::region_of(DropoutPlace place) const {
+  const bool again = place.site == DropoutSite::core_attention_again;
+  if (config_.recompute_core_attention && (again || place.site == DropoutSite::core_attention)) {
+    // M34 stands for a recompute that does not set the random state back: it draws a fresh mask.
+    return layer_region(place.layer) + (again && !fault_.is("M34") ? ".repeat" : "");
+  }
+  const bool tensor_parallel = kSites[static_cast<std::size_t>(place.site)].tensor_parallel;
+  return std::string(tensor_parallel ? fixtures::kModelParallelRegion : fixtures::kDataParallelRegion);
+}
+
+at::Tensor Dropout::drawn_mask(const at::Tensor& x, DropoutPlace place) {
+  const auto fork = tracker_.fork(region_of(place));
   return at::empty(x.sizes(), x.options().dtype(at::kByte).requires_grad(false))
       .bernoulli_(1.0 - config_.dropout, fork.generator());
 }

@@ -1,10 +1,16 @@
 // Dropout at the three sites of a layer. Inside a tensor parallel region every rank must draw its own mask (attention
 // probabilities: each rank has other heads); outside it the activations are the same on all T ranks, so the mask must
 // be too. That is Megatron-LM's rule; the two regions are those of fixtures::RngTracker.
+//
+// Core attention that is computed again in backward must draw its masks again. Megatron-LM sets the tracker's states back
+// for that, which no capture allows. So with recompute the core attention of each layer has a region of its own, and a
+// repeat of it that the backward draws from: backward visits layers in another order than forward, but each layer's
+// microbatches in the same. Such a run draws other masks than one without recompute.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "fixtures/fault.h"
@@ -15,7 +21,8 @@
 
 namespace graphproof::workloads {
 
-enum class DropoutSite { core_attention, attention, mlp };
+/// core_attention_again: the mask of core_attention, drawn a second time by recompute.
+enum class DropoutSite { core_attention, attention, mlp, core_attention_again };
 
 /// Where in the model a mask is drawn.
 struct DropoutPlace {
@@ -25,23 +32,25 @@ struct DropoutPlace {
 
 class Dropout {
  public:
-  /// Allocates one static probe per mask. `tracker` outlives this.
-  Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, at::Device device,
-          fixtures::Fault fault);
+  /// Allocates one static probe per mask and adds the regions of recompute to `tracker`, which outlives this.
+  Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, std::uint64_t seed,
+          at::Device device, fixtures::Fault fault);
 
   /// Enqueues that the masks drawn from now on are those of `microbatch`: a number in device memory, because a graph
   /// captured in one microbatch is replayed in others.
   void begin(std::int64_t microbatch);
 
-  /// x [any] fp32. Returns x with each element zeroed with the configured probability and the others scaled by
+  /// x [any] float. Returns x with each element zeroed with the configured probability and the others scaled by
   /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to the probe of its microbatch.
   at::Tensor apply(const at::Tensor& x, DropoutPlace place);
 
-  /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last forward of each microbatch. Addresses never change.
+  /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last step of each microbatch. Site core_attention_again only
+  /// with recompute. Addresses never change.
   const std::vector<fixtures::NamedTensor>& probes() const { return probes_; }
 
  private:
-  at::Tensor drawn_mask(const at::Tensor& x, DropoutSite site);
+  std::string region_of(DropoutPlace place) const;
+  at::Tensor drawn_mask(const at::Tensor& x, DropoutPlace place);
   at::Tensor mask_from_host_seed(const at::Tensor& x);
 
   ModelConfig config_;
@@ -49,7 +58,7 @@ class Dropout {
   fixtures::Fault fault_;
   std::int64_t host_seed_ = 0;  // M32 only
   at::Tensor microbatch_;             // [1] int64
-  std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; layer * sites + site
+  std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; layer * sites + site; undefined where none is drawn
   std::vector<fixtures::NamedTensor> probes_;
 };
 

@@ -21,7 +21,7 @@ class VocabParallelEmbedding {
     weight_ = parameters.create(name + ".weight", {vocab, hidden}, {0, layout.tp_rank, layout.tp}, {0.0, 1.0});
   }
 
-  /// tokens [N] int64 in 0 .. V-1. Returns [N, H] fp32, the same on all T ranks.
+  /// tokens [N] int64 in 0 .. V-1. Returns [N, H], the same on all T ranks.
   at::Tensor forward(const at::Tensor& tokens) const {
     if (layout_.tp == 1) return at::index(weight_, {tokens});
     const at::Tensor foreign = at::logical_or(tokens.lt(first_), tokens.ge(end_));  // [N] bool: another rank's token

@@ -9,7 +9,9 @@
 #include "fixtures/fault.h"
 #include "fixtures/torch.h"
 #include "workloads/dropout.h"
+#include "workloads/expert_ledger.h"
 #include "workloads/module_runner.h"
+#include "workloads/recompute_ledger.h"
 
 namespace graphproof::workloads {
 
@@ -23,6 +25,8 @@ struct ForwardPass {
   const bool& recording;  // see TrainStep::recording
   c10::Stream default_stream;
   ModuleRunner* runner;  // null: every part runs itself
+  const RecomputeLedger& recomputes;
+  const ExpertLedger& experts;
 };
 
 }  // namespace graphproof::workloads

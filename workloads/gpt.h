@@ -1,4 +1,4 @@
-// The reference language model: embedding, layers, final norm, an output layer of its own, and the loss.
+// The reference language model, dense or with experts: embedding, layers, final norm, an output layer of its own, and the loss.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Gpt {
       : layout_(layout),
         tables_(config, device),
         embedding_(parameters, layout, "embedding", config.vocab, config.hidden),
-        layers_(make_layers(parameters, config, layout, tables_)),
+        layers_(make_layers(parameters, config, layout, tables_, device)),
         final_norm_(parameters, "final_norm", config.hidden),
         output_(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false) {
     const std::int64_t columns = config.vocab / layout.tp;
@@ -36,14 +36,14 @@ class Gpt {
     at::Tensor x = embedding_.forward(tokens.view({-1}));
     for (const Layer& layer : layers_) x = layer.forward(x, pass);
     const at::Tensor logits = output_.forward(final_norm_.forward(x));
-    return vocab_parallel_cross_entropy(logits, labels.view({-1}), columns_, layout_);
+    return vocab_parallel_cross_entropy(logits.to(at::kFloat), labels.view({-1}), columns_, layout_);
   }
 
  private:
   static std::vector<Layer> make_layers(Parameters& parameters, const ModelConfig& config, const Layout& layout,
-                                        const AttentionTables& tables) {
+                                        const AttentionTables& tables, at::Device device) {
     std::vector<Layer> layers;
-    for (std::int64_t l = 0; l < config.layers; ++l) layers.emplace_back(parameters, config, layout, tables, l);
+    for (std::int64_t l = 0; l < config.layers; ++l) layers.emplace_back(parameters, config, layout, tables, device, l);
     return layers;
   }
 

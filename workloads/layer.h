@@ -1,5 +1,7 @@
-// One transformer layer, norms before the branches: x + dropout(attention(norm(x))), then the same with the MLP. The
-// layer and each of the two are parts that a graph may hold alone (module_runner.h).
+// One transformer layer, norms before the branches: x + dropout(attention(norm(x))), then the same with the MLP or the
+// experts. The layer and each of the two are parts that a graph may hold alone (module_runner.h), and so are two parts
+// of the experts: moe_router is norm, router and shared expert; moe_preprocess the local permutation after it. The
+// exchange, the experts and what follows are then eager.
 #pragma once
 
 #include <optional>
@@ -10,6 +12,7 @@
 #include "fixtures/torch.h"
 #include "workloads/attention.h"
 #include "workloads/mlp.h"
+#include "workloads/moe.h"
 #include "workloads/norm.h"
 
 namespace graphproof::workloads {
@@ -17,22 +20,31 @@ namespace graphproof::workloads {
 class Layer {
  public:
   Layer(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
-        std::int64_t index)
+        at::Device device, std::int64_t index)
       : index_(index),
         name_("layers." + std::to_string(index)),
         attention_norm_(parameters, name_ + ".attention_norm", config.hidden),
         attention_(parameters, config, layout, tables, name_ + ".attention", index),
-        mlp_norm_(parameters, name_ + ".mlp_norm", config.hidden),
-        mlp_(parameters, config, layout, name_ + ".mlp"),
-        parameters_(parameters.starting_with(name_ + ".")),
-        attention_parameters_(parameters.starting_with(name_ + ".attention")),
-        mlp_parameters_(parameters.starting_with(name_ + ".mlp")) {}
+        mlp_norm_(parameters, name_ + ".mlp_norm", config.hidden) {
+    if (config.experts > 0)
+      moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index);
+    else
+      mlp_.emplace(parameters, config, layout, name_ + ".mlp");
+    parameters_ = parameters.starting_with(name_ + ".");
+    attention_parameters_ = parameters.starting_with(name_ + ".attention");
+    mlp_parameters_ = parameters.starting_with(name_ + ".mlp");
+    for (const char* routed : {".mlp_norm", ".mlp.router", ".mlp.shared"})
+      for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
+  }
 
-  /// x [N, H] fp32, the same on all T ranks. Returns [N, H], the same on all T ranks. Adds one to this layer's counter.
+  /// x [N, H], the same on all T ranks. Returns [N, H], the same on all T ranks. Adds one to this layer's counter.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const fixtures::NvtxRange range("layer", index_);
     return part(ModuleKind::layer, x, parameters_, pass,
-                [this, pass](const at::Tensor& input) { return mlp_part(attention_part(input, pass), pass); });
+                [this, pass](const at::Tensor& input) {
+                  const at::Tensor attended = attention_part(input, pass);
+                  return moe_ ? moe_part(attended, pass) : mlp_part(attended, pass);
+                });
   }
 
  private:
@@ -48,8 +60,31 @@ class Layer {
 
   at::Tensor mlp_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::mlp, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
-      return input + pass.dropout.apply(mlp_.forward(mlp_norm_.forward(input), stray_stream(pass)),
+      return input + pass.dropout.apply(mlp_->forward(mlp_norm_.forward(input), stray_stream(pass)),
                                         {index_, DropoutSite::mlp});
+    });
+  }
+
+  at::Tensor moe_part(const at::Tensor& x, const ForwardPass& pass) const {
+    return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
+      const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
+      const auto routed = run_module(pass.runner, router, {input}, router_parameters_, [this, pass](const auto& inputs) {
+        const at::Tensor hidden = mlp_norm_.forward(inputs[0]);
+        const Routing routing = moe_->route(hidden, pass);
+        std::vector<at::Tensor> outputs{hidden, routing.probabilities, routing.carried};
+        if (const at::Tensor shared = moe_->shared(hidden); shared.defined()) outputs.push_back(shared);
+        return outputs;
+      });
+      const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
+      const auto dispatch = run_module(pass.runner, preprocess, {routed[0], routed[1], routed[2]}, no_parameters_,
+                                       [this, pass](const auto& inputs) {
+                                         const Dispatch made =
+                                             moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
+                                         return std::vector<at::Tensor>{made.tokens, made.slots, made.weights};
+                                       });
+      at::Tensor combined = moe_->combine(moe_->experts(dispatch[0]), dispatch[1], dispatch[2]);
+      if (routed.size() > 3) combined = combined + routed[3];
+      return input + pass.dropout.apply(combined, {index_, DropoutSite::mlp});
     });
   }
 
@@ -81,8 +116,10 @@ class Layer {
   RmsNorm attention_norm_;
   Attention attention_;
   RmsNorm mlp_norm_;
-  Mlp mlp_;
-  std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_;
+  std::optional<Mlp> mlp_;  // one of these two
+  std::optional<Moe> moe_;
+  std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_, router_parameters_;
+  std::vector<at::Tensor> no_parameters_;
 };
 
 }  // namespace graphproof::workloads

@@ -32,7 +32,7 @@ class ColumnParallelLinear {
     if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, rows, kBiasDistribution);
   }
 
-  /// x [N, I] fp32, the same on all T ranks. Returns [N, O/T]: this rank's outputs.
+  /// x [N, I], the same on all T ranks. Returns [N, O/T]: this rank's outputs.
   at::Tensor forward(const at::Tensor& x) const {
     const at::Tensor y = at::mm(enter_tensor_parallel(x, layout_), weight_.t());
     return bias_.defined() ? y + bias_ : y;
@@ -53,7 +53,7 @@ class RowParallelLinear {
     if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, {}, kBiasDistribution);
   }
 
-  /// x [N, I/T] fp32, this rank's inputs. Returns [N, O], the same on all T ranks. The bias is added after the sum,
+  /// x [N, I/T], this rank's inputs. Returns [N, O], the same on all T ranks. The bias is added after the sum,
   /// once. `stray` is the planted fault M15: the bias is launched on that stream, ordered with nothing.
   at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray = std::nullopt) const {
     const at::Tensor y = leave_tensor_parallel(at::mm(x, weight_.t()), layout_);

@@ -1,4 +1,5 @@
-// What the reference GPT is (ModelConfig) and where this rank stands in it (Layout). Plain values, no LibTorch.
+// What the reference model is and how it is trained (ModelConfig), and where this rank stands in it (Layout). Plain
+// values, no LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +7,29 @@
 
 namespace graphproof::workloads {
 
+/// Spelled as the axes precision and optimizer. What bf16 means for each tensor: precision.h.
+enum class Precision { fp32, bf16 };
+enum class OptimizerKind { sgd, adam };
+
 struct ModelConfig {
   std::int64_t layers = 2, hidden = 64, heads = 4, kv_groups = 4, ffn = 256, vocab = 128;
   std::int64_t seq_length = 16, microbatch_size = 2, microbatches = 1;
   bool qkv_bias = false, linear_bias = false;
   double dropout = 0.0;  // probability
+  std::int64_t experts = 0, topk = 0;  // routed experts of a layer and of a token; 0 is a dense model
+  bool shared_expert = false;          // beside the routed ones, of the same inner size
+  bool recompute_core_attention = false;
+  Precision precision = Precision::fp32;
+  OptimizerKind optimizer = OptimizerKind::sgd;
 };
 
-/// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups.
+/// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups. Experts are
+/// split over `ep` of the data parallel ranks, and each part is held by dp * tp / ep ranks, the group edp.
 struct Layout {
   int tp = 1, dp = 1, tp_rank = 0, dp_rank = 0;
   std::string tp_group, dp_group;
+  int ep = 1, ep_rank = 0;
+  std::string ep_group, edp_group;
 };
 
 }  // namespace graphproof::workloads

@@ -18,10 +18,11 @@ class RmsNorm {
   RmsNorm(Parameters& parameters, const std::string& name, std::int64_t hidden)
       : weight_(parameters.create(name + ".weight", {hidden}, {}, {1.0, 0.1})) {}
 
-  /// x [N, H] fp32. Returns [N, H]: x / sqrt(mean(x^2) + epsilon) * weight, the mean over H.
+  /// x [N, H]. Returns [N, H] of x's type: x / sqrt(mean(x^2) + epsilon) * weight, the mean over H; computed in fp32.
   at::Tensor forward(const at::Tensor& x) const {
-    const at::Tensor mean_square = at::mean(x * x, {1}, /*keepdim=*/true);
-    return x * at::rsqrt(mean_square + kEpsilon) * weight_;
+    const at::Tensor wide = x.to(at::kFloat);
+    const at::Tensor mean_square = at::mean(wide * wide, {1}, /*keepdim=*/true);
+    return (wide * at::rsqrt(mean_square + kEpsilon) * weight_.to(at::kFloat)).to(x.scalar_type());
   }
 
  private:

@@ -24,10 +24,16 @@ at::Tensor Parameters::create(const std::string& name, const std::vector<std::in
   for (std::int64_t i = 0; i < full.numel(); ++i)
     values[i] = static_cast<float>(distribution.mean + distribution.half_width * draw.uniform(i));
   const std::int64_t length = full.size(shard.dimension) / shard.count;
-  at::Tensor parameter =
-      full.narrow(shard.dimension, shard.index * length, length).contiguous().to(device_).requires_grad_(true);
+  at::Tensor parameter = full.narrow(shard.dimension, shard.index * length, length)
+                             .contiguous()
+                             .to(type_)
+                             .to(device_)
+                             .requires_grad_(true);
+  // From here on autograd casts the gradient before it accumulates, and .grad may be the fp32 main gradient itself.
+  if (type_ != at::kFloat) parameter.set_grad_dtype(at::kFloat);
   accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
   all_.push_back({"param:" + name, parameter});
+  shards_.push_back(shard);
   return parameter;
 }
 
@@ -38,16 +44,30 @@ std::vector<at::Tensor> Parameters::starting_with(const std::string& prefix) con
   return chosen;
 }
 
-GradientBuffer::GradientBuffer(const Parameters& parameters) {
+ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string& prefix) {
+  const auto& all = parameters.all();
+  std::vector<std::int64_t> begin(all.size());
   std::int64_t elements = 0;
-  for (const auto& parameter : parameters.all()) elements += padded(parameter.tensor.numel());
-  flat_ = at::zeros({elements}, parameters.all().front().tensor.options().requires_grad(false));
-  std::int64_t begin = 0;
-  for (const auto& [name, parameter] : parameters.all()) {
-    const at::Tensor view = flat_.narrow(0, begin, parameter.numel()).view(parameter.sizes());
-    parameter.mutable_grad() = view;
-    views_.push_back({"grad:" + name.substr(name.find(':') + 1), view});
-    begin += padded(parameter.numel());
+  for (const bool expert : {false, true}) {
+    if (expert) shared_elements_ = elements;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (parameters.shards()[i].expert != expert) continue;
+      begin[i] = elements;
+      elements += padded(all[i].tensor.numel());
+    }
+  }
+  flat_ = at::zeros({elements}, all.front().tensor.options().dtype(at::kFloat).requires_grad(false));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& [name, parameter] = all[i];
+    views_.push_back({prefix + name.substr(name.find(':') + 1),
+                      flat_.narrow(0, begin[i], parameter.numel()).view(parameter.sizes())});
+  }
+}
+
+GradientBuffer::GradientBuffer(const Parameters& parameters) : ParameterBuffer(parameters, "grad:") {
+  for (std::size_t i = 0; i < views().size(); ++i) {
+    at::Tensor parameter = parameters.all()[i].tensor;
+    parameter.mutable_grad() = views()[i].tensor;
   }
 }
 

@@ -18,10 +18,12 @@ struct Node;
 namespace graphproof::workloads {
 
 /// Which slice of the full tensor a rank holds: part `index` of `count` equal parts along dimension 0 or 1.
-/// count 1 is the whole tensor.
+/// count 1 is the whole tensor. `expert`: the parts lie on the expert parallel ranks, so the gradient is reduced over the
+/// group edp instead of dp.
 struct Shard {
   std::int64_t dimension = 0;
   int index = 0, count = 1;
+  bool expert = false;
 };
 
 /// Element i of the full tensor is mean + half_width * u(i), u uniform in [-1, 1).
@@ -31,11 +33,12 @@ struct Distribution {
 
 class Parameters {
  public:
-  Parameters(std::uint64_t seed, at::Device device) : seed_(seed), device_(device) {}
+  Parameters(std::uint64_t seed, at::Device device, at::ScalarType type = at::kFloat)
+      : seed_(seed), device_(device), type_(type) {}
 
-  /// Draws the full tensor on the host, keeps the shard and copies it to the device. Leaf, fp32, requires a gradient.
-  /// Its gradient accumulator is made here and kept, so that its stream is the one current now: 2.11 has no way to
-  /// move an accumulator to another stream later.
+  /// Draws the full tensor in fp32 on the host, keeps the shard, rounds it to the type and copies it to the device.
+  /// Leaf, requires a gradient, which is fp32 whatever the type. Its gradient accumulator is made here and kept, so that
+  /// its stream is the one current now: 2.11 has no way to move an accumulator to another stream later.
   at::Tensor create(const std::string& name, const std::vector<std::int64_t>& full_shape, Shard shard,
                     Distribution distribution);
 
@@ -43,26 +46,42 @@ class Parameters {
   std::vector<at::Tensor> starting_with(const std::string& prefix) const;
 
   const std::vector<fixtures::NamedTensor>& all() const { return all_; }  // "param:NAME", in order of creation
+  const std::vector<Shard>& shards() const { return shards_; }            // same order
 
  private:
   std::uint64_t seed_;
   at::Device device_;
+  at::ScalarType type_;
   std::vector<fixtures::NamedTensor> all_;
+  std::vector<Shard> shards_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
 };
 
-/// One contiguous buffer that holds every gradient, as Megatron's does: one kernel zeroes it and one collective
-/// reduces it. Each parameter's .grad is a view of it for good, so addresses never change.
-class GradientBuffer {
+/// One contiguous fp32 buffer with a place for each parameter: those that every data parallel rank holds first, experts
+/// behind them, so that each kind is reduced by one collective. Zero at first; padding stays zero.
+class ParameterBuffer {
  public:
-  explicit GradientBuffer(const Parameters& parameters);
+  /// `prefix`: what a view's name begins with, in front of the parameter's name.
+  ParameterBuffer(const Parameters& parameters, const std::string& prefix);
 
-  const at::Tensor& flat() const { return flat_; }                // [elements + padding] fp32
-  const std::vector<fixtures::NamedTensor>& views() const { return views_; }  // "grad:NAME", shape of the parameter
+  const at::Tensor& flat() const { return flat_; }  // [elements + padding] fp32
+  at::Tensor shared() const { return flat_.narrow(0, 0, shared_elements_); }
+  at::Tensor experts() const { return flat_.narrow(0, shared_elements_, flat_.numel() - shared_elements_); }
+  /// PREFIX + NAME, shape of the parameter, in order of the parameters.
+  const std::vector<fixtures::NamedTensor>& views() const { return views_; }
 
  private:
   at::Tensor flat_;
+  std::int64_t shared_elements_ = 0;
   std::vector<fixtures::NamedTensor> views_;
+};
+
+/// Every gradient in one buffer, as Megatron's: one kernel zeroes it and a collective reduces it. Each parameter's .grad
+/// is its view "grad:NAME" for good, so addresses never change, and autograd adds to it in fp32 whatever the
+/// parameter's type.
+class GradientBuffer final : public ParameterBuffer {
+ public:
+  explicit GradientBuffer(const Parameters& parameters);
 };
 
 }  // namespace graphproof::workloads

@@ -8,12 +8,12 @@
 
 namespace graphproof::workloads {
 
-/// x [any] fp32. Forward: x itself. Backward: the ranks' gradients are summed.
+/// x [any] float. Forward: x itself. Backward: the ranks' gradients are summed.
 inline at::Tensor enter_tensor_parallel(const at::Tensor& x, const Layout& layout) {
   return layout.tp == 1 ? x : comm::copy_to(x, layout.tp_group);
 }
 
-/// x [any] fp32, a partial sum. Forward: the sum over the ranks. Backward: the gradient as it is.
+/// x [any], a partial sum. Forward: the sum over the ranks. Backward: the gradient as it is.
 inline at::Tensor leave_tensor_parallel(const at::Tensor& x, const Layout& layout) {
   return layout.tp == 1 ? x : comm::reduce_from(x, layout.tp_group);
 }

@@ -5,8 +5,9 @@
 #include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
 #include "workloads/gpt.h"
+#include "workloads/optimizer.h"
 #include "workloads/parameters.h"
-#include "workloads/sgd.h"
+#include "workloads/precision.h"
 
 namespace graphproof::workloads {
 namespace {
@@ -25,6 +26,13 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);
   require_divides("vocab", config.vocab, "tp", layout.tp);
+  if (config.experts == 0) return config;
+  require_divides("experts", config.experts, "ep", layout.ep);
+  require_divides("dp", layout.dp, "ep", layout.ep);
+  if (layout.tp > 1)
+    throw std::invalid_argument("model layout: got experts = " + std::to_string(config.experts) + " and tp = " +
+                                std::to_string(layout.tp) + "; want tp = 1; why: rule R247, experts under tensor "
+                                "parallelism need sequence parallelism, which is not built; next: set tp to 1");
   return config;
 }
 
@@ -39,14 +47,16 @@ struct TrainStep::State {
         fault(std::move(fault_)),
         options(at::TensorOptions().device(device_.torch_device())),
         tracker(backend, device_),
-        parameters(seed, device_.torch_device()),
+        parameters(seed, device_.torch_device(), scalar_type(config.precision)),
         model(parameters, config, layout, device_.torch_device()),
         gradients(parameters),
-        dropout(config, layout, tracker, device_.torch_device(), fault),
+        optimizer(config.optimizer, parameters, gradients, fault),
+        dropout(config, layout, tracker, seed, device_.torch_device(), fault),
+        recomputes(config, device_.torch_device()),
+        experts(config, device_.torch_device()),
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
         // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches), options.dtype(at::kFloat))),
-        rate(at::zeros({}, options.dtype(at::kFloat))),
         counter(at::zeros({config.layers}, options.dtype(at::kLong))) {
     tracker.add_parallel_regions(seed, layout.tp_rank);
     for (std::int64_t l = 0; l < config.layers; ++l) layer_counters.push_back(counter.select(0, l));
@@ -61,10 +71,12 @@ struct TrainStep::State {
   Parameters parameters;
   Gpt model;
   GradientBuffer gradients;
+  Optimizer optimizer;
   Dropout dropout;
-  at::Tensor losses, root_gradient, rate, counter;
+  RecomputeLedger recomputes;
+  ExpertLedger experts;
+  at::Tensor losses, root_gradient, counter;
   std::vector<at::Tensor> layer_counters;
-  double host_rate = 0;  // M23 only
   bool recording = false;
   ModuleRunner* runner = nullptr;
 };
@@ -78,40 +90,48 @@ void TrainStep::forward_backward(const Batch& batch) {
   State& s = *state_;
   at::Tensor gradients = s.gradients.flat();
   gradients.zero_();
+  s.experts.begin_step();
   for (std::int64_t m = 0; m < s.config.microbatches; ++m) {
     s.dropout.begin(m);
-    const ForwardPass pass{m, s.dropout, s.layer_counters, s.fault, s.recording, s.device.default_stream(), s.runner};
+    s.recomputes.begin(m);
+    const ForwardPass pass{.microbatch = m,
+                           .dropout = s.dropout,
+                           .counters = s.layer_counters,
+                           .fault = s.fault,
+                           .recording = s.recording,
+                           .default_stream = s.device.default_stream(),
+                           .runner = s.runner,
+                           .recomputes = s.recomputes,
+                           .experts = s.experts};
     const at::Tensor loss = s.model.forward(batch.tokens.at(m), batch.labels.at(m), pass);
     s.losses.select(0, m).copy_(loss.detach());
     torch::autograd::backward({loss}, {s.root_gradient});
   }
-  if (s.layout.dp > 1) {
-    comm::all_reduce_(gradients, s.layout.dp_group);
-    gradients.mul_(1.0 / s.layout.dp);
-  }
+  if (s.layout.dp == 1) return;
+  comm::all_reduce_(s.gradients.shared(), s.layout.dp_group);
+  if (s.config.experts > 0 && s.layout.dp > s.layout.ep) comm::all_reduce_(s.gradients.experts(), s.layout.edp_group);
+  gradients.mul_(1.0 / s.layout.dp);
 }
 
-void TrainStep::optimizer_step() {
-  State& s = *state_;
-  // M23 stands for an optimizer that takes the rate as a kernel argument: a capture freezes it. The arithmetic is the
-  // same, so that only the value can differ.
-  const at::Tensor rate = s.fault.is("M23") ? at::full({}, s.host_rate, s.rate.options()) : s.rate;
-  const auto& parameters = s.parameters.all();
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    sgd_update(parameters[i].tensor, s.gradients.views()[i].tensor, rate);
-}
+void TrainStep::optimizer_step() { state_->optimizer.step(); }
 
-at::Tensor TrainStep::learning_rate() { return state_->rate; }
-
-void TrainStep::learning_rate(double rate) {
-  state_->host_rate = rate;
-  state_->rate.fill_(rate);
-}
+at::Tensor TrainStep::learning_rate() { return state_->optimizer.learning_rate(); }
+void TrainStep::learning_rate(double rate) { state_->optimizer.learning_rate(rate); }
 
 std::vector<NamedTensor> TrainStep::parameters() { return state_->parameters.all(); }
+const std::vector<Shard>& TrainStep::shards() const { return state_->parameters.shards(); }
 std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
+std::vector<NamedTensor> TrainStep::updated() { return state_->optimizer.updated(); }
+std::vector<NamedTensor> TrainStep::optimizer_state() { return state_->optimizer.state(); }
 at::Tensor TrainStep::losses() { return state_->losses; }
 std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.probes(); }
+std::vector<NamedTensor> TrainStep::ledgers() {
+  std::vector<NamedTensor> tensors = state_->recomputes.probes();
+  for (NamedTensor& tensor : state_->experts.probes()) tensors.push_back(std::move(tensor));
+  return tensors;
+}
+at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }
+at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }
 at::Tensor TrainStep::layer_counter() { return state_->counter; }
 fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
 const ModelConfig& TrainStep::config() const { return state_->config; }

@@ -1,8 +1,8 @@
-// One training step of the reference GPT on one rank: model, gradients, optimizer, random numbers. An engine decides
+// One training step of the reference model on one rank: model, gradients, optimizer, random numbers. An engine decides
 // what of it is captured; this file knows no graphs.
 //
 // Letters: L layers, S sequence length (tokens), B microbatch size (sequences), H hidden, V vocabulary, M microbatches,
-// T tensor parallel size, D data parallel size.
+// T tensor parallel size, D data parallel size, E experts of a layer.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,6 +19,7 @@
 #include "workloads/data.h"
 #include "workloads/model_config.h"
 #include "workloads/module_runner.h"
+#include "workloads/parameters.h"
 
 namespace graphproof::workloads {
 
@@ -28,24 +29,33 @@ class TrainStep {
  public:
   /// Builds parameters from (seed, tensor name) as the shard of the full tensor that `layout` holds. Create it with the
   /// stream current on which it will run or be captured: gradient accumulators keep their creation stream.
-  /// Throws std::invalid_argument where the layout does not divide the model (rule G001 refuses it earlier).
+  /// Throws std::invalid_argument where the layout does not divide the model (rule G001 refuses it earlier), and for
+  /// experts together with tensor parallelism (R247).
   TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device, std::uint64_t seed,
             fixtures::Fault fault, fixtures::RngBackend backend = fixtures::RngBackend::graph_safe);
   ~TrainStep();
 
   /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, then the data
-  /// parallel mean of the gradients. No host synchronisation; capturable.
+  /// parallel mean of the gradients: of an expert's over the ranks that hold it, whose tokens came from all of them. No
+  /// host synchronisation; capturable.
   void forward_backward(const Batch& batch);
-  /// Enqueues p -= learning_rate * g for every parameter. The rate is read from learning_rate() on the device.
+  /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
   void optimizer_step();
 
   at::Tensor learning_rate();               // [] fp32 in, static
   /// Enqueues learning_rate() = `rate` on the current stream. Before a step, never inside a capture.
   void learning_rate(double rate);
   std::vector<NamedTensor> parameters();    // "param:NAME"
-  std::vector<NamedTensor> gradients();     // "grad:NAME", static buffers, same order as parameters()
+  const std::vector<Shard>& shards() const;  // which part of the full tensor each is, same order
+  std::vector<NamedTensor> gradients();     // "grad:NAME" fp32, static buffers, same order as parameters()
+  std::vector<NamedTensor> updated();          // Optimizer::updated(), same order
+  std::vector<NamedTensor> optimizer_state();  // Optimizer::state()
   at::Tensor losses();                      // [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens
   std::vector<NamedTensor> masks();         // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
+  /// RecomputeLedger::probes() and ExpertLedger::probes(): what the last step wrote about itself, completely, static.
+  std::vector<NamedTensor> ledgers();
+  at::Tensor recompute_counter();           // RecomputeLedger::counts()
+  at::Tensor dropped();                     // [L] int64: assignments without room in the last step; undefined if dense
   at::Tensor layer_counter();               // [L] int64: forwards run by each layer, in device memory outside pools
   fixtures::RngTracker& rng();
   const ModelConfig& config() const;
@@ -54,7 +64,7 @@ class TrainStep {
   /// Lets `runner` run the parts of the model from now on; null gives them back. It outlives its last forward_backward().
   void module_runner(ModuleRunner* runner);
   /// Told by an engine around a capture: whether the calls between are recorded instead of run. Nothing but the
-  /// planted fault M15 looks at it.
+  /// planted faults M15 and M74 looks at it.
   void recording(bool on);
 
  private:

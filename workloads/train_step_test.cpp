@@ -12,6 +12,7 @@
 
 #include "workloads/device_under_test.h"
 #include "workloads/draw.h"
+#include "workloads/reference_model.h"
 
 namespace graphproof::workloads {
 namespace {
@@ -89,75 +90,39 @@ TEST(TrainStep, AnUntrainedModelLosesAboutTheLogarithmOfTheVocabulary) {
   EXPECT_NEAR(bench.mean_loss(), std::log(128.0) + 0.5, 0.5);
 }
 
-// The same model once more, in double precision on the host, from library operators that the model itself doesn't use
-// and rotations written as complex products. Returns the mean loss and leaves gradients in `parameters`.
-double reference_loss(const ModelConfig& config, std::map<std::string, at::Tensor>& parameters, const Batch& batch) {
-  const std::int64_t rows = config.microbatch_size, length = config.seq_length, groups = config.kv_groups;
-  const std::int64_t of_group = config.heads / groups, width = config.hidden / config.heads;
-  const auto at_ = [&](const std::string& name) {
-    const auto found = parameters.find("param:" + name);
-    return found == parameters.end() ? std::optional<at::Tensor>{} : found->second;
-  };
-  const auto norm = [&](const at::Tensor& x, const std::string& name) {
-    return at::rms_norm(x, {config.hidden}, *at_(name + ".weight"), 1e-5);
-  };
-  const auto linear = [&](const at::Tensor& x, const std::string& name) {
-    return at::linear(x, *at_(name + ".weight"), at_(name + ".bias"));
-  };
-  const at::Tensor angles = at::outer(
-      at::arange(length, at::kDouble), at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width)));
-  const at::Tensor turn = at::polar(at::ones_like(angles), angles).view({1, length, 1, width / 2});
-  const auto rotate = [&](const at::Tensor& x) {
-    const auto halves = x.chunk(2, -1);
-    const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
-    return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
-  };
-
-  at::Tensor total = at::zeros({}, at::kDouble);
-  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
-    at::Tensor x = at::embedding(*at_("embedding.weight"), batch.tokens[m].cpu());
-    for (std::int64_t l = 0; l < config.layers; ++l) {
-      const std::string layer = "layers." + std::to_string(l);
-      const at::Tensor qkv = linear(norm(x, layer + ".attention_norm"), layer + ".attention.qkv")
-                                 .view({rows, length, groups, of_group + 2, width});
-      const at::Tensor query = rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config.hidden / width, width}));
-      const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
-      const at::Tensor value = qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
-      const at::Tensor context =
-          at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true).transpose(1, 2);
-      x = x + linear(context.reshape({rows, length, config.hidden}), layer + ".attention.projection");
-      x = x + linear(at::gelu(linear(norm(x, layer + ".mlp_norm"), layer + ".mlp.up"), "tanh"), layer + ".mlp.down");
-    }
-    const at::Tensor logits = linear(norm(x, "final_norm"), "output").view({-1, config.vocab});
-    total = total + at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
-  }
-  const at::Tensor mean = total / static_cast<double>(batch.tokens.size());
-  torch::autograd::backward({mean});
-  return mean.item<double>();
-}
-
 TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   struct Row {
     const char* what;
     ModelConfig config;
   };
-  ModelConfig plain = kTiny, accumulated = kTiny;
+  ModelConfig plain = kTiny, accumulated = kTiny, dropout = kTiny, recomputed = kTiny, experts = kTiny, all_experts = kTiny;
   plain.qkv_bias = plain.linear_bias = false;
   plain.kv_groups = plain.heads;
-  accumulated.microbatches = 3;
-  for (const Row& row : {Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain},
-                         Row{"three microbatches", accumulated}, Row{"default sizes", ModelConfig{}}}) {
+  accumulated.microbatches = 4;
+  dropout.dropout = 0.1;
+  dropout.microbatches = 2;
+  recomputed = dropout;
+  recomputed.recompute_core_attention = true;
+  experts.experts = 4;
+  experts.topk = 2;
+  experts.shared_expert = true;
+  experts.microbatches = 2;
+  all_experts.experts = all_experts.topk = 2;
+  all_experts.linear_bias = false;
+  for (const Row& row :
+       {Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
+        Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},
+        Row{"every expert for every token", all_experts}, Row{"default sizes", ModelConfig{}}}) {
     SCOPED_TRACE(row.what);
     Bench bench(row.config);
     const double loss = bench.mean_loss();
-    std::map<std::string, at::Tensor> parameters;
-    for (const auto& [name, tensor] : bench.step.parameters())
-      parameters[name] = tensor.detach().cpu().to(at::kDouble).requires_grad_(true);
+    ReferenceModel reference(row.config, bench.step.parameters(), bench.step.masks());
     // fp32 against fp64: sums of at most 256 terms, some 20 of them chained; far below what any wrong term would do.
     constexpr double kBound = 1e-5;
-    EXPECT_NEAR(loss, reference_loss(row.config, parameters, bench.batch), kBound * loss);
+    EXPECT_NEAR(loss, reference.loss(bench.batch), kBound * loss);
+    ASSERT_GT(reference.decision_margin(), 10 * kBound) << "another seed: a token is about to choose another expert";
     for (const auto& [name, gradient] : bench.step.gradients()) {
-      const at::Tensor expected = parameters.at("param:" + name.substr(5)).grad();
+      const at::Tensor expected = reference.gradient(name.substr(5)).view(gradient.sizes());
       const at::Tensor got = gradient.cpu().to(at::kDouble);
       EXPECT_LT((got - expected).abs().max().item<double>(), kBound * expected.abs().max().item<double>()) << name;
     }

@@ -1,0 +1,60 @@
+// Where the tokens of expert layers went, counted in device memory where they are routed: an assignment (a token and one
+// of its experts) is either carried to its expert or dropped for lack of room. A dispatch that loses tokens without
+// saying so breaks the sum.
+#pragma once
+
+#include <vector>
+
+#include "fixtures/named_tensor.h"
+#include "fixtures/torch.h"
+#include "workloads/model_config.h"
+
+namespace graphproof::workloads {
+
+class ExpertLedger {
+ public:
+  ExpertLedger(const ModelConfig& config, at::Device device) : on_(config.experts > 0) {
+    if (!on_) return;
+    const auto counts = at::TensorOptions().dtype(at::kLong).device(device);
+    assigned_ = at::zeros({config.layers, config.experts}, counts);
+    carried_ = at::zeros_like(assigned_);
+    dropped_ = at::zeros({config.layers}, counts);
+    overflowed_ = at::zeros_like(dropped_);
+  }
+
+  /// Enqueues zeros. At the start of a step.
+  void begin_step() const {
+    if (!on_) return;
+    for (at::Tensor counter : {assigned_, carried_, dropped_, overflowed_}) counter.zero_();
+  }
+  /// Enqueues what the router of `layer` decided: assigned [N, E] bool, before capacity; dropped [N, E] bool, those that
+  /// it has no room for.
+  void routed(std::int64_t layer, const at::Tensor& assigned, const at::Tensor& dropped) const {
+    assigned_.select(0, layer).add_(assigned.sum({0}));
+    const at::Tensor count = dropped.sum();
+    dropped_.select(0, layer).add_(count);
+    overflowed_.select(0, layer).add_(count.gt(0));
+  }
+  /// Enqueues what the dispatch of `layer` takes along: carried [N, E] bool.
+  void dispatched(std::int64_t layer, const at::Tensor& carried) const {
+    carried_.select(0, layer).add_(carried.sum({0}));
+  }
+
+  /// Of this rank's tokens in the last step, int64 out, static: "experts:assigned" and "experts:carried" [L, E],
+  /// "experts:dropped" [L], "experts:overflowed" [L], the microbatches in which something was dropped. Empty for a dense
+  /// model.
+  std::vector<fixtures::NamedTensor> probes() const {
+    if (!on_) return {};
+    return {{"experts:assigned", assigned_},
+            {"experts:carried", carried_},
+            {"experts:dropped", dropped_},
+            {"experts:overflowed", overflowed_}};
+  }
+  const at::Tensor& dropped() const { return dropped_; }
+
+ private:
+  bool on_;
+  at::Tensor assigned_, carried_, dropped_, overflowed_;
+};
+
+}  // namespace graphproof::workloads

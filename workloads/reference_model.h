@@ -1,0 +1,138 @@
+// The reference model once more, for tests: in double precision on the host, from library operators that the model itself
+// doesn't use, rotations written as complex products, experts as a loop over experts.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fixtures/named_tensor.h"
+#include "fixtures/torch.h"
+#include "workloads/data.h"
+#include "workloads/model_config.h"
+
+namespace graphproof::workloads {
+
+class ReferenceModel {
+ public:
+  /// `parameters` of a TrainStep on one rank, copied. `masks` as TrainStep::masks() left them; empty without dropout.
+  ReferenceModel(const ModelConfig& config, const std::vector<fixtures::NamedTensor>& parameters,
+                 const std::vector<fixtures::NamedTensor>& masks = {})
+      : config_(config) {
+    for (const auto& [name, tensor] : parameters)
+      parameters_[name.substr(6)] = tensor.detach().cpu().to(at::kDouble).requires_grad_(true);
+    for (const auto& [name, mask] : masks) masks_[name.substr(5)] = mask.cpu().to(at::kDouble);
+  }
+
+  /// The mean loss over the microbatches; leaves gradients.
+  double loss(const Batch& batch) {
+    at::Tensor total = at::zeros({}, at::kDouble);
+    for (std::size_t m = 0; m < batch.tokens.size(); ++m) total = total + microbatch(batch, m);
+    const at::Tensor mean = total / static_cast<double>(batch.tokens.size());
+    torch::autograd::backward({mean});
+    return mean.item<double>();
+  }
+  const at::Tensor& gradient(const std::string& parameter) const { return parameters_.at(parameter).grad(); }
+  /// How far the last loss was from another choice of experts or another drop: the least difference between a number that
+  /// decided and the next one. Differences of fp32 rounding must be well below it, or nothing can be compared.
+  double decision_margin() const { return margin_; }
+
+ private:
+  at::Tensor parameter(const std::string& name) const { return parameters_.at(name); }
+  std::optional<at::Tensor> optional(const std::string& name) const {
+    const auto found = parameters_.find(name);
+    return found == parameters_.end() ? std::nullopt : std::optional(found->second);
+  }
+  at::Tensor norm(const at::Tensor& x, const std::string& name) const {
+    return at::rms_norm(x, {config_.hidden}, parameter(name + ".weight"), 1e-5);
+  }
+  at::Tensor linear(const at::Tensor& x, const std::string& name) const {
+    return at::linear(x, parameter(name + ".weight"), optional(name + ".bias"));
+  }
+  at::Tensor dropped(const at::Tensor& x, const std::string& place) const {
+    if (masks_.empty()) return x;
+    return x * masks_.at(place).view(x.sizes()) / (1 - config_.dropout);
+  }
+
+  at::Tensor microbatch(const Batch& batch, std::size_t m) {
+    at::Tensor x = at::embedding(parameter("embedding.weight"), batch.tokens[m].cpu());
+    for (std::int64_t l = 0; l < config_.layers; ++l) {
+      const std::string layer = "layers." + std::to_string(l), place = std::to_string(m) + "." + std::to_string(l) + ".";
+      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place), place + "attention");
+      const at::Tensor hidden = norm(x, layer + ".mlp_norm");
+      x = x + dropped(config_.experts > 0 ? experts(hidden, layer + ".mlp") : mlp(hidden, layer + ".mlp"), place + "mlp");
+    }
+    const at::Tensor logits = linear(norm(x, "final_norm"), "output").view({-1, config_.vocab});
+    return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
+  }
+
+  at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place) const {
+    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length, groups = config_.kv_groups;
+    const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads;
+    const at::Tensor angles = at::outer(
+        at::arange(length, at::kDouble), at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width)));
+    const at::Tensor turn = at::polar(at::ones_like(angles), angles).view({1, length, 1, width / 2});
+    const auto rotate = [&](const at::Tensor& heads) {
+      const auto halves = heads.chunk(2, -1);
+      const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
+      return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
+    };
+    const at::Tensor qkv = linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
+    const at::Tensor query = rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
+    const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
+    const at::Tensor value = qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
+    const at::Tensor later = at::ones({length, length}, at::kBool).triu(1);
+    const at::Tensor scores = at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+    const at::Tensor probabilities = at::softmax(scores.masked_fill(later, -std::numeric_limits<double>::infinity()), -1);
+    const at::Tensor context = at::matmul(dropped(probabilities, place + "core_attention"), value).transpose(1, 2);
+    return linear(context.reshape({rows, length, config_.hidden}), name + ".projection");
+  }
+
+  at::Tensor mlp(const at::Tensor& x, const std::string& name) const {
+    return linear(at::gelu(linear(x, name + ".up"), "tanh"), name + ".down");
+  }
+
+  at::Tensor experts(const at::Tensor& x, const std::string& name) {
+    const std::int64_t experts = config_.experts, capacity = (x.numel() / config_.hidden * config_.topk + experts - 1) / experts;
+    const at::Tensor rows = x.reshape({-1, config_.hidden});
+    const at::Tensor logits = linear(rows, name + ".router");
+    const auto [values, chosen] = at::topk(logits, config_.topk, 1);
+    const at::Tensor weights = at::zeros_like(logits).scatter(1, chosen, at::softmax(values, 1));
+    if (config_.topk < experts) {
+      const at::Tensor sorted = std::get<0>(at::sort(logits.detach(), 1, /*descending=*/true));
+      note_margin((sorted.select(1, config_.topk - 1) - sorted.select(1, config_.topk)).min().item<double>());
+    }
+    at::Tensor out = at::zeros_like(rows);
+    for (std::int64_t e = 0; e < experts; ++e) {
+      std::vector<std::pair<double, std::int64_t>> takers;
+      for (std::int64_t n = 0; n < rows.size(0); ++n)
+        if (const double weight = weights.index({n, e}).item<double>(); weight > 0) takers.push_back({weight, n});
+      std::sort(takers.rbegin(), takers.rend());
+      at::Tensor kept = at::zeros({rows.size(0), 1}, at::kDouble);
+      for (std::size_t i = 0; i < takers.size() && i < static_cast<std::size_t>(capacity); ++i) kept[takers[i].second] = 1;
+      if (takers.size() > static_cast<std::size_t>(capacity))
+        note_margin(takers[static_cast<std::size_t>(capacity) - 1].first - takers[static_cast<std::size_t>(capacity)].first);
+      const auto of = [&](const char* which) {
+        const auto found = optional(name + ".experts." + which);
+        return found ? std::optional(found->select(0, e)) : std::nullopt;
+      };
+      at::Tensor inner = at::matmul(rows, of("up.weight")->t());
+      if (const auto bias = of("up.bias")) inner = inner + *bias;
+      at::Tensor result = at::matmul(at::gelu(inner, "tanh"), of("down.weight")->t());
+      if (const auto bias = of("down.bias")) result = result + *bias;
+      out = out + weights.narrow(1, e, 1) * kept * result;
+    }
+    if (config_.shared_expert) out = out + mlp(rows, name + ".shared");
+    return out.view(x.sizes());
+  }
+
+  void note_margin(double margin) { margin_ = std::min(margin_, margin); }
+
+  ModelConfig config_;
+  std::map<std::string, at::Tensor> parameters_, masks_;
+  double margin_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace graphproof::workloads
