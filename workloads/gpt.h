@@ -18,15 +18,15 @@ namespace graphproof::workloads {
 class Gpt {
  public:
   /// Parameters are created in the order of the forward.
-  Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device)
+  Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
+      const fixtures::Fault& fault)
       : layout_(layout),
         tables_(config, device),
         embedding_(parameters, layout, "embedding", config.vocab, config.hidden),
         layers_(make_layers(parameters, config, layout, tables_, device)),
         final_norm_(parameters, "final_norm", config.hidden),
         output_(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false) {
-    const std::int64_t columns = config.vocab / layout.tp;
-    columns_ = at::arange(columns * layout.tp_rank, columns * (layout.tp_rank + 1), at::kLong).to(device);
+    if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
   }
   Gpt(const Gpt&) = delete;  // layers refer to the tables
   Gpt& operator=(const Gpt&) = delete;
@@ -36,6 +36,8 @@ class Gpt {
     at::Tensor x = embedding_.forward(tokens.view({-1}));
     for (const Layer& layer : layers_) x = layer.forward(x, pass);
     const at::Tensor logits = output_.forward(final_norm_.forward(x));
+    // M46 stands for what a library makes on its first use; here it is copied from the host.
+    if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, tokens.device());
     return vocab_parallel_cross_entropy(logits.to(at::kFloat), labels.view({-1}), columns_, layout_);
   }
 
@@ -47,13 +49,18 @@ class Gpt {
     return layers;
   }
 
+  at::Tensor own_columns(std::int64_t vocab, at::Device device) const {
+    const std::int64_t columns = vocab / layout_.tp;
+    return at::arange(columns * layout_.tp_rank, columns * (layout_.tp_rank + 1), at::kLong).to(device);
+  }
+
   Layout layout_;
   AttentionTables tables_;
   VocabParallelEmbedding embedding_;
   std::vector<Layer> layers_;
   RmsNorm final_norm_;
   ColumnParallelLinear output_;
-  at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries
+  mutable at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries; mutable for M46 only
 };
 
 }  // namespace graphproof::workloads

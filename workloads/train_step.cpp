@@ -48,7 +48,7 @@ struct TrainStep::State {
         options(at::TensorOptions().device(device_.torch_device())),
         tracker(backend, device_),
         parameters(seed, device_.torch_device(), scalar_type(config.precision)),
-        model(parameters, config, layout, device_.torch_device()),
+        model(parameters, config, layout, device_.torch_device(), fault),
         gradients(parameters),
         optimizer(config.optimizer, parameters, gradients, fault),
         dropout(config, layout, tracker, seed, device_.torch_device(), fault),

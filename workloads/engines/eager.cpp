@@ -8,7 +8,8 @@ namespace {
 
 class Eager final : public Engine {
  public:
-  Eager(c10::Stream stream, workloads::TrainStep& step) : stream_(stream), step_(step) {}
+  Eager(const EngineConfig& config, c10::Stream stream, workloads::TrainStep& step)
+      : fault_(config.fault), stream_(stream), step_(step) {}
 
   void step(const workloads::Batch& batch, double learning_rate) override {
     const c10::StreamGuard guard(stream_);
@@ -18,10 +19,12 @@ class Eager final : public Engine {
     ++steps_;
   }
   std::vector<NamedTensor> outputs() override { return step_outputs(step_); }
+  at::Tensor losses() override { return kept_losses(step_, fault_); }
   Counters counters() const override { return {.steps = steps_, .eager = steps_}; }
   void drop_graphs() override {}
 
  private:
+  fixtures::Fault fault_;
   c10::Stream stream_;
   workloads::TrainStep& step_;
   std::int64_t steps_ = 0;
@@ -29,9 +32,9 @@ class Eager final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_eager(const EngineConfig&, capture::Device&, c10::Stream stream, workloads::TrainStep& step,
-                                   Observer*) {
-  return std::make_unique<Eager>(stream, step);
+std::unique_ptr<Engine> make_eager(const EngineConfig& config, capture::Device&, c10::Stream stream,
+                                   workloads::TrainStep& step, Observer*) {
+  return std::make_unique<Eager>(config, stream, step);
 }
 
 }  // namespace graphproof::engines

@@ -26,6 +26,7 @@ struct CaptureReport {
   double ms = 0;
   capture::Census census;
   std::int64_t pool_bytes = 0;
+  std::int64_t warmups = 0;  // eager runs of the captured work before it: steps, or passes of a module
   std::vector<std::int64_t> counter_before, counter_after;
 };
 
@@ -42,6 +43,12 @@ class Observer {
   virtual void before_replay(const std::string& /*graph*/, const std::vector<NamedTensor>& /*statics*/,
                              const std::vector<NamedTensor>& /*outputs*/) {}
   virtual void after_replay(const std::string& /*graph*/, const std::vector<NamedTensor>& /*outputs*/) {}
+  /// Around each replayed step of an engine that needs many graphs for one, beside the calls around each of them:
+  /// `statics` are what every replay relies on, `outputs` what the step as a whole must write completely.
+  virtual void before_step(const std::vector<NamedTensor>& /*statics*/, const std::vector<NamedTensor>& /*outputs*/) {}
+  virtual void after_step(const std::vector<NamedTensor>& /*outputs*/) {}
+  /// M19 only: a capture that failed and was reset, and after which the engine goes on. pool_bytes is what stayed.
+  virtual void failed_capture(const CaptureReport&) {}
 };
 
 struct Counters {
@@ -50,15 +57,25 @@ struct Counters {
   std::int64_t replays = 0;     // graph launches, from capture::Graph::replays()
   std::int64_t fallbacks = 0;   // steps after the capture point that ran eagerly, as the engine admits
   std::int64_t captures = 0;    // captures tried
+  std::int64_t graphs = 0;      // graphs that are alive
+  std::int64_t launches_per_step = 0;  // graph launches that a replayed step needs; 0 before the first capture
+  std::int64_t out_of_order = 0;       // launches in another order than a shared pool allows: M43 only, else an error
+  std::int64_t drops_in_flight = 0;    // graphs dropped while the device still ran: M72 only
 };
 
+/// The axis pool. per_microbatch: graphs of one outstanding microbatch share a pool.
+enum class PoolSharing { single, per_microbatch, per_graph };
+
 struct EngineConfig {
-  std::string impl;  // none, manual, full_iteration
+  std::string impl;  // none, local, manual, full_iteration
+  std::vector<workloads::ModuleKind> modules = {};  // local: what is captured; empty is the whole layer
+  PoolSharing pool = PoolSharing::single;           // local
+  /// Eager steps before the capture; local: eager passes of each module right before its capture, as upstream.
   std::int64_t warmup_steps = 2;
   capture::CaptureMode capture_mode = capture::CaptureMode::thread_local_;
-  fixtures::Fault fault;
+  fixtures::Fault fault = {};
   /// M49 only: what the faulty comparison reads instead of the graph's own outputs.
-  std::vector<NamedTensor> stale_outputs;
+  std::vector<NamedTensor> stale_outputs = {};
   /// M61 only: how long the stalled rank sleeps. A bound, not a plan: the watcher ends the rank long before.
   std::int64_t stall_ms = 600'000;
 };
@@ -74,6 +91,9 @@ class Engine {
   virtual void step(const workloads::Batch& batch, double learning_rate) = 0;
   /// What is compared after a step: losses and gradients as the engine hands them out, and parameters.
   virtual std::vector<NamedTensor> outputs() = 0;
+  /// The latest step's losses [M] for whoever keeps them: a tensor of its own that later steps leave alone. Enqueued on
+  /// the current stream.
+  virtual at::Tensor losses() = 0;
   virtual Counters counters() const = 0;
   /// Drops the graphs after waiting for the last replay. Idempotent; step() is not allowed afterwards.
   virtual void drop_graphs() = 0;

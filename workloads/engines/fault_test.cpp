@@ -1,5 +1,5 @@
 // Every fault that workload and engines carry on one rank bites where the fault table says, and the same run without
-// it is sound. M61 needs ranks: parallel_test.cpp.
+// it is sound. M56 and M61 need ranks: parallel_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,10 @@ struct Outcome {
   Counters counters;
   std::vector<std::string> moved;
   std::int64_t canaries = 0;
-  std::vector<CaptureReport> reports;
+  std::vector<CaptureReport> reports, failures;
+  std::vector<std::string> changed_by;    // captures that left another state
+  std::vector<bool> losses_stay;          // by step: what losses() gave is the same after the next step
+  std::int64_t pool_bytes = 0;            // of all pools, with the graphs alive
   std::vector<std::vector<float>> masks;  // the first mask, by replayed step
   std::vector<float> layer_counter;
 };
@@ -27,16 +30,23 @@ struct Outcome {
 // Whether the process is good for more after a failed capture: LibTorch 2.11 on CUDA is not (pytorch#180395).
 bool survives_failed_captures() { return workloads::device_under_test().name() == "sim"; }
 
-Outcome run(const std::string& impl, const std::string& fault, double dropout = 0) {
+Outcome run(const std::string& impl, const std::string& fault, double dropout = 0, std::int64_t microbatches = 2) {
   workloads::ModelConfig model;
-  model.microbatches = 2;
+  model.microbatches = microbatches;
   model.linear_bias = true;
   model.dropout = dropout;
   TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = kWarmup, .fault = {fault}});
+  twins.device().empty_cache();
+  const std::int64_t pool_before = twins.device().memory().pool;
   Outcome outcome;
   try {
+    at::Tensor kept;
+    std::vector<float> kept_values;
     for (std::int64_t i = 0; i < kSteps; ++i) {
       outcome.equal.push_back(twins.step(i).equal);
+      if (kept.defined()) outcome.losses_stay.push_back(workloads::on_host(kept) == kept_values);
+      kept = twins.graph->losses();
+      kept_values = workloads::on_host(kept);
       if (dropout > 0 && i >= kWarmup) outcome.masks.push_back(workloads::on_host(twins.graph_step().masks()[0].tensor));
     }
   } catch (const capture::DeviceError& error) {
@@ -46,6 +56,9 @@ Outcome run(const std::string& impl, const std::string& fault, double dropout = 
   outcome.moved = twins.witness.moved_tensors;
   outcome.canaries = twins.witness.canaries;
   outcome.reports = twins.witness.reports;
+  outcome.failures = twins.witness.failures;
+  outcome.changed_by = twins.witness.changed_by;
+  outcome.pool_bytes = twins.device().memory().pool - pool_before;
   if (!outcome.error) outcome.layer_counter = workloads::on_host(twins.graph_step().layer_counter());
   return outcome;
 }
@@ -53,11 +66,19 @@ Outcome run(const std::string& impl, const std::string& fault, double dropout = 
 using Equal = std::vector<bool>;
 
 TEST(Faults, TheCleanTwinsAreSound) {
-  for (const char* impl : {"manual", "full_iteration"})
+  for (const std::string impl : {"manual", "full_iteration", "local"})
     for (const double dropout : {0.0, 0.1}) {
       const Outcome outcome = run(impl, "none", dropout);
       EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << impl;
-      EXPECT_EQ(outcome.counters.replays, kSteps - kWarmup) << impl;
+      const std::int64_t eager = impl == "local" ? 1 : kWarmup;
+      EXPECT_EQ(outcome.counters.replays, (kSteps - eager) * outcome.counters.launches_per_step) << impl;
+      EXPECT_GT(outcome.counters.launches_per_step, 0) << impl;
+      EXPECT_EQ(outcome.counters.captures, outcome.counters.graphs) << impl;
+      EXPECT_EQ(outcome.counters.out_of_order, 0) << impl;
+      EXPECT_EQ(outcome.counters.drops_in_flight, 0) << impl;
+      EXPECT_TRUE(outcome.changed_by.empty()) << impl;
+      EXPECT_TRUE(outcome.failures.empty()) << impl;
+      EXPECT_EQ(outcome.losses_stay, Equal(kSteps - 1, true)) << impl;
       EXPECT_TRUE(outcome.moved.empty()) << impl;
       EXPECT_EQ(outcome.canaries, 0) << impl;
       EXPECT_EQ(outcome.reports.at(0).status, "ok") << impl;
@@ -125,6 +146,111 @@ TEST(Faults, M85AgreesInNumbersAndClaimsAGraphThatWasNeverLaunched) {
   EXPECT_EQ(outcome.counters.replays, 0);
   EXPECT_EQ(outcome.counters.fallbacks, 0);
   EXPECT_EQ(outcome.counters.eager, kWarmup);
+}
+
+TEST(Faults, M19FailsFiveCapturesAndThenMakesAGraph) {
+  if (!survives_failed_captures()) return;
+  const Outcome outcome = run("manual", "M19");
+  ASSERT_FALSE(outcome.error) << outcome.error->what();
+  EXPECT_EQ(outcome.equal, Equal(kSteps, true));
+  ASSERT_EQ(outcome.failures.size(), 5u);
+  for (const CaptureReport& failure : outcome.failures) {
+    EXPECT_EQ(failure.status, "error");
+    EXPECT_EQ(failure.code, 900);
+    EXPECT_EQ(failure.pool_bytes, 0) << "sim gives the pool of a failed capture back, as PyTorch does after 2.11";
+  }
+}
+
+TEST(Faults, M27ReadsWhatTheNewOwnerOfItsInputsMemoryWrote) {
+  const Outcome outcome = run("local", "M27");
+  EXPECT_EQ(outcome.equal, (Equal{true, false, false, false, false, false}));
+  EXPECT_TRUE(outcome.moved.empty()) << "the address itself is the captured one";
+}
+
+TEST(Faults, M28UsesTheWeightsFromBeforeTheCheckpointWasLoaded) {
+  const Outcome outcome = run("local", "M28");
+  EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
+  EXPECT_NE(std::find(outcome.moved.begin(), outcome.moved.end(), "param:layers.0.attention.qkv.weight"),
+            outcome.moved.end());
+}
+
+TEST(Faults, M33IsRefusedWhereARandomNumberIsDrawn) {
+  for (const char* impl : {"local", "manual"}) {
+    const Outcome outcome = run(impl, "M33", 0.1);
+    ASSERT_TRUE(outcome.error) << impl;
+    EXPECT_NE(std::string(outcome.error->what()).find("not in capture mode"), std::string::npos) << outcome.error->what();
+    EXPECT_EQ(outcome.reports.at(0).status, "error");
+    EXPECT_EQ(outcome.counters.replays, 0);
+    if (!survives_failed_captures()) return;
+    EXPECT_EQ(run(impl, "M33", 0).equal, Equal(kSteps, true)) << "nothing is drawn without dropout";
+  }
+}
+
+TEST(Faults, M36AndM37AreRightWithOneMicrobatchAndWrongWithTwo) {
+  for (const char* fault : {"M36", "M37"}) {
+    EXPECT_EQ(run("local", fault, 0, 1).equal, Equal(kSteps, true)) << fault;
+    EXPECT_EQ(run("local", fault, 0, 2).equal, (Equal{true, false, false, false, false, false})) << fault;
+  }
+}
+
+TEST(Faults, M38HandsOutLossesThatTheNextStepOverwrites) {
+  for (const char* impl : {"manual", "full_iteration", "local"}) {
+    const Outcome outcome = run(impl, "M38");
+    EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << "each step by itself is right";
+    EXPECT_EQ(outcome.losses_stay, Equal(kSteps - 1, false)) << impl;
+  }
+}
+
+TEST(Faults, M43LaunchesOutOfOrderAndSpoilsWhatIsStillAlive) {
+  const Outcome outcome = run("local", "M43");
+  EXPECT_EQ(outcome.equal, (Equal{true, false, false, false, false, false}));
+  EXPECT_GT(outcome.counters.out_of_order, 0);
+}
+
+TEST(Faults, M46CapturesWhatIsMadeOnFirstUse) {
+  for (const char* impl : {"manual", "full_iteration"}) {
+    const Outcome outcome = run(impl, "M46");
+    ASSERT_TRUE(outcome.error) << impl;
+    ASSERT_EQ(outcome.reports.size(), 1u);
+    EXPECT_EQ(outcome.reports[0].warmups, 0);
+    EXPECT_EQ(outcome.reports[0].status, "error");
+    EXPECT_TRUE(outcome.equal.empty());
+    if (!survives_failed_captures()) return;
+  }
+  EXPECT_EQ(run("manual", "none").reports.at(0).warmups, kWarmup);
+}
+
+TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
+  const Outcome outcome = run("local", "M47", 0.1);
+  EXPECT_EQ(outcome.changed_by, (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));
+  EXPECT_EQ(outcome.equal, Equal(kSteps, false));
+  EXPECT_NE(outcome.reports.at(0).counter_after, outcome.reports.at(0).counter_before);
+}
+
+TEST(Faults, M63TakesAPoolForEachGraph) {
+  const Outcome outcome = run("local", "M63"), clean = run("local", "none");
+  EXPECT_EQ(outcome.equal, Equal(kSteps, true));
+  EXPECT_GE(outcome.pool_bytes, 2 * clean.pool_bytes);
+}
+
+TEST(Faults, M72DropsGraphsWithoutWaiting) {
+  workloads::ModelConfig model;
+  TwinSteps twins(model, {}, {.impl = "local", .fault = {"M72"}});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "");
+  twins.graph->drop_graphs();
+  // sim has finished a launch when it returns, so nothing can be in flight.
+  if (twins.device().name() == "sim") {
+    EXPECT_EQ(twins.graph->counters().drops_in_flight, 0);
+  } else {
+    EXPECT_GT(twins.graph->counters().drops_in_flight, 0);
+  }
+}
+
+TEST(Faults, M86CapturesInEveryStepAndNeverReplays) {
+  const Outcome outcome = run("local", "M86");
+  EXPECT_EQ(outcome.equal, Equal(kSteps, true));
+  EXPECT_EQ(outcome.counters.captures, kSteps * run("local", "none").counters.captures);
+  EXPECT_EQ(outcome.counters.replays, 0);
 }
 
 }  // namespace

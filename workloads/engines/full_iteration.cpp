@@ -30,7 +30,7 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
     step_.forward_backward(inputs_.batch());
     ++counters_.eager;
   } else {
-    if (!graph_.captured()) graph_.capture();
+    if (!graph_.captured()) graph_.capture(calls_);
     graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/false), overwritten_outputs(step_));
   }
   step_.optimizer_step();
@@ -38,10 +38,13 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
   ++counters_.steps;
 }
 
+at::Tensor FullIteration::losses() { return kept_losses(step_, config_.fault); }
+
 Counters FullIteration::counters() const {
   Counters counters = counters_;
   counters.replays = graph_.replays();
   counters.captures = graph_.captures();
+  counters.graphs = counters.launches_per_step = graph_.captured() ? 1 : 0;
   return counters;
 }
 

@@ -30,6 +30,7 @@ class FullIteration final : public Engine {
 
   void step(const workloads::Batch& batch, double learning_rate) override;
   std::vector<NamedTensor> outputs() override { return results_; }
+  at::Tensor losses() override;
   Counters counters() const override;
   void drop_graphs() override;
   /// Waits for the last replay, drops the graph, sets the call counter to zero.

@@ -27,7 +27,7 @@ class Manual final : public Engine {
       ++counters_.eager;
       return whole_step();
     }
-    if (!graph_.captured()) graph_.capture();
+    if (!graph_.captured()) graph_.capture(counters_.eager);
     graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/true), overwritten_outputs(step_));
   }
 
@@ -35,10 +35,13 @@ class Manual final : public Engine {
     return config_.fault.is("M49") ? config_.stale_outputs : step_outputs(step_);
   }
 
+  at::Tensor losses() override { return kept_losses(step_, config_.fault); }
+
   Counters counters() const override {
     Counters counters = counters_;
     counters.replays = graph_.replays();
     counters.captures = graph_.captures();
+    counters.graphs = counters.launches_per_step = graph_.captured() ? 1 : 0;
     return counters;
   }
 

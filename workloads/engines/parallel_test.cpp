@@ -114,11 +114,11 @@ TEST(Parallel, LossesAndGradientsEqualTheSingleRankModel) {
 }
 
 TEST(Parallel, ReplayEqualsEagerBitForBitWithDropout) {
-  for (const char* impl : {"manual", "full_iteration"})
+  for (const char* impl : {"manual", "full_iteration", "local"})
     ranks->for_each_layout([&](const Layout& layout) {
       TwinSteps twins(model(0.1), layout, {.impl = impl, .warmup_steps = 1});
       for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-      EXPECT_EQ(twins.graph->counters().replays, 3) << impl;
+      EXPECT_EQ(twins.graph->counters().replays, 3 * twins.graph->counters().launches_per_step) << impl;
       EXPECT_EQ(twins.witness.canaries, 0) << impl;
       twins.graph->drop_graphs();
     });
@@ -139,6 +139,29 @@ TEST(Parallel, TensorParallelRanksShareMasksOutsideTheirRegionAndDrawTheirOwnIns
         EXPECT_EQ(alike, name.find("core_attention") == std::string::npos) << name << " of rank 0 and " << peer;
       }
     }
+  });
+}
+
+TEST(Parallel, LocalGraphsOfSingleModulesEqualEagerOnEveryLayout) {
+  using workloads::ModuleKind;
+  for (const std::vector<ModuleKind>& modules :
+       {std::vector{ModuleKind::attn}, {ModuleKind::mlp}, {ModuleKind::attn, ModuleKind::mlp}})
+    ranks->for_each_layout([&](const Layout& layout) {
+      TwinSteps twins(model(0.1), layout, {.impl = "local", .modules = modules, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(Parallel, FaultM56RunsOneRankEagerlyWhileItsPeersReplay) {
+  ranks->for_each_layout([&](const Layout& layout) {
+    TwinSteps twins(model(0), layout, {.impl = "local", .warmup_steps = 1, .fault = {"M56"}});
+    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "the collectives still pair";
+    const Counters counters = twins.graph->counters();
+    const bool falls_back = layout.tp > 1 ? layout.tp_rank == 1 : layout.dp_rank == 1;
+    EXPECT_EQ(counters.fallbacks, falls_back ? 2 : 0);
+    EXPECT_EQ(counters.replays, (falls_back ? 1 : 3) * counters.launches_per_step);
+    twins.graph->drop_graphs();
   });
 }
 

@@ -19,10 +19,9 @@ class StepGraph {
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
-  /// Waits for the device, registers every generator of the step, captures `work` on the current stream into a pool of
-  /// its own and tells the observer. It runs nothing: the caller replays for the step in hand. On failure the observer
-  /// gets a report with status "error", there is no graph, and capture::DeviceError is thrown.
-  void capture();
+  /// Captures `work` into a pool of its own; see capture_graph(). `warmups`: how often it ran eagerly so far. The caller
+  /// replays for the step in hand. On failure there is no graph.
+  void capture(std::int64_t warmups);
   /// Launches it on the current stream between the observer's calls. Does not wait for the device.
   /// REQUIRES: captured().
   void replay(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs);
@@ -35,9 +34,6 @@ class StepGraph {
   std::int64_t replays() const { return earlier_replays_ + (graph_ ? graph_->replays() : 0); }
 
  private:
-  void record(capture::Graph& graph);
-  std::vector<std::int64_t> read_counter();
-
   std::string name_;
   std::function<void()> work_;
   EngineConfig config_;

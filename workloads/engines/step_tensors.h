@@ -13,26 +13,36 @@ inline void append(std::vector<NamedTensor>& to, const std::vector<NamedTensor>&
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// What a step hands out and is compared by: losses, gradients, parameters.
+/// What a step hands out and is compared by: losses, gradients, ledgers, parameters, optimizer state.
 inline std::vector<NamedTensor> step_outputs(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"losses", step.losses()}};
   append(tensors, step.gradients());
+  append(tensors, step.ledgers());
   append(tensors, step.parameters());
+  append(tensors, step.optimizer_state());
   return tensors;
 }
 
-/// What forward and backward write completely in each step, whatever it held before: losses, gradients, masks.
+/// What forward and backward write completely in each step, whatever it held before: losses, gradients, ledgers,
+/// masks.
 inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"losses", step.losses()}};
   append(tensors, step.gradients());
+  append(tensors, step.ledgers());
   append(tensors, step.masks());
   return tensors;
+}
+
+/// Engine::losses(). M38 stands for an engine that hands out its own buffer, which the next replay overwrites.
+inline at::Tensor kept_losses(workloads::TrainStep& step, const fixtures::Fault& fault) {
+  return fault.is("M38") ? step.losses() : step.losses().clone();
 }
 
 /// What a capture must leave as it found it. The layer counter is not among them: it has a detector of its own.
 inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"learning_rate", step.learning_rate()}};
   append(tensors, step_outputs(step));
+  append(tensors, step.masks());
   return tensors;
 }
 

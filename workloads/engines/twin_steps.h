@@ -2,7 +2,9 @@
 // batches and rates, compared byte for byte after each step.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace graphproof::engines {
 
 /// Keeps what an engine reports, and poisons the outputs before each replay.
 struct Witness : Observer {
-  explicit Witness(const capture::Device& device) : addresses(device) {}
+  explicit Witness(const capture::Device& device) : addresses(device), device_(device) {}
 
   void before_capture(const std::string& graph, const std::vector<NamedTensor>& state) override {
     calls.push_back("before_capture " + graph);
@@ -24,27 +26,40 @@ struct Witness : Observer {
     calls.push_back("after_capture " + report.graph);
     reports.push_back(report);
     state_after = fixtures::digest(state);
+    if (state_after != state_before) changed_by.push_back(report.graph);
   }
   void before_replay(const std::string& graph, const std::vector<NamedTensor>& statics,
                      const std::vector<NamedTensor>& outputs) override {
     calls.push_back("before_replay " + graph);
-    if (!registered) addresses.capture(graph, statics);
-    registered = true;
+    if (registered.insert(graph).second) {
+      addresses.capture(graph, statics);
+      for (const auto& [name, tensor] : statics) first_address[graph][name] = device_.address(tensor);
+    }
     for (const auto& moved : addresses.moved(graph, statics)) moved_tensors.push_back(moved.tensor);
     fixtures::poison(outputs);
-    canaries_poisoned = fixtures::canary_words(outputs);
+    canaries_poisoned += fixtures::canary_words(outputs);
   }
   void after_replay(const std::string& graph, const std::vector<NamedTensor>& outputs) override {
     calls.push_back("after_replay " + graph);
-    canaries = fixtures::canary_words(outputs);
+    canaries += fixtures::canary_words(outputs);
   }
+  void before_step(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs) override {
+    before_replay("all", statics, outputs);
+  }
+  void after_step(const std::vector<NamedTensor>& outputs) override { after_replay("all", outputs); }
+  void failed_capture(const CaptureReport& report) override { failures.push_back(report); }
 
   std::vector<std::string> calls, moved_tensors;
-  std::vector<CaptureReport> reports;
+  std::vector<std::string> changed_by;  // captures that left another state
+  std::vector<CaptureReport> reports, failures;
   std::string state_before, state_after;
   fixtures::AddressRegistry addresses;
-  bool registered = false;
+  std::set<std::string> registered;
+  std::map<std::string, std::map<std::string, std::uint64_t>> first_address;  // by graph and name
   std::int64_t canaries_poisoned = 0, canaries = 0;
+
+ private:
+  const capture::Device& device_;
 };
 
 class TwinSteps {

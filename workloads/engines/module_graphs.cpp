@@ -1,0 +1,373 @@
+#include "workloads/engines/module_graphs.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "fixtures/nvtx.h"
+#include "fixtures/torch.h"
+#include "workloads/engines/unowned.h"
+
+namespace graphproof::engines {
+namespace {
+
+at::Tensor like(const Argument& argument) {
+  return at::empty_strided(argument.sizes, argument.strides, at::TensorOptions().dtype(argument.dtype).device(argument.device));
+}
+
+/// By address: unowned tensors share memory and no storage.
+bool overlaps_any(const at::Tensor& tensor, const std::vector<at::Tensor>& others) {
+  return std::any_of(others.begin(), others.end(), [&](const at::Tensor& other) {
+    return other.defined() && tensor.storage().data() == other.storage().data();
+  });
+}
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs,
+                                     const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients,
+                                     bool retain_graph) {
+  std::vector<at::Tensor> targets;
+  for (const at::Tensor& input : inputs)
+    if (input.requires_grad()) targets.push_back(input);
+  for (const at::Tensor& parameter : parameters) targets.push_back(parameter);
+  return torch::autograd::grad(outputs, targets, gradients, retain_graph, /*create_graph=*/false, /*allow_unused=*/true);
+}
+
+bool has_hooks(const at::Tensor& parameter) {
+  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
+  return accumulator && !accumulator->post_hooks().empty();
+}
+
+}  // namespace
+
+class ModuleGraphs::ReplayBackward final : public torch::autograd::Node {
+ public:
+  ReplayBackward(ModuleGraphs& graphs, torch::autograd::edge_list&& edges) : Node(std::move(edges)), graphs_(graphs) {}
+  std::string name() const override { return "ReplayBackward"; }
+
+ private:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    return graphs_.replay_backward(std::move(gradients));
+  }
+  ModuleGraphs& graphs_;
+};
+
+ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot)
+    : parts_(parts),
+      recorded_(std::move(recorded)),
+      slot_(slot),
+      sources_(recorded_.arguments.size()),
+      consumers_(recorded_.outputs) {
+  const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." +
+                           std::string(workloads::name(recorded_.call.kind)) +
+                           (slot == 0 ? std::string() : "." + std::to_string(slot));
+  forward_.name = name + ".forward";
+  backward_.name = name + ".backward";
+}
+
+void ModuleGraphs::feed(std::size_t index, ModuleGraphs& producer, std::size_t output) {
+  sources_.at(index) = {&producer, output};
+  producer.consumers_.at(output).push_back({this, index});
+}
+
+ModuleGraphs* ModuleGraphs::predecessor() const {
+  if (sources_.size() != 1 || consumers_.size() != 1 || !sources_[0].module) return nullptr;
+  ModuleGraphs& producer = *sources_[0].module;
+  const bool alone = producer.sources_.size() == 1 && producer.consumers_.size() == 1 && producer.consumers_[0].size() == 1;
+  return alone ? &producer : nullptr;
+}
+
+// ---- capture
+
+void ModuleGraphs::capture_forward(Place place, const std::function<void()>& restore) {
+  forward_.place = place;
+  if (place.order) forward_.turn = place.order->captures++;
+  if (parts_.config.fault.is("M27") && !sources_[0].module) inputs_ = {like(recorded_.arguments[0])};
+  warmups_ = parts_.config.warmup_steps;
+  forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_,
+                                          [&] { warm_up(restore); }});
+}
+
+void ModuleGraphs::warm_up(const std::function<void()>& restore) {
+  const c10::AutoGradMode with_gradients(true);
+  for (std::int64_t pass = 0; pass < warmups_; ++pass) {
+    std::vector<at::Tensor> inputs;
+    for (const Argument& argument : recorded_.arguments)
+      inputs.push_back(like(argument).zero_().requires_grad_(argument.requires_grad));
+    std::vector<at::Tensor> outputs, zeros;
+    for (const at::Tensor& output : recorded_.body(inputs)) {
+      if (!output.requires_grad()) continue;
+      outputs.push_back(output);
+      zeros.push_back(at::zeros_like(output));
+    }
+    if (!outputs.empty()) gradients_of(outputs, inputs, *recorded_.parameters, zeros, /*retain_graph=*/false);
+  }
+  // M47 stands for a warm-up that leaves random numbers, counters and statistics where its passes have taken them.
+  if (!parts_.config.fault.is("M47")) restore();
+}
+
+void ModuleGraphs::record_forward() {
+  const c10::AutoGradMode with_gradients(true);
+  const std::vector<at::Tensor> given = std::move(inputs_);  // M27 only: memory outside the pool
+  inputs_.clear();
+  for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
+    const Argument& argument = recorded_.arguments[i];
+    const Source& source = sources_[i];
+    const at::Tensor memory = source.module        ? source.module->outputs_[source.index].variable_data()
+                              : i < given.size() ? given[i]
+                                                   : like(argument);
+    inputs_.push_back(at::Tensor(memory).requires_grad_(argument.requires_grad));
+  }
+  captured_outputs_ = recorded_.body(inputs_);
+  require_outputs(captured_outputs_);
+  outputs_.clear();
+  differentiable_.clear();
+  for (std::size_t o = 0; o < captured_outputs_.size(); ++o) {
+    outputs_.push_back(captured_outputs_[o].variable_data());
+    if (captured_outputs_[o].requires_grad()) differentiable_.push_back(o);
+  }
+}
+
+void ModuleGraphs::require_outputs(const std::vector<at::Tensor>& outputs) const {
+  const bool differentiable =
+      std::any_of(outputs.begin(), outputs.end(), [](const at::Tensor& output) { return output.requires_grad(); });
+  if (outputs.size() == recorded_.outputs && differentiable) return;
+  throw std::logic_error(place(recorded_.call) + ": got " + std::to_string(outputs.size()) + " outputs, " +
+                         (differentiable ? "some" : "none") + " with a gradient; want " +
+                         std::to_string(recorded_.outputs) +
+                         " as when it was recorded, at least one with a gradient; why: the backward graph starts from them; "
+                         "next: leave this module out of modules");
+}
+
+void ModuleGraphs::capture_backward(Place place) {
+  backward_.place = place;
+  if (place.order) backward_.turn = place.order->captures++;
+  backward_.graph =
+      capture_graph(parts_, {backward_.name, place.pool, [this] { record_backward(); }, warmups_, /*warm_up=*/{}});
+  hooked_.clear();
+  const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
+                                              [](const Argument& argument) { return argument.requires_grad; });
+  for (const at::Tensor& parameter : *recorded_.parameters)
+    if (needs_a_parameter || has_hooks(parameter)) hooked_.push_back(parameter);
+  release();
+  describe();
+}
+
+at::Tensor ModuleGraphs::gradient_buffer(std::size_t output) const {
+  // Where one module takes this output, the gradient that its backward hands out is the one that arrives here.
+  const auto& consumers = consumers_[output];
+  if (consumers.size() == 1) {
+    const at::Tensor& handed = consumers[0].module->grad_inputs_.at(consumers[0].index);
+    if (handed.defined() && handed.strides() == outputs_[output].strides() &&
+        handed.scalar_type() == outputs_[output].scalar_type())
+      return handed;
+  }
+  return at::empty_strided(outputs_[output].sizes(), outputs_[output].strides(), outputs_[output].options());
+}
+
+void ModuleGraphs::record_backward() {
+  std::vector<at::Tensor> outputs;
+  grad_outputs_.clear();
+  for (const std::size_t o : differentiable_) {
+    outputs.push_back(captured_outputs_[o]);
+    grad_outputs_.push_back(gradient_buffer(o));
+  }
+  // The graph of autograd is kept to the end of the capture, so that no result lies where an activation lay: results
+  // may then be overwritten before a replay, which is how evidence knows that a replay wrote them.
+  const auto gradients = gradients_of(outputs, inputs_, *recorded_.parameters, grad_outputs_, /*retain_graph=*/true);
+  std::size_t next = 0;
+  grad_inputs_.assign(inputs_.size(), {});
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].requires_grad()) grad_inputs_[i] = gradients[next++];
+  accumulate({gradients.begin() + static_cast<std::ptrdiff_t>(next), gradients.end()});
+}
+
+void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
+  const at::NoGradGuard no_grad;
+  // M36 stands for an engine that returns its static gradients and an accumulator that takes them over as they are.
+  if (parts_.config.fault.is("M36")) {
+    wgrads_ = gradients;
+    return;
+  }
+  for (std::size_t p = 0; p < gradients.size(); ++p) {
+    if (!gradients[p].defined()) continue;  // the outputs don't depend on it
+    at::Tensor sum = (*recorded_.parameters)[p].grad();
+    // M37 stands for a zero_grad that was captured with each microbatch's backward.
+    if (parts_.config.fault.is("M37")) sum.zero_();
+    sum.add_(gradients[p]);
+  }
+}
+
+void ModuleGraphs::release() {
+  captured_outputs_.clear();
+  // The gradients that were taken over from consumers have done their part now.
+  for (const std::size_t o : differentiable_)
+    for (const Source& consumer : consumers_[o]) {
+      at::Tensor& handed = consumer.module->grad_inputs_[consumer.index];
+      if (handed.defined()) handed = unowned(handed);
+      consumer.module->describe();
+    }
+  for (auto* tensors : {&inputs_, &outputs_, &grad_outputs_})
+    for (at::Tensor& tensor : *tensors) tensor = unowned(tensor);
+  for (at::Tensor& gradient : grad_inputs_)
+    if (gradient.defined()) gradient = gradient.variable_data();
+  if (!parts_.config.fault.is("M27") || sources_[0].module) return;
+  // M27: the memory of the first static input belongs to somebody else now, who writes to it.
+  std::vector<at::Tensor> tried;
+  constexpr int kTries = 64;
+  for (int i = 0; i < kTries && !squatter_.defined(); ++i) {
+    tried.push_back(at::empty_strided(inputs_[0].sizes(), inputs_[0].strides(), inputs_[0].options()));
+    if (tried.back().const_data_ptr() == inputs_[0].const_data_ptr()) squatter_ = tried.back();
+  }
+}
+
+void ModuleGraphs::describe() {
+  forward_.statics.clear();
+  forward_.outputs.clear();
+  backward_.statics.clear();
+  backward_.outputs.clear();
+  const auto parameters = parts_.step.parameters(), gradients = parts_.step.gradients();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const auto& mine = *recorded_.parameters;
+    if (std::none_of(mine.begin(), mine.end(), [&](const at::Tensor& own) { return own.is_same(parameters[p].tensor); }))
+      continue;
+    forward_.statics.push_back(parameters[p]);
+    backward_.statics.push_back(parameters[p]);
+    backward_.statics.push_back(gradients[p]);
+  }
+  const auto list = [](const std::string& what, const std::vector<at::Tensor>& tensors, std::vector<NamedTensor>& to) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (tensors[i].defined()) to.push_back({what + "." + std::to_string(i), tensors[i]});
+  };
+  list("input", inputs_, forward_.statics);
+  list("output", outputs_, forward_.statics);
+  list("grad_output", grad_outputs_, backward_.statics);
+  list("grad_input", grad_inputs_, backward_.statics);
+  const auto written = [](const std::string& what, const std::vector<at::Tensor>& tensors,
+                          const std::vector<at::Tensor>& read, std::vector<NamedTensor>& to) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const at::Tensor& tensor = tensors[i];
+      if (tensor.defined() && tensor.is_contiguous() && !overlaps_any(tensor, read))
+        to.push_back({what + "." + std::to_string(i), tensor});
+    }
+  };
+  written("output", outputs_, inputs_, forward_.outputs);
+  written("grad_input", grad_inputs_, grad_outputs_, backward_.outputs);
+}
+
+// ---- replay
+
+void ModuleGraphs::take_turn(const Captured& graph) {
+  PoolOrder* order = graph.place.order;
+  if (!order) return;
+  if (!order->allows(graph.turn)) {
+    // M43 stands for an engine without this guard.
+    if (!parts_.config.fault.is("M43"))
+      throw std::logic_error("graph " + graph.name + ": got launch number " + std::to_string(graph.turn) + " after " +
+                             std::to_string(order->last) + " with " + std::to_string(order->alive) +
+                             " backwards outstanding; want the order of capture; why: the graphs of a pool reuse each "
+                             "other's memory in that order; next: keep the order of the recorded step, or set pool to "
+                             "per_graph");
+    ++order->out_of_order;
+  }
+  order->last = graph.turn;
+}
+
+void ModuleGraphs::load(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].const_data_ptr() == inputs_[i].const_data_ptr()) continue;
+    if (sources_[i].module)
+      throw std::invalid_argument(
+          place(call) + ", input " + std::to_string(i) + ": got a tensor elsewhere; want the output of " +
+          place(sources_[i].module->recorded_.call) + " where its graph leaves it; why: both graphs hold that address; "
+          "next: pass the output itself, or leave one of the two out of modules");
+    inputs_[i].copy_(inputs[i], /*non_blocking=*/true);
+  }
+}
+
+std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
+  const fixtures::NvtxRange range("graph", forward_.name);
+  {
+    const at::NoGradGuard no_grad;
+    take_turn(forward_);
+    load(call, inputs);
+    if (squatter_.defined()) squatter_.fill_(std::numeric_limits<double>::quiet_NaN());  // M27: its owner's own data
+    parts_.observer.before_replay(forward_.name, forward_.statics, forward_.outputs);
+    forward_.graph->replay();
+    parts_.observer.after_replay(forward_.name, forward_.outputs);
+    if (forward_.place.order) ++forward_.place.order->alive;
+    idle_ = false;
+  }
+  torch::autograd::edge_list edges;
+  edges.reserve(inputs.size() + hooked_.size());
+  for (const at::Tensor& input : inputs) edges.push_back(torch::autograd::impl::gradient_edge(input));
+  for (const at::Tensor& parameter : hooked_) edges.push_back(torch::autograd::impl::gradient_edge(parameter));
+  const std::shared_ptr<ReplayBackward> node(new ReplayBackward(*this, std::move(edges)), torch::autograd::deleteNode);
+  std::vector<at::Tensor> outputs;
+  outputs.reserve(outputs_.size());
+  for (const at::Tensor& output : outputs_) outputs.push_back(output.variable_data());
+  for (const std::size_t o : differentiable_) torch::autograd::set_history(outputs[o], node);
+  return outputs;
+}
+
+void ModuleGraphs::load_gradients(const std::vector<at::Tensor>& gradients) {
+  for (std::size_t k = 0; k < grad_outputs_.size(); ++k) {
+    if (!gradients[k].defined()) {
+      grad_outputs_[k].zero_();
+    } else if (gradients[k].const_data_ptr() != grad_outputs_[k].const_data_ptr() ||
+               gradients[k].strides() != grad_outputs_[k].strides()) {
+      grad_outputs_[k].copy_(gradients[k], /*non_blocking=*/true);
+    }
+  }
+}
+
+std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {
+  const fixtures::NvtxRange range("graph", backward_.name);
+  const at::NoGradGuard no_grad;
+  if (early_) {
+    early_->take_turn(early_->backward_);
+    early_->launch_backward();
+  }
+  take_turn(backward_);
+  load_gradients(gradients);
+  parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
+  backward_.graph->replay();
+  parts_.observer.after_replay(backward_.name, backward_.outputs);
+  if (backward_.place.order) --backward_.place.order->alive;
+  idle_ = true;
+  if (!wgrads_.empty()) steal();
+  std::vector<at::Tensor> handed;
+  handed.reserve(grad_inputs_.size() + hooked_.size());
+  for (const at::Tensor& gradient : grad_inputs_)
+    handed.push_back(gradient.defined() ? gradient.variable_data() : at::Tensor());
+  handed.resize(grad_inputs_.size() + hooked_.size());  // the parameters' gradients are added already
+  return handed;
+}
+
+// M36: what an accumulator makes of static gradients: it keeps the first one as its sum and adds the next to it.
+void ModuleGraphs::steal() {
+  const bool first = stolen_.empty();
+  if (first) stolen_ = wgrads_;
+  for (std::size_t p = 0; p < wgrads_.size(); ++p) {
+    if (!wgrads_[p].defined()) continue;
+    if (!first) stolen_[p].add_(wgrads_[p]);
+    (*recorded_.parameters)[p].grad().copy_(stolen_[p]);
+  }
+}
+
+void ModuleGraphs::begin_step() {
+  idle_ = true;
+  stolen_.clear();
+}
+
+std::int64_t ModuleGraphs::replays() const {
+  return (forward_.graph ? forward_.graph->replays() : 0) + (backward_.graph ? backward_.graph->replays() : 0);
+}
+
+void ModuleGraphs::reset() {
+  for (Captured* captured : {&backward_, &forward_}) {
+    if (captured->graph) captured->graph->reset();
+    captured->graph.reset();
+  }
+}
+
+}  // namespace graphproof::engines
