@@ -92,19 +92,22 @@ Applied apply(const Rule& rule, Stage stage, const Configuration& configuration)
     finding.severity = part.severity;
     finding.unknown = unknown;
     if (finding.option.empty()) finding.option = option_of({&part.require, &part.when, &rule.when}, configuration);
-    if (const auto place = configuration.places.find(finding.option); place != configuration.places.end()) finding.place = place->second;
+    for (const std::string& option : {finding.option, option_of({&part.require, &part.when, &rule.when}, configuration)})
+      if (const auto place = configuration.places.find(option); finding.place.line == 0 && place != configuration.places.end()) finding.place = place->second;
     if (!applied.finding || weight(*applied.finding) < weight(finding)) applied.finding = std::move(finding);
   }
   return applied;
 }
 
-Verdict check(const Dialect& dialect, Reading reading) {
+namespace {
+
+Verdict check_rules(const Dialect& dialect, Reading reading, bool spelling_only) {
   Verdict verdict{.findings = std::move(reading.findings), .effective = std::move(reading.configuration)};
   std::set<std::string> told;  // a rule of two stages is told once
   for (const Finding& finding : verdict.findings) told.insert(finding.rule);
   for (const Stage stage : stages(verdict.effective.surface)) {
     for (const Rule* rule : dialect.rules.order(stage)) {
-      if (!rule->active(dialect.version)) continue;
+      if (!rule->active(dialect.version) || (spelling_only && !rule->migrates)) continue;
       Applied applied = apply(*rule, stage, verdict.effective);
       for (const auto& [part, unknown] : applied.fired) rewrite(*part, unknown, dialect, verdict.effective);
       if (applied.finding && told.insert(rule->id).second) verdict.findings.push_back(std::move(*applied.finding));
@@ -115,5 +118,10 @@ Verdict check(const Dialect& dialect, Reading reading) {
   if (!verdict.accepted) first->first = true;
   return verdict;
 }
+
+}  // namespace
+
+Verdict check(const Dialect& dialect, Reading reading) { return check_rules(dialect, std::move(reading), false); }
+Verdict check_spelling(const Dialect& dialect, Reading reading) { return check_rules(dialect, std::move(reading), true); }
 
 }  // namespace graphproof::dialect

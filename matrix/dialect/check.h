@@ -22,6 +22,8 @@ struct Verdict {
 
 /// A command line goes through the stages cli, config, construct and run; a configuration object begins at config.
 Verdict check(const Dialect& dialect, Reading reading);
+/// Only what refuses or rewrites an older spelling: what the configuration says in today's words.
+Verdict check_spelling(const Dialect& dialect, Reading reading);
 
 /// One rule alone: what it says of a configuration, and which of its parts fired or may have.
 struct Applied {

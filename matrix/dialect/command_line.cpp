@@ -14,6 +14,7 @@ using matrix::Value;
 constexpr const char* kUnknownFlag = "RN01";
 constexpr const char* kBadValue = "RN02";
 constexpr const char* kMissingValue = "RN03";
+constexpr const char* kRetiredFlag = "RN18";
 
 bool quotes_needed(const std::string& word) {
   return word.empty() || std::any_of(word.begin(), word.end(), [](char c) {
@@ -110,7 +111,13 @@ class Reader {
       attached = word.substr(equals + 1);
     }
     if (flag == nullptr) return unknown_flag(index, word.substr(0, equals));
-    const Option& option = dialect_.options.options()[flag->option];
+    const Option* written = &dialect_.options.options()[flag->option];
+    if (written->where == Where::retired) {
+      const Option* today = dialect_.options.find(written->renamed_to);
+      add(unknown_, kRetiredFlag, written->renamed_to, word.substr(0, equals), "`" + flag_of(*today, flag->off) + "`", index, "write " + flag_of(*today, flag->off));
+      written = today;
+    }
+    const Option& option = *written;
     reading_.configuration.places[option.name()] = place(index);
     reading_.configuration.unreadable.erase(option.name());
     std::vector<std::string> values;
@@ -125,6 +132,11 @@ class Reader {
       return refuse(kMissingValue, option, values.empty() ? "nothing behind " + word : std::to_string(values.size()) + " values",
                     option.arity == Arity::one_or_more ? "at least one value" : std::to_string(option.count) + (option.count == 1 ? " value" : " values"), index);
     convert(option, values, index);
+  }
+
+  static std::string flag_of(const Option& option, bool off) {
+    const std::vector<std::string>& flags = off ? option.off_flags : option.flags;
+    return flags.empty() ? option.name() : flags.front();
   }
 
   static std::size_t most(const Option& option) {
@@ -195,14 +207,15 @@ class Reader {
                  "set `" + dest + "` in the configuration object");
     }
     const std::vector<std::string> flags = dialect_.options.flags(harness_);
-    std::string near = matrix::nearest_name(flag, flags);
     const std::string underscored = "--" + dest;
-    std::string dashed = underscored;
+    std::string dashed = underscored, near;
     std::replace(dashed.begin() + 2, dashed.end(), '_', '-');
     for (const std::string& candidate : flags)
-      if (near.empty() && (candidate.starts_with(flag) || candidate == dashed || candidate == underscored)) near = candidate;
+      if (near.empty() && ((flag.size() > 4 && candidate.starts_with(flag)) || candidate == dashed || candidate == underscored)) near = candidate;
+    if (near.empty()) near = matrix::nearest_name(flag, flags);
+    const bool of_graphs = dest.find("cuda_graph") != std::string::npos;  // the table has every option of graphs
     add(unknown_, kUnknownFlag, "", flag, near.empty() ? "an option of this dialect" : "`" + near + "`", index,
-        near.empty() ? "see that the training script itself has " + flag + "; upstream's parser does not" : "did you mean `" + near + "`? Options can't be shortened", near.empty());
+        near.empty() && of_graphs ? "`graphproof list` and upstream's --help show the options; remove it" : near.empty() ? "see that the training script itself has " + flag + "; upstream's parser does not" : "did you mean `" + near + "`? Options can't be shortened", near.empty() && !of_graphs);
   }
 
   const Dialect& dialect_;

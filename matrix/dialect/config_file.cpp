@@ -13,6 +13,7 @@ using matrix::Unknown;
 using matrix::Value;
 
 constexpr const char* kUnknownKey = "RN04";
+constexpr const char* kRetiredKey = "RN18";
 constexpr int kDeepestNesting = 32;
 
 std::vector<std::string> split_commas(const std::string& text) {
@@ -46,6 +47,7 @@ class FileReader {
       }
       const std::string path = prefix.empty() ? key : prefix + "." + key;
       const Option* option = dialect_.options.key(path);
+      if (option != nullptr && option->where == Where::retired) option = retired(*option, key, value);
       if (option != nullptr && !is_section(value)) read(*option, value);
       else if (value.json().is_object() && !value.has("_args_")) section(value, path, depth + 1);
       else if (option == nullptr) unknown(key, value);
@@ -59,6 +61,16 @@ class FileReader {
       reading_.configuration.places["env." + name] = value.place();
       reading_.configuration.values["env." + name] = value.json().is_null() ? Value(Absent{}) : value.json().is_string() ? Value(value.string()) : Value(value.json().dump());
     }
+  }
+
+  // The option that takes the value today.
+  const Option* retired(const Option& option, const std::string& key, const Located& value) {
+    Finding finding = finding_of(dialect_.rule(kRetiredKey), Stage::config, key, "`" + option.renamed_to + "`");
+    finding.option = option.renamed_to;
+    finding.place = value.key_place();
+    finding.next = "write `" + option.renamed_to + "`";
+    reading_.findings.push_back(std::move(finding));
+    return dialect_.options.find(option.renamed_to);
   }
 
   void unknown(const std::string& key, const Located& value) {

@@ -19,7 +19,7 @@ constexpr std::pair<std::string_view, AxisType> kTypes[] = {
     {"bool", AxisType::boolean}, {"int", AxisType::integer}, {"float", AxisType::number}, {"word", AxisType::choice},
     {"text", AxisType::text},    {"list", AxisType::words},  {"frequency", AxisType::words}};
 constexpr std::pair<std::string_view, Where> kWheres[] = {
-    {"cli", Where::cli}, {"config", Where::config}, {"both", Where::both}, {"harness", Where::harness}, {"stack", Where::stack}};
+    {"cli", Where::cli}, {"config", Where::config}, {"both", Where::both}, {"harness", Where::harness}, {"stack", Where::stack}, {"retired", Where::retired}};
 // Rules of near.json: what argparse and a dataclass say to a value that they can't take.
 constexpr const char* kRefusedByParser = "RN02";
 constexpr const char* kRefusedByConfig = "RN05";
@@ -40,7 +40,7 @@ Value default_of(const Option& option, const Located& value) {
 
 Option read_option(const Located& row) {
   row.expect_keys({"name", "type", "where"},
-                  {"default", "config_default", "flags", "off_flags", "choices", "nargs", "const", "keys", "refused_by", "meaning", "unit"});
+                  {"default", "config_default", "flags", "off_flags", "choices", "nargs", "const", "keys", "refused_by", "renamed_to", "meaning", "unit"});
   Option option;
   Axis& axis = option.axis;
   axis.name = row.at("name").string();
@@ -48,7 +48,7 @@ Option read_option(const Located& row) {
   for (const auto& [name, value] : kTypes)
     if (type == name) axis.type = value;
   option.frequency = type == "frequency";
-  const std::string where = row.at("where").word({"cli", "config", "both", "harness", "stack"});
+  const std::string where = row.at("where").word({"cli", "config", "both", "harness", "stack", "retired"});
   for (const auto& [name, value] : kWheres)
     if (where == name) option.where = value;
   axis.minimum = std::numeric_limits<std::int64_t>::min();
@@ -56,6 +56,8 @@ Option read_option(const Located& row) {
   axis.values = option.frequency ? std::vector<std::string>{"0", "1"} : texts(row, "choices");
   axis.meaning = row.string_or("meaning", "");
   axis.unit = row.string_or("unit", "");
+  option.renamed_to = row.string_or("renamed_to", "");
+  if (option.where == Where::retired && option.renamed_to.empty()) row.fail("a retired option without `renamed_to`", "today's name", "", "add it");
   if (axis.type == AxisType::choice && axis.values.empty()) row.fail("a word without `choices`", "its words", "", "list them, or use type text");
   option.flags = texts(row, "flags");
   option.off_flags = texts(row, "off_flags");

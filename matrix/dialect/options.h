@@ -16,8 +16,9 @@
 
 namespace graphproof::dialect {
 
-/// Where an option can be written. stack: a fact of the machine, given by --stack and unknown otherwise.
-enum class Where { cli, config, both, harness, stack };
+/// Where an option can be written. stack: a fact of the machine, given by --stack and unknown otherwise. retired: upstream
+/// had it once and refuses it today.
+enum class Where { cli, config, both, harness, stack, retired };
 std::string_view where_name(Where where);
 
 /// How many values follow a flag: one, exactly `count`, any number, or at most one.
@@ -38,6 +39,7 @@ struct Option {
   std::size_t count = 1;
   std::optional<matrix::Value> constant;   // the value of a flag that stands without one
   Refusal refused_by;
+  std::string renamed_to;                  // the option that takes the value today
 
   const std::string& name() const { return axis.name; }
 };

@@ -98,6 +98,30 @@ void expect_examples(const std::string& name) {
   }
 }
 
+std::vector<std::string> numbered(const char* prefix, int digits, int first, int last) {
+  std::vector<std::string> ids;
+  for (int i = first; i <= last; ++i) {
+    std::string number = std::to_string(i);
+    ids.push_back(prefix + std::string(static_cast<std::size_t>(std::max(0, digits - static_cast<int>(number.size()))), '0') + number);
+  }
+  return ids;
+}
+
+std::vector<std::string> missing(const Dialect& dialect, const std::vector<std::string>& ids) {
+  std::vector<std::string> result;
+  for (const std::string& id : ids)
+    if (dialect.rules.find(id) == nullptr) result.push_back(id);
+  return result;
+}
+
+// The parser of the files refuses an id that is there twice.
+TEST(DialectRows, NoRuleOfMegatronsInventoryIsMissing) { EXPECT_EQ(missing(shipped("megatron-lm", ""), numbered("R", 3, 1, 289)), std::vector<std::string>()); }
+
+TEST(DialectRows, ALegacyDialectHasTheRulesThatWentSince) {
+  EXPECT_TRUE(shipped("legacy", "").rules.find("R060")->active(shipped("legacy", "").version));
+  EXPECT_FALSE(shipped("megatron-lm", "").rules.find("R060")->active(shipped("megatron-lm", "").version));
+}
+
 TEST(DialectRows, EveryMegatronExampleDoesWhatItSays) { expect_examples("megatron-lm"); }
 TEST(DialectRows, EveryBridgeExampleDoesWhatItSays) { expect_examples("megatron-bridge"); }
 

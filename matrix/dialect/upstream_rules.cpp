@@ -85,7 +85,7 @@ void require_fields(const Rule& rule, const Located& row) {
 
 Rule read_rule(const Located& row, const matrix::Scope& scope) {
   row.expect_keys({"id", "stage", "status", "severity", "what", "why", "next", "source"},
-                  {"at", "versions", "when", "require", "parts", "want", "read", "effect", "option", "covered_by", "examples", "behind"});
+                  {"at", "versions", "when", "require", "parts", "want", "read", "effect", "option", "covered_by", "examples", "behind", "migrates"});
   Rule rule;
   rule.id = row.at("id").string();
   rule.placements = read_placements(row);
@@ -108,6 +108,7 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
     }
   }
   if (row.has("read")) rule.read = row.at("read").boolean();
+  if (row.has("migrates")) rule.migrates = row.at("migrates").boolean();
   if (row.has("when")) rule.when = Expression::condition(row.at("when").string(), scope, row.at("when").origin());
   if (row.has("parts") && (row.has("require") || row.has("effect"))) row.fail("`parts` beside `require` or `effect`", "one of them", "", "move them into the parts");
   if (row.has("parts")) {

@@ -53,6 +53,7 @@ struct Rule {
   matrix::Expression when = matrix::Expression::always();
   std::vector<Part> parts;                  // empty: nothing to decide here
   bool read = false;                        // the reader of command lines or files decides it
+  bool migrates = false;                    // it refuses or rewrites an older spelling
   std::vector<std::string> covered_by;      // ids of checks, detectors and faults
   std::vector<Example> breaks, holds;
 

@@ -1,0 +1,39 @@
+#include "matrix/dialect/coverage.h"
+
+#include <algorithm>
+
+namespace graphproof::dialect {
+
+std::string_view coverage_text(Coverage coverage) {
+  switch (coverage) {
+    case Coverage::decided: return "decided here";
+    case Coverage::checked: return "covered by";
+    case Coverage::fact: return "a fact, nothing to decide";
+    case Coverage::planned: return "planned";
+    case Coverage::not_covered: return "not covered";
+  }
+  return "";
+}
+
+Coverage coverage_of(const Rule& rule, const std::set<std::string>& known) {
+  if (rule.decided()) return Coverage::decided;
+  if (rule.status == "dead" || rule.severity == "fact") return Coverage::fact;
+  const bool exists = std::any_of(rule.covered_by.begin(), rule.covered_by.end(), [&](const std::string& id) { return known.count(id) != 0; });
+  if (exists) return Coverage::checked;
+  return rule.covered_by.empty() ? Coverage::not_covered : Coverage::planned;
+}
+
+nlohmann::json list_upstream_rules(const Dialect& dialect, const std::set<std::string>& known) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Rule& rule : dialect.rules.rules()) {
+    nlohmann::json stages = nlohmann::json::array();
+    for (const Placement& placement : rule.placements) stages.push_back(stage_name(placement.stage));
+    rows.push_back({{"rule", rule.id}, {"dialect", rule.dialect}, {"section", rule.section}, {"stages", stages}, {"status", rule.status},
+                    {"severity", rule.severity}, {"from", rule.from}, {"before", rule.before}, {"what", rule.what}, {"why", rule.why},
+                    {"next", rule.next}, {"source", rule.source}, {"coverage", coverage_text(coverage_of(rule, known))},
+                    {"covered_by", rule.covered_by}, {"active", rule.active(dialect.version)}});
+  }
+  return rows;
+}
+
+}  // namespace graphproof::dialect
