@@ -32,6 +32,10 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
   if (child_) {
     read_heartbeats(now_ms);
     finish_remaining_cases(now_ms, finished);
+    // Also those that came and went between two looks at the process table.
+    std::vector<int> ranks;
+    for (int rank = 0; rank < watch_.world_size(); ++rank) ranks.push_back(static_cast<int>(watch_.process(rank).pid));
+    leftovers_->look(ranks);
     report_ = read_starter_log(record::read_text(batch_folder_ / "mpirun.log"));
     bool any_hello = false;
     for (int rank = 0; rank < watch_.world_size(); ++rank) any_hello = any_hello || watch_.process(rank).pid != 0;

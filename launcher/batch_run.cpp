@@ -173,7 +173,9 @@ void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   for (const int rank : hang.waiting_ranks) targets.push_back({rank, watch_.process(rank).pid});
   const record::BatchCase& hung = request_.batch.cases[hang.case_index];
   // Where a planted hang hangs is known.
-  const bool debugger = request_.attempts[hang.case_index].line.expect.kind != "fault";
+  const record::Expect& expect = request_.attempts[hang.case_index].line.expect;
+  const bool expected = expect.kind == "hazard" && expect.verdict.starts_with("fail.hang");
+  const bool debugger = expect.kind != "fault" && !expected;
   stacks_.emplace(fs::path(hung.evidence_folder) / "stacks", targets, debugger, now_ms);
   stage_ = Stage::stacks;
 }

@@ -51,20 +51,22 @@ class Sorting {
 
   void add(const record::PlanLine& line, const Standing& standing) {
     const int recorded = standing.last ? standing.last->attempt : 0;
+    int next = recorded + 1;
     if (standing.highest > recorded) {
       const fs::path attempt = folder_ / attempt_folder(line.id, standing.highest);
       std::error_code absent;
       if (fs::exists(attempt / "context.json", absent)) return judge(line, standing, attempt / "context.json");
-      if (was_begun(attempt)) {
-        ++remains_.cut_off;
-        return run(line, standing, standing.highest + 1,
-                   "attempt " + std::to_string(standing.highest) + " was cut off before it ended");
-      }
+      // A folder without evidence is of an attempt that did not begin; those before it did.
+      next = was_begun(attempt) ? standing.highest + 1 : standing.highest;
     }
-    if (standing.last == nullptr) return run(line, standing, std::max(1, standing.highest), "");
-    if (wants_diagnosis(*standing.last, line)) return run(line, standing, recorded + 1, why_alone(*standing.last));
+    if (next > recorded + 1) {
+      ++remains_.cut_off;
+      return run(line, standing, next, "attempt " + std::to_string(next - 1) + " was cut off before it ended");
+    }
+    if (standing.last == nullptr) return run(line, standing, next, "");
+    if (wants_diagnosis(*standing.last, line)) return run(line, standing, next, why_alone(*standing.last));
     if (standing.last->verdict.in("infra") && standing.infra_count < kInfraAttempts)
-      return run(line, standing, recorded + 1,
+      return run(line, standing, next,
                  "attempt " + std::to_string(recorded) + " ended " + std::string(standing.last->verdict.text()));
     ++remains_.kept;
   }

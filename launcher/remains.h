@@ -30,7 +30,7 @@ struct Remains {
   std::vector<Diagnosis> diagnoses;  // to be run alone
   std::vector<Unjudged> unjudged;    // to be judged
   std::vector<record::Record> firsts;  // of those in `unjudged` that are the attempt alone
-  int cut_off = 0;                   // of `attempts` and `diagnoses`: begun before, and not ended
+  int cut_off = 0;                   // of `attempts` and `diagnoses`: the attempt before was begun, and did not end
   int kept = 0;                      // cases whose record stands
   int batch_count = 0;               // batches so far: the next one is named after them
 

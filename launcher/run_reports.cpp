@@ -3,7 +3,9 @@
 #include <system_error>
 #include <vector>
 
+#include "matrix/catalogue.h"
 #include "reports/faults.h"
+#include "reports/hazards.h"
 #include "reports/html.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
@@ -23,7 +25,13 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   for (const reports::CaseResult& one : result.cases) junit.add(one.record);
   junit.write(folder / "junit.xml");
   record::write_json(folder / "summary.json", record::to_json(reports::summary(result)));
-  record::write_atomically(folder / "summary.md", reports::markdown(result));
+  std::string page = reports::markdown(result);
+  if (reports::has_hazards(result)) {
+    const record::Hazards hazards = reports::read_hazards(result, matrix::load_catalogue(), folder);
+    record::write_json(folder / "hazards.json", record::to_json(hazards));
+    page += "\n" + reports::hazard_markdown(hazards);
+  }
+  record::write_atomically(folder / "summary.md", page);
   record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
   record::write_atomically(folder / "report.html", reports::html(result, [&](const record::Record& record) {
     if (record.artefacts.empty()) return reports::CaseDetail{};

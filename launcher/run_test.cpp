@@ -1,120 +1,22 @@
 // The whole run loop over mpirun and ranks that follow a script (fake_rank.cpp): each way in which a rank can go wrong
 // ends in its own verdict, with every record kept and no process left.
-#include "launcher/run.h"
+#include "launcher/run_of_fakes.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <fstream>
-#include <iterator>
 #include <set>
-#include <thread>
-
-#include "launcher/child.h"
-#include "launcher/processes.h"
-#include "reports/record/file.h"
-#include "reports/record/journal.h"
-#include "reports/summary.h"
 
 namespace graphproof::launcher {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kRunId[] = "20260101-000000-";
-
-record::PlanLine line(int number, int ranks, const std::string& script) {
-  record::PlanLine line;
-  char id[32];
-  std::snprintf(id, sizeof id, "%016x", 0xabc000 + number);
-  line.id = id;
-  line.name = "case" + std::to_string(number);
-  line.axes = {{"impl", "manual"}, {"fault", "none"}};
-  line.ranks = ranks;
-  line.isolation = "batch";
-  line.required_checks = {"D01.lockstep"};
-  line.why = "a test";
-  line.expected_seconds = 0.1;
-  if (!script.empty()) line.environment = {{"GRAPHPROOF_FAKE", script}};
-  return line;
-}
-
-record::Limits limits() {
-  record::Limits limits;
-  for (std::size_t i = 0; i < record::kPhaseCount; ++i) limits[static_cast<record::Phase>(i)] = 700;
-  limits[record::Phase::init] = 15000;  // mpirun itself takes a second on a busy machine
-  return limits;
-}
-
-struct LauncherRunTest : testing::Test {
+struct LauncherRunTest : RunOfFakes {
   LauncherRunTest() {
-    char name[] = "/tmp/graphproof-run-test-XXXXXX";
-    folder = fs::path(mkdtemp(name)) / "run";
-    fs::create_directories(folder);
-    setup.folder = folder;
-    setup.run.run_id = kRunId + std::to_string(getpid() % 10000);
-    setup.run_name = setup.run.run_id;
-    setup.run.started = "2026-01-01T00:00:00Z";
-    setup.run.command = {"run_test"};
-    setup.run.profile = "test";
-    setup.run.matrix = {"test", std::string(64, '0'), 1};
-    setup.run.device = "sim";
-    setup.run.engine = "local";
-    setup.run.slots = 4;
-    setup.run.stack.mpi = "Open MPI";
-    setup.run.options.limits_ms = limits();
-    setup.effects = {{"D01.lockstep", {"fail.numerics", {"sim", "cuda"}}}};
-    setup.rank_program = setup.judge_program =
-        fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
+    for (auto& [phase, limit_ms] : setup.run.options.limits_ms)
+      if (phase != record::Phase::init) limit_ms = 700;
   }
-  ~LauncherRunTest() override { fs::remove_all(folder.parent_path()); }
-
-  void SetUp() override {
-    if (find_program("mpirun", own_environment()).empty()) GTEST_SKIP() << "this machine has no mpirun";
-  }
-
-  reports::RunResult go(std::vector<record::PlanLine> plan) {
-    setup.plan = std::move(plan);
-    reports::RunResult result = run(setup, {});
-    EXPECT_EQ(marked(), std::vector<std::string>{}) << "processes were left behind";
-    for (const auto& entry : fs::directory_iterator("/tmp"))
-      EXPECT_NE(entry.path().filename().string().rfind(host_folder(), 0), 0u) << entry.path();
-    return result;
-  }
-
-  std::string host_folder() const {
-    return "graphproof-" + std::to_string(getuid()) + "-" + setup.run.run_id.substr(setup.run.run_id.size() - 4) + "-";
-  }
-
-  /// Processes of any batch of this run.
-  std::vector<std::string> marked() const {
-    const std::string mark = std::string(kMarkVariable) + "=" + setup.run.run_id;
-    std::vector<std::string> names;
-    for (const Process& process : running_processes()) {
-      std::ifstream in("/proc/" + std::to_string(process.pid) + "/environ");
-      const std::string environment{std::istreambuf_iterator<char>(in), {}};
-      if (environment.find(mark) != std::string::npos) names.push_back(std::to_string(process.pid) + " " + process.command);
-    }
-    return names;
-  }
-
-  record::Context context(const std::string& case_id, int attempt = 1) const {
-    const fs::path file = folder / "cases" / case_id / ("attempt-" + std::to_string(attempt)) / "context.json";
-    return record::context_from(record::read_json(file), file);
-  }
-
-  fs::path folder;
-  RunSetup setup;
 };
 
-std::string verdict(const reports::RunResult& result, std::size_t index) {
-  return std::string(result.cases.at(index).record.verdict.text());
-}
+record::PlanLine line(int number, int ranks, const std::string& script) { return fake_line(number, ranks, script); }
 
 TEST_F(LauncherRunTest, GoodRanksPassAndLeaveTheWholeFolder) {
   const auto result = go({line(1, 1, ""), line(2, 2, ""), line(3, 2, "")});
@@ -301,34 +203,6 @@ TEST_F(LauncherRunTest, AJudgeThatDiesLeavesNoPass) {
   EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
 }
 
-/// Runs the plan in a child of this process, which the test can interrupt.
-struct Background {
-  Background(RunSetup setup, std::vector<record::PlanLine> plan) {
-    setup.plan = std::move(plan);
-    pid = fork();
-    if (pid != 0) return;
-    int code = 6;
-    try {
-      const auto result = run(setup, {});
-      code = record::value(reports::exit_code(result));
-    } catch (...) {
-    }
-    _exit(code);
-  }
-  int wait() const {
-    int status = 0;
-    for (int look = 0; look < 4000; ++look) {
-      if (waitpid(pid, &status, WNOHANG) == pid) return status;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ADD_FAILURE() << "the launcher did not end";
-    kill(pid, SIGKILL);
-    waitpid(pid, &status, 0);
-    return status;
-  }
-  int pid = 0;
-};
-
 std::vector<record::PlanLine> slow_plan() {
   std::vector<record::PlanLine> plan;
   for (int i = 0; i < 40; ++i) plan.push_back(line(i, 1, "slow replay 0"));
@@ -336,16 +210,15 @@ std::vector<record::PlanLine> slow_plan() {
 }
 
 TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
-  const auto plan = slow_plan();
-  const Background background(setup, plan);
+  const auto plan = setup.plan = slow_plan();
+  Background background([this] { return run(setup, {}); });
   for (int look = 0; look < 1000; ++look) {
     std::error_code absent;
     if (fs::exists(folder / "journal.jsonl", absent) && fs::file_size(folder / "journal.jsonl", absent) > 0) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  kill(background.pid, SIGINT);
-  const int status = background.wait();
-  EXPECT_EQ(WEXITSTATUS(status), record::value(record::ExitCode::interrupted));
+  background.send(SIGINT);
+  EXPECT_EQ(background.wait(), record::value(record::ExitCode::interrupted));
   const auto records = record::read_journal(folder / "journal.jsonl").records;
   EXPECT_GE(records.size(), 2u);
   EXPECT_LT(records.size(), plan.size());
@@ -355,31 +228,6 @@ TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
   EXPECT_EQ(result.cases.size(), plan.size());
   EXPECT_EQ(result.cases.back().record.verdict.text(), "not_run");
   EXPECT_EQ(marked(), std::vector<std::string>{});
-}
-
-TEST_F(LauncherRunTest, AfterAKillTheJournalReadsAndNoRankLives) {
-  // Moments before, during and after the ranks' start; the same on every machine, later on a slower one.
-  for (const int delay_ms : {5, 150, 700, 1500}) {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-    const Background background(setup, slow_plan());
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-    kill(background.pid, SIGKILL);
-    background.wait();
-    const auto journal = record::read_journal(folder / "journal.jsonl");
-    EXPECT_TRUE(journal.dropped.empty()) << journal.dropped;
-    if (fs::exists(folder / "plan.jsonl")) {
-      const auto result = read_run(folder);
-      EXPECT_EQ(result.cases.size(), 40u);
-      EXPECT_EQ(reports::exit_code(result), record::ExitCode::interrupted);
-    }
-    for (int look = 0; look < 800 && !marked().empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_EQ(marked(), std::vector<std::string>{}) << "killed after " << delay_ms << " ms";
-    // Nobody is left who could remove it; `resume` does.
-    for (const fs::path top : {"/tmp", "/dev/shm"})
-      for (const auto& entry : fs::directory_iterator(top))
-        if (entry.path().filename().string().rfind(host_folder(), 0) == 0) fs::remove_all(entry.path());
-  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // plan: what a run would do on this machine, before anything runs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -13,6 +14,7 @@ namespace {
 
 struct Options {
   PlanOptions plan;
+  std::string explain;
   bool json = false;
 };
 
@@ -23,11 +25,33 @@ std::string expectation(const record::PlanLine& line) {
   return line.expect.kind;
 }
 
-void print(const Planned& planned, const launcher::Device& device, std::ostream& out) {
+void print(const matrix::Covering& covering, bool explain, std::ostream& out) {
+  for (const matrix::CoverCount& one : covering.counts) {
+    std::string axes = "all axes";
+    if (!one.axes.empty()) axes = fmt::format("{}", fmt::join(one.axes, ", "));
+    out << fmt::format("combinations of {} values of {}: {:.0f} raw = {:.0f} covered + {:.0f} unreachable + {:.0f} lost\n", one.strength,
+                       axes, one.raw, one.covered, one.unreachable, one.lost);
+  }
+  out << fmt::format("  {} search steps; no plan has fewer than {} rows\n", covering.steps, covering.at_least);
+  for (const std::string& id : covering.idle) out << "  removed nothing: " << id << "\n";
+  if (!explain) {
+    if (!covering.not_covered.empty()) out << "  --explain unreachable names what is not covered, and why\n";
+    return;
+  }
+  for (const matrix::NotCovered& one : covering.not_covered) {
+    std::string values;
+    for (const auto& [axis, value] : one.values) values += (values.empty() ? "" : " and ") + axis + " == " + value;
+    out << fmt::format("  {:<11} {}: {}\n", one.lost ? "lost" : "unreachable", values, fmt::join(one.reason, "; "));
+  }
+  if (covering.not_covered_left_out > 0) out << "  and " << covering.not_covered_left_out << " more\n";
+}
+
+void print(const Planned& planned, const launcher::Device& device, bool explain, std::ostream& out) {
   const matrix::Plan& plan = planned.plan;
   out << fmt::format("profile {} on {} with {} slots, seed {}\n", plan.profile, device.name, device.slots, planned.seed);
   out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n", plan.raw, plan.valid,
                      plan.filtered, plan.negative, plan.faults, planned.lines.size());
+  if (plan.covering) print(*plan.covering, explain, out);
   for (const matrix::Removed& removed : plan.removed)
     out << fmt::format("  removed {:>6} by {}\n", removed.rows, removed.rule);
   for (const auto& [verdict, lines] : plan.skipped) out << fmt::format("  {:>14} {}\n", lines, verdict);
@@ -39,7 +63,7 @@ void print(const Planned& planned, const launcher::Device& device, std::ostream&
                        line.isolation, expectation(line), reports::printable(line.name));
     seconds += line.skip ? 0 : line.expected_seconds;
   }
-  out << "expected: " << reports::clock_text(seconds) << " one after another\n";
+  out << "expected: " << reports::clock_text(seconds) << " one after another, " << fmt::format("{:.1f}", plan.gpu_minutes()) << (device.name == "cuda" ? " GPU-minutes\n" : " rank-minutes\n");
 }
 
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
@@ -50,7 +74,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     for (const record::PlanLine& line : planned.lines) surroundings.out << record::to_line(line);
     surroundings.err << planned.plan.summary().dump() << "\n";
   } else {
-    print(planned, device, surroundings.out);
+    print(planned, device, !options.explain.empty(), surroundings.out);
   }
   return planned.lines.empty() ? record::ExitCode::coverage : record::ExitCode::ok;
 }
@@ -60,6 +84,8 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 Action declare_plan(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   declare(app, options->plan);
+  app.add_option("--explain", options->explain, "unreachable: what a covering plan does not hold, with the rules that forbid it")
+      ->check(CLI::IsMember({"unreachable"}));
   app.add_flag("--json", options->json, "print plan.jsonl; the counts go to the error stream");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
 }

@@ -1,43 +1,93 @@
-// rules: what is refused and why, in full.
+// rules: what is refused and why, in full; our own rules or those of an upstream dialect, and where each is settled.
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
+#include <set>
 
 #include "launcher/cli/verb.h"
+#include "matrix/dialect/coverage.h"
 #include "matrix/input_error.h"
 #include "matrix/listing.h"
+#include "reports/printable.h"
 
 namespace graphproof::cli {
 namespace {
 
+using nlohmann::json;
+
 struct Options {
-  std::string id;
-  bool json = false;
+  std::string id, dialect, version;
+  bool coverage = false, json = false;
 };
 
+// Checks by name and by detector, and faults.
+std::set<std::string> known_ids(const matrix::Catalogue& catalogue) {
+  std::set<std::string> ids;
+  for (const json& row : matrix::list_checks(catalogue)) {
+    const std::string check = row.at("check").get<std::string>();
+    ids.insert(check);
+    ids.insert(check.substr(0, check.find('.')));
+  }
+  for (const json& row : matrix::list_faults(catalogue)) ids.insert(row.at("fault").get<std::string>());
+  return ids;
+}
+
+json rows_of(const Options& options, const matrix::Catalogue& catalogue) {
+  if (options.dialect == "graphproof" || (options.dialect.empty() && !options.coverage)) return matrix::list_rules(catalogue);
+  const std::string dialect = options.dialect.empty() ? "megatron-bridge" : options.dialect;  // which has Megatron-LM's rules too
+  return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version), known_ids(catalogue));
+}
+
+std::string listed_ids(const json& row) {
+  std::string text;
+  for (const json& id : row.at("covered_by")) text += (text.empty() ? " " : ", ") + id.get<std::string>();
+  return text;
+}
+
+void show_coverage(const json& rows, std::ostream& out) {
+  std::map<std::string, int> counts;
+  for (const json& row : rows) {
+    const std::string coverage = row.at("coverage").get<std::string>();
+    ++counts[coverage];
+    out << fmt::format("{:<6} {:<8} {:<8} {:<28} {}\n", row.at("rule").get<std::string>(), row.at("status").get<std::string>(), row.at("severity").get<std::string>(),
+                       coverage + (coverage == "covered by" || coverage == "planned" ? listed_ids(row) : ""), reports::printable(row.at("what").get<std::string>()));
+  }
+  out << rows.size() << " rules";
+  for (const auto& [coverage, count] : counts) out << ", " << count << " " << coverage;
+  out << "\n";
+}
+
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
-  nlohmann::json rows = matrix::list_rules(surroundings.catalogue);
+  if (options.coverage && options.dialect == "graphproof")
+    throw matrix::InputError({.what = "our own rules are all decided here", .got = "--coverage --dialect graphproof", .want = "an upstream dialect", .why = "",
+                              .next = "graphproof rules --coverage", .place = {}});
+  json rows = rows_of(options, surroundings.catalogue);
   if (!options.id.empty()) {
     std::vector<std::string> ids;
-    nlohmann::json found = nlohmann::json::array();
-    for (const nlohmann::json& row : rows) {
+    json found = json::array();
+    for (const json& row : rows) {
       ids.push_back(row.at("rule").get<std::string>());
       if (ids.back() == options.id) found.push_back(row);
     }
     if (found.empty())
       throw matrix::InputError({"no rule `" + options.id + "`", options.id, "one of " + matrix::listed(ids), "",
-                                matrix::suggestion(options.id, ids, "graphproof list rules")});
+                                matrix::suggestion(options.id, ids, "graphproof list rules; those of upstream: graphproof rules --dialect megatron-bridge")});
     rows = std::move(found);
   }
   if (options.json) {
     surroundings.out << rows.dump(2) << "\n";
     return record::ExitCode::ok;
   }
-  for (const nlohmann::json& row : rows) {
+  if (options.coverage) {
+    show_coverage(rows, surroundings.out);
+    return record::ExitCode::ok;
+  }
+  for (const json& row : rows) {
     surroundings.out << row.at("rule").get<std::string>() << "\n";
     for (const auto& [key, value] : row.items())
       if (key != "rule" && !value.empty() && value != "")
-        surroundings.out << fmt::format("  {:<9} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+        surroundings.out << fmt::format("  {:<10} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return record::ExitCode::ok;
 }
@@ -47,6 +97,9 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 Action declare_rules(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("RULE", options->id, "one rule's id (default: all)");
+  app.add_option("--dialect", options->dialect, "graphproof (default), megatron-lm, megatron-bridge or legacy");
+  app.add_option("--version", options->version, "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
+  app.add_flag("--coverage", options->coverage, "where each upstream rule is settled: here, by a check of a run, or nowhere");
   app.add_flag("--json", options->json, "print a JSON list");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reports/faults.h"
+#include "reports/hazards.h"
 #include "reports/outcome.h"
 #include "reports/printable.h"
 #include "reports/summary.h"
@@ -78,6 +79,8 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
   const reports::TerminalStyle style = style_of(surroundings);
   if (const auto faults = reports::faults(result); !faults.empty())
     surroundings.out << reports::kill_matrix(faults, style) << "\n";
+  if (reports::has_hazards(result))
+    surroundings.out << reports::hazard_text(reports::read_hazards(result, surroundings.catalogue, folder), style) << "\n";
   // Last, so that the verdict of the whole is what stays on the screen.
   surroundings.out << reports::closing_table(result, style) << "evidence and reports in " << folder.string() << std::endl;
 }

@@ -28,6 +28,7 @@ struct Surroundings {
   int columns = 100;
   std::filesystem::path programs;       // folder of the rank programs and the judge
   std::filesystem::path runs = "runs";
+  std::vector<std::string> words = {};  // behind `--`
 };
 
 using Action = std::function<record::ExitCode(Surroundings&)>;
@@ -36,6 +37,8 @@ struct Verb {
   std::string_view name, meaning;
   /// Declares options on the verb's own `app` and returns what runs once they are parsed.
   Action (*declare)(CLI::App& app);
+  /// Takes the words behind `--`, whatever they look like, as Surroundings::words.
+  bool takes_words = false;
 };
 
 std::span<const Verb> verbs();
@@ -52,9 +55,12 @@ Action declare_case(CLI::App& app);
 Action declare_explain(CLI::App& app);
 Action declare_repro(CLI::App& app);
 Action declare_list(CLI::App& app);
+Action declare_check(CLI::App& app);
 Action declare_rules(CLI::App& app);
 Action declare_report(CLI::App& app);
 Action declare_compare(CLI::App& app);
 Action declare_status(CLI::App& app);
+Action declare_cover(CLI::App& app);
+Action declare_verify(CLI::App& app);
 
 }  // namespace graphproof::cli

@@ -19,10 +19,13 @@ constexpr std::array kVerbs = {
     Verb{"explain", "the rules and checks that a case meets, and its verdict if it was run", declare_explain},
     Verb{"repro", "run one case again alone and show its evidence", declare_repro},
     Verb{"list", "axes, profiles, rules, checks, faults, runs or cases", declare_list},
-    Verb{"rules", "the rules in full, or one of them", declare_rules},
+    Verb{"check", "what upstream rejects, rewrites or lets pass of a training configuration", declare_check, true},
+    Verb{"rules", "the rules in full, or one of them; ours or an upstream's", declare_rules},
     Verb{"report", "print a run's closing table again, and rebuild its reports", declare_report},
     Verb{"compare", "two runs side by side: what changed in the stack, broke, healed, slowed, grew", declare_compare},
     Verb{"status", "how far a run is, whether it still runs or not", declare_status},
+    Verb{"cover", "few rows that hold every combination of a few values: of a PICT or ACTS model, or a matrix file", declare_cover},
+    Verb{"verify", "do these rows cover what a model asks for?", declare_verify},
 };
 
 std::vector<std::string> verb_names() {
@@ -77,8 +80,11 @@ record::ExitCode run_verb(const std::vector<std::string>& arguments, Surrounding
       if (!arguments.empty() && sub->get_name() == arguments[0]) return *sub;
     return app;
   };
+  const bool takes_words = std::any_of(kVerbs.begin(), kVerbs.end(), [&](const Verb& verb) { return verb.takes_words && !arguments.empty() && verb.name == arguments[0]; });
+  const auto dashes = takes_words ? std::find(arguments.begin(), arguments.end(), "--") : arguments.end();
+  if (dashes != arguments.end()) surroundings.words.assign(dashes + 1, arguments.end());
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    app.parse(std::vector<std::string>(std::make_reverse_iterator(dashes), arguments.rend()));
   } catch (const CLI::Success& help) {
     app.exit(help, surroundings.out, surroundings.err);
     return record::ExitCode::ok;

@@ -1,0 +1,44 @@
+#include "launcher/cli/cover_model_file.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "launcher/cli/planning.h"
+#include "matrix/covering.h"
+#include "matrix/input_error.h"
+#include "reports/record/file.h"
+
+namespace graphproof::cli {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, cover::Format>, 4> kFormats = {{
+    {"auto", cover::Format::automatic}, {"pict", cover::Format::pict}, {"acts", cover::Format::acts}, {"clauses", cover::Format::clauses}}};
+
+}  // namespace
+
+void declare(CLI::App& app, ModelOptions& options) {
+  app.add_option("MODEL", options.path, "the model's file")->required();
+  app.add_option("--format", options.format, "pict, acts, clauses, graphproof (a matrix file), or auto (default: by the content)");
+  app.add_option("--device", options.device, "for a matrix file: sim, cuda or auto (default sim)");
+}
+
+cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings) {
+  const std::string text = record::read_text(options.path);
+  const bool matrix_file = options.format == "graphproof" || (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
+  if (matrix_file) {
+    const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
+    cover::ModelFile file;
+    file.model = matrix::cover_model(matrix::parse_matrix_file(text, options.path, surroundings.catalogue), surroundings.catalogue, machine, std::nullopt, true);
+    return file;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, format] : kFormats) {
+    if (name == options.format) return cover::read_model(text, options.path, format);
+    names.emplace_back(name);
+  }
+  names.emplace_back("graphproof");
+  throw matrix::InputError({"no format `" + options.format + "`", options.format, "one of " + matrix::listed(names), "", matrix::suggestion(options.format, names, "leave it out")});
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,14 @@
+// YAML as the located JSON document that the readers of matrix/ take: the same values, and the lines where they stand.
+#pragma once
+
+#include <string>
+
+#include "matrix/located_json.h"
+
+namespace graphproof::cli {
+
+/// Plain scalars become null, booleans, integers and numbers as Python's loaders read them; quoted ones stay texts;
+/// `<<` merges. Throws matrix::InputError with the place.
+matrix::Document yaml_document(const std::string& text, const std::string& source);
+
+}  // namespace graphproof::cli
