@@ -67,6 +67,45 @@ TEST(Local, ReplayEqualsEagerBitForBitForEveryModuleSetPoolAndNumberOfMicrobatch
       }
 }
 
+TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
+  ModelConfig rich = model(0.1);
+  rich.recompute_core_attention = true;
+  rich.precision = workloads::Precision::bf16;
+  rich.optimizer = workloads::OptimizerKind::adam;
+  ModelConfig experts = rich;
+  experts.experts = 4;
+  experts.topk = 2;
+  experts.shared_expert = true;
+  struct Row {
+    const char* name;
+    ModelConfig model;
+    Modules modules;
+    std::int64_t parts;
+  };
+  const std::vector<Row> rows{
+      {"dense, layer", rich, {}, 1},
+      {"dense, attn", rich, {ModuleKind::attn}, 1},
+      {"dense, attn and mlp", rich, {ModuleKind::attn, ModuleKind::mlp}, 2},
+      {"experts, layer", experts, {}, 1},
+      {"experts, moe", experts, {ModuleKind::moe}, 1},
+      {"experts, router", experts, {ModuleKind::moe_router}, 1},
+      {"experts, router and preprocess", experts, {ModuleKind::moe_router, ModuleKind::moe_preprocess}, 2},
+      {"experts, attn, router and preprocess",
+       experts,
+       {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
+       3}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    TwinSteps twins(row.model, {}, local(row.modules));
+    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0);
+    EXPECT_TRUE(twins.witness.moved_tensors.empty());
+    EXPECT_TRUE(twins.witness.changed_by.empty());
+    EXPECT_EQ(twins.graph->counters().launches_per_step, 2 * row.parts * row.model.layers * row.model.microbatches);
+    EXPECT_EQ(twins.graph->counters().replays, 3 * twins.graph->counters().launches_per_step);
+  }
+}
+
 TEST(Local, OneStepIsEagerAndEveryLaterOneNeedsTwoLaunchesForEachModuleAndMicrobatch) {
   for (const auto& [name, modules] : kModuleSets)
     for (const std::int64_t microbatches : {1, 4}) {

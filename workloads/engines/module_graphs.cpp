@@ -60,8 +60,10 @@ ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::si
   const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." +
                            std::string(workloads::name(recorded_.call.kind)) +
                            (slot == 0 ? std::string() : "." + std::to_string(slot));
-  forward_.name = name + ".forward";
-  backward_.name = name + ".backward";
+  for (auto [captured, direction] : {std::pair{&forward_, ".forward"}, std::pair{&backward_, ".backward"}}) {
+    captured->name = name + direction;
+    captured->range = "graph " + captured->name;
+  }
 }
 
 void ModuleGraphs::feed(std::size_t index, ModuleGraphs& producer, std::size_t output) {
@@ -285,7 +287,7 @@ void ModuleGraphs::load(const workloads::ModuleCall& call, const std::vector<at:
 }
 
 std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
-  const fixtures::NvtxRange range("graph", forward_.name);
+  const fixtures::NvtxRange range(forward_.range);
   {
     const at::NoGradGuard no_grad;
     take_turn(forward_);
@@ -321,7 +323,7 @@ void ModuleGraphs::load_gradients(const std::vector<at::Tensor>& gradients) {
 }
 
 std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {
-  const fixtures::NvtxRange range("graph", backward_.name);
+  const fixtures::NvtxRange range(backward_.range);
   const at::NoGradGuard no_grad;
   if (early_) {
     early_->take_turn(early_->backward_);

@@ -96,7 +96,7 @@ class ModuleGraphs {
     std::size_t index = 0;  // of its output, or of its input where this is a consumer
   };
   struct Captured {
-    std::string name;
+    std::string name, range;  // for evidence, for a profiler
     std::unique_ptr<capture::Graph> graph;
     Place place;
     std::int64_t turn = 0;                       // its place in the order of its pool
