@@ -16,13 +16,19 @@ class CapabilitiesTest : public testing::Test {
 };
 
 TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
-  EXPECT_EQ(missing("impl=local"), std::vector<std::string>{"impl=local: this engine is not built yet"});
-  EXPECT_EQ(missing("precision=bf16,optimizer=adam"), (std::vector<std::string>{"precision=bf16: other precisions are not built yet", "optimizer=adam: this optimizer is not built yet"}));
+  EXPECT_EQ(missing("impl=callables"), std::vector<std::string>{"impl=callables: this engine is not built yet"});
+  EXPECT_EQ(missing("precision=fp8_current,recompute=selective(mlp)"),
+            (std::vector<std::string>{"recompute=selective(mlp): recompute of this module is not built yet", "precision=fp8_current: this precision is not built yet"}));
+  EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
+            (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
+                                      "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
   EXPECT_EQ(missing("pp=2"), std::vector<std::string>{"pp=2, vpp=1, microbatch_group=0: pipeline schedules are not built yet"});
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
-  for (const char* name : {"default", "impl=full_iteration,tp=2,dp=2,microbatches=2,dropout=true,linear_bias=true,capture_mode=global,autograd_threads=on"})
+  for (const char* name : {"default", "impl=full_iteration,tp=2,dp=2,microbatches=2,dropout=true,linear_bias=true,capture_mode=global,autograd_threads=on",
+                           "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
+                           "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
     EXPECT_TRUE(missing(name).empty()) << name;
 }
 

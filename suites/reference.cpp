@@ -9,11 +9,11 @@
 
 namespace graphproof::suites {
 
-at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int tp_rank) {
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int index) {
   std::int64_t cut = -1;
   const auto refuse = [&] {
     std::ostringstream shapes;
-    shapes << "shapes " << full.sizes() << " and " << shape << " on tensor parallel rank " << tp_rank;
+    shapes << "shapes " << full.sizes() << " and " << shape << " of part " << index;
     throw record::Error({.what = "the shard of a full tensor", .got = shapes.str(),
                          .want = "one dimension cut into equal parts",
                          .why = "the single-rank model and the parallel one must hold the same parameters",
@@ -22,28 +22,52 @@ at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int tp_rank)
   if (full.dim() != static_cast<std::int64_t>(shape.size())) refuse();
   for (std::int64_t d = 0; d < full.dim(); ++d) {
     if (full.size(d) == shape[d]) continue;
-    if (cut >= 0 || shape[d] == 0 || full.size(d) % shape[d] != 0 || (tp_rank + 1) * shape[d] > full.size(d)) refuse();
+    if (cut >= 0 || shape[d] == 0 || full.size(d) % shape[d] != 0 || (index + 1) * shape[d] > full.size(d)) refuse();
     cut = d;
   }
-  return cut < 0 ? full : full.narrow(cut, tp_rank * shape[cut], shape[cut]);
+  return cut < 0 ? full : full.narrow(cut, index * shape[cut], shape[cut]);
 }
 
-ReferenceBound reference_bound(const StepConfig& single) {
-  const workloads::ModelConfig& model = single.model;
-  // A sum of n products in another order differs by at most n half ulps of the sum of absolute values, and by about
-  // sqrt(n) of them when errors have no common sign (Higham and Mary 2019, doi 10.1137/18M1226312); four times that is
-  // left to chance about once in a thousand sums, and the product below chains every error in the worst direction. The
-  // bound in n alone would hide real defects in large models. A layer chains nine sums forward (two norms, four products
-  // of attention, its softmax, two products of the MLP), the ends of the model four, and backward twice as many.
-  constexpr double kConfidence = 4;
+namespace {
+
+// Four standard deviations: left to chance about once in a thousand sums.
+constexpr double kConfidence = 4;
+
+// A sum of n products in another order differs by at most n half ulps of the sum of absolute values, and by about
+// sqrt(n) of them when errors have no common sign (Higham and Mary 2019, doi 10.1137/18M1226312); the product with the
+// number of chained sums chains every error in the worst direction. The bound in n alone would hide real defects in
+// large models.
+ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
   const std::int64_t tokens = model.microbatches * model.microbatch_size * model.seq_length;
   const std::int64_t longest = std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
-  const std::int64_t chained = 3 * (9 * model.layers + 4);
+  // A layer chains nine sums forward (two norms, four products of attention, its softmax, two products of the MLP), with
+  // experts two more (the router, the sum over a token's experts); the ends of the model four, and backward twice as many.
+  const std::int64_t chained = 3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4);
   std::ostringstream why;
   why << "fp32 sums of up to " << longest << " products in another order: " << kConfidence << " * sqrt(" << longest
       << ") * 2^-24 of the largest element, times " << chained << " chained sums";
   return {.relative = kConfidence * std::sqrt(static_cast<double>(longest)) * std::ldexp(1.0, -24) * static_cast<double>(chained),
           .why = why.str()};
+}
+
+// bf16 activations: a partial sum is rounded to bf16 before the ranks add theirs, and whatever is computed from a value
+// that differs is rounded to another neighbour. Each of r roundings in a row adds an error of half an ulp (2^-9) at most,
+// independent of the others' signs, so sqrt(r) of them; fp32 sums add nothing that counts beside it.
+ReferenceBound bf16_bound(const workloads::ModelConfig& model) {
+  // A layer rounds sixteen times forward (two norms; projection, rotation in three steps, scores, softmax, context and
+  // output of attention; up, activation, down; the sum over ranks and the residual of each half), the ends four times,
+  // and backward twice as often.
+  const std::int64_t rounded = 3 * (16 * model.layers + 4);
+  std::ostringstream why;
+  why << "bf16 values rounded " << rounded << " times in a row: " << kConfidence << " * sqrt(" << rounded
+      << ") * 2^-9 of the largest element";
+  return {.relative = kConfidence * std::sqrt(static_cast<double>(rounded)) * std::ldexp(1.0, -9), .why = why.str()};
+}
+
+}  // namespace
+
+ReferenceBound reference_bound(const StepConfig& single) {
+  return single.model.precision == workloads::Precision::bf16 ? bf16_bound(single.model) : fp32_bound(single.model);
 }
 
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {

@@ -13,10 +13,10 @@
 namespace graphproof::suites {
 
 /// The part of `full` that a rank holds as a tensor of `shape`: cut along the one dimension in which they differ, part
-/// `tp_rank`. Throws record::Error where more than one dimension differs or the cut is not even.
-at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int tp_rank);
+/// `index`. Throws record::Error where more than one dimension differs or the cut is not even.
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int index);
 
-/// What reordered sums may change, relative to the largest element of a tensor, with the reason in words.
+/// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to the largest element of a tensor, with the reason in words.
 struct ReferenceBound {
   double relative = 0;
   std::string why;
@@ -26,7 +26,7 @@ ReferenceBound reference_bound(const StepConfig& single);
 
 struct ReferencePair {
   std::string name;
-  at::Tensor parallel, single;  // on the host, fp32, of one shape
+  at::Tensor parallel, single;  // on the host, fp32, of one shape; gradients are fp32 for bf16 parameters too
 };
 
 /// The pair that comes nearest to its bound, or exceeds it most. A NaN on either side is never within a bound.

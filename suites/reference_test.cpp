@@ -60,5 +60,19 @@ TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   EXPECT_LT(reference_bound(large).relative, 5e-2) << "a wrong shard makes a tenth or more";
 }
 
+TEST(LayoutReference, BoundOfBf16IsThatOfItsRoundingsAndBelowAMissingReduction) {
+  StepConfig config;
+  config.model.precision = workloads::Precision::bf16;
+  const ReferenceBound bound = reference_bound(config);
+  EXPECT_NE(bound.why.find("bf16 values rounded 108 times in a row: 4 * sqrt(108) * 2^-9"), std::string::npos) << bound.why;
+  EXPECT_LT(bound.relative, 0.1);
+  auto generator = at::detail::createCPUGenerator(3);
+  const at::Tensor half = at::randn({4096}, generator), other = at::randn({4096}, generator);
+  const ReferencePair rounded[] = {{"grad:a", (half.to(at::kBFloat16) + other.to(at::kBFloat16)).to(at::kFloat), half + other}};
+  EXPECT_TRUE(reference_distance(rounded, bound).within());
+  const ReferencePair missing[] = {{"grad:a", half, half + other}};
+  EXPECT_FALSE(reference_distance(missing, bound).within());
+}
+
 }  // namespace
 }  // namespace graphproof::suites

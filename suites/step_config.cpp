@@ -17,8 +17,9 @@ constexpr std::array kUnderstood = {
     "impl",    "tp",      "dp",      "microbatches", "layers",  "hidden",       "heads",        "kv_groups",
     "ffn",     "vocab",   "dropout", "qkv_bias",     "linear_bias", "seq_length", "microbatch_size", "warmup_steps",
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
-    "fault",   "arch",    "rng_tracker"};
-constexpr std::array kEngines = {"none", "manual", "full_iteration"};
+    "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
+    "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer"};
+constexpr std::array kEngines = {"none", "local", "manual", "full_iteration"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
@@ -30,6 +31,60 @@ capture::CaptureMode capture_mode(const std::string& word) {
   if (word == "global") return capture::CaptureMode::global;
   if (word == "relaxed") return capture::CaptureMode::relaxed;
   return capture::CaptureMode::thread_local_;
+}
+
+std::vector<workloads::ModuleKind> module_kinds(const std::vector<std::string>& words) {
+  std::vector<workloads::ModuleKind> kinds;
+  for (const std::string& word : words) {
+    const auto known = std::find(workloads::kModuleKinds.begin(), workloads::kModuleKinds.end(), word);
+    if (known == workloads::kModuleKinds.end()) cannot_run("modules", word, "attn, mlp, moe, moe_router or moe_preprocess");
+    kinds.push_back(static_cast<workloads::ModuleKind>(known - workloads::kModuleKinds.begin()));
+  }
+  return kinds;
+}
+
+engines::PoolSharing pool_sharing(const std::string& word) {
+  if (word == "per_microbatch") return engines::PoolSharing::per_microbatch;
+  if (word == "per_graph") return engines::PoolSharing::per_graph;
+  return engines::PoolSharing::single;
+}
+
+/// The workload of model collective; nothing for every other model, which must then leave its axes alone.
+std::optional<workloads::CollectiveConfig> collective_config(const matrix::AxisTable& axes, const matrix::Case& test_case) {
+  const auto text = [&](const char* axis) { return matrix::text_of(axes, test_case, axis); };
+  if (text("model") == "collective")
+    return workloads::CollectiveConfig{.collective = text("collective"),
+                                       .bytes = matrix::integer_of(axes, test_case, "collective_bytes"),
+                                       .per_rank = text("placement") == "per_rank",
+                                       .group = "dp"};
+  if (text("model") != "gpt" && text("model") != "moe") cannot_run("model", text("model"), "gpt, moe or collective");
+  if (text("placement") != "symmetric") cannot_run("placement of model " + text("model"), text("placement"), "symmetric");
+  return std::nullopt;
+}
+
+/// What a word of an axis means to the workload.
+template <class Meaning>
+struct Word {
+  const char* word;
+  Meaning meaning;
+};
+constexpr std::array kPrecisions{Word<workloads::Precision>{"fp32", workloads::Precision::fp32},
+                                 Word<workloads::Precision>{"bf16", workloads::Precision::bf16}};
+constexpr std::array kOptimizers{Word<workloads::OptimizerKind>{"sgd", workloads::OptimizerKind::sgd},
+                                 Word<workloads::OptimizerKind>{"adam", workloads::OptimizerKind::adam}};
+constexpr std::array kRecomputes{Word<bool>{"none", false}, Word<bool>{"selective(core_attn)", true}};
+// Of a model with experts and of one without; R and G rules refuse what does not go together.
+constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
+constexpr std::array kDispatchers{Word<bool>{"none", false}, Word<bool>{"alltoall", true}};
+
+template <class Words>
+auto meaning_of(const Words& words, const char* axis, const std::string& text) {
+  std::string known;
+  for (const auto& row : words) {
+    if (text == row.word) return row.meaning;
+    known += (known.empty() ? "" : " or ") + std::string(row.word);
+  }
+  cannot_run(axis, text, known);
 }
 
 }  // namespace
@@ -54,7 +109,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
 
   const std::string impl = text("impl");
   if (std::find(kEngines.begin(), kEngines.end(), impl) == kEngines.end())
-    cannot_run("impl", impl, "none, manual or full_iteration");
+    cannot_run("impl", impl, "none, local, manual or full_iteration");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp"));
   if (tp * dp != place.world_size)
     throw record::Error({.what = "world size of case " + matrix::case_name(axes, test_case),
@@ -64,6 +119,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                          .next = "start as many ranks as the batch file says"});
 
   StepConfig config;
+  config.collective = collective_config(axes, test_case);
   config.seed = seed;
   config.steps = integer("steps");
   config.autograd_threads = text("autograd_threads") == "on";
@@ -79,20 +135,42 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .microbatches = integer("microbatches"),
                   .qkv_bias = boolean("qkv_bias"),
                   .linear_bias = boolean("linear_bias"),
-                  .dropout = boolean("dropout") ? kDropoutProbability : 0.0};
+                  .dropout = boolean("dropout") ? kDropoutProbability : 0.0,
+                  .experts = integer("experts"),
+                  .topk = integer("topk"),
+                  .shared_expert = boolean("shared_expert"),
+                  .recompute_core_attention = meaning_of(kRecomputes, "recompute", text("recompute")),
+                  .precision = meaning_of(kPrecisions, "precision", text("precision")),
+                  .optimizer = meaning_of(kOptimizers, "optimizer", text("optimizer"))};
+  meaning_of(kDispatches, "dispatch", text("dispatch"));
+  meaning_of(kDispatchers, "dispatcher", text("dispatcher"));
+  const int ep = static_cast<int>(integer("ep"));
   config.layout = {.tp = tp,
                    .dp = dp,
                    .tp_rank = place.rank % tp,
                    .dp_rank = place.rank / tp,
                    .tp_group = "tp",
-                   .dp_group = "dp"};
+                   .dp_group = "dp",
+                   .ep = ep,
+                   .ep_rank = place.rank % ep,
+                   .ep_group = "ep",
+                   .edp_group = ep == 1 ? "dp" : "edp"};
   config.engine = {.impl = impl,
+                   .modules = module_kinds(std::get<std::vector<std::string>>(matrix::value_of(axes, test_case, "modules"))),
+                   .pool = pool_sharing(text("pool")),
                    .warmup_steps = integer("warmup_steps"),
                    .capture_mode = capture_mode(text("capture_mode")),
                    .fault = {text("fault")},
                    .stale_outputs = {},
                    .stall_ms = engines::EngineConfig{}.stall_ms};
   return config;
+}
+
+std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout) {
+  auto groups = comm::tensor_data_groups(layout.tp, layout.dp);
+  if (layout.ep > 1)
+    for (comm::GroupLayout& group : comm::expert_groups(layout.tp * layout.dp, layout.ep)) groups.push_back(std::move(group));
+  return groups;
 }
 
 StepConfig single_rank(const StepConfig& parallel) {

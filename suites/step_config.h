@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "fixtures/comm/process_groups.h"
 #include "fixtures/rank.h"
 #include "fixtures/rng_tracker.h"
 #include "matrix/axes.h"
 #include "matrix/case.h"
+#include "workloads/collective.h"
 #include "workloads/engines/engine.h"
 #include "workloads/model_config.h"
 
@@ -18,6 +21,7 @@ namespace graphproof::suites {
 std::string capture_mode_word(capture::CaptureMode mode);
 
 struct StepConfig {
+  std::optional<workloads::CollectiveConfig> collective;  // of model collective, which has no use for `model`
   workloads::ModelConfig model;
   workloads::Layout layout;
   engines::EngineConfig engine;  // impl, warm-up, capture mode, fault; an eager arm changes impl to none
@@ -27,17 +31,23 @@ struct StepConfig {
   std::uint64_t seed = 0;
 
   bool graphs() const { return engine.impl != "none"; }
-  /// The step whose inputs the graph captures: the first one after the warm-up.
-  std::int64_t capture_step() const { return engine.warmup_steps; }
+  /// The step whose inputs the graphs capture: the first one after the warm-up; of local the first, which it records.
+  std::int64_t capture_step() const { return engine.impl == "local" ? 0 : engine.warmup_steps; }
+  /// The first step that is replayed. What local records runs eagerly, and its graphs are made at that step's end.
+  std::int64_t first_replay() const { return engine.impl == "local" ? 1 : engine.warmup_steps; }
 };
 
-/// Ranks are laid out with tp fastest: rank = dp_rank * tp + tp_rank. Group names are those of comm::ProcessGroups.
+/// Ranks are laid out with tp fastest: rank = dp_rank * tp + tp_rank; expert parallel ranks are neighbours, inside the
+/// data parallel ones (comm::expert_groups). Group names are those of comm::ProcessGroups.
 /// Throws record::Error where the world is not tp * dp, or where an axis has a value that this program has no
 /// part for: a plan should have skipped it (`skipped.capability`).
 StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_case, const fixtures::Rank& place,
                        std::uint64_t seed);
 
-/// The single-rank model over the same global batch: tp and dp 1, all microbatches, no dropout, no fault, no graph.
+/// The groups that a step of this layout communicates in: "tp", "dp", and with expert parallelism "ep" and "edp".
+std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
+
+/// The single-rank model over the same global batch: tp, dp and ep 1, all microbatches, no dropout, no fault, no graph.
 StepConfig single_rank(const StepConfig& parallel);
 
 }  // namespace graphproof::suites

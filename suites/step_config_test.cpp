@@ -62,13 +62,47 @@ TEST_F(StepConfigTest, RefusesAWorldThatIsNotTheLayouts) {
 }
 
 TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
-  const std::string message = refusal("precision=bf16", {});
-  EXPECT_NE(message.find("axis precision; got bf16; want its default"), std::string::npos) << message;
+  const std::string message = refusal("packed=true", {});
+  EXPECT_NE(message.find("axis packed; got true; want its default"), std::string::npos) << message;
+}
+
+TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
+  for (const auto& [name, wanted] : {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16"},
+                                     std::pair{"recompute=selective(mlp)", "recompute; got selective(mlp); want none or selective(core_attn)"},
+                                     std::pair{"dispatch=dropless", "dispatch; got dropless; want none or drop_and_pad"},
+                                     std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall"}}) {
+    const std::string message = refusal(name, {});
+    EXPECT_NE(message.find(wanted), std::string::npos) << message;
+  }
+}
+
+TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParallelOnes) {
+  const char* name = "dp=4,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true,"
+                     "precision=bf16,optimizer=adam,recompute=selective(core_attn)";
+  for (int rank = 0; rank < 4; ++rank) {
+    const StepConfig config = config_of(name, {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"});
+    EXPECT_EQ(config.layout.ep, 2);
+    EXPECT_EQ(config.layout.ep_rank, rank % 2);
+    EXPECT_EQ(config.layout.edp_group, "edp");
+    const auto groups = process_groups(config.layout);
+    ASSERT_EQ(groups.size(), 4u);
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "ep", .ranks = {{0, 1}, {2, 3}}}));
+    EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "edp", .ranks = {{0, 2}, {1, 3}}}));
+    EXPECT_EQ(config.model.experts, 4);
+    EXPECT_EQ(config.model.topk, 2);
+    EXPECT_TRUE(config.model.shared_expert);
+    EXPECT_TRUE(config.model.recompute_core_attention);
+    EXPECT_EQ(config.model.precision, workloads::Precision::bf16);
+    EXPECT_EQ(config.model.optimizer, workloads::OptimizerKind::adam);
+    EXPECT_EQ(single_rank(config).layout.ep, 1);
+    EXPECT_EQ(single_rank(config).model.experts, 4);
+  }
+  EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u) << "no expert groups where experts are not split";
 }
 
 TEST_F(StepConfigTest, RefusesAnEngineThatItDoesNotHave) {
   const std::string message = refusal("impl=callables", {});
-  EXPECT_NE(message.find("impl; got callables; want none, manual or full_iteration"), std::string::npos) << message;
+  EXPECT_NE(message.find("impl; got callables; want none, local, manual or full_iteration"), std::string::npos) << message;
 }
 
 }  // namespace

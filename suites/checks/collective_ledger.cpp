@@ -70,7 +70,7 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
 record::CheckResult collective_ledger(const Attempt& attempt) {
   Judgement judgement("D25.collective_ledger", attempt);
   if (!judgement.for_parallel_cases()) return judgement.result("", "");
-  for (const std::string_view kind : {"tp", "dp"}) {
+  for (const std::string_view kind : {"tp", "dp", "ep"}) {
     if (attempt.axes.integer(kind) == 1) continue;
     for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
       judge_group(judgement, attempt, kind, group);

@@ -1,5 +1,5 @@
-// D04: a host-side knob that changes between replays reaches the parameters. Today's knob is the learning rate; others
-// (loss scale, dropout probability) become rows of `knob` lines with their own names.
+// D04: a host-side knob that changes between replays reaches the parameters: the learning rate, and the step number of
+// Adam's bias correction. Others (loss scale, dropout probability) become rows of `knob` lines with their own names.
 #include <cmath>
 
 #include "suites/checks/detectors.h"
@@ -9,9 +9,16 @@
 namespace graphproof::checks {
 namespace {
 
-const Line* knob_line(const RankFiles& files, std::string_view arm, std::int64_t step) {
+/// A knob as its `knob` lines name it, and its words in messages.
+struct Knob {
+  std::string_view name, called, felt;
+};
+constexpr Knob kLearningRate{"learning_rate", "learning rate", "the parameters of arm"};
+constexpr Knob kOptimizerStep{"optimizer_step", "step number", "the optimizer of arm"};
+
+const Line* knob_line(const RankFiles& files, const Knob& knob, std::string_view arm, std::int64_t step) {
   for (const Line* line : files.find("knob", arm, step))
-    if (text(*line, "knob") == "learning_rate") return line;
+    if (is(*line, "knob", knob.name)) return line;
   return nullptr;
 }
 
@@ -25,11 +32,7 @@ std::optional<Reading> reading_of(const Line& line) {
   return Reading{*host, *effective, *bound};
 }
 
-}  // namespace
-
-record::CheckResult learning_rate(const Attempt& attempt) {
-  Judgement judgement("D04.learning_rate", attempt);
-  if (!judgement.for_every_case()) return judgement.result("", "");
+record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attempt, const Knob& knob) {
   const Expected& expected = judgement.expected();
   // With graphs the replays are what can freeze a rate; without, the eager arm shows that the probe itself is right.
   const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
@@ -39,16 +42,16 @@ record::CheckResult learning_rate(const Attempt& attempt) {
     std::optional<double> first_rate;
     bool told_apart = false;
     for (std::int64_t step = first; step <= last; ++step) {
-      const Line* line = knob_line(files, arm, step);
+      const Line* line = knob_line(files, knob, arm, step);
       if (!line) {
-        judgement.absent(files, say("`knob` line of the learning rate in arm ", arm), step);
+        judgement.absent(files, say("`knob` line of the ", knob.called, " in arm ", arm), step);
         continue;
       }
       const auto reading = reading_of(*line);
       if (!reading) {
         judgement.defect({.rank = files.rank,
                           .step = step,
-                          .what = say("the felt learning rate of arm ", arm, " is unknown at step ", step),
+                          .what = say("the felt ", knob.called, " of arm ", arm, " is unknown at step ", step),
                           .got = say("host ", field(*line, "host").dump(), ", felt ", field(*line, "effective").dump(),
                                      ", bound ", field(*line, "bound").dump()),
                           .want = "three finite numbers",
@@ -63,18 +66,34 @@ record::CheckResult learning_rate(const Attempt& attempt) {
       }
       judgement.defect({.rank = files.rank,
                         .step = step,
-                        .what = say("the parameters of arm ", arm, " felt another learning rate at step ", step),
+                        .what = say(knob.felt, " ", arm, " felt another ", knob.called, " at step ", step),
                         .got = say(reading->effective),
                         .want = say(reading->host, " within ", reading->bound, ", as on the host"),
                         .why = "a scalar passed by value is frozen at capture"});
     }
     if (first_rate && !told_apart) {
-      judgement.unexercised(say("on rank ", files.rank, " no step's rate is further from ", *first_rate,
-                                " than its bound, so a frozen rate would not show"));
+      judgement.unexercised(say("on rank ", files.rank, " no step's ", knob.called, " is further from ", *first_rate,
+                                " than its bound, so a frozen one would not show"));
     }
   }
   return judgement.result(say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
-                          "the host's rate in every step");
+                          "as on the host in every step");
+}
+
+}  // namespace
+
+record::CheckResult learning_rate(const Attempt& attempt) {
+  Judgement judgement("D04.learning_rate", attempt);
+  if (!judgement.for_training_cases()) return judgement.result("", "");
+  return follows_the_host(judgement, attempt, kLearningRate);
+}
+
+record::CheckResult optimizer_step(const Attempt& attempt) {
+  Judgement judgement("D04.optimizer_step", attempt);
+  if (judgement.for_training_cases() && attempt.axes.text("optimizer") != "adam")
+    judgement.not_applicable("only Adam counts its steps");
+  if (judgement.settled()) return judgement.result("", "");
+  return follows_the_host(judgement, attempt, kOptimizerStep);
 }
 
 }  // namespace graphproof::checks

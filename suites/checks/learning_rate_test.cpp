@@ -39,7 +39,7 @@ TEST(LearningRate, Rows) {
            .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob"}, "bound", 1.0); },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"a frozen rate would not show"}},
+           .said = {"a frozen one would not show"}},
           {.name = "a host rate that never changes",
            .change =
                [](Attempt& a) {
@@ -48,7 +48,7 @@ TEST(LearningRate, Rows) {
                },
            .want = record::Result::unexercised,
            .rank = std::nullopt,
-           .said = {"a frozen rate would not show"}},
+           .said = {"a frozen one would not show"}},
       });
 }
 
@@ -66,6 +66,25 @@ TEST(LearningRate, IsWatchedInTheEagerArmWithoutGraphs) {
            .rank = 0,
            .said = {"at step 0"}},
       });
+}
+
+TEST(OptimizerStep, Rows) {
+  const Where at_three{.rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "optimizer_step"};
+  judge_rows("D04.optimizer_step", {{"impl", "manual"}, {"optimizer", "adam"}},
+             {
+                 {.name = "frozen at capture (M24)",
+                  .change =
+                      [](Attempt& a) {
+                        set(a, {.rank = 0, .kind = "knob", .arm = "lockstep_graph", .subject = "optimizer_step"}, "effective", 3.0);
+                      },
+                  .rank = 0,
+                  .said = {"the optimizer of arm lockstep_graph felt another step number at step 3", "got 3", "want 4 within 0"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 0,
+                  .said = {"`knob` line of the step number in arm lockstep_graph at step 3"}},
+             });
+  EXPECT_EQ(record::name(judge_one("D04.optimizer_step", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
 }
 
 }  // namespace

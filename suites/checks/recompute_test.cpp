@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+const nlohmann::json kAxes = {{"impl", "manual"}, {"recompute", "selective(core_attn)"}, {"dropout", true}, {"microbatches", 2}};
+
+TEST(Recompute, Rows) {
+  const Where at_three{.rank = 0, .kind = "recompute", .arm = "lockstep_graph", .step = 3};
+  judge_rows(
+      "D42.recompute", kAxes,
+      {
+          {.name = "a fresh mask (M34)",
+           .change = [=](Attempt& a) { set(a, at_three, "masks_again_digest", "1111111111111111"); },
+           .rank = 0,
+           .said = {"recompute came to other masks than the forward in step 3 of arm lockstep_graph", "1111111111111111"}},
+          {.name = "other outputs",
+           .change = [=](Attempt& a) { set(a, at_three, "outputs_again", "1111111111111111"); },
+           .rank = 0,
+           .said = {"recompute came to other outputs", "the loss looks right"}},
+          {.name = "no digest at all",
+           .change =
+               [=](Attempt& a) {
+                 set(a, at_three, "outputs", "");
+                 set(a, at_three, "outputs_again", "");
+               },
+           .rank = 0,
+           .said = {"digest none"}},
+          {.name = "a replay without recompute",
+           .change = [=](Attempt& a) { set(a, at_three, "counter_after", std::vector<int>{6, 6}); },
+           .rank = 0,
+           .said = {"layer 0 was not computed again as often as it should in step 3", "got 0 times", "want 2, once for each"}},
+          {.name = "no counters",
+           .change = [=](Attempt& a) { set(a, at_three, "counter_before", std::vector<int>{}); },
+           .rank = 0,
+           .said = {"recompute counters around step 3"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 0,
+           .said = {"`recompute` line of arm lockstep_graph at step 3"}},
+      });
+}
+
+TEST(Recompute, WithoutDropoutNeedsNoMasks) {
+  nlohmann::json axes = kAxes;
+  axes["dropout"] = false;
+  EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
+}
+
+TEST(Recompute, IsNotApplicableToACaseWithoutIt) {
+  EXPECT_EQ(record::name(judge_one("D42.recompute", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+}
+
+}  // namespace
+}  // namespace graphproof::checks

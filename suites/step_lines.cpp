@@ -1,0 +1,113 @@
+#include "suites/step_lines.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+#include "fixtures/probes.h"
+#include "fixtures/torch.h"
+#include "suites/learning_rate.h"
+
+namespace graphproof::suites {
+namespace {
+
+using fixtures::NamedTensor;
+
+/// The parameter whose movement is watched: the largest, because its many elements narrow the estimate most.
+std::size_t watched_parameter(workloads::TrainStep& step) {
+  const auto parameters = step.updated();
+  const auto largest = std::max_element(parameters.begin(), parameters.end(), [](const auto& a, const auto& b) {
+    return a.tensor.numel() < b.tensor.numel();
+  });
+  return static_cast<std::size_t>(largest - parameters.begin());
+}
+
+const at::Tensor& named(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.name == name) return tensor.tensor;
+  throw std::logic_error("no tensor " + name + " among " + std::to_string(tensors.size()));
+}
+
+std::vector<std::int64_t> integers(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const at::Tensor flat = tensor.cpu().contiguous().view({-1});
+  return {flat.const_data_ptr<std::int64_t>(), flat.const_data_ptr<std::int64_t>() + flat.numel()};
+}
+
+void write_knob(CaseScope& scope, const std::string& arm, std::int64_t index, const char* knob, double host,
+                double effective, double bound) {
+  scope.write("knob", {{"arm", arm},
+                       {"step", index},
+                       {"knob", knob},
+                       {"host", host},
+                       {"effective", record::number(effective)},
+                       {"bound", record::number(bound)}});
+}
+
+void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
+                 workloads::TrainStep& step, const StepBefore& before) {
+  // The step's own tensors, not what the engine hands out: the question is what the optimizer used.
+  const std::size_t watched = watched_parameter(step);
+  const bool adam = step.config().optimizer == workloads::OptimizerKind::adam;
+  UpdateDirection direction;
+  if (adam) {
+    const auto state = step.optimizer_state();
+    const std::string parameter = step.parameters()[watched].name;
+    const std::string name = parameter.substr(parameter.find(':') + 1);
+    direction = adam_direction(named(state, "state:adam.m." + name), named(state, "state:adam.v." + name), index + 1);
+    write_knob(scope, arm, index, "optimizer_step", static_cast<double>(index + 1),
+               named(state, "state:adam.step").item<double>(), 0);
+  } else {
+    direction = sgd_direction(step.gradients()[watched].tensor);
+  }
+  const FeltRate felt = felt_learning_rate(before.watched, step.updated()[watched].tensor, direction, learning_rate);
+  write_knob(scope, arm, index, "learning_rate", learning_rate, felt.rate, felt.bound);
+}
+
+void write_recompute(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step,
+                     const StepBefore& before) {
+  const auto ledgers = step.ledgers();
+  std::vector<NamedTensor> drawn, drawn_again;
+  for (const NamedTensor& mask : step.masks()) {
+    const std::string_view site = std::string_view(mask.name).substr(mask.name.rfind('.') + 1);
+    if (site == "core_attention") drawn.push_back({"", mask.tensor});
+    if (site == "core_attention_again") drawn_again.push_back({"", mask.tensor});
+  }
+  scope.write("recompute", {{"arm", arm},
+                            {"step", index},
+                            {"counter_before", before.recomputes},
+                            {"counter_after", integers(step.recompute_counter())},
+                            {"outputs", fixtures::digest(named(ledgers, "recompute:first"))},
+                            {"outputs_again", fixtures::digest(named(ledgers, "recompute:again"))},
+                            {"masks", drawn.size()},
+                            {"masks_digest", drawn.empty() ? "" : fixtures::digest(drawn)},
+                            {"masks_again_digest", drawn_again.empty() ? "" : fixtures::digest(drawn_again)}});
+}
+
+void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {
+  const auto ledgers = step.ledgers();
+  const workloads::ModelConfig& config = step.config();
+  scope.write("experts", {{"arm", arm},
+                          {"step", index},
+                          {"assignments", config.microbatches * config.microbatch_size * config.seq_length * config.topk},
+                          {"assigned", integers(named(ledgers, "experts:assigned"))},
+                          {"carried", integers(named(ledgers, "experts:carried"))},
+                          {"dropped", integers(step.dropped())},
+                          {"overflowed", integers(named(ledgers, "experts:overflowed"))}});
+}
+
+}  // namespace
+
+StepBefore look_before_step(workloads::TrainStep& step) {
+  return {.watched = step.updated()[watched_parameter(step)].tensor.detach().clone(),
+          .recomputes = integers(step.recompute_counter())};
+}
+
+void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
+                      workloads::TrainStep& step, const StepBefore& before) {
+  write_knobs(scope, arm, index, learning_rate, step, before);
+  if (step.config().recompute_core_attention) write_recompute(scope, arm, index, step, before);
+  if (step.config().experts > 0) write_experts(scope, arm, index, step);
+}
+
+}  // namespace graphproof::suites

@@ -1,0 +1,32 @@
+// Evidence lines about one step that look into the training step itself and past the engine: what the optimizer felt,
+// whether recompute came to the same as its forward, where the experts' tokens went.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "suites/case_scope.h"
+#include "workloads/train_step.h"
+
+namespace graphproof::suites {
+
+/// What has to be looked at before a step, to tell what the step did.
+struct StepBefore {
+  at::Tensor watched;                     // a copy of the parameter whose movement is watched
+  std::vector<std::int64_t> recomputes;   // of each layer; empty without recompute
+};
+/// Reads device memory: waits for the device.
+StepBefore look_before_step(workloads::TrainStep& step);
+
+/// Writes the lines of step `index` of `arm`, which was run with `learning_rate`:
+///   `knob`       of the learning rate; of Adam also of the step number
+///   `recompute`  of a model that recomputes
+///   `experts`    of a model with experts
+/// Every step of the arm so far must have gone through the optimizer: Adam's step number is index + 1.
+void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
+                      workloads::TrainStep& step, const StepBefore& before);
+
+}  // namespace graphproof::suites

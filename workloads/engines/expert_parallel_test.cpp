@@ -1,0 +1,118 @@
+// Experts split over ranks, and bf16 over ranks: started by mpirun with 2 and 4 ranks, each test goes through every layout
+// that fits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::Layout;
+using workloads::ModelConfig;
+
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+ModelConfig experts() { return {.microbatches = 2, .linear_bias = true, .experts = 4, .topk = 2, .shared_expert = true}; }
+
+struct Distance {
+  double largest = 0, difference = 0;
+};
+Distance distance(const std::vector<float>& got, const std::vector<float>& want) {
+  Distance found;
+  EXPECT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
+    found.largest = std::max<double>(found.largest, std::abs(want[i]));
+    found.difference = std::max<double>(found.difference, std::abs(got[i] - want[i]));
+  }
+  return found;
+}
+
+/// Losses and gradients of `config` on `layout` against one rank with all microbatches. The single rank's microbatches
+/// are those of the ranks one after the other, so each has the tokens, and drops the ones, that it has there.
+void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, double bound) {
+  auto& device = workloads::device_under_test();
+  const c10::Stream stream = device.stream_from_pool();
+  const c10::StreamGuard guard(stream);
+  workloads::TrainStep step(config, layout, device, 1, {});
+  step.forward_backward(make_batch(config, layout, 1, 0, device.torch_device()));
+  ModelConfig whole = config;
+  whole.microbatches *= layout.dp;
+  workloads::TrainStep reference(whole, {}, device, 1, {});
+  reference.forward_backward(make_batch(whole, {}, 1, 0, device.torch_device()));
+
+  const auto losses = workloads::on_host(step.losses()), expected = workloads::on_host(reference.losses());
+  for (std::int64_t m = 0; m < config.microbatches; ++m) {
+    const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
+    EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
+  }
+  const auto mine = step.gradients(), full = reference.gradients();
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const workloads::Shard& shard = step.shards()[i];
+    const std::int64_t length = full[i].tensor.size(shard.dimension) / shard.count;
+    const auto found = distance(workloads::on_host(mine[i].tensor),
+                                workloads::on_host(full[i].tensor.narrow(shard.dimension, shard.index * length, length)));
+    EXPECT_LE(found.difference, bound * found.largest) << mine[i].name;
+  }
+}
+
+TEST(ExpertParallel, LossesAndGradientsEqualTheSingleRankModelDropsIncluded) {
+  // Reordered fp32 sums, as in parallel_test.cpp.
+  const double bound = 256 * std::pow(2.0, -24) * 2 * (4.0 * 2 + 2);
+  ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_single_rank(experts(), layout, bound); });
+}
+
+TEST(ExpertParallel, LossesAndDropsAreTheSameBitsOnEveryLayout) {
+  std::vector<float> losses, dropped;
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    auto& device = workloads::device_under_test();
+    const c10::Stream stream = device.stream_from_pool();
+    const c10::StreamGuard guard(stream);
+    workloads::TrainStep step(experts(), layout, device, 1, {});
+    step.forward_backward(make_batch(experts(), layout, 1, 0, device.torch_device()));
+    if (losses.empty()) {
+      losses = workloads::on_host(step.losses());
+      dropped = workloads::on_host(step.dropped());
+    }
+    EXPECT_EQ(workloads::on_host(step.dropped()), dropped);
+    EXPECT_LE(distance(workloads::on_host(step.losses()), losses).difference, std::ldexp(losses[0], -20));
+  });
+}
+
+TEST(ExpertParallel, ReplayEqualsEagerBitForBit) {
+  ModelConfig all = experts();
+  all.dropout = 0.1;
+  all.optimizer = workloads::OptimizerKind::adam;
+  for (const char* impl : {"manual", "full_iteration"})
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      TwinSteps twins(all, layout, {.impl = impl, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(Bf16Parallel, LossesAndGradientsAreNearTheSingleRankModelOnEveryLayout) {
+  const ModelConfig config{.microbatches = 2, .linear_bias = true, .precision = workloads::Precision::bf16};
+  // Independent roundings to eight bits, some 108 in a row (suites/reference.cpp derives it).
+  const double bound = 4 * std::sqrt(108.0) * std::ldexp(1.0, -9);
+  ranks->for_each_layout([&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
+}
+
+TEST(Bf16Parallel, ReplayEqualsEagerBitForBit) {
+  const ModelConfig config{.microbatches = 2, .dropout = 0.1, .recompute_core_attention = true,
+                           .precision = workloads::Precision::bf16, .optimizer = workloads::OptimizerKind::adam};
+  ranks->for_each_layout([&](const Layout& layout) {
+    TwinSteps twins(config, layout, {.impl = "manual", .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    twins.graph->drop_graphs();
+  });
+}
+
+}  // namespace
+}  // namespace graphproof::engines

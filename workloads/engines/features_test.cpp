@@ -1,0 +1,142 @@
+// What a step may be made of besides plain fp32 gradient descent: each feature is replayed bit for bit by every engine,
+// and the faults that the workload carries for it bite.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::ModelConfig;
+using workloads::OptimizerKind;
+using workloads::Precision;
+
+struct Feature {
+  const char* name;
+  ModelConfig model;
+};
+
+// Small, because a CPU takes its time over products in bf16.
+ModelConfig small() {
+  return {.hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 2};
+}
+
+ModelConfig adam() {
+  ModelConfig model = small();
+  model.optimizer = OptimizerKind::adam;
+  return model;
+}
+
+ModelConfig recompute(double dropout) {
+  ModelConfig model = small();
+  model.dropout = dropout;
+  model.recompute_core_attention = true;
+  return model;
+}
+
+ModelConfig experts() {
+  ModelConfig model = small();
+  model.experts = 4;
+  model.topk = 2;
+  model.shared_expert = true;
+  return model;
+}
+
+std::vector<Feature> features() {
+  ModelConfig accumulated = small(), bf16 = small(), all = experts();
+  accumulated.microbatches = 4;
+  bf16.precision = Precision::bf16;
+  bf16.dropout = 0.1;
+  all.dropout = 0.1;
+  all.recompute_core_attention = true;
+  all.precision = Precision::bf16;
+  all.optimizer = OptimizerKind::adam;
+  return {{"four microbatches", accumulated},
+          {"adam", adam()},
+          {"bf16", bf16},
+          {"recompute", recompute(0)},
+          {"recompute and dropout", recompute(0.1)},
+          {"experts", experts()},
+          {"all of them", all}};
+}
+
+TEST(Features, AreReplayedBitForBitWithNewInputsAndRatesInEveryStep) {
+  for (const char* impl : {"manual", "full_iteration"})
+    for (const Feature& feature : features()) {
+      SCOPED_TRACE(std::string(feature.name) + " under " + impl);
+      TwinSteps twins(feature.model, {}, {.impl = impl, .warmup_steps = 2});
+      for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      EXPECT_EQ(twins.graph->counters().replays, 3 * twins.graph->counters().launches_per_step);
+      EXPECT_EQ(twins.witness.canaries, 0);
+      EXPECT_TRUE(twins.witness.moved_tensors.empty());
+      EXPECT_EQ(twins.witness.state_before, twins.witness.state_after);
+      twins.graph->drop_graphs();
+    }
+}
+
+TEST(Features, AreReplayedBitForBitWithBackwardOnItsOwnThread) {
+  for (const Feature& feature : features()) {
+    SCOPED_TRACE(feature.name);
+    workloads::device_under_test().autograd_threads(true);
+    {
+      TwinSteps twins(feature.model, {}, {.impl = "manual", .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      twins.graph->drop_graphs();
+    }
+    workloads::device_under_test().autograd_threads(false);
+  }
+}
+
+std::vector<float> of(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.name == name) return workloads::on_host(tensor.tensor);
+  ADD_FAILURE() << "no tensor " << name;
+  return {};
+}
+
+TEST(FeatureFaults, M24FreezesAdamsStepNumberAtItsCapture) {
+  TwinSteps twins(adam(), {}, {.impl = "manual", .warmup_steps = 2, .fault = {"M24"}});
+  std::vector<bool> equal;
+  std::vector<float> counted;
+  for (std::int64_t i = 0; i < 6; ++i) {
+    equal.push_back(twins.step(i).equal);
+    counted.push_back(of(twins.graph_step().optimizer_state(), "state:adam.step")[0]);
+  }
+  EXPECT_EQ(equal, (std::vector<bool>{true, true, true, false, false, false}));
+  EXPECT_EQ(counted, (std::vector<float>{1, 2, 3, 3, 3, 3}));
+  twins.graph->drop_graphs();
+}
+
+TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
+  for (const bool faulty : {false, true}) {
+    TwinSteps twins(recompute(0.1), {}, {.impl = "manual", .warmup_steps = 1, .fault = {faulty ? "M34" : "none"}});
+    for (std::int64_t i = 0; i < 4; ++i) twins.step(i);
+    const auto ledgers = twins.graph_step().ledgers();
+    EXPECT_EQ(of(ledgers, "recompute:first") != of(ledgers, "recompute:again"), faulty);
+    const auto masks = twins.graph_step().masks();
+    EXPECT_EQ(of(masks, "mask:1.0.core_attention") != of(masks, "mask:1.0.core_attention_again"), faulty);
+    twins.graph->drop_graphs();
+  }
+}
+
+TEST(FeatureFaults, M74DropsTokensInReplaysAndCountsNone) {
+  for (const bool faulty : {false, true}) {
+    TwinSteps twins(experts(), {}, {.impl = "full_iteration", .warmup_steps = 1, .fault = {faulty ? "M74" : "none"}});
+    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(twins.step(i).equal, !faulty || i < 1) << i;
+    double assigned = 0, accounted = 0;
+    for (const auto& [name, tensor] : twins.graph_step().ledgers())
+      for (const float count : workloads::on_host(tensor)) {
+        if (name == "experts:assigned") assigned += count;
+        if (name == "experts:carried" || name == "experts:dropped") accounted += count;
+      }
+    EXPECT_EQ(accounted < assigned, faulty);
+    twins.graph->drop_graphs();
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::engines

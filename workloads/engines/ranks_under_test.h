@@ -1,0 +1,72 @@
+// The ranks of a test program that mpirun started: MPI, and the process groups of one layout after the other. Ranks stay
+// together: tests use expectations only, never an early return between two collectives.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixtures/comm/mpi.h"
+#include "fixtures/comm/process_groups.h"
+#include "fixtures/rank.h"
+#include "workloads/device_under_test.h"
+#include "workloads/model_config.h"
+
+namespace graphproof::engines {
+
+/// Register it with testing::AddGlobalTestEnvironment, before main.
+class RanksUnderTest : public testing::Environment {
+ public:
+  // Enough for a machine whose cores are shared; nothing here waits for it unless a rank is lost.
+  static constexpr comm::Milliseconds kLimit{60'000};
+
+  void SetUp() override {
+    const auto rank = fixtures::this_rank();
+    workloads::device_under_test();
+    world_ = std::make_unique<comm::MpiWorld>(rank.world_size, rank.rank);
+    std::vector<std::unique_ptr<comm::Transport>> transports;
+    transports.push_back(comm::make_mpi_transport(*world_));
+    groups_ = std::make_unique<comm::ProcessGroups>(world_->size(), world_->rank(), std::move(transports));
+    groups_->collective_limit(kLimit);
+  }
+  void TearDown() override {
+    groups_->destroy(kLimit);
+    world_->finalize(kLimit);
+  }
+
+  /// Every (tp, dp) of the world's size, made the current one in turn.
+  template <class Body>
+  void for_each_layout(Body body) {
+    for (int tp = 1; tp <= world_->size(); ++tp) {
+      if (world_->size() % tp != 0) continue;
+      const int dp = world_->size() / tp;
+      groups_->use(comm::tensor_data_groups(tp, dp), kLimit);
+      SCOPED_TRACE("tp " + std::to_string(tp) + " dp " + std::to_string(dp) + " rank " + std::to_string(rank()));
+      body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / tp, .tp_group = "tp",
+                             .dp_group = "dp"});
+    }
+  }
+  /// Every ep that divides the world's size, all ranks data parallel.
+  template <class Body>
+  void for_each_expert_layout(Body body) {
+    const int dp = world_->size();
+    for (int ep = 1; ep <= dp; ++ep) {
+      if (dp % ep != 0) continue;
+      auto layouts = comm::tensor_data_groups(1, dp);
+      for (comm::GroupLayout& layout : comm::expert_groups(dp, ep)) layouts.push_back(std::move(layout));
+      groups_->use(layouts, kLimit);
+      SCOPED_TRACE("dp " + std::to_string(dp) + " ep " + std::to_string(ep) + " rank " + std::to_string(rank()));
+      body(workloads::Layout{.dp = dp, .dp_rank = rank(), .tp_group = "tp", .dp_group = "dp", .ep = ep,
+                             .ep_rank = rank() % ep, .ep_group = "ep", .edp_group = "edp"});
+    }
+  }
+  int rank() const { return world_->rank(); }
+
+ private:
+  std::unique_ptr<comm::MpiWorld> world_;
+  std::unique_ptr<comm::ProcessGroups> groups_;
+};
+
+}  // namespace graphproof::engines

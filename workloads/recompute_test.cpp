@@ -1,0 +1,119 @@
+#include "workloads/recompute.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "workloads/device_under_test.h"
+#include "workloads/train_step.h"
+
+namespace graphproof::workloads {
+namespace {
+
+ModelConfig model(bool recompute, double dropout) {
+  ModelConfig config;
+  config.microbatches = 2;
+  config.dropout = dropout;
+  config.recompute_core_attention = recompute;
+  return config;
+}
+
+struct Bench {
+  explicit Bench(const ModelConfig& config, const std::string& fault = "none")
+      : device(device_under_test()), stream(device.stream_from_pool()), guard(stream), step(config, {}, device, 3, {fault}) {
+    run(0);
+  }
+  void run(std::int64_t index) { step.forward_backward(make_batch(step.config(), {}, 3, index, device.torch_device())); }
+  std::map<std::string, std::vector<float>> masks() {
+    std::map<std::string, std::vector<float>> values;
+    for (const auto& [name, tensor] : step.masks()) values[name] = on_host(tensor);
+    return values;
+  }
+  std::vector<float> ledger(const std::string& name) {
+    for (const auto& tensor : step.ledgers())
+      if (tensor.name == name) return on_host(tensor.tensor);
+    return {};
+  }
+
+  capture::Device& device;
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  TrainStep step;
+};
+
+TEST(Recompute, GivesTheGradientsOfTheWorkItself) {
+  const at::Tensor x = at::arange(6, at::kDouble).view({2, 3}) / 7, y = at::arange(6, at::kDouble).view({3, 2}) / 5 - 1,
+                   z = at::full({2, 2}, 0.25, at::kDouble);
+  const RecomputedWork work = [](const at::Tensor& a, const at::Tensor& b, const at::Tensor& c, bool) {
+    return at::softmax(at::mm(a, b), 1) * c.exp();
+  };
+  const auto gradients = [&](bool again) {
+    std::vector<at::Tensor> leaves;
+    for (const at::Tensor& leaf : {x, y, z}) leaves.push_back(leaf.clone().requires_grad_(true));
+    const at::Tensor out = again ? recompute(work, leaves[0], leaves[1], leaves[2]) : work(leaves[0], leaves[1], leaves[2], false);
+    (out * out).sum().backward();
+    return std::vector<at::Tensor>{leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
+  };
+  const auto kept = gradients(false), again = gradients(true);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(kept[i], again[i])) << i;
+}
+
+TEST(Recompute, RunsTheWorkOnceForwardAndOnceInBackwardWithItsGraph) {
+  std::vector<std::pair<bool, bool>> calls;  // again, whether autograd records
+  const RecomputedWork work = [&](const at::Tensor& a, const at::Tensor& b, const at::Tensor& c, bool again) {
+    calls.push_back({again, at::GradMode::is_enabled()});
+    return a * b + c;
+  };
+  at::Tensor a = at::ones({2}).requires_grad_(true), b = at::ones({2}), c = at::ones({2});
+  const at::Tensor out = recompute(work, a, b.requires_grad_(true), c.requires_grad_(true));
+  EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}}));
+  out.sum().backward();
+  EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}, {true, true}}));
+}
+
+TEST(Recompute, OfCoreAttentionWithoutDropoutChangesNoBit) {
+  Bench kept(model(false, 0)), again(model(true, 0));
+  EXPECT_EQ(on_host(kept.step.losses()), on_host(again.step.losses()));
+  for (std::size_t i = 0; i < kept.step.gradients().size(); ++i)
+    EXPECT_EQ(on_host(kept.step.gradients()[i].tensor), on_host(again.step.gradients()[i].tensor))
+        << kept.step.gradients()[i].name;
+  EXPECT_TRUE(kept.step.ledgers().empty());
+}
+
+TEST(Recompute, DrawsTheForwardsMasksAgainInEveryStep) {
+  Bench bench(model(true, 0.1));
+  auto earlier = bench.masks();
+  for (std::int64_t step = 1; step < 4; ++step) {
+    bench.run(step);
+    const auto masks = bench.masks();
+    for (std::int64_t m = 0; m < 2; ++m)
+      for (std::int64_t l = 0; l < 2; ++l) {
+        const std::string name = "mask:" + std::to_string(m) + "." + std::to_string(l) + ".core_attention";
+        EXPECT_EQ(masks.at(name), masks.at(name + "_again")) << name;
+        EXPECT_NE(masks.at(name), earlier.at(name)) << name << ": a new one in each step";
+      }
+    earlier = masks;
+  }
+}
+
+TEST(Recompute, LedgerCountsLayersAndSeesTheSameOutputs) {
+  Bench bench(model(true, 0.1));
+  bench.run(1);
+  EXPECT_EQ(on_host(bench.step.recompute_counter()), (std::vector<float>{4, 4}));
+  EXPECT_EQ(bench.ledger("recompute:first"), bench.ledger("recompute:again"));
+  EXPECT_NE(bench.ledger("recompute:first")[0], bench.ledger("recompute:first")[1]);
+}
+
+TEST(Recompute, FaultM34DrawsAnotherMaskInBackwardWhileTheLossStays) {
+  Bench sound(model(true, 0.1)), faulty(model(true, 0.1), "M34");
+  EXPECT_EQ(on_host(sound.step.losses())[0], on_host(faulty.step.losses())[0]) << "the first forward draws first";
+  EXPECT_NE(on_host(sound.step.gradients()[0].tensor), on_host(faulty.step.gradients()[0].tensor));
+  const auto masks = faulty.masks();
+  EXPECT_NE(masks.at("mask:0.0.core_attention"), masks.at("mask:0.0.core_attention_again"));
+  EXPECT_NE(faulty.ledger("recompute:first"), faulty.ledger("recompute:again"));
+}
+
+}  // namespace
+}  // namespace graphproof::workloads
