@@ -10,6 +10,7 @@
 #include "matrix/capabilities.h"
 #include "matrix/checks.h"
 #include "matrix/faults.h"
+#include "matrix/hazards.h"
 #include "matrix/limits.h"
 #include "matrix/rules.h"
 
@@ -22,6 +23,7 @@ struct Catalogue {
   RuleSet rules;
   CapabilityTable capabilities;
   Limits limits;
+  HazardTable hazards;
 };
 
 /// Reads the shipped tables. Throws InputError when one is broken, which a test holds.

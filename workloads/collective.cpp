@@ -45,6 +45,17 @@ constexpr std::array kKinds = {
     Kind{"send_recv", false, false, Result::of_the_one_before, run_send_recv},
 };
 
+/// Buffers begin here, as the allocator's own blocks do.
+constexpr std::int64_t kAligned = 512;
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
+
+/// How far apart the arena's borders are: the allocator's pieces, or just room for a buffer where the device has none.
+std::int64_t border_distance(const capture::Device& device, std::int64_t bytes) {
+  const at::Tensor probe = at::empty({1}, at::TensorOptions().device(device.torch_device()));
+  return device.physical_span(device.address(probe)).bytes > 0 ? kPiece : aligned(bytes);
+}
+
 const Kind& kind_of(const std::string& collective) {
   for (const Kind& kind : kKinds)
     if (kind.name == collective) return kind;
@@ -63,7 +74,8 @@ Collective::Collective(CollectiveConfig config, capture::Device& device, const f
     throw std::invalid_argument("collective of " + std::to_string(whole) + " bytes over " + std::to_string(size_) +
                                 " ranks; want at least two ranks and a multiple of " + std::to_string(kElementBytes * size_) +
                                 " bytes up to " + std::to_string(kPiece) + ", since a larger buffer straddles on every rank");
-  arena_ = at::empty({kPieces * kPiece / kElementBytes}, at::TensorOptions().device(device_.torch_device()));
+  border_distance_ = border_distance(device_, whole);
+  arena_ = at::empty({kPieces * border_distance_ / kElementBytes}, at::TensorOptions().device(device_.torch_device()));
   const std::uint64_t begin = device_.address(arena_);
   if (const capture::PhysicalSpan span = device_.physical_span(begin); span.bytes > 0) {
     const auto to_border = static_cast<std::int64_t>(span.begin + static_cast<std::uint64_t>(span.bytes) - begin);
@@ -76,9 +88,7 @@ Collective::Collective(CollectiveConfig config, capture::Device& device, const f
 }
 
 at::Tensor Collective::place(const char* buffer, std::int64_t bytes, std::int64_t border, bool across) {
-  constexpr std::int64_t kAligned = 512;  // as the allocator's own blocks
-  const std::int64_t half = (bytes / 2 + kAligned - 1) / kAligned * kAligned;
-  const std::int64_t offset = first_border_ + border * kPiece + (across ? kPiece - half : 0);
+  const std::int64_t offset = first_border_ + border * border_distance_ + (across ? border_distance_ - aligned(bytes / 2) : 0);
   const at::Tensor tensor = arena_.narrow(0, offset / kElementBytes, bytes / kElementBytes);
   BufferPlace placed{.buffer = buffer, .bytes = bytes, .offset = offset};
   const std::uint64_t address = device_.address(tensor);

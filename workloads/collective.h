@@ -68,7 +68,7 @@ class Collective {
   capture::Device& device_;
   int size_, index_;
   at::Tensor arena_;  // fp32; in_ and out_ are views of it
-  std::int64_t first_border_ = 0;
+  std::int64_t border_distance_ = 0, first_border_ = 0;
   at::Tensor in_, out_;
   std::vector<BufferPlace> places_;
 };

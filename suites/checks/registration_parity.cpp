@@ -68,13 +68,13 @@ record::CheckResult registration_parity(const Attempt& attempt) {
       continue;
     }
     const NcclLog log = read_nccl_log(files.log.value_or(""));
+    judgement.saw(files.rank);  // looked at; a silent log makes it unexercised
     if (log.info_lines == 0) {
       judgement.unexercised(say("the log of rank ", files.rank, " has no line of NCCL, which NCCL_DEBUG=INFO asks for"));
       continue;
     }
     seen.push_back({.rank = files.rank, .buffers = log.registered.size(), .captures = captures});
     protocols.insert(log.protocols.begin(), log.protocols.end());
-    judgement.saw(files.rank);
   }
   if (seen.empty()) return judgement.result("", "the same on every rank");
   const auto least = std::ranges::min_element(seen, {}, &Seen::buffers);

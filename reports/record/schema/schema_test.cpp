@@ -12,6 +12,7 @@
 #include "reports/record/context.h"
 #include "reports/record/faults.h"
 #include "reports/record/file.h"
+#include "reports/record/hazards.h"
 #include "reports/record/heartbeat.h"
 #include "reports/record/live.h"
 #include "reports/record/plan.h"
@@ -45,6 +46,7 @@ const std::vector<Kind>& kinds() {
       {"context", "context.json", [](const json& value) { return json(to_json(context_from(value, "example"))); }},
       {"summary", "summary.json", [](const json& value) { return json(to_json(summary_from(value, "example"))); }},
       {"faults", "faults.json", [](const json& value) { return json(to_json(faults_from(value, "example"))); }},
+      {"hazards", "hazards.json", [](const json& value) { return json(to_json(hazards_from(value, "example"))); }},
       {"compare", "compare.json", nullptr},
   };
   return kKinds;
@@ -211,6 +213,9 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"summary", 0, "/exit_code", 7},
       {"summary", 0, "/counts", {{"passed", 1}}},
       {"faults", 0, "/0/status", "dead"},
+      {"hazards", 0, "/cells/0/expected", "xfail"},
+      {"hazards", 0, "/cells/0/hang/phase", "lunch"},
+      {"hazards", 0, "/cells/0/basis", "guessed"},
       {"compare", 0, "/exit_code", 6},
       {"compare", 0, "/slower/cases/0/figure", "replay"},
       {"run", 0, "/started", "yesterday"},
