@@ -2,6 +2,7 @@
 // The code of a check is in suites/checks.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct CheckEntry {
   std::string states, verdict;
   Expression required_when = Expression::always();
   std::vector<std::string> devices;  // where it can be shown
+  std::int64_t since = 1;            // the first revision of evidence that it can judge (reports/record/evidence.h)
 
   bool shown_on(std::string_view device) const;
 };

@@ -51,6 +51,7 @@ TEST_F(ChecksTest, BrokenRowsAreRefused) {
   EXPECT_EQ(refused(R"({"verdict": "pass"})").what, "a failing check needs a failing verdict");
   EXPECT_EQ(refused(R"({"required_when": "impl != nono"})").what, "`nono` is no value of axis `impl`");
   EXPECT_EQ(refused(R"({"devices": ["cpu"]})").what, "unknown value `cpu`");
+  EXPECT_EQ(refused(R"({"since": 0})").got, "0");
   EXPECT_EQ(refused(R"({})").what, "the check `D01.a` is there twice");
 }
 
