@@ -1,5 +1,6 @@
 #include "suites/checks/attempt.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -55,6 +56,11 @@ bool Axes::flag(std::string_view axis) const {
     throw std::invalid_argument(say("axis `", axis, "` is neither true nor false; a check needs it to be"));
   }
   return at(axis).get<bool>();
+}
+
+std::int64_t Axes::size(std::string_view axis) const {
+  if (!at(axis).is_array()) throw std::invalid_argument(say("axis `", axis, "` is no set; a check needs it to be one"));
+  return static_cast<std::int64_t>(at(axis).size());
 }
 
 std::vector<const Line*> RankFiles::find(std::string_view kind, std::string_view arm,
@@ -124,6 +130,13 @@ std::string stopped_because(const RankFiles& files) {
   if (!way.last_phase) return say("the evidence of rank ", files.rank, " holds no phase");
   return say("the evidence of rank ", files.rank, " is not complete; the last phase in it is ",
              record::name(*way.last_phase));
+}
+
+std::int64_t evidence_revision(const Attempt& attempt) {
+  std::int64_t revision = record::kEvidenceRevision;
+  for (const RankFiles& files : attempt.ranks)
+    if (const Line* start = files.first("start")) revision = std::min(revision, integer(*start, "revision").value_or(1));
+  return revision;
 }
 
 std::optional<record::Refusal> refusal_of(const Attempt& attempt) {

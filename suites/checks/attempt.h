@@ -25,6 +25,7 @@ class Axes {
   std::string text(std::string_view axis) const;
   std::int64_t integer(std::string_view axis) const;
   bool flag(std::string_view axis) const;
+  std::int64_t size(std::string_view axis) const;  // of a set
 
  private:
   const nlohmann::json& at(std::string_view axis) const;
@@ -57,6 +58,9 @@ record::RankEvidence way_of(const RankFiles& files);
 /// Why a rank left less than a whole case: its error, a vote that ended the case early, or that its evidence just ends.
 /// Empty when it finished: then whatever is missing should be there.
 std::string stopped_because(const RankFiles& files);
+
+/// The lowest revision that a rank's start line names, 1 where one names none; today's where no rank left a start line.
+std::int64_t evidence_revision(const Attempt& attempt);
 
 /// The first refusal, if any rank refused the case.
 std::optional<record::Refusal> refusal_of(const Attempt& attempt);

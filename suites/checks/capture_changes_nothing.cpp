@@ -14,7 +14,7 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     std::vector<const Line*> states = files.find("state");
     std::erase_if(states, [](const Line* line) { return text(*line, "what") != "capture"; });
-    for (const char* arm : kGraphArms) {
+    for (const char* arm : graph_arms(attempt)) {
       if (std::ranges::none_of(states, [&](const Line* line) { return text(*line, "arm") == arm; }))
         judgement.absent(files, say("`state` line of the capture of arm ", arm));
     }

@@ -31,7 +31,7 @@ record::CheckResult capture_status(const Attempt& attempt) {
       if (text(*error, "phase") == "capture")
         refused(files, *error, "arm " + text(*error, "arm"), text(*error, "call"));
     }
-    for (const char* arm : kGraphArms)
+    for (const char* arm : graph_arms(attempt))
       if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));
   }
   return judgement.result(say("every capture succeeded on ", attempt.ranks.size(), " ranks"), "status ok, code 0");

@@ -48,7 +48,7 @@ TEST(CaptureStatus, Rows) {
                   .change = [=](Attempt& a) { erase(a, capture); },
                   .rank = 0,
                   .said = {"`capture` line of arm lockstep_graph"},
-                  .also = {"D15.census", "D18.coverage"}},
+                  .also = {"D15.census", "D18.coverage", "D37.warmed_up"}},
                  {.name = "died before",
                   .change = [=](Attempt& a) { die_before(a, capture); },
                   .want = record::Result::unexercised,

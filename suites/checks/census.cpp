@@ -50,7 +50,7 @@ record::CheckResult census(const Attempt& attempt) {
       }
       judgement.saw(files.rank);
     }
-    for (const char* arm : kGraphArms)
+    for (const char* arm : graph_arms(attempt))
       if (!arms.contains(arm)) judgement.absent(files, say("successful `capture` line of arm ", arm));
   }
   return judgement.result(say("the same nodes in every capture on ", attempt.ranks.size(), " ranks"),
@@ -80,7 +80,7 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
         }
         judgement.saw(rank);
       }
-      for (const char* arm : kGraphArms)
+      for (const char* arm : graph_arms(attempt))
         if (!arms.contains(arm)) judgement.absent(files, say("successful `capture` line of arm ", arm));
     }
     // A graph that one rank of the role lacks differs too.

@@ -41,7 +41,7 @@ TEST(Census, Rows) {
            .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}); },
            .rank = 0,
            .said = {"successful `capture` line of arm graph_b"},
-           .also = {"D18.coverage", "D19.capture_status"}},
+           .also = {"D18.coverage", "D19.capture_status", "D37.warmed_up"}},
       });
 }
 
@@ -63,7 +63,7 @@ TEST(RankSignatures, Rows) {
                   .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "capture"}); },
                   .rank = 1,
                   .said = {"rank 1 left no successful"},
-                  .also = {"D15.census", "D18.coverage", "D19.capture_status"}},
+                  .also = {"D15.census", "D18.coverage", "D19.capture_status", "D31.pool_sharing", "D37.warmed_up"}},
                  {.name = "rank 1 died",
                   .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
                   .want = record::Result::unexercised,

@@ -19,9 +19,14 @@ constexpr std::array kChecks = {
     Check{"D02.graph_repeats", graph_repeats},
     Check{"D03.outputs_written", outputs_written},
     Check{"D04.learning_rate", learning_rate},
+    Check{"D04.optimizer_step", optimizer_step},
+    Check{"D05.operands_alive", operands_alive},
     Check{"D07.static_addresses", static_addresses},
     Check{"D08.masks", masks},
     Check{"D08.generator", generator},
+    Check{"D09.registered_generators", registered_generators},
+    Check{"D11.accumulated_gradients", accumulated_gradients},
+    Check{"D12.kept_losses", kept_losses},
     Check{"D15.census", census},
     Check{"D18.coverage", coverage},
     Check{"D19.capture_status", capture_status},
@@ -31,20 +36,48 @@ constexpr std::array kChecks = {
     Check{"D24.rank_signatures", rank_signatures},
     Check{"D25.collective_ledger", collective_ledger},
     Check{"D26.votes", votes},
+    Check{"D26.participation", participation},
+    Check{"D27.registration_parity", registration_parity},
     Check{"D28.one_libnccl", one_libnccl},
     Check{"D28.effective_config", effective_config},
+    Check{"D28.placement", placement},
     Check{"D29.teardown_order", teardown_order},
+    Check{"D29.idle_when_dropped", idle_when_dropped},
+    Check{"D30.returned_after_flush", returned_after_flush},
+    Check{"D31.allocator_series", allocator_series},
+    Check{"D31.device_trend", device_trend},
+    Check{"D31.resident_trend", resident_trend},
+    Check{"D31.pool_sharing", pool_sharing},
+    Check{"D32.pools_released", pools_released},
+    Check{"D33.failed_capture_leaves_nothing", failed_capture_leaves_nothing},
+    Check{"D35.pool_order", pool_order},
     Check{"D36.capture_changes_nothing", capture_changes_nothing},
+    Check{"D37.warmed_up", warmed_up},
+    Check{"D40.expert_ledger", expert_ledger},
+    Check{"D42.recompute", recompute},
     Check{"D43.replays", replays},
     Check{"D53.layout_reference", layout_reference},
+    Check{"D53.eager_collective", eager_collective},
+    Check{"D53.replayed_collective", replayed_collective},
 };
+
+record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt) {
+  return {.check = std::string(check.name),
+          .result = record::Result::not_applicable,
+          .rank = std::nullopt,
+          .message = {.what = "",
+                      .got = say("evidence of revision ", evidence_revision(attempt)),
+                      .want = say("revision ", entry.since, " or newer"),
+                      .why = "ranks did not write down yet what this check looks at",
+                      .next = "nothing to do; run the case again for an answer"}};
+}
 
 }  // namespace
 
 std::span<const Check> all_checks() { return kChecks; }
 
 record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt) {
-  record::CheckResult result = check.function(attempt);
+  record::CheckResult result = evidence_revision(attempt) < entry.since ? too_old(check, entry, attempt) : check.function(attempt);
   if (result.message.what.empty()) result.message.what = entry.states;
   const auto& required = attempt.context.required_checks;
   if (result.result == record::Result::not_applicable && std::ranges::find(required, check.name) != required.end()) {

@@ -1,10 +1,12 @@
 #include "suites/checks/clean_attempt.h"
 
+#include <array>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
 
 #include "matrix/case.h"
+#include "suites/checks/capture.h"
 #include "suites/checks/expected.h"
 #include "suites/checks/say.h"
 
@@ -28,10 +30,19 @@ class RankScript {
     parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("dp") > 1;
   }
 
+  /// What NCCL prints in a case of model collective; "" otherwise.
+  std::string log() const { return plan_.trains || attempt_.context.device != "cuda" ? "" : nccl_log(); }
+
   record::Evidence write() {
     begin();
+    if (!plan_.trains) placements();
     eager();
-    if (plan_.graph) graph_arms();
+    if (!plan_.trains) closed_forms();
+    if (plan_.graph) {
+      graph_arms();
+    } else if (plan_.trains) {
+      solo("solo_eager");
+    }
     if (parallel_) layout();
     end();
     return std::move(evidence_);
@@ -54,6 +65,7 @@ class RankScript {
     const Axes& axes = attempt_.axes;
     line({{"kind", "start"},
           {"schema", record::kEvidenceSchema},
+          {"revision", record::kEvidenceRevision},
           {"case", attempt_.context.case_id},
           {"attempt", 1},
           {"rank", rank_},
@@ -81,6 +93,7 @@ class RankScript {
   }
 
   void step(const char* arm, std::int64_t step) {
+    if (!plan_.trains) return;
     const std::string bits = digest(0x3f9a0000, step);
     line({{"kind", "step"},
           {"arm", arm},
@@ -106,6 +119,7 @@ class RankScript {
           {"mismatch", nullptr}});
   }
   void knob(const char* arm, std::int64_t step) {
+    if (!plan_.trains) return;
     line({{"kind", "knob"},
           {"arm", arm},
           {"step", step},
@@ -113,9 +127,53 @@ class RankScript {
           {"host", rate(step)},
           {"effective", rate(step) + 1e-6},
           {"bound", 5e-4}});
+    if (attempt_.axes.text("optimizer") == "adam")
+      line({{"kind", "knob"},
+            {"arm", arm},
+            {"step", step},
+            {"knob", "optimizer_step"},
+            {"host", step + 1},
+            {"effective", step + 1},
+            {"bound", 0}});
+  }
+  /// Of a model that recomputes, and of one with experts: three tokens of the second expert of layer 0 had no room.
+  void ledgers(const char* arm, std::int64_t step) {
+    const Axes& axes = attempt_.axes;
+    if (!plan_.trains) return;
+    if (axes.text("recompute") != "none") {
+      const std::string masks = axes.flag("dropout") ? digest(0x77aa0000, step) : "";
+      line({{"kind", "recompute"},
+            {"arm", arm},
+            {"step", step},
+            {"counter_before", forwards(step)},
+            {"counter_after", forwards(step + 1)},
+            {"outputs", digest(0x55aa0000, step)},
+            {"outputs_again", digest(0x55aa0000, step)},
+            {"masks", axes.flag("dropout") ? plan_.layers * plan_.microbatches : 0},
+            {"masks_digest", masks},
+            {"masks_again_digest", masks}});
+    }
+    const std::int64_t experts = axes.integer("experts");
+    if (experts == 0) return;
+    constexpr std::int64_t kEach = 16, kOver = 3;
+    std::vector<std::int64_t> assigned(static_cast<std::size_t>(plan_.layers * experts), kEach), carried = assigned;
+    assigned[1] += kOver;
+    assigned[0] -= kOver;
+    carried[0] -= kOver;
+    std::vector<std::int64_t> dropped(static_cast<std::size_t>(plan_.layers), 0), overflowed = dropped;
+    dropped[0] = kOver;
+    overflowed[0] = 1;
+    line({{"kind", "experts"},
+          {"arm", arm},
+          {"step", step},
+          {"assignments", kEach * experts},
+          {"assigned", assigned},
+          {"carried", carried},
+          {"dropped", dropped},
+          {"overflowed", overflowed}});
   }
   std::string input(std::int64_t step) const {
-    return step == plan_.first_replay || step == plan_.last_inputs_step ? "capture" : "fresh";
+    return step == plan_.capture_step || step == plan_.last_inputs_step ? "capture" : "fresh";
   }
   static double rate(std::int64_t step) { return 0.1 * (1 - 0.05 * static_cast<double>(step)); }
 
@@ -123,14 +181,57 @@ class RankScript {
     for (const char* arm : {"eager_a", "eager_b"})
       for (std::int64_t k = 0; k < plan_.steps; ++k) {
         step(arm, k);
-        if (std::string_view(arm) == "eager_a") knob(arm, k);
+        if (std::string_view(arm) != "eager_a") continue;
+        knob(arm, k);
+        ledgers(arm, k);
       }
     for (std::int64_t k = 0; k < plan_.steps; ++k) compare("eager_repeats", "eager_a", "eager_b", k);
     vote("eager");
   }
 
+  /// Odd ranks lie across a border where the case asks for it and the memory has borders.
+  void placements() {
+    constexpr std::int64_t kPiece = 20971520, kBytes = 65536;
+    const bool expandable = attempt_.axes.text("allocator") == "expandable";
+    const bool moved = attempt_.axes.text("placement") == "per_rank" && rank_ % 2 == 1;
+    for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b", "free_eager", "free_graph"})
+      for (const char* buffer : {"input", "result"})
+        line({{"kind", "placement"},
+              {"arm", arm},
+              {"buffer", buffer},
+              {"bytes", kBytes},
+              {"offset", moved ? kPiece - kBytes / 2 : 0},
+              {"span_bytes", expandable ? kPiece : 5 * kPiece},
+              {"straddles", moved && expandable}});
+  }
+  void closed_forms() {
+    const auto all = [&](const char* arm, std::int64_t first, std::int64_t last) {
+      for (std::int64_t k = first; k <= last; ++k) compare("closed_form", "closed_form", arm, k);
+    };
+    for (const char* arm : {"eager_a", "eager_b", "lockstep_eager"}) all(arm, 0, plan_.steps - 1);
+    if (!plan_.graph) return;
+    all("lockstep_graph", 0, plan_.last_inputs_step);
+    all("graph_b", 0, plan_.steps - 1);
+    all("free_graph", plan_.steps - 1, plan_.steps - 1);
+  }
+  /// Three graphs, each with buffers of its own, in the words of NCCL 2.28.9.
+  std::string nccl_log() const {
+    const std::string head = say("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
+    const bool registers = plan_.graph && attempt_.axes.text("allocator") == "expandable" &&
+                           attempt_.axes.text("nccl_graph_register") != "0";
+    std::string log = head + "NCCL_GRAPH_REGISTER set by environment to 1.\n";
+    for (int graph = 0; graph < 3; ++graph) {
+      log += head + "AllGather: opCount 5 sendbuff 0x7f2a00000000 recvbuff 0x7f2a40000000 count 16384 datatype 1 op 0 root 0 comm 0x55 [nranks=2] stream 0x66\n";
+      log += head + "AllGather: 16777216 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
+      if (registers)
+        log += say(head, "rank ", rank_, " - IPC register buffer 0x7f2a4", graph, "000000 size 16777216 (baseAddr 0x7f2a40000000 size 20971520) to peer ",
+                   1 - rank_ % 2, " regAddr 0x7f2b00000000 offsetOut 0\n");
+    }
+    return log;
+  }
+
   std::vector<std::int64_t> forwards(std::int64_t steps) const {
-    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.layers), steps * plan_.microbatches);
+    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.trains ? plan_.layers : 0), steps * plan_.microbatches);
   }
   void capture(const char* arm) {
     line({{"kind", "capture"},
@@ -146,8 +247,12 @@ class RankScript {
           {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
           {"signature", "5566778899aabbcc"},
           {"pool_bytes", 4194304},
-          {"counter_before", forwards(plan_.warmup_steps)},
-          {"counter_after", forwards(plan_.warmup_steps)}});
+          {"warmups", plan_.warmup_steps},
+          {"pools", 1},
+          {"generators", 2},
+          {"generators_wanted", 2},
+          {"counter_before", forwards(plan_.first_replay)},
+          {"counter_after", forwards(plan_.first_replay)}});
     line({{"kind", "state"},
           {"arm", arm},
           {"what", "capture"},
@@ -156,7 +261,7 @@ class RankScript {
     vote("capture");
   }
   void replay(const char* arm, std::int64_t step) {
-    const bool free_run = std::string_view(arm) == "free_graph";
+    const bool free_run = runs_free(arm);
     line({{"kind", "replay"},
           {"arm", arm},
           {"graph", "training"},
@@ -164,6 +269,7 @@ class RankScript {
           {"replays", plan_.replays_until(step)},
           {"fallbacks", 0},
           {"recaptures", 0},
+          {"out_of_order", 0},
           {"counter_before", forwards(free_run ? 0 : step)},
           {"counter_after", forwards(step + 1)},
           {"counter_per_replay", forwards(1)}});
@@ -184,6 +290,10 @@ class RankScript {
           {"bytes", 65536},
           {"canary_words", 0}});
   }
+  void kept(const char* arm, std::int64_t step) {
+    const std::string bits = digest(0x3f9a0000, step);
+    line({{"kind", "kept"}, {"arm", arm}, {"step", step}, {"what", "losses"}, {"digest", bits}, {"later", bits}});
+  }
   void rng(std::int64_t step) {
     for (const char* arm : {"lockstep_eager", "lockstep_graph"})
       line({{"kind", "rng"},
@@ -199,11 +309,15 @@ class RankScript {
     const bool dropout = attempt_.axes.flag("dropout");
     for (std::int64_t k = 0; k <= plan_.last_inputs_step; ++k) {
       if (k == plan_.first_replay) capture("lockstep_graph");
+      if (k > 0 && plan_.trains) kept("lockstep_graph", k - 1);
       for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {
         watched_replay("lockstep_graph", k);
+        if (plan_.trains && attempt_.context.device == "sim")
+          line({{"kind", "freed"}, {"arm", "lockstep_graph"}, {"step", k}, {"operands", 120}, {"freed", json::array()}});
         knob("lockstep_graph", k);
+        for (const char* arm : {"lockstep_eager", "lockstep_graph"}) ledgers(arm, k);
       }
       compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager", "lockstep_graph", k);
     }
@@ -218,11 +332,44 @@ class RankScript {
     compare("free_run", "free_eager", "free_graph", plan_.steps - 1);
     vote("replay");
     vote("compare");
+    if (plan_.trains) {
+      solo("solo_eager");
+      capture("solo_graph");
+      replay("solo_graph", plan_.first_replay + kSoloSteps);
+      solo("solo_graph");
+      vote("replay");
+    }
+  }
+
+  static constexpr std::int64_t kSoloSteps = 8;
+  void look(const char* arm, const char* when, std::int64_t step, std::int64_t bytes) {
+    line({{"kind", "memory"},
+          {"arm", arm},
+          {"step", step},
+          {"when", when},
+          {"allocated", bytes},
+          {"reserved", 2 * bytes},
+          {"pool", std::string_view(arm) == "solo_graph" ? bytes : 0},
+          {"device", 64 * bytes},
+          {"resident", 70000000 + 4096 * (step % 3)}});
+  }
+  void solo(const char* arm) {
+    if (!plan_.trains) return;
+    const bool graph = std::string_view(arm) == "solo_graph";
+    look(arm, "before", 0, 0);
+    look(arm, "built", 0, 1 << 20);
+    for (std::int64_t k = 0; k < plan_.first_replay + kSoloSteps; ++k) {
+      line({{"kind", "timing"}, {"arm", arm}, {"step", k}, {"wall_ms", graph ? 2.0 : 6.0}, {"launch_ms", graph ? 0.5 : 5.5}});
+      look(arm, "step", k, k < plan_.first_replay ? 2 << 20 : 3 << 20);
+    }
+    line({{"kind", "busy"}, {"arm", arm}, {"step", plan_.first_replay + kSoloSteps}, {"device_ms", 1.8}});
+    look(arm, "dropped", 0, 1 << 20);
+    look(arm, "returned", 0, 0);
   }
 
   void layout() {
     json digests = json::object();
-    for (const char* kind : {"tp", "dp"})
+    for (const char* kind : {"tp", "dp", "ep"})
       if (attempt_.axes.integer(kind) > 1) digests[kind] = digest(0x99aa0000, kind[0]);
     for (const char* arm : {"eager_a", "lockstep"})
       line({{"kind", "collectives"},
@@ -230,6 +377,7 @@ class RankScript {
             {"count", 42},
             {"digest", digests},
             {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
+    if (!plan_.trains) return;
     for (const char* subject : {"losses", "gradients"})
       line({{"kind", "reference"},
             {"subject", subject},
@@ -243,8 +391,12 @@ class RankScript {
 
   void end() {
     int order = 0;
-    for (const char* what : {"graphs", "buffers", "communicators", "device"}) {
+    const bool comm_first = attempt_.axes.text("teardown") == "comm_first";
+    using Order = std::array<const char*, 4>;
+    for (const char* what : comm_first ? Order{"communicators", "graphs", "buffers", "device"}
+                                       : Order{"graphs", "buffers", "communicators", "device"}) {
       line({{"kind", "teardown"}, {"step", what}, {"order", ++order}, {"ms", 1.2}, {"limit_ms", 30000}});
+      if (std::string_view(what) == "graphs" && plan_.trains) evidence_.lines.back().fields["in_flight"] = 0;
       if (std::string_view(what) == "buffers") vote("teardown_graph");
       if (std::string_view(what) == "communicators") vote("teardown_comm");
     }
@@ -268,7 +420,7 @@ class RankScript {
 bool meant(const Line& line, const Where& where) {
   return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) &&
          (!where.step || integer(line, "step") == where.step) &&
-         (where.subject.empty() || text(line, "subject") == where.subject);
+         (where.subject.empty() || text(line, line.kind == "knob" ? "knob" : "subject") == where.subject);
 }
 
 /// Counts lines again, as the rank would have: a row about one line is not about a lost one.
@@ -319,8 +471,9 @@ Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, cons
   for (int rank = 0; rank < context.world_size; ++rank) {
     RankFiles files;
     files.rank = rank;
-    files.evidence = RankScript(attempt, rank).write();
-    files.log = "graphproof: rank ready\nNCCL version 2.28.9+cuda13.0\n";
+    RankScript script(attempt, rank);
+    files.evidence = script.write();
+    files.log = "graphproof: rank ready\nNCCL version 2.28.9+cuda13.0\n" + script.log();
     attempt.ranks.push_back(std::move(files));
   }
   return attempt;

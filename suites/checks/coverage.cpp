@@ -31,8 +31,8 @@ std::optional<Moved> counters_of(Judgement& judgement, const RankFiles& files, c
   return std::nullopt;
 }
 
-void judge_captures(Judgement& judgement, const RankFiles& files) {
-  for (const char* arm : kGraphArms)
+void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
+  for (const char* arm : graph_arms(attempt))
     if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));
   for (const Line* capture : successful_captures(files)) {
     const auto moved = counters_of(judgement, files, *capture, "the capture of " + capture_name(*capture));
@@ -79,14 +79,13 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const Line& repl
   judgement.saw(files.rank);
 }
 
-/// One replay between the looks, save in the free run: nothing may look until it has ended, so its counters, which
-/// begin at 0, cover the warm-up too.
-void judge_replays(Judgement& judgement, const RankFiles& files) {
-  for (const char* arm : kGraphArms) {
-    const bool free_run = std::string_view(arm) == "free_graph";
+/// One replay between the looks, save where an arm runs free: nothing may look until it has ended, so its counters,
+/// which begin at 0, cover the warm-up too.
+void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
+  for (const char* arm : graph_arms(attempt)) {
     const auto lines = files.find("replay", arm);
     for (const Line* line : lines)
-      judge_replay(judgement, files, *line, free_run ? integer(*line, "step").value_or(-1) + 1 : 1);
+      judge_replay(judgement, files, *line, runs_free(arm) ? integer(*line, "step").value_or(-1) + 1 : 1);
     if (lines.empty()) judgement.absent(files, say("`replay` line of arm ", arm));
   }
   for (const auto& [arm, step] : judgement.expected().watched_replays())
@@ -97,10 +96,10 @@ void judge_replays(Judgement& judgement, const RankFiles& files) {
 
 record::CheckResult coverage(const Attempt& attempt) {
   Judgement judgement("D18.coverage", attempt);
-  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  if (!judgement.for_training_cases() || !judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    judge_captures(judgement, files);
-    judge_replays(judgement, files);
+    judge_captures(judgement, attempt, files);
+    judge_replays(judgement, attempt, files);
   }
   return judgement.result(
       say("nothing ran at capture, every layer ran in ", judgement.expected().watched_replays().size(), " replays on ",

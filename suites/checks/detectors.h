@@ -36,6 +36,12 @@ record::CheckResult outputs_written(const Attempt& attempt);
 /// within its bound of the host's. A bound too wide to tell the rate from that of the capture, in all steps, is blind
 /// and leaves the check unexercised. Kills M23.
 record::CheckResult learning_rate(const Attempt& attempt);
+/// D04. The same of Adam's step number, read from device memory. Kills M24.
+record::CheckResult optimizer_step(const Attempt& attempt);
+
+/// D05. Simulated device only, which knows whose memory an address is. Wants a `freed` line of every replayed step of the
+/// lockstep arm: some blocks looked at, none freed since the capture. Kills M27.
+record::CheckResult operands_alive(const Attempt& attempt);
 
 /// D07. Wants an `address` line of every watched replay with the same number of registered tensors, none moved. Kills
 /// M26.
@@ -46,6 +52,17 @@ record::CheckResult static_addresses(const Attempt& attempt);
 record::CheckResult masks(const Attempt& attempt);
 /// D08. Wants, for every replayed step, the states before and after equal to eager's, and at least one generator moved.
 record::CheckResult generator(const Attempt& attempt);
+
+/// D09. Wants, in every graph arm of a case with dropout, as many generators registered as the step draws from. Judges
+/// failed captures too, because today's PyTorch refuses the draw. Kills M33.
+record::CheckResult registered_generators(const Attempt& attempt);
+
+/// D11. Wants, with several microbatches, equal gradient digests of the lockstep arms in every replayed step whose losses
+/// are equal. From the step on in which losses differ it is unexercised: then the forward already differs. Kills M36, M37.
+record::CheckResult accumulated_gradients(const Attempt& attempt);
+
+/// D12. Wants the losses that the lockstep arm handed out in a replayed step to be the same one step later. Kills M38.
+record::CheckResult kept_losses(const Attempt& attempt);
 
 /// D15. Wants a capture in every graph arm with the same nodes in the same order, and as many nodes as the census
 /// counts.
@@ -79,16 +96,64 @@ record::CheckResult collective_ledger(const Attempt& attempt);
 /// capture, and when only some ranks refused the case. A capture that failed on all ranks alike is D19's.
 record::CheckResult votes(const Attempt& attempt);
 
+/// D27. CUDA and model collective only: wants as many registered buffers in NCCL's log on every rank, and none where
+/// NCCL_GRAPH_REGISTER is 0. Unexercised where NCCL registered nothing although it was expected to. Kills M52.
+record::CheckResult registration_parity(const Attempt& attempt);
+
+/// D26. Wants as many graph launches and fallbacks on every rank as on the first that has a line of that arm and step.
+/// Kills M56.
+record::CheckResult participation(const Attempt& attempt);
+
 /// D28. CUDA only: exactly one libnccl mapped, of the version that was compiled against.
 record::CheckResult one_libnccl(const Attempt& attempt);
 /// D28. Wants what the axes ask for to be what was asked of the libraries and what they report.
 record::CheckResult effective_config(const Attempt& attempt);
 
+/// D28. Model collective only: wants a `placement` line of both buffers of every arm, as the axis placement asks.
+record::CheckResult placement(const Attempt& attempt);
+
 /// D29. Wants the teardown steps in order, each within its limit; with graphs, theirs among them.
 record::CheckResult teardown_order(const Attempt& attempt);
 
+/// D29. Wants no replay in flight when the graphs that teardown finds are dropped. Kills M72.
+record::CheckResult idle_when_dropped(const Attempt& attempt);
+
+/// D30. Wants what the allocator holds of arm solo_graph back to the byte once it is gone and a flush collective and
+/// empty_cache have run, and the device's own count within what it moves around an eager arm. Kills M89.
+record::CheckResult returned_after_flush(const Attempt& attempt);
+
+/// D31. Wants the allocator's bytes after the last steady step of each solo arm to be those after the first one.
+record::CheckResult allocator_series(const Attempt& attempt);
+/// D31. Wants the upper end of the Theil-Sen interval of solo_graph at most eager's and what one jump explains: of the
+/// device's used bytes, and of the process's resident ones.
+record::CheckResult device_trend(const Attempt& attempt);
+record::CheckResult resident_trend(const Attempt& attempt);
+/// D31. Wants no more graph pools in an arm than the axis pool says. Kills M63.
+record::CheckResult pool_sharing(const Attempt& attempt);
+
+/// D32. Wants no bytes left in the graph pools of arm solo_graph once its graphs are gone.
+record::CheckResult pools_released(const Attempt& attempt);
+
+/// D33. Wants no bytes left of captures that failed and were taken back. Kills M19 where LibTorch keeps the pool.
+record::CheckResult failed_capture_leaves_nothing(const Attempt& attempt);
+
+/// D35. Wants no launch out of the order of capture in any graph arm. Kills M43.
+record::CheckResult pool_order(const Attempt& attempt);
+
+/// D37. Wants as many runs of the captured work before each capture as the axis warmup_steps says. Kills M46.
+record::CheckResult warmed_up(const Attempt& attempt);
+
 /// D36. Wants equal state digests before and after the capture in every graph arm.
 record::CheckResult capture_changes_nothing(const Attempt& attempt);
+
+/// D40. Wants, in every step of a model with experts (arms as for D04), each layer's assignments carried or counted as
+/// dropped, the flag raised where some were, and the ledger of eager. Unexercised where nothing was over capacity. Kills
+/// M74.
+record::CheckResult expert_ledger(const Attempt& attempt);
+
+/// D42. Wants, in every step of a case with recompute (arms as for D04), one recompute for each layer and microbatch, with
+/// the masks and the outputs of its forward. Kills M34.
+record::CheckResult recompute(const Attempt& attempt);
 
 /// D43. Wants as many replays in every graph arm as steps after the warm-up, no fallback, no new capture. Kills M85.
 record::CheckResult replays(const Attempt& attempt);
@@ -96,5 +161,9 @@ record::CheckResult replays(const Attempt& attempt);
 /// D53. Wants losses and gradients of the parallel eager arm within their bound of the single-rank model, and the
 /// bound below what reordered sums can explain.
 record::CheckResult layout_reference(const Attempt& attempt);
+
+/// D53. Model collective only: wants every result of the eager arms, and of the graph arms, equal to the closed form.
+record::CheckResult eager_collective(const Attempt& attempt);
+record::CheckResult replayed_collective(const Attempt& attempt);
 
 }  // namespace graphproof::checks

@@ -1,5 +1,7 @@
 #include "suites/checks/expected.h"
 
+#include <algorithm>
+
 namespace graphproof::checks {
 
 std::vector<std::int64_t> Expected::replayed_steps() const {
@@ -18,11 +20,16 @@ std::vector<WatchedReplay> Expected::watched_replays() const {
 Expected expected(const Axes& axes) {
   Expected result;
   result.graph = axes.text("impl") != "none";
+  result.trains = axes.text("model") != "collective";
   result.steps = axes.integer("steps");
   result.warmup_steps = axes.integer("warmup_steps");
   result.microbatches = axes.integer("microbatches");
   result.layers = axes.integer("pp") == 1 ? axes.integer("layers") : 0;
-  result.first_replay = result.warmup_steps;
+  const bool local = axes.text("impl") == "local";
+  result.first_replay = local ? 1 : result.warmup_steps;
+  result.capture_step = local ? 0 : result.warmup_steps;
+  // Axis modules: empty is the whole layer, else each is a part of every layer.
+  if (local) result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * axes.integer("layers") * result.microbatches;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
   result.replays_leave_time = result.first_replay + 1 < result.steps;
@@ -41,7 +48,7 @@ std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind) {
   const int tp = static_cast<int>(axes.integer("tp"));
   const int size = static_cast<int>(axes.integer(kind));
-  const int stride = kind == "tp" ? 1 : tp;
+  const int stride = kind == "dp" ? tp : 1;
   std::vector<std::vector<int>> result;
   for (int rank = 0; rank < world_size; ++rank) {
     if (rank / stride % size != 0) continue;

@@ -2,7 +2,8 @@
 // that ran one step instead of five must not look complete.
 //
 // Layout of a case (suites): steps 0..steps-1 in every arm; the first warmup_steps of a graph arm are eager, its
-// capture happens in step warmup_steps, which is replayed too. The lockstep arm has one step more, index `steps`,
+// capture happens in step warmup_steps, which is replayed too; of local only step 0 is eager, which it records, and from
+// step 1 on a forward and a backward graph of each captured module run for each microbatch. The lockstep arm has one step more, index `steps`,
 // with the inputs of the capture again.
 #pragma once
 
@@ -22,17 +23,23 @@ struct WatchedReplay {
 
 struct Expected {
   bool graph = false;      // the case has graph arms
+  bool trains = true;      // model collective has no losses, parameters, learning rate, layers or solo arms
   std::int64_t steps = 0;  // compared steps of an arm
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
   std::int64_t layers = 0;             // on this rank; 0 where the layout decides (pipeline)
   std::int64_t first_replay = 0;       // step index
+  std::int64_t capture_step = 0;       // whose inputs the graphs captured
   std::int64_t last_inputs_step = 0;   // the step that repeats the capture inputs
   bool replays_leave_time = false;     // at least one replay with fresh inputs fits after the capture
   std::int64_t forwards_per_step = 0;  // of one layer; 0 where recompute adds some
 
-  /// Replays of the lockstep graph arm when step `step` has ended.
-  std::int64_t replays_until(std::int64_t step) const { return step < first_replay ? 0 : step - first_replay + 1; }
+  std::int64_t launches_per_step = 1;  // graphs launched in a replayed step
+
+  /// Launches of the lockstep graph arm when step `step` has ended.
+  std::int64_t replays_until(std::int64_t step) const {
+    return step < first_replay ? 0 : launches_per_step * (step - first_replay + 1);
+  }
   /// Steps that the lockstep graph arm replays, the last inputs included.
   std::vector<std::int64_t> replayed_steps() const;
   /// Those, and the replays of the second graph run, which has no last inputs step.
@@ -44,7 +51,7 @@ Expected expected(const Axes& axes);
 /// Groups of ranks of one role: tensor and data parallel ranks of one pipeline stage run the same program.
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size);
 
-/// The groups of `kind` ("tp" or "dp"), tensor parallel ranks next to each other.
+/// The groups of `kind` ("tp", "dp" or "ep"), tensor parallel ranks next to each other, and so expert parallel ones.
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind);
 
 }  // namespace graphproof::checks

@@ -19,16 +19,56 @@ void add_largest(Figures& figures, const std::string& name, const std::optional<
   if (!added) figure->second = std::max(figure->second, *value);
 }
 
-std::optional<double> median_step_ms(const RankFiles& files, std::string_view arm) {
-  std::vector<double> times;
-  for (const Line* line : files.find("step", arm)) {
-    const auto ms = number(*line, "ms");
-    if (ms && integer(*line, "step").value_or(0) > 0) times.push_back(*ms);  // the first step also pays for set-up
+/// Of a field of the arm's lines from step `first` on.
+std::optional<double> median(const RankFiles& files, std::string_view kind, std::string_view arm, std::string_view name,
+                             std::int64_t first) {
+  std::vector<double> values;
+  for (const Line* line : files.find(kind, arm)) {
+    const auto value = number(*line, name);
+    if (value && integer(*line, "step").value_or(-1) >= first) values.push_back(*value);
   }
-  if (times.empty()) return std::nullopt;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::ranges::nth_element(times, middle);
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
   return *middle;
+}
+
+/// What the allocator holds more after the arm's last step than before the arm was built.
+std::optional<double> held_bytes(const RankFiles& files, std::string_view arm) {
+  std::optional<double> before, last;
+  for (const Line* line : files.find("memory", arm)) {
+    if (is(*line, "when", "before")) before = number(*line, "reserved");
+    if (is(*line, "when", "step")) last = number(*line, "reserved");
+  }
+  if (!before || !last) return std::nullopt;
+  return *last - *before;
+}
+
+/// What a summary weighs a capture by: one arm alone, from the second step after the capture on.
+void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan) {
+  const std::int64_t steady = plan.first_replay + 2;
+  add_largest(figures, "eager_step_ms", median(files, "timing", "solo_eager", "wall_ms", steady));
+  add_largest(figures, "eager_launch_ms", median(files, "timing", "solo_eager", "launch_ms", steady));
+  const auto busy = median(files, "busy", "solo_eager", "device_ms", steady);
+  const auto wall = median(files, "timing", "solo_eager", "wall_ms", steady);
+  // Of the rank that is busiest: where it has nothing to gain, nobody has.
+  if (busy && wall && *wall > 0) add_largest(figures, "eager_busy_share", std::min(1.0, *busy / *wall));
+  if (!plan.graph) return;
+  add_largest(figures, "graph_step_ms", median(files, "timing", "solo_graph", "wall_ms", steady));
+  add_largest(figures, "graph_launch_ms", median(files, "timing", "solo_graph", "launch_ms", steady));
+  std::optional<double> capture_ms;
+  double graphs = 0;
+  for (const Line* capture : successful_captures(files)) {
+    if (!is(*capture, "arm", "solo_graph")) continue;
+    capture_ms = capture_ms.value_or(0) + number(*capture, "ms").value_or(0);
+    ++graphs;
+  }
+  if (capture_ms) {
+    add_largest(figures, "capture_seconds", *capture_ms / 1000);
+    add_largest(figures, "graphs", graphs);
+  }
+  const auto eager_bytes = held_bytes(files, "solo_eager"), graph_bytes = held_bytes(files, "solo_graph");
+  if (eager_bytes && graph_bytes) add_largest(figures, "extra_memory_bytes", *graph_bytes - *eager_bytes);
 }
 
 /// What an arm spent in a phase, for each of its `steps`.
@@ -51,8 +91,10 @@ Figures figures(const Attempt& attempt) {
       add_largest(figures, "eager_ms", phase_step_ms(files, "eager", "free_eager", plan.steps));
       add_largest(figures, "replay_ms", phase_step_ms(files, "replay", "free_graph", plan.steps - plan.first_replay));
     } else {
-      add_largest(figures, "eager_ms", median_step_ms(files, "eager_a"));
+      // The first step also pays for set-up.
+      add_largest(figures, "eager_ms", median(files, "step", "eager_a", "ms", 1));
     }
+    add_benefit(figures, files, plan);
     for (const Line* capture : successful_captures(files)) {
       add_largest(figures, "capture_ms", number(*capture, "ms"));
       add_largest(figures, "graph_nodes", number(*capture, "nodes"));

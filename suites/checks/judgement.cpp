@@ -59,6 +59,12 @@ bool Judgement::for_parallel_cases() {
   return !settled();
 }
 
+bool Judgement::for_training_cases() {
+  if (!for_every_case()) return false;
+  if (!expected_.trains) not_applicable("model collective trains nothing");
+  return !settled();
+}
+
 void Judgement::not_applicable(std::string reason) {
   settled_ = as(record::Result::not_applicable,
                 {.what = "", .got = "nothing to judge", .want = "", .why = std::move(reason), .next = "nothing to do"});

@@ -29,6 +29,7 @@ class Judgement {
   bool for_every_case();
   bool for_graph_cases();     // impl other than none, and at least one replay with fresh inputs planned
   bool for_parallel_cases();  // tp * dp > 1
+  bool for_training_cases();  // any model but collective
   bool settled() const { return settled_.has_value(); }
 
   const Expected& expected() const { return expected_; }

@@ -38,7 +38,7 @@ record::CheckResult replays(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const auto& [arm, step] : expected.watched_replays())
       if (!files.first("replay", arm, step)) judgement.absent(files, say("`replay` line of arm ", arm), step);
-    for (const char* arm : kGraphArms) {
+    for (const char* arm : graph_arms(attempt)) {
       const auto lines = files.find("replay", arm);
       for (const Line* line : lines) judge_line(judgement, files, *line);
       // Without the last step's count an arm could have stopped replaying unseen.

@@ -48,7 +48,7 @@ TEST(Replays, Rows) {
                   .change = [=](Attempt& a) { erase(a, at("free_graph", 4)); },
                   .rank = 0,
                   .said = {"`replay` line of arm free_graph at step 4"},
-                  .also = {"D18.coverage"}},
+                  .also = {"D18.coverage", "D35.pool_order"}},
                  {.name = "the free run counted too early",
                   .change =
                       [=](Attempt& a) {

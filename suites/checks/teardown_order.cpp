@@ -9,18 +9,22 @@
 namespace graphproof::checks {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOrder = {"graphs", "buffers", "communicators", "device"};
+using Order = std::array<std::string_view, 4>;
+constexpr Order kGraphFirst = {"graphs", "buffers", "communicators", "device"};
+constexpr Order kCommFirst = {"communicators", "graphs", "buffers", "device"};
 
-std::string order_text() { return "graphs, buffers, communicators, device"; }
+std::string order_text(const Order& order) {
+  std::string text;
+  for (const std::string_view step : order) text += say(text.empty() ? "" : ", ", step);
+  return text;
+}
 
 }  // namespace
 
 record::CheckResult teardown_order(const Attempt& attempt) {
   Judgement judgement("D29.teardown_order", attempt);
   if (!judgement.for_every_case()) return judgement.result("", "");
-  if (attempt.axes.text("teardown") != "graph_first") {
-    judgement.unexercised("the case asks for another order (axis teardown)");
-  }
+  const Order& order_wanted = attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
   for (const RankFiles& files : attempt.ranks) {
     const std::vector<const Line*> steps = files.find("teardown");
     if (steps.empty()) judgement.absent(files, "`teardown` line");
@@ -31,15 +35,15 @@ record::CheckResult teardown_order(const Attempt& attempt) {
     std::string last_step = "nothing";
     for (const Line* line : steps) {
       const std::string step = text(*line, "step");
-      const std::ptrdiff_t place = std::ranges::find(kOrder, step) - kOrder.begin();
+      const std::ptrdiff_t place = std::ranges::find(order_wanted, step) - order_wanted.begin();
       const std::int64_t order = integer(*line, "order").value_or(0);
       const auto ms = number(*line, "ms"), limit = number(*line, "limit_ms");
-      if (place == std::ssize(kOrder) || place <= last_place || order <= last_order) {
+      if (place == std::ssize(order_wanted) || place <= last_place || order <= last_order) {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
                           .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
                           .got = say("`", step, "` as number ", order),
-                          .want = say(order_text(), ", in this order"),
+                          .want = say(order_text(order_wanted), ", in this order"),
                           .why = "a communicator destroyed while a live graph refers to it never returns"});
       } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
         judgement.defect(
@@ -57,7 +61,7 @@ record::CheckResult teardown_order(const Attempt& attempt) {
       last_step = say("`", step, "`");
     }
   }
-  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"), order_text());
+  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"), order_text(order_wanted));
 }
 
 }  // namespace graphproof::checks

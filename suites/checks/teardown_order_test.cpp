@@ -49,11 +49,13 @@ TEST(TeardownOrder, Rows) {
                  a.ranks[1].evidence->lines.back().fields["lines"] = a.ranks[1].evidence->lines.size() - 1;
                },
            .rank = 1,
-           .said = {"`teardown` line of the graphs"}},
+           .said = {"`teardown` line of the graphs"},
+           .also = {"D29.idle_when_dropped"}},
           {.name = "absent",
            .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "teardown"}); },
            .rank = 1,
-           .said = {"`teardown` line"}},
+           .said = {"`teardown` line"},
+           .also = {"D29.idle_when_dropped"}},
           {.name = "the rank died",
            .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "teardown"}); },
            .want = record::Result::unexercised,
@@ -63,11 +65,14 @@ TEST(TeardownOrder, Rows) {
       });
 }
 
-TEST(TeardownOrder, OfAnotherOrderIsUnexercised) {
-  const record::CheckResult result =
-      judge_one("D29.teardown_order", {{"impl", "manual"}, {"teardown", "comm_first"}}, [](Attempt&) {});
-  EXPECT_EQ(result.result, record::Result::unexercised);
-  EXPECT_EQ(result.message.got, "the case asks for another order (axis teardown)");
+TEST(TeardownOrder, IsTheOneThatTheCaseAsksFor) {
+  const nlohmann::json comm_first = {{"impl", "manual"}, {"tp", 2}, {"teardown", "comm_first"}};
+  EXPECT_EQ(judge_one("D29.teardown_order", comm_first, [](Attempt&) {}).result, record::Result::pass);
+  const record::CheckResult result = judge_one("D29.teardown_order", comm_first, [](Attempt& a) {
+    std::swap(step(a, "graphs").fields, step(a, "communicators").fields);
+  });
+  EXPECT_EQ(result.result, record::Result::fail);
+  EXPECT_EQ(result.message.want, "communicators, graphs, buffers, device, in this order");
 }
 
 }  // namespace

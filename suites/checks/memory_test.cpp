@@ -1,0 +1,191 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+const json kCase = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
+
+Line& memory(Attempt& attempt, std::string_view arm, std::string_view when, std::int64_t step = 0) {
+  for (Line& line : attempt.ranks[1].evidence->lines)
+    if (line.kind == "memory" && text(line, "arm") == arm && text(line, "when") == when && integer(line, "step") == step)
+      return line;
+  throw std::logic_error("no such memory line");
+}
+
+/// Lets a field of solo_graph on rank 1 grow by `bytes` a step.
+std::function<void(Attempt&)> grow(const char* what, std::int64_t bytes) {
+  return [=](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "arm") == "solo_graph" && text(line, "when") == "step")
+        line.fields[what] = line.fields.at(what).get<std::int64_t>() + bytes * *integer(line, "step");
+  };
+}
+
+void drop_steps(Attempt& attempt, const char* arm) {
+  std::erase_if(attempt.ranks[1].evidence->lines, [=](const Line& line) {
+    return line.kind == "memory" && text(line, "arm") == arm && text(line, "when") == "step";
+  });
+  attempt.ranks[1].evidence->lines.back().fields["lines"] = attempt.ranks[1].evidence->lines.size() - 1;
+}
+
+Row died(const char* arm) {
+  return {.name = "the rank died",
+          .change = [=](Attempt& a) { die_before(a, {.rank = 1, .kind = "memory", .arm = arm}); },
+          .want = record::Result::unexercised,
+          .rank = std::nullopt,
+          .said = {"rank 1"},
+          .also = {"*"}};
+}
+
+TEST(AllocatorSeries, Rows) {
+  judge_rows("D31.allocator_series", kCase,
+             {
+                 {.name = "512 bytes a step",
+                  .change = grow("allocated", 512),
+                  .rank = 1,
+                  .said = {"`allocated` bytes of arm solo_graph", "3150336 bytes after the last step", "3147776, as 5 steps before"}},
+                 {.name = "the last step alone",
+                  .change = [](Attempt& a) { memory(a, "solo_eager", "step", 9).fields["reserved"] = 1; },
+                  .rank = 1,
+                  .said = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
+                 {.name = "a field is gone",
+                  .change = [](Attempt& a) { memory(a, "solo_graph", "step", 9).fields["pool"] = nullptr; },
+                  .rank = 1,
+                  .said = {"null bytes"}},
+                 {.name = "absent",
+                  .change = [](Attempt& a) { drop_steps(a, "solo_eager"); },
+                  .rank = 1,
+                  .said = {"5 `memory` lines of steady steps of arm solo_eager"},
+                  .also = {"D31.device_trend", "D31.resident_trend"}},
+                 died("solo_graph"),
+             });
+}
+
+TEST(DeviceTrend, Rows) {
+  judge_rows("D31.device_trend", kCase,
+             {
+                 {.name = "2 MiB a step",
+                  .change = grow("device", 2 << 20),
+                  .rank = 1,
+                  .said = {"`device` memory of arm solo_graph grows", "2097152 bytes a step", "one jump of 2097152 bytes"}},
+                 {.name = "a gap",
+                  .change = [](Attempt& a) { memory(a, "solo_graph", "step", 6).fields["device"] = "?"; },
+                  .rank = 1,
+                  .said = {"the memory series `device` of arm solo_graph has a gap"}},
+                 {.name = "absent",
+                  .change = [](Attempt& a) { drop_steps(a, "solo_graph"); },
+                  .rank = 1,
+                  .said = {"5 `memory` lines of steady steps of arm solo_graph"},
+                  .also = {"D31.allocator_series", "D31.resident_trend"}},
+                 died("solo_graph"),
+             });
+}
+
+TEST(DeviceTrend, OneJumpOfAPageIsNoTrend) {
+  const auto result = judge_one("D31.device_trend", kCase, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= 7)
+        line.fields["device"] = line.fields["device"].get<std::int64_t>() + (2 << 20);
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+TEST(ResidentTrend, Rows) {
+  judge_rows("D31.resident_trend", kCase,
+             {
+                 {.name = "1 MiB a step",
+                  .change = grow("resident", 1 << 20),
+                  .rank = 1,
+                  .said = {"`resident` memory of arm solo_graph grows"}},
+                 died("solo_graph"),
+             });
+}
+
+TEST(ResidentTrend, WhatEagerGrowsByIsUsual) {
+  const auto result = judge_one("D31.resident_trend", kCase, [](Attempt& a) {
+    for (Line& line : a.ranks[1].evidence->lines)
+      if (line.kind == "memory" && text(line, "when") == "step")
+        line.fields["resident"] = 70000000 + (1 << 20) * *integer(line, "step");
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+TEST(PoolSharing, Rows) {
+  const Where capture{.rank = 1, .kind = "capture", .arm = "graph_b"};
+  judge_rows("D31.pool_sharing", kCase,
+             {
+                 {.name = "a pool for every graph (M63)",
+                  .change = [=](Attempt& a) { set(a, capture, "pools", 4); },
+                  .rank = 1,
+                  .said = {"the graphs of arm graph_b do not share their memory", "4 pools", "1 at most, as axis pool says: single"}},
+                 {.name = "nobody counted",
+                  .change = [=](Attempt& a) { set(a, capture, "pools", nullptr); },
+                  .rank = 1,
+                  .said = {"null pools"}},
+                 {.name = "the rank died",
+                  .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "capture"}); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
+}
+
+TEST(PoolSharing, AsManyPoolsAsMicrobatchesWhereTheCaseAsksForIt) {
+  const json per_microbatch = {{"impl", "manual"}, {"microbatches", 2}, {"pool", "per_microbatch"}};
+  const auto pools = [](int count) {
+    return [count](Attempt& a) { set(a, {.rank = 0, .kind = "capture"}, "pools", count); };
+  };
+  EXPECT_EQ(judge_one("D31.pool_sharing", per_microbatch, pools(2)).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D31.pool_sharing", per_microbatch, pools(3)).result, record::Result::fail);
+}
+
+TEST(ReturnedAfterFlush, Rows) {
+  judge_rows("D30.returned_after_flush", kCase,
+             {
+                 {.name = "one byte stays reserved (M89)",
+                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["reserved"] = 1; },
+                  .rank = 1,
+                  .said = {"`reserved` memory did not come back", "1 bytes after a flush collective", "0 at most"}},
+                 {.name = "two pages of the device stay used, and eager returned all of it",
+                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["device"] = 4 << 20; },
+                  .rank = 1,
+                  .said = {"`device` memory did not come back", "within 2097152"}},
+                 {.name = "absent",
+                  .change = [](Attempt& a) { memory(a, "solo_eager", "returned").fields["when"] = "dropped"; },
+                  .rank = 1,
+                  .said = {"`memory` line of a solo arm before it was built and after it was gone"}},
+                 died("solo_graph"),
+             });
+}
+
+TEST(ReturnedAfterFlush, TheDevicesCountMayMoveAsItDoesAroundAnEagerArm) {
+  const auto result = judge_one("D30.returned_after_flush", kCase, [](Attempt& a) {
+    memory(a, "solo_eager", "returned").fields["device"] = 6 << 20;
+    memory(a, "solo_graph", "returned").fields["device"] = 6 << 20;
+  });
+  EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
+}
+
+TEST(PoolsReleased, Rows) {
+  judge_rows("D32.pools_released", kCase,
+             {
+                 {.name = "a segment is left",
+                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["pool"] = 2097152; },
+                  .rank = 1,
+                  .said = {"a graph pool of arm solo_graph outlives its graphs", "2097152 bytes in graph pools", "0 at most"}},
+                 {.name = "absent",
+                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["when"] = "dropped"; },
+                  .rank = 1,
+                  .said = {"`memory` line of arm solo_graph"},
+                  .also = {"D30.returned_after_flush"}},
+                 died("solo_graph"),
+             });
+}
+
+}  // namespace
+}  // namespace graphproof::checks
