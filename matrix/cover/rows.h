@@ -1,0 +1,62 @@
+// Finds a full valid row that has given cells: propagation and choice first, the oracle where that gives up.
+#pragma once
+
+#include <vector>
+
+#include "matrix/cover/domains.h"
+#include "matrix/cover/oracle.h"
+#include "matrix/cover/problem.h"
+#include "matrix/cover/random.h"
+
+namespace graphproof::cover {
+
+/// Rows here are symbols of all columns, hidden ones too. Not thread-safe: it owns an oracle's time.
+class RowBuilder {
+ public:
+  RowBuilder(const Problem& problem, Oracle& oracle);
+
+  /// Fills `row` (columns() symbols). `order` are the columns in the order in which they are decided;
+  /// `choose(column, domains, row)` gives one of the symbols that the column may still take; cells of `row` that are not
+  /// decided yet are -1. False where no valid row has the `fixed` symbols.
+  template <class Choose>
+  bool build(const std::vector<int>& fixed, const std::vector<int>& order, const Choose& choose, int* row);
+
+ private:
+  bool ask(const std::vector<int>& fixed, int* row);
+
+  const Problem* problem_;
+  Oracle* oracle_;
+  Domains start_;
+};
+
+template <class Choose>
+bool RowBuilder::build(const std::vector<int>& fixed, const std::vector<int>& order, const Choose& choose, int* row) {
+  Domains domains = start_;
+  for (int column = 0; column < problem_->columns(); ++column) row[column] = -1;
+  for (const int symbol : fixed) {
+    if (!domains.assign(symbol)) return false;
+    row[problem_->column_of(symbol)] = symbol;
+  }
+  if (!domains.alive()) return false;
+  for (const int column : order) {
+    if (row[column] >= 0) continue;
+    while (true) {
+      const int symbol = domains.size(column) == 1 ? domains.first(column) : choose(column, domains, row);
+      if (domains.size(column) == 1 || !problem_->constrained(symbol)) {
+        domains.assign(symbol);  // can't fail: its consequences are drawn, or there are none
+        row[column] = symbol;
+        break;
+      }
+      Domains before = domains;
+      if (domains.assign(symbol)) {
+        row[column] = symbol;
+        break;
+      }
+      domains = std::move(before);
+      if (!domains.remove(symbol)) return ask(fixed, row);
+    }
+  }
+  return true;
+}
+
+}  // namespace graphproof::cover
