@@ -21,11 +21,12 @@ Catalogue load_catalogue() {
   catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
   catalogue.capabilities = CapabilityTable::parse(shipped("capabilities/capabilities.json"), catalogue.axes);
   catalogue.limits = parse_default_limits(shipped("limits/limits.json"));
+  catalogue.hazards = HazardTable::parse(shipped("hazards/hazards.json"), catalogue.axes, catalogue.limits);
   return catalogue;
 }
 
 const std::vector<std::string>& shipped_profiles() {
-  static const std::vector<std::string> names{"smoke", "faults", "constraints"};
+  static const std::vector<std::string> names{"smoke", "pairwise", "nightly", "faults", "constraints", "hazards"};
   return names;
 }
 

@@ -2,135 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
+
+#include "matrix/row_truth.h"
 
 namespace graphproof::matrix {
 namespace {
 
 constexpr std::int64_t kMostRows = 1'000'000'000;  // of one product; more would be walked for many minutes before anything runs
-constexpr std::size_t kLargestTable = std::size_t{1} << 20;  // entries of one constraint's truth table, a byte each
-
-using States = std::vector<std::size_t>;  // of each varying axis: the index of its value, one past the last is absent
-
-// An expression whose inputs follow the states of a row; what doesn't vary is bound once.
-class BoundExpression {
- public:
-  // `absent_as_default`: rules judge the case, in which a switched-off axis has its default.
-  BoundExpression(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine, bool absent_as_default)
-      : expression_(expression), axes_(&axes), absent_as_default_(absent_as_default) {
-    for (const Input& input : expression_.inputs()) {
-      values_.push_back(input.machine ? variable_value(machine, input.name) : input.default_value);
-      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const VaryingAxis& candidate) { return !input.machine && candidate.name == input.name; });
-      if (axis != axes.end()) reads_.push_back({.axis = static_cast<std::size_t>(axis - axes.begin()), .input = values_.size() - 1});
-    }
-  }
-
-  Truth holds(const States& states) {
-    for (const Read& read : reads_) {
-      const std::vector<Value>& values = (*axes_)[read.axis].values;
-      if (states[read.axis] < values.size()) values_[read.input] = values[states[read.axis]];
-      else values_[read.input] = absent_as_default_ ? expression_.inputs()[read.input].default_value : Value(Absent{});
-    }
-    return expression_.holds(values_);
-  }
-
-  void add_axes(std::set<std::size_t>& axes) const {
-    for (const Read& read : reads_) axes.insert(read.axis);
-  }
-
- private:
-  struct Read {
-    std::size_t axis, input;
-  };
-  Expression expression_;
-  const std::vector<VaryingAxis>* axes_;
-  bool absent_as_default_;
-  std::vector<Value> values_;
-  std::vector<Read> reads_;
-};
-
-// A truth of each row, tabled by the states of the axes that it reads, so that a row costs one lookup; what reads too
-// many states is evaluated row by row.
-class RowTruth {
- public:
-  RowTruth(const std::vector<VaryingAxis>& axes, const std::set<std::size_t>& reads, std::function<Truth(const States&)> evaluate)
-      : evaluate_(std::move(evaluate)) {
-    std::size_t entries = 1;
-    for (const std::size_t axis : reads) {
-      const std::size_t states = axes[axis].values.size() + (axes[axis].when ? 1 : 0);
-      dimensions_.push_back({.axis = axis, .stride = entries, .states = states});
-      entries = entries > kLargestTable ? entries : entries * states;
-    }
-    if (entries > kLargestTable) return;
-    table_.resize(entries);
-    States states(axes.size(), 0);
-    for (std::size_t entry = 0; entry < entries; ++entry) {
-      for (const Dimension& dimension : dimensions_) states[dimension.axis] = entry / dimension.stride % dimension.states;
-      table_[entry] = evaluate_(states);
-    }
-  }
-
-  Truth of(const States& states) const {
-    if (table_.empty()) return evaluate_(states);
-    std::size_t entry = 0;
-    for (const Dimension& dimension : dimensions_) entry += dimension.stride * states[dimension.axis];
-    return table_[entry];
-  }
-
-  // Whether no row has another truth than `truth`.
-  bool always(Truth truth) const {
-    return !table_.empty() && std::all_of(table_.begin(), table_.end(), [&](Truth entry) { return entry == truth; });
-  }
-
- private:
-  struct Dimension {
-    std::size_t axis, stride, states;
-  };
-  std::function<Truth(const States&)> evaluate_;
-  std::vector<Dimension> dimensions_;
-  std::vector<Truth> table_;
-};
-
-RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine) {
-  auto bound = std::make_shared<BoundExpression>(expression, axes, machine, false);
-  std::set<std::size_t> reads;
-  bound->add_axes(reads);
-  return RowTruth(axes, reads, [bound](const States& states) { return bound->holds(states); });
-}
-
-// Whether a row breaks the rule; unknown when that can't be decided.
-RowTruth rule_truth(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine) {
-  struct Part {
-    BoundExpression when, require;
-  };
-  struct Bound {
-    BoundExpression when;
-    std::vector<Part> parts;
-  };
-  auto bound = std::make_shared<Bound>(Bound{BoundExpression(rule.when, axes, machine, true), {}});
-  std::set<std::size_t> reads;
-  bound->when.add_axes(reads);
-  for (const RulePart& part : rule.parts) {
-    bound->parts.push_back({BoundExpression(part.when, axes, machine, true), BoundExpression(part.require, axes, machine, true)});
-    bound->parts.back().when.add_axes(reads);
-    bound->parts.back().require.add_axes(reads);
-  }
-  return RowTruth(axes, reads, [bound](const States& states) {
-    const Truth applies = bound->when.holds(states);
-    Truth result = Truth::no;
-    if (applies == Truth::no) return result;
-    for (Part& part : bound->parts) {
-      const Truth part_applies = part.when.holds(states);
-      if (part_applies == Truth::no) continue;
-      const Truth holds = part.require.holds(states);
-      if (holds == Truth::yes) continue;
-      if (applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no) return Truth::yes;
-      result = Truth::unknown;
-    }
-    return result;
-  });
-}
 
 struct RowRule {
   const Rule* rule;
@@ -182,12 +61,7 @@ class Product {
     }
   }
 
-  Case to_case(const States& states) const {
-    Case result;
-    for (std::size_t i = 0; i < states.size(); ++i)
-      if (states[i] < file_.axes[i].values.size()) set_value(catalogue_.axes, result, file_.axes[i].name, file_.axes[i].values[states[i]]);
-    return result;
-  }
+  Case to_case(const States& states) const { return case_of(states, file_.axes, catalogue_.axes); }
 
  private:
   const MatrixFile& file_;

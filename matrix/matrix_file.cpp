@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "matrix/cover/model.h"
+
 namespace graphproof::matrix {
 namespace {
 
@@ -32,7 +34,7 @@ class Builder {
     if (root.has("exclude"))
       for (const Located& row : root.at("exclude").items()) exclude(row);
     if (root.has("include"))
-      for (const Located& row : root.at("include").items()) file_.include.push_back(case_from_json(catalogue_.axes, row));
+      for (const Located& row : root.at("include").items()) include(row);
     if (root.has("known_issues"))
       for (const Located& row : root.at("known_issues").items()) known_issue(row);
     if (root.has("oracle")) oracle(root.at("oracle"));
@@ -48,6 +50,12 @@ class Builder {
   }
 
  private:
+  void include(const Located& row) {
+    Included included{.test_case = case_from_json(catalogue_.axes, row), .named = {}};
+    for (const auto& [name, value] : row.members()) included.named.push_back(name);
+    file_.include.push_back(std::move(included));
+  }
+
   Expression condition(const Located& text) const { return Expression::condition(text.string(), file_.scope, text.origin()); }
 
   void extend(const Located& extends, int depth) {
@@ -200,7 +208,7 @@ class Builder {
   }
 
   Profile read_profile(const std::string& name, const Located& located) {
-    located.expect_keys({}, {"meaning", "cases", "isolation", "where", "seed", "budget", "limits", "cover", "groups", "cost", "sample"});
+    located.expect_keys({}, {"meaning", "cases", "isolation", "where", "seed", "budget", "limits", "cover", "groups", "cost", "steps", "sample"});
     Profile profile{.name = name, .place = located.key_place()};
     if (located.has("cases")) profile.cases = located.at("cases").word({"product", "faults", "negative"});
     if (located.has("isolation")) profile.isolation = located.at("isolation").word({"batch", "process"});
@@ -208,10 +216,39 @@ class Builder {
     if (located.has("seed")) profile.seed = located.at("seed").integer(0, std::numeric_limits<std::int64_t>::max());
     if (located.has("budget")) profile.budget_ms = duration_ms(located.at("budget"));
     if (located.has("limits")) profile.limits = parse_limits(located.at("limits"), catalogue_.limits);
-    for (const char* key : {"cover", "groups", "cost", "sample"})
-      if (located.has(key)) profile.unsupported.emplace_back(key);
+    if (located.has("sample")) profile.sample = located.at("sample").integer(1, 1'000'000);
+    if (located.has("cover")) profile.cover = read_cover(located);
+    else
+      for (const char* key : {"groups", "cost", "steps"})
+        if (located.has(key))
+          located.at(key).fail(std::string("`") + key + "` without `cover`", "`cover` beside it", "it says how a covering plan is made", "add \"cover\": 2");
+    if (profile.cover && profile.sample > 0)
+      located.at("sample").fail("`sample` and `cover` together", "one of them", "one draws rows of the product, the other makes rows", "remove one");
+    if ((profile.cover || profile.sample > 0) && profile.cases != "product")
+      located.at("cases").fail("`cover` and `sample` choose rows of a product", "\"cases\": \"product\"", "", "remove one of them");
     if (located.has("meaning")) located.at("meaning").string();
     return profile;
+  }
+
+  CoverRequest read_cover(const Located& profile) {
+    CoverRequest cover{.strength = static_cast<int>(profile.at("cover").integer(1, cover::kMaxStrength)), .groups = {}};
+    if (profile.has("groups"))
+      for (const Located& row : profile.at("groups").items()) {
+        row.expect_keys({"axes", "cover"}, {});
+        CoverRequest::Group group{.axes = {}, .strength = static_cast<int>(row.at("cover").integer(1, cover::kMaxStrength))};
+        for (const Located& axis : row.at("axes").items()) {
+          const auto known = std::find_if(file_.axes.begin(), file_.axes.end(), [&](const VaryingAxis& one) { return one.name == axis.string(); });
+          if (known == file_.axes.end()) axis.fail("the group names an axis that does not vary", "one of the axes of this file", "", "add it to `axes`, or leave it out");
+          if (std::find(group.axes.begin(), group.axes.end(), axis.string()) != group.axes.end()) axis.fail("an axis twice in a group", "each once", "", "remove one");
+          group.axes.push_back(axis.string());
+        }
+        if (static_cast<std::size_t>(group.strength) > group.axes.size())
+          row.at("cover").fail("a strength above the number of axes", "at most " + std::to_string(group.axes.size()), "", "name more axes, or lower it");
+        cover.groups.push_back(std::move(group));
+      }
+    if (profile.has("cost")) cover.cost = Expression::any(profile.at("cost").string(), file_.scope, profile.at("cost").origin());
+    if (profile.has("steps")) cover.steps = profile.at("steps").integer(0, std::int64_t{1} << 40);
+    return cover;
   }
 
   const Catalogue& catalogue_;

@@ -37,6 +37,24 @@ struct OracleRule {
   std::string why;
 };
 
+/// How a profile wants its rows chosen: `cover`, `groups`, `cost`, `steps`.
+struct CoverRequest {
+  int strength = 2;
+  struct Group {
+    std::vector<std::string> axes;
+    int strength = 2;
+  };
+  std::vector<Group> groups;
+  std::optional<Expression> cost = {};  // of a row, above 0; then the total is made small instead of the number
+  std::int64_t steps = 200'000;         // moves of the search for fewer rows
+};
+
+/// A must-have case, and the axes that the file names for it: the others may take any value in a covering plan.
+struct Included {
+  Case test_case;
+  std::vector<std::string> named;
+};
+
 struct Profile {
   std::string name, cases = "product";  // product, faults, or negative: the negative cases of the rules
   std::string isolation = "batch";
@@ -44,7 +62,8 @@ struct Profile {
   std::int64_t seed = 1;
   std::int64_t budget_ms = 0;           // 0: none
   Limits limits = {};
-  std::vector<std::string> unsupported = {}; // keys that are part of the language and that this version can't carry out
+  std::optional<CoverRequest> cover = {};    // instead of the whole product
+  std::int64_t sample = 0;                   // that many rows of the product, drawn by the seed; 0: all
   Place place;
 };
 
@@ -54,7 +73,7 @@ struct MatrixFile {
   std::vector<VaryingAxis> axes;             // in axis order
   Scope scope;                               // defines
   std::vector<Constraint> constraints;       // require, then exclude, in file order
-  std::vector<Case> include;
+  std::vector<Included> include;
   std::vector<KnownIssue> known_issues;
   std::vector<OracleRule> oracle;
   Limits limits;

@@ -52,7 +52,10 @@ TEST_F(MatrixFileTest, ReadsTheExampleOfTheDesign) {
   EXPECT_EQ(file.oracle.at(0).rtol, 0.02);
   EXPECT_EQ(file.limits.at("init"), 120'000);
   EXPECT_EQ(file.profiles.at("nightly").budget_ms, 4 * 3'600'000);
-  EXPECT_EQ(file.profiles.at("nightly").unsupported, (std::vector<std::string>{"cover", "groups", "cost"}));
+  const CoverRequest& cover = file.profiles.at("nightly").cover.value();
+  EXPECT_EQ(cover.strength, 2);
+  EXPECT_EQ(cover.groups.at(0).strength, 3);
+  EXPECT_EQ(cover.cost->text(), "world * minutes");
   EXPECT_EQ(file.sha256.size(), 64u);
 }
 

@@ -1,7 +1,10 @@
 #include "matrix/plan.h"
 
 #include <algorithm>
+#include <map>
+#include <random>
 #include <set>
+#include <utility>
 
 namespace graphproof::matrix {
 namespace {
@@ -47,7 +50,9 @@ class LineMaker {
                         {"skip", skip_of(wanted, ranks)},
                         {"why", wanted.why}};
     if (kind != "rejected") line["required_checks"] = required(test_case);
-    const double seconds = kCaseSeconds + kSecondsPerRank * static_cast<double>(ranks) + (wanted.isolation == "process" ? kProcessSeconds : 0);
+    double seconds = kCaseSeconds + kSecondsPerRank * static_cast<double>(ranks) + (wanted.isolation == "process" ? kProcessSeconds : 0);
+    // An expected hang takes as long as the watch is patient.
+    if (kind == "hazard" && wanted.expect.at("verdict").get<std::string>().starts_with("fail.hang")) seconds += static_cast<double>(limits.at("replay")) / 1000;
     line["expected_seconds"] = kind == "rejected" ? kRefusalSeconds : seconds;
     return line;
   }
@@ -61,6 +66,12 @@ class LineMaker {
       result.expect = {{"kind", "fault"}, {"fault", fault->fault}, {"detector", fault->detector}, {"clean_twin", case_id(clean_twin(result.test_case))}};
       result.isolation = fault->isolation;
       result.limits = fault->limits_ms;
+    } else if (const Hazard* hazard = catalogue_.hazards.of(result.test_case, machine_)) {
+      result.expect = {{"kind", "hazard"}, {"rule", hazard->id}, {"verdict", hazard->expect}};
+      if (catalogue_.hazards.disposable(result.test_case, machine_)) {
+        result.isolation = "process";
+        result.limits = catalogue_.hazards.limits();
+      }
     }
     return result;
   }
@@ -89,19 +100,45 @@ class LineMaker {
       const std::string own = number != nullptr && *number > 0 ? "sm_" + std::to_string(*number) : "no known architecture";
       if (arch != own) return skip("skipped.arch", "needs " + arch + ", this machine has " + own);
     }
+    const FaultEntry* fault = catalogue_.faults.find(text_of(catalogue_.axes, wanted.test_case, "fault"));
+    if (fault != nullptr && !fault->shown_on(machine_.device)) return skip("unexercised", "the fault " + fault->fault + " can't be shown on " + machine_.device);
     const std::vector<std::string> missing = catalogue_.capabilities.missing(wanted.test_case, machine_);
     if (!missing.empty()) {
       std::string why;
       for (const std::string& one : missing) why += (why.empty() ? "" : "; ") + one;
       return skip("skipped.capability", why);
     }
-    const FaultEntry* fault = catalogue_.faults.find(text_of(catalogue_.axes, wanted.test_case, "fault"));
-    if (fault != nullptr && !fault->shown_on(machine_.device)) return skip("unexercised", "the fault " + fault->fault + " can't be shown on " + machine_.device);
     return nullptr;
   }
 
   const Catalogue& catalogue_;
   const Machine& machine_;
+};
+
+/// So many of the rows offered, each as likely as another, in the order in which they came (reservoir sampling,
+/// Vitter's algorithm R).
+template <class Row>
+class Sample {
+ public:
+  Sample(std::size_t size, std::uint64_t seed) : size_(size), random_(seed) {}
+  void offer(Row&& row) {
+    const std::size_t place = offered_ < size_ ? offered_ : static_cast<std::size_t>(random_() % (offered_ + 1));
+    if (place < size_) kept_.insert_or_assign(place, std::pair(offered_, std::move(row)));
+    ++offered_;
+  }
+  std::vector<Row> take() {
+    std::map<std::size_t, Row> in_order;
+    for (auto& [place, row] : kept_) in_order.emplace(row.first, std::move(row.second));
+    std::vector<Row> rows;
+    for (auto& [offered, row] : in_order) rows.push_back(std::move(row));
+    return rows;
+  }
+
+ private:
+  const std::size_t size_;
+  std::mt19937_64 random_;
+  std::size_t offered_ = 0;
+  std::map<std::size_t, std::pair<std::size_t, Row>> kept_;
 };
 
 class Planner {
@@ -116,7 +153,8 @@ class Planner {
     plan_.matrix_source = file_.source;
     plan_.matrix_sha256 = file_.sha256;
     plan_.axes_version = catalogue_.axes.version();
-    if (profile_.cases == "product") product();
+    if (profile_.cover) covering();
+    else if (profile_.cases == "product") product();
     else if (profile_.cases == "faults") faults();
     else negatives();
     if (plan_.lines.empty() && plan_.valid == 0 && plan_.filtered == 0) impossible();
@@ -151,7 +189,9 @@ class Planner {
     for (const Limits* more : later)
       for (const auto& [phase, limit] : *more) limits[phase] = limit;
     wanted.limits = std::move(limits);
-    if (profile_.isolation == "process") wanted.isolation = "process";
+    // A case that destroys its communicators before its graphs leaves none for the next case of a batch.
+    const bool comm_first = text_of(catalogue_.axes, wanted.test_case, "teardown") == "comm_first";
+    if (profile_.isolation == "process" || comm_first) wanted.isolation = "process";
 
     nlohmann::json line = maker_.make(wanted);
     if (!ids_.insert(line.at("id").get<std::string>()).second) return;
@@ -164,24 +204,54 @@ class Planner {
     plan_.lines.push_back(std::move(line));
   }
 
+  /// What the profile and the command line leave.
+  std::optional<Expression> filter() const {
+    if (!profile_.where || !where_) return profile_.where ? profile_.where : where_;
+    const std::string text = "(" + profile_.where->text() + ") and (" + where_->text() + ")";
+    return Expression::condition(text, file_.scope, Origin::option("where", text));
+  }
+
   void product() {
-    std::optional<Expression> both = profile_.where ? profile_.where : where_;
-    if (profile_.where && where_) {
-      const std::string text = "(" + profile_.where->text() + ") and (" + where_->text() + ")";
-      both = Expression::condition(text, file_.scope, Origin::option("where", text));
-    }
-    const Expansion expansion = expand(file_, catalogue_, machine_, both, [&](ExpandedRow&& row) {
-      add({.test_case = std::move(row.test_case), .why = "product of profile " + profile_.name, .skip_as = std::move(row.skip_as), .skip_why = std::move(row.skip_why)});
+    Sample<ExpandedRow> sample(static_cast<std::size_t>(profile_.sample), static_cast<std::uint64_t>(profile_.seed));
+    const auto add_row = [&](ExpandedRow&& row) {
+      Wanted wanted = maker_.wanted(std::move(row.test_case), "product of profile " + profile_.name);
+      wanted.skip_as = std::move(row.skip_as);
+      wanted.skip_why = std::move(row.skip_why);
+      add(std::move(wanted));
+    };
+    const Expansion expansion = expand(file_, catalogue_, machine_, filter(), [&](ExpandedRow&& row) {
+      if (profile_.sample > 0) sample.offer(std::move(row));
+      else add_row(std::move(row));
     });
+    for (ExpandedRow& row : sample.take()) add_row(std::move(row));
     plan_.raw = expansion.raw;
     plan_.valid = expansion.valid;
     plan_.filtered = expansion.filtered;
     plan_.removed = expansion.removed;
     plan_.unknown_rules = expansion.unknown;
-    for (const Case& included : file_.include) {
-      if (!chosen(included)) continue;
-      add(maker_.wanted(included, "included by the matrix file"));
-    }
+    add_included();
+    negative_cases();
+  }
+
+  void covering() {
+    const CoverRequest& request = *profile_.cover;
+    Covering covering = cover_rows(file_, catalogue_, machine_, filter(), request, profile_.seed);
+    for (ExpandedRow& row : covering.rows)
+      add(maker_.wanted(std::move(row.test_case), "covers combinations of " + std::to_string(request.strength) + " in profile " + profile_.name));
+    plan_.unknown_rules = covering.unknown;
+    plan_.raw = plan_.valid = static_cast<std::int64_t>(covering.rows.size());
+    covering.rows.clear();
+    plan_.covering = std::move(covering);
+    add_included();
+    negative_cases();
+  }
+
+  void add_included() {
+    for (const Included& included : file_.include)
+      if (chosen(included.test_case)) add(maker_.wanted(included.test_case, "included by the matrix file"));
+  }
+
+  void negative_cases() {
     NegativeRows negative = negative_rows(file_, catalogue_, machine_);
     for (NegativeRow& row : negative.rows) {
       if (!chosen(row.test_case)) continue;
@@ -240,15 +310,24 @@ class Planner {
 
 }  // namespace
 
+double Plan::gpu_minutes() const {
+  double minutes = 0;
+  for (const nlohmann::json& line : lines)
+    if (line.at("skip").is_null()) minutes += line.at("ranks").get<double>() * line.at("expected_seconds").get<double>() / 60;
+  return minutes;
+}
+
 nlohmann::json Plan::summary() const {
   nlohmann::json by_rule = nlohmann::json::array();
   for (const Removed& one : removed) by_rule.push_back({{"rule", one.rule}, {"rows", one.rows}});
   std::int64_t skipped_lines = 0;
   for (const auto& [verdict, lines] : skipped) skipped_lines += lines;
-  return {{"profile", profile}, {"seed", seed},         {"raw", raw},         {"valid", valid},
+  nlohmann::json value = {{"profile", profile}, {"seed", seed},         {"raw", raw},         {"valid", valid},
           {"filtered", filtered}, {"removed", by_rule}, {"cases", lines.size()}, {"to_run", static_cast<std::int64_t>(lines.size()) - skipped_lines},
           {"negative", negative}, {"faults", faults},   {"skipped", skipped}, {"unknown_rules", unknown_rules},
-          {"not_isolated", not_isolated}};
+          {"not_isolated", not_isolated}, {"gpu_minutes", gpu_minutes()}};
+  if (covering) value["cover"] = to_json(*covering);
+  return value;
 }
 
 Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_view profile, const Machine& machine, const std::optional<Expression>& where) {
@@ -259,10 +338,6 @@ Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_v
     throw InputError({.what = "no profile `" + std::string(profile) + "` in this matrix", .got = std::string(profile), .want = names.empty() ? "a file with profiles" : "one of " + listed(names),
                       .why = "", .next = suggestion(profile, names, "add the profile, or choose another"), .place = {.source = file.source}});
   }
-  if (!found->second.unsupported.empty())
-    throw InputError({.what = "profile `" + found->first + "` asks for what this version can't do", .got = listed(found->second.unsupported),
-                      .want = "the full product, faults, or negative cases", .why = "ignoring it would run something else than the file says",
-                      .next = "remove `" + found->second.unsupported.front() + "`", .place = found->second.place});
   return Planner(file, catalogue, found->second, machine, where).run();
 }
 
@@ -285,6 +360,11 @@ std::map<std::string, std::string> case_environment(const AxisTable& axes, const
     if (const std::string value = text_of(axes, test_case, axis); value != "unset") environment[variable] = value;
   if (text_of(axes, test_case, "allocator") == "expandable") environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True";
   constexpr std::string_view kPrefix = "env.";
+  // What NCCL registered stands in its log alone; the case's own NCCL_DEBUG below wins.
+  if (text_of(axes, test_case, "model") == "collective") {
+    environment["NCCL_DEBUG"] = "INFO";
+    environment["NCCL_DEBUG_SUBSYS"] = "ENV,REG,COLL,TUNING";
+  }
   for (const auto& [name, value] : test_case.values)
     if (name.starts_with(kPrefix)) environment[name.substr(kPrefix.size())] = std::get<std::string>(value);
   return environment;

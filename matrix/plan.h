@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/covering.h"
 #include "matrix/expand.h"
 
 namespace graphproof::matrix {
@@ -26,6 +27,10 @@ struct Plan {
   std::vector<Removed> removed;
   std::map<std::string, std::int64_t> skipped; // verdict -> lines
   std::vector<std::string> unknown_rules, not_isolated;
+  std::optional<Covering> covering;            // of a profile with `cover`; its rows are in `lines`
+
+  /// GPUs times expected time of what is to run.
+  double gpu_minutes() const;
 
   /// The counts, for `plan` and run.json.
   nlohmann::json summary() const;

@@ -33,20 +33,31 @@ class PlanTest : public testing::Test {
   const Machine cuda_{.device = "cuda", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}}};
 };
 
-TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssue) {
+TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachEngine) {
   const Plan plan = shipped("smoke", sim_);
-  EXPECT_EQ(plan.lines.size(), 24u);
   EXPECT_EQ(plan.raw, 24);
   EXPECT_TRUE(plan.skipped.empty());
   std::set<std::string> ids;
+  std::int64_t product = 0;
+  std::set<std::pair<std::string, std::string>> features;  // and the engine
   for (const nlohmann::json& one : plan.lines) {
+    const nlohmann::json& axes = one.at("axes");
     ids.insert(one.at("id"));
-    EXPECT_EQ(one.at("axes").at("microbatches"), 2);
     EXPECT_EQ(one.at("expect").at("kind"), "pass");
     EXPECT_TRUE(one.at("skip").is_null());
-    EXPECT_EQ(one.at("ranks").get<int>(), one.at("axes").at("tp").get<int>() * one.at("axes").at("dp").get<int>());
+    EXPECT_EQ(one.at("ranks").get<int>(), axes.at("tp").get<int>() * axes.at("dp").get<int>());
+    product += one.at("why") != "included by the matrix file" ? 1 : 0;
+    for (const char* axis : {"optimizer", "precision", "recompute", "model"})
+      features.insert({axes.at(axis).get<std::string>(), axes.at("impl")});
+    features.insert({"microbatches " + std::to_string(axes.at("microbatches").get<int>()), axes.at("impl")});
+    features.insert({"ep " + std::to_string(axes.at("ep").get<int>()), "any"});
   }
-  EXPECT_EQ(ids.size(), 24u);
+  EXPECT_EQ(ids.size(), plan.lines.size());
+  EXPECT_EQ(product, 24);
+  for (const char* impl : {"manual", "full_iteration"})
+    for (const char* feature : {"adam", "bf16", "selective(core_attn)", "moe", "microbatches 4"})
+      EXPECT_TRUE(features.contains({feature, impl})) << feature << " under " << impl;
+  EXPECT_TRUE(features.contains({"ep 2", "any"}));
 }
 
 TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
@@ -66,7 +77,7 @@ TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
 
 TEST_F(PlanTest, FaultsComeWithTheirCleanTwinsOnce) {
   const Plan plan = shipped("faults", cuda_);
-  EXPECT_EQ(plan.faults, 8);
+  EXPECT_EQ(plan.faults, static_cast<std::int64_t>(catalogue_.faults.faults().size()));
   std::set<std::string> ids;
   for (const nlohmann::json& one : plan.lines) ids.insert(one.at("id"));
   EXPECT_EQ(ids.size(), plan.lines.size());
@@ -84,11 +95,12 @@ TEST_F(PlanTest, FaultsComeWithTheirCleanTwinsOnce) {
 
 TEST_F(PlanTest, FaultThatTheDeviceCannotShowIsUnexercisedAndItsTwinRuns) {
   const Plan plan = shipped("faults", sim_);
-  const nlohmann::json& fault = line(plan, "impl=manual,microbatches=2,linear_bias=true,fault=M15");
+  const nlohmann::json& fault = line(plan, "impl=full_iteration,microbatches=2,fault=M19");
   EXPECT_EQ(fault.at("skip").at("verdict"), "unexercised");
-  EXPECT_EQ(fault.at("skip").at("why"), "the fault M15 can't be shown on sim");
-  EXPECT_TRUE(line(plan, "impl=manual,microbatches=2,linear_bias=true").at("skip").is_null());
-  EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"unexercised", 1}}));
+  EXPECT_EQ(fault.at("skip").at("why"), "the fault M19 can't be shown on sim");
+  EXPECT_TRUE(line(plan, "impl=full_iteration,microbatches=2").at("skip").is_null());
+  const auto unshown = std::ranges::count_if(catalogue_.faults.faults(), [](const FaultEntry& one) { return !one.shown_on("sim"); });
+  EXPECT_EQ(plan.skipped.at("unexercised"), unshown);
 }
 
 TEST_F(PlanTest, FilterOnAFaultKeepsItsTwin) {
@@ -119,10 +131,10 @@ TEST_F(PlanTest, ConstraintsHoldTheNegativeCasesOfTheIssueAndRunOnAnyDevice) {
 }
 
 TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
-  const Plan plan = own(R"("axes": {"impl": ["none", "local"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]}, "profiles": {"p": {}})");
+  const Plan plan = own(R"("axes": {"impl": ["none", "callables"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]}, "profiles": {"p": {}})");
   EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"), (nlohmann::json{{"verdict", "skipped.gpus"}, {"why", "needs 8 ranks, this machine has 4 slots"}}));
   EXPECT_EQ(line(plan, "arch=sm_100").at("skip"), (nlohmann::json{{"verdict", "skipped.arch"}, {"why", "needs sm_100, this machine has no known architecture"}}));
-  EXPECT_EQ(line(plan, "impl=local").at("skip"), (nlohmann::json{{"verdict", "skipped.capability"}, {"why", "impl=local: this engine is not built yet"}}));
+  EXPECT_EQ(line(plan, "impl=callables").at("skip"), (nlohmann::json{{"verdict", "skipped.capability"}, {"why", "impl=callables: this engine is not built yet"}}));
   EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));
   EXPECT_EQ(plan.summary().at("to_run"), 3);
 }
@@ -208,13 +220,6 @@ TEST_F(PlanTest, UnknownProfileSuggestsTheNearest) {
   const Problem problem = thrown([&] { own("\"profiles\": {\"nightly\": {}}", "nightli"); });
   EXPECT_EQ(problem.what, "no profile `nightli` in this matrix");
   EXPECT_EQ(problem.next, "did you mean `nightly`?");
-}
-
-TEST_F(PlanTest, WhatThisVersionCannotDoIsRefusedNotIgnored) {
-  const Problem problem = thrown([&] { own("\"profiles\": {\"p\": {\"cover\": 2}}"); });
-  EXPECT_EQ(problem.what, "profile `p` asks for what this version can't do");
-  EXPECT_EQ(problem.got, "cover");
-  EXPECT_EQ(at(problem), "2:14");
 }
 
 TEST_F(PlanTest, SameInputsGiveTheSamePlan) { EXPECT_EQ(shipped("faults", sim_).lines, shipped("faults", sim_).lines); }
