@@ -48,8 +48,25 @@ bool reads_unreadable(std::initializer_list<const Expression*> expressions, cons
   return false;
 }
 
+// Whether something that was written bears on the rule. What a recipe combines by itself is not judged.
+bool concerns_input(const Rule& rule, const Configuration& configuration) {
+  const auto reads_given = [&](const Expression& expression) {
+    return std::any_of(expression.inputs().begin(), expression.inputs().end(), [&](const matrix::Input& input) { return configuration.places.count(input.name) != 0; });
+  };
+  return reads_given(rule.when) || std::any_of(rule.parts.begin(), rule.parts.end(), [&](const Part& part) { return reads_given(part.when) || reads_given(part.require); });
+}
+
+// A field that a harness's flag sets was written where the flag stands.
+void hand_on_place(const Part& part, Configuration& configuration) {
+  for (const Effect& effect : part.effects)
+    for (const Expression* expression : {&effect.value, &part.when})
+      for (const matrix::Input& input : expression->inputs())
+        if (const auto place = configuration.places.find(input.name); place != configuration.places.end()) configuration.places.emplace(effect.option, place->second);
+}
+
 // The new values of a part that fired are computed before any of them is stored.
 void rewrite(const Part& part, bool unknown, const Dialect& dialect, Configuration& configuration) {
+  if (configuration.surface == Surface::harness) hand_on_place(part, configuration);
   std::vector<std::pair<std::string, Value>> values;
   for (const Effect& effect : part.effects) {
     Value value = effect.value.evaluate(configuration.values_of(effect.value));
@@ -108,8 +125,14 @@ Verdict check_rules(const Dialect& dialect, Reading reading, bool spelling_only)
   for (const Stage stage : stages(verdict.effective.surface)) {
     for (const Rule* rule : dialect.rules.order(stage)) {
       if (!rule->active(dialect.version) || (spelling_only && !rule->migrates)) continue;
+      // A performance harness has a parser of its own: Megatron-LM's never sees its arguments.
+      if (stage == Stage::cli && verdict.effective.surface == Surface::harness && rule->dialect != "megatron-bridge") continue;
       Applied applied = apply(*rule, stage, verdict.effective);
-      for (const auto& [part, unknown] : applied.fired) rewrite(*part, unknown, dialect, verdict.effective);
+      const bool told_if_undecided = verdict.effective.surface != Surface::harness || concerns_input(*rule, verdict.effective);
+      // What is swapped to and fro while training runs is told, but is no configuration.
+      if (stage != Stage::run)
+        for (const auto& [part, unknown] : applied.fired) rewrite(*part, unknown, dialect, verdict.effective);
+      if (applied.finding && applied.finding->unknown && !told_if_undecided) continue;
       if (applied.finding && told.insert(rule->id).second) verdict.findings.push_back(std::move(*applied.finding));
     }
   }

@@ -99,6 +99,7 @@ class Reader {
   void read_one() {
     const std::size_t index = at_++;
     const std::string& word = words_[index];
+    if (harness_ && !looks_like_flag(word) && override_of_recipe(word, index)) return;
     if (!looks_like_flag(word)) {
       add(unknown_, kUnknownFlag, "", word, "an option before each value", index, "remove it, or put it behind the option that it belongs to");
       return;
@@ -137,6 +138,23 @@ class Reader {
   static std::string flag_of(const Option& option, bool off) {
     const std::vector<std::string>& flags = off ? option.off_flags : option.flags;
     return flags.empty() ? option.name() : flags.front();
+  }
+
+  // A harness takes fields of its configuration by their path as well: model.cuda_graph_modules=[attn,mlp].
+  bool override_of_recipe(const std::string& word, std::size_t index) {
+    const std::size_t equals = word.find('=');
+    const std::size_t begin = word.find_first_not_of('+');
+    if (equals == std::string::npos || begin >= equals) return false;
+    const Option* option = dialect_.options.key(word.substr(begin, equals - begin));
+    if (option == nullptr || option->where == Where::retired) return false;
+    std::string value = word.substr(equals + 1);
+    reading_.configuration.places[option->name()] = place(index);
+    reading_.configuration.unreadable.erase(option->name());
+    if (value == "null") take(*option, matrix::Absent{});
+    else if (value == "[]") take(*option, std::vector<std::string>());
+    else if (!option->frequency && value.size() > 2 && value.front() == '[' && value.back() == ']') convert(*option, {value.substr(1, value.size() - 2)}, index);
+    else convert(*option, {value}, index);
+    return true;
   }
 
   static std::size_t most(const Option& option) {

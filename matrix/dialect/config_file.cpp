@@ -40,12 +40,13 @@ class FileReader {
   void section(const Located& object, const std::string& prefix, int depth) {
     if (depth > kDeepestNesting) object.fail("a configuration nested too deeply", std::to_string(kDeepestNesting) + " levels", "", "flatten it");
     for (const auto& [key, value] : object.members()) {
-      if (key.starts_with("_")) continue;  // _target_ and its like name a Python class
-      if ((key == "env" || key == "environment") && value.json().is_object()) {
+      const std::string path = prefix.empty() ? key : prefix + "." + key;
+      // _target_ and its like name a Python class; some classes are options, because rules differ between them.
+      if (key.starts_with("_") && dialect_.options.key(path) == nullptr) continue;
+      if ((key == "env" || key == "env_vars" || key == "environment") && value.json().is_object()) {
         environment(value);
         continue;
       }
-      const std::string path = prefix.empty() ? key : prefix + "." + key;
       const Option* option = dialect_.options.key(path);
       if (option != nullptr && option->where == Where::retired) option = retired(*option, key, value);
       if (option != nullptr && !is_section(value)) read(*option, value);
@@ -54,7 +55,11 @@ class FileReader {
     }
   }
 
-  static bool is_section(const Located& value) { return value.json().is_object() && !value.has("_target_") && !value.has("_args_"); }
+  // {"_target_": "....OptimizerConfig", "optimizer": "adam"} is a section; without fields of its own it stands for a value.
+  static bool is_section(const Located& value) {
+    if (!value.json().is_object() || value.has("_args_")) return false;
+    return !value.has("_target_") || std::any_of(value.json().items().begin(), value.json().items().end(), [](const auto& member) { return !member.key().starts_with("_"); });
+  }
 
   void environment(const Located& object) {
     for (const auto& [name, value] : object.members()) {

@@ -14,7 +14,8 @@ Configuration Configuration::defaults(const OptionTable& options, Surface surfac
   configuration.surface = surface;
   for (const Option& option : options.options()) {
     const bool as_argument = surface == Surface::command_line && option.where != Where::config;
-    configuration.values[option.name()] = as_argument ? option.axis.default_value : option.config_default;
+    if (surface == Surface::harness && option.of_recipe) configuration.values[option.name()] = Unknown{};
+    else configuration.values[option.name()] = as_argument ? option.axis.default_value : option.config_default;
   }
   return configuration;
 }

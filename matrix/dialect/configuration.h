@@ -26,7 +26,7 @@ struct Configuration {
   std::set<std::string, std::less<>> unreadable;             // given, but with no value that can be taken
   matrix::Machine machine;                                   // stack variables: what is not there is unknown
 
-  /// All options at their defaults for `surface`.
+  /// All options at their defaults for `surface`. A harness starts from a recipe, whose values are unknown here.
   static Configuration defaults(const OptionTable& options, Surface surface);
 
   matrix::Value value(const matrix::Input& input) const;

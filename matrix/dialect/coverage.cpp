@@ -31,7 +31,7 @@ nlohmann::json list_upstream_rules(const Dialect& dialect, const std::set<std::s
     rows.push_back({{"rule", rule.id}, {"dialect", rule.dialect}, {"section", rule.section}, {"stages", stages}, {"status", rule.status},
                     {"severity", rule.severity}, {"from", rule.from}, {"before", rule.before}, {"what", rule.what}, {"why", rule.why},
                     {"next", rule.next}, {"source", rule.source}, {"coverage", coverage_text(coverage_of(rule, known))},
-                    {"covered_by", rule.covered_by}, {"active", rule.active(dialect.version)}});
+                    {"decided_by", rule.decided_by}, {"covered_by", rule.covered_by}, {"active", rule.active(dialect.version)}});
   }
   return rows;
 }

@@ -21,7 +21,7 @@ constexpr std::string_view kMegatronBridge = "NVIDIA-NeMo Megatron-Bridge (2026-
 
 constexpr std::string_view kMegatronLmOptions[] = {"graph",         "model",     "transformer", "precision", "training", "distributed", "data",
                                                    "checkpointing", "inference", "rl",          "logging",   "resilience"};
-constexpr std::string_view kMegatronBridgeOptions[] = {"bridge"};
+constexpr std::string_view kMegatronBridgeOptions[] = {"bridge", "harness"};
 constexpr std::string_view kMegatronLmRules[] = {"near",  "cli", "arguments", "config", "other", "construct", "local", "te",
                                                  "full", "moe", "rng",       "inference", "gtp", "env"};
 constexpr std::string_view kMegatronBridgeRules[] = {"validate", "delegated", "silent", "harness", "card", "incident"};

@@ -192,7 +192,7 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
   };
   for (const matrix::Document& document : documents) {
     const Located root(document);
-    root.expect_keys({"schema", "dialect", "options"}, {"enumerations"});
+    root.expect_keys({"schema", "dialect", "options"}, {"enumerations", "of_recipe"});
     root.at("schema").word({"graphproof-options/1"});
     root.at("dialect").word({"megatron-lm", "megatron-bridge"});
     if (root.has("enumerations"))
@@ -206,6 +206,15 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
       for (const std::string& flag : option.off_flags) once(flags.emplace(flag, Flag{index, true}).second, row.at("off_flags"), "the flag `" + flag + "`");
       for (const std::string& key : option.keys) once(table.keys_.emplace(key, index).second, row.at("keys"), "the key `" + key + "`");
       table.options_.push_back(std::move(option));
+    }
+  }
+  for (const matrix::Document& document : documents) {
+    const Located root(document);
+    if (!root.has("of_recipe")) continue;
+    for (const Located& name : root.at("of_recipe").items()) {
+      const auto found = table.index_.find(name.string());
+      if (found == table.index_.end()) name.fail("no option `" + name.string() + "`", "the name of an option", "", "correct it");
+      table.options_[found->second].of_recipe = true;
     }
   }
   std::vector<Axis> axes;

@@ -33,6 +33,7 @@ struct Option {
   matrix::Axis axis;                       // name, type, values; default_value is that of the command line
   matrix::Value config_default;
   Where where = Where::both;
+  bool of_recipe = false;                  // a harness's recipe sets it, so that no flag means unknown there
   bool frequency = false;                  // an integer N or a pattern of 0 and 1, read as the list of one period
   std::vector<std::string> flags, off_flags, keys;
   Arity arity = Arity::count;

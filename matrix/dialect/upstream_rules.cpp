@@ -85,7 +85,7 @@ void require_fields(const Rule& rule, const Located& row) {
 
 Rule read_rule(const Located& row, const matrix::Scope& scope) {
   row.expect_keys({"id", "stage", "status", "severity", "what", "why", "next", "source"},
-                  {"at", "versions", "when", "require", "parts", "want", "read", "effect", "option", "covered_by", "examples", "behind", "migrates"});
+                  {"at", "versions", "when", "require", "parts", "want", "read", "effect", "option", "decided_by", "covered_by", "examples", "behind", "migrates"});
   Rule rule;
   rule.id = row.at("id").string();
   rule.placements = read_placements(row);
@@ -118,6 +118,10 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
     }
   } else if (row.has("when") || row.has("require")) {
     rule.parts.push_back(read_part(row, scope, rule.severity, false));
+  }
+  if (row.has("decided_by")) {
+    if (row.has("when") || row.has("require") || row.has("parts")) row.fail("`decided_by` beside conditions", "one of them", "a rule told twice helps nobody", "remove one");
+    for (const Located& id : row.at("decided_by").items()) rule.decided_by.push_back(id.string());
   }
   if (row.has("covered_by"))
     for (const Located& id : row.at("covered_by").items()) rule.covered_by.push_back(id.string());
@@ -171,6 +175,10 @@ UpstreamRules UpstreamRules::parse(std::span<const matrix::Document> documents, 
       set.rules_.push_back(std::move(rule));
     }
   }
+  for (const matrix::Document& document : documents)
+    for (const Located& row : Located(document).at("rules").items())
+      for (const Located& id : row.has("decided_by") ? row.at("decided_by").items() : std::vector<Located>())
+        if (set.find(id.string()) == nullptr) id.fail("no rule `" + id.string() + "`", "the id of a rule of this dialect", "", "correct it");
   return set;
 }
 

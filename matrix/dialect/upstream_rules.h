@@ -54,10 +54,11 @@ struct Rule {
   std::vector<Part> parts;                  // empty: nothing to decide here
   bool read = false;                        // the reader of command lines or files decides it
   bool migrates = false;                    // it refuses or rewrites an older spelling
+  std::vector<std::string> decided_by;      // rules that this one restates: their findings are its findings
   std::vector<std::string> covered_by;      // ids of checks, detectors and faults
   std::vector<Example> breaks, holds;
 
-  bool decided() const { return read || !parts.empty(); }
+  bool decided() const { return read || !parts.empty() || !decided_by.empty(); }
   /// Whether it is evaluated for `version`; an empty version is the newest.
   bool active(const std::string& version) const;
 };
