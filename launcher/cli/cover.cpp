@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <set>
+#include <sstream>
 
 #include "launcher/cli/cover_model_file.h"
 #include "launcher/cli/verb.h"
@@ -17,7 +15,6 @@
 #include "matrix/located_json.h"
 #include "reports/printable.h"
 #include "reports/record/file.h"
-#include "reports/record/message.h"
 
 namespace graphproof::cli {
 namespace {
@@ -133,11 +130,9 @@ record::ExitCode execute(const CoverOptions& options, Surroundings& surroundings
   for (const cover::PlannedRow& row : result.rows) rows.push_back(row.cells);
   const bool lines = options.out.ends_with(".jsonl") || options.out.ends_with(".json");
   if (!options.out.empty()) {
-    std::ofstream out(options.out, std::ios::binary);
-    cover::write_rows(out, model, rows, lines ? cover::RowFormat::json_lines : cover::RowFormat::csv);
-    out.flush();
-    if (!out)
-      throw record::WriteError({"the rows can't be written", options.out, "a file that can be written", "", "check the folder and the space left"});
+    std::ostringstream text;
+    cover::write_rows(text, model, rows, lines ? cover::RowFormat::json_lines : cover::RowFormat::csv);
+    record::write_atomically(options.out, text.str());
   }
   const bool proven = !settings.cost && static_cast<std::int64_t>(rows.size()) == result.at_least;
 

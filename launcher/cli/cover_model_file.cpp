@@ -25,11 +25,14 @@ void declare(CLI::App& app, ModelOptions& options) {
 
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings) {
   const std::string text = record::read_text(options.path);
-  const bool matrix_file = options.format == "graphproof" || (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
-  if (matrix_file) {
+  const bool is_matrix_file = options.format == "graphproof" || (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
+  if (is_matrix_file) {
     const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
     cover::ModelFile file;
-    file.model = matrix::cover_model(matrix::parse_matrix_file(text, options.path, surroundings.catalogue), surroundings.catalogue, machine, std::nullopt, true);
+    const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
+    const auto read = [&](const std::string& path) { return record::read_text(folder / path); };
+    const matrix::MatrixFile matrix_file = matrix::parse_matrix_file(text, options.path, surroundings.catalogue, read);
+    file.model = matrix::cover_model(matrix_file, surroundings.catalogue, machine, std::nullopt, true);
     return file;
   }
   std::vector<std::string> names;

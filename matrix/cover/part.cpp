@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kCandidates = 8;             // rows tried for each row of a first answer, where the model is small enough
 constexpr int kStarts = 24;                // first answers where the model is small enough
-constexpr double kCandidateBudget = 4e6;   // combinations x candidates of one first answer: some tenths of a second
+constexpr double kCandidateBudget = 15e5;  // combinations x candidates of one first answer: some tenths of a second
 constexpr double kStartBudget = 2e6;       // combinations x first answers
 constexpr double kOrderBudget = 1e9;       // combinations looked at to put rows in order
 constexpr double kMostRows = 5e6;
