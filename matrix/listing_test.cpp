@@ -22,9 +22,11 @@ TEST_F(ListingTest, ListsHoldEveryRowOfTheirTables) {
   EXPECT_EQ(list_checks(catalogue_).size(), catalogue_.checks.checks().size());
   EXPECT_EQ(list_faults(catalogue_).size(), catalogue_.faults.faults().size());
   const nlohmann::json profiles = list_profiles(catalogue_);
-  ASSERT_EQ(profiles.size(), 3u);
+  ASSERT_EQ(profiles.size(), shipped_profiles().size());
   EXPECT_EQ(profiles[0].at("profile"), "smoke");
-  EXPECT_EQ(profiles[0].at("cases"), 24);
+  EXPECT_EQ(profiles[0].at("cases"), 34);
+  EXPECT_EQ(profiles[1].at("profile"), "pairwise");
+  EXPECT_TRUE(profiles[1].at("cases").is_null()) << "a covering plan is not made for a list";
   EXPECT_FALSE(profiles[0].at("meaning").get<std::string>().empty());
 }
 

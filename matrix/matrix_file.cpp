@@ -237,14 +237,18 @@ class Builder {
         row.expect_keys({"axes", "cover"}, {});
         CoverRequest::Group group{.axes = {}, .strength = static_cast<int>(row.at("cover").integer(1, cover::kMaxStrength))};
         for (const Located& axis : row.at("axes").items()) {
-          const auto known = std::find_if(file_.axes.begin(), file_.axes.end(), [&](const VaryingAxis& one) { return one.name == axis.string(); });
-          if (known == file_.axes.end()) axis.fail("the group names an axis that does not vary", "one of the axes of this file", "", "add it to `axes`, or leave it out");
+          catalogue_.axes.at(axis.string(), axis.place());
           if (std::find(group.axes.begin(), group.axes.end(), axis.string()) != group.axes.end()) axis.fail("an axis twice in a group", "each once", "", "remove one");
           group.axes.push_back(axis.string());
         }
         if (static_cast<std::size_t>(group.strength) > group.axes.size())
           row.at("cover").fail("a strength above the number of axes", "at most " + std::to_string(group.axes.size()), "", "name more axes, or lower it");
-        cover.groups.push_back(std::move(group));
+        // An axis that does not vary has one value, which every row holds.
+        std::erase_if(group.axes, [&](const std::string& name) {
+          return std::none_of(file_.axes.begin(), file_.axes.end(), [&](const VaryingAxis& one) { return one.name == name; });
+        });
+        group.strength = std::min(group.strength, static_cast<int>(group.axes.size()));
+        if (!group.axes.empty()) cover.groups.push_back(std::move(group));
       }
     if (profile.has("cost")) cover.cost = Expression::any(profile.at("cost").string(), file_.scope, profile.at("cost").origin());
     if (profile.has("steps")) cover.steps = profile.at("steps").integer(0, std::int64_t{1} << 40);
