@@ -1,6 +1,7 @@
 #include "matrix/cover/cover.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "matrix/cover/oracle.h"
@@ -38,6 +39,12 @@ void check(const Model& model, const Options& options) {
     refuse("threads and searches are 1 or more", std::to_string(std::min(options.threads, options.searches)), "", "leave them out");
   for (std::size_t row = 0; row < options.required.size(); ++row) check_row(model, options.required[row], "required row " + std::to_string(row + 1));
   for (std::size_t row = 0; row < options.previous.size(); ++row) check_row(model, options.previous[row], "previous row " + std::to_string(row + 1));
+  double values = 0;
+  for (const Parameter& parameter : model.parameters) values += static_cast<double>(parameter.values.size());
+  // One bit for each pair of values, before anything else is built.
+  if (values * values / 8 > options.memory_bytes)
+    refuse("the model has too many values", std::to_string(static_cast<long long>(values)), std::to_string(static_cast<long long>(std::sqrt(options.memory_bytes * 8))) + " or fewer in all parameters",
+           "choose representatives of each range");
   Oracle oracle(model);
   if (!oracle.solve({}))
     refuse("no row fulfils all constraints", listed_ids(model, oracle.reason({})), "constraints that hold together",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <set>
+#include <stdexcept>
 
 #include "matrix/cover/condition.h"
 #include "matrix/cover/model_file.h"
@@ -357,6 +358,21 @@ TEST(CoverTest, WhatWouldNotFitTheMemoryIsRefused) {
     EXPECT_EQ(error.problem().what, "the answer has too many rows");
     EXPECT_EQ(error.problem().got, "100000000 or more");
   }
+}
+
+TEST(CoverTest, AMillionValuesAreRefusedAtOnce) {
+  try {
+    cover(uniform(1, 1'000'000), {});
+    FAIL();
+  } catch (const matrix::InputError& error) {
+    EXPECT_EQ(error.problem().what, "the model has too many values");
+    EXPECT_EQ(error.problem().got, "1000000");
+  }
+}
+
+TEST(CoverTest, WhatACostThrowsReachesTheCallerFromAnyThread) {
+  const auto never = [](const Row& row) -> double { throw std::runtime_error("no cost for " + std::to_string(row[0])); };
+  for (const int threads : {1, 4}) EXPECT_THROW(cover(uniform(5, 3), {.starts = 4, .threads = threads, .cost = never}), std::runtime_error);
 }
 
 TEST(CoverTest, OptionsOutOfRangeAreRefused) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <queue>
 #include <thread>
@@ -27,17 +29,29 @@ std::uint64_t stream(std::uint64_t seed, std::uint64_t kind, std::uint64_t index
   return seed * 0x9E3779B97F4A7C15u + (kind << 40) + index;
 }
 
-/// Calls `work(0..count-1)` on up to `threads` threads. Exceptions end the program's contract: `work` throws none but
-/// bad_alloc.
+/// Calls `work(0..count-1)` on up to `threads` threads and throws the first exception that one of them met.
 template <class Work>
 void spread(int count, int threads, const Work& work) {
   std::atomic<int> next = 0;
+  std::mutex guard;
+  std::exception_ptr met;
   const auto loop = [&] {
-    for (int index; (index = next.fetch_add(1)) < count;) work(index);
+    for (int index; (index = next.fetch_add(1)) < count;) {
+      try {
+        work(index);
+      } catch (...) {
+        const std::lock_guard lock(guard);
+        if (!met) met = std::current_exception();
+        next = count;
+      }
+    }
   };
-  std::vector<std::jthread> helpers;
-  for (int helper = 1; helper < std::min(threads, count); ++helper) helpers.emplace_back(loop);
-  loop();
+  {
+    std::vector<std::jthread> helpers;
+    for (int helper = 1; helper < std::min(threads, count); ++helper) helpers.emplace_back(loop);
+    loop();
+  }
+  if (met) std::rethrow_exception(met);
 }
 
 class Part {
