@@ -128,5 +128,40 @@ TEST(Migrate, ConfigurationsKeepTheirOtherKeysAndTheirPlace) {
             R"({"num_layers":4,"model":{"cuda_graph_impl":"local","cuda_graph_modules":[],"cuda_graph_warmup_steps":2},"bf16":true})");
 }
 
+struct Printed {
+  const char* line;
+  bool accepted;
+  const char* implementation;
+  const char* modules;
+  const char* scope;
+};
+
+TEST(Migrate, CommandsOfTheGuidesMeanWhatTheySay) {
+  const Printed rows[] = {
+      {"--cuda-graph-impl local", true, "local", "[]", "layer"},
+      {"--cuda-graph-impl local --cuda-graph-modules attn mlp", true, "local", R"(["attn","mlp"])", "layer"},
+      {"--cuda-graph-impl transformer_engine", true, "transformer_engine", "[]", "none"},
+      {"--cuda-graph-impl transformer_engine --cuda-graph-modules attn mlp", true, "transformer_engine", R"(["attn","mlp"])", "none"},
+      {"--cuda-graph-impl transformer_engine --cuda-graph-modules attn moe_router moe_preprocess --num-experts 8 --disable-bias-linear", true, "transformer_engine", R"(["attn","moe_router","moe_preprocess"])", "none"},
+      {"--cuda-graph-impl full_iteration --no-check-for-nan-in-loss-and-grad", true, "full_iteration", "[]", "none"},
+      {"--cuda-graph-impl full_iteration", false, "full_iteration", "[]", "none"},
+      {"--enable-cuda-graph --cuda-graph-scope full_iteration --cuda-graph-warmup-steps 1 --no-check-for-nan-in-loss-and-grad", true, "full_iteration", "[]", "none"},
+      {"--cuda-graph-impl local --cuda-graph-scope full_iteration --no-check-for-nan-in-loss-and-grad", true, "full_iteration", "[]", "none"},
+      {"--cuda-graph-impl local --cuda-graph-scope full_iteration_inference", true, "local", "[]", "block"},
+      {"--cuda-graph-impl local --cuda-graph-scope attn moe_router moe_preprocess full_iteration_inference --num-experts 8 --disable-bias-linear", true, "local", R"(["attn","moe_router","moe_preprocess"])", "block"},
+      {"--cuda-graph-impl local --inference-cuda-graph-scope block", true, "local", "[]", "block"},
+      {"--external-cuda-graph", true, "transformer_engine", "[]", "none"},
+      {"--enable-cuda-graph --cuda-graph-num-warmup-steps 3", false, "local", "[]", "layer"},
+  };
+  for (const Printed& row : rows) {
+    const Verdict verdict = check(megatron(), read_command_line(megatron(), shell_words(row.line), 0, false));
+    const nlohmann::json effective = effective_json(verdict.effective);
+    EXPECT_EQ(verdict.accepted, row.accepted) << row.line << verdict.json().at("findings").dump(1).substr(0, 800);
+    EXPECT_EQ(effective.at("cuda_graph_impl"), row.implementation) << row.line;
+    EXPECT_EQ(effective.at("cuda_graph_modules").dump(), row.modules) << row.line;
+    EXPECT_EQ(effective.at("inference_cuda_graph_scope"), row.scope) << row.line;
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::dialect
