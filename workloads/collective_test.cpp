@@ -128,7 +128,8 @@ TEST_F(CollectiveTest, PerRankBuffersLieAcrossABorderOnOddRanksOnly) {
     for (int rank : {0, 1}) {
       as_rank(rank);
       PiecewiseDevice device(kPiece / 4);
-      for (const BufferPlace& place : Collective(config(collective, true, 16 << 20), device, {}).places()) {
+      const Collective placed(config(collective, true, 16 << 20), device, {});
+      for (const BufferPlace& place : placed.places()) {
         EXPECT_EQ(place.straddles, rank == 1) << collective << " " << place.buffer;
         EXPECT_EQ(place.offset, rank == 1 ? kPiece - place.bytes / 2 : 0) << collective << " " << place.buffer;
       }
@@ -137,12 +138,12 @@ TEST_F(CollectiveTest, PerRankBuffersLieAcrossABorderOnOddRanksOnly) {
 
 TEST_F(CollectiveTest, WithoutPiecesOnlyTheOffsetDiffers) {
   as_rank(1);
-  for (const BufferPlace& place : Collective(config("all_reduce", true), device_, {}).places()) {
+  const Collective per_rank(config("all_reduce", true), device_, {});
+  for (const BufferPlace& place : per_rank.places()) {
     EXPECT_FALSE(place.straddles);
     EXPECT_EQ(place.span_bytes, 0);
   }
-  const std::int64_t moved = Collective(config("all_reduce", true), device_, {}).places()[0].offset;
-  EXPECT_NE(moved, Collective(config("all_reduce", false), device_, {}).places()[0].offset);
+  EXPECT_NE(per_rank.places()[0].offset, Collective(config("all_reduce", false), device_, {}).places()[0].offset);
 }
 
 TEST_F(CollectiveTest, FaultM52PlacesPerRankWhateverTheCaseSays) {
