@@ -183,7 +183,8 @@ record::ExitCode execute(const CoverOptions& options, Surroundings& surroundings
     if (cells.size() > 1 && !options.explain) continue;
     if (++shown > kExplained) break;
     std::string text;
-    for (const auto& [name, value] : cells_json(model, cells).items()) text += (text.empty() ? "" : ", ") + name + "=" + value.get<std::string>();
+    const nlohmann::json values = cells_json(model, cells);
+    for (const auto& [name, value] : values.items()) text += (text.empty() ? "" : ", ") + name + "=" + value.get<std::string>();
     notes << "  no valid row has " << reports::printable(text) << ": " << reports::printable(matrix::listed(reason(model, oracle, cells))) << "\n";
   }
   return record::ExitCode::ok;

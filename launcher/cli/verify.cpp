@@ -55,7 +55,8 @@ record::ExitCode execute(const VerifyOptions& options, Surroundings& surrounding
                                     found.invalid[at].broken.empty() ? "the rule of one negative value" : reports::printable(matrix::listed(found.invalid[at].broken)));
   for (std::size_t at = 0; at < std::min(kShown, found.missing.size()); ++at) {
     std::string text;
-    for (const auto& [name, value] : cells_json(file.model, found.missing[at]).items()) text += (text.empty() ? "" : ", ") + name + "=" + value.get<std::string>();
+    const nlohmann::json cells = cells_json(file.model, found.missing[at]);
+    for (const auto& [name, value] : cells.items()) text += (text.empty() ? "" : ", ") + name + "=" + value.get<std::string>();
     surroundings.out << "  no row has " << reports::printable(text) << "\n";
   }
   return code;
