@@ -10,7 +10,7 @@ namespace graphproof::cli {
 namespace {
 
 // Stands for the folder while the text is made; no path and no value of an axis holds it.
-constexpr std::string_view kFolder = "\x01";
+constexpr std::string_view kFolder = "@GRAPHPROOF_REPRO_FOLDER@";
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
