@@ -86,8 +86,8 @@ void refuse_after_drop(bool dropped);
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// One training step on the engine's stream: eager while fewer than warmup_steps ran, then capture once and replay.
-  /// Copies `batch` into static inputs before a replay. Does not wait for the device.
+  /// One training step on the engine's stream: eager at first, then captured once, then replayed; the engine's header
+  /// says which steps, and whether `batch` is copied. Does not wait for the device, save to capture.
   virtual void step(const workloads::Batch& batch, double learning_rate) = 0;
   /// What is compared after a step: losses and gradients as the engine hands them out, and parameters.
   virtual std::vector<NamedTensor> outputs() = 0;
