@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "fixtures/nvtx.h"
-#include "fixtures/resident.h"
 #include "fixtures/rng_tracker.h"
 #include "fixtures/torch.h"
 #include "suites/learning_rate.h"
+#include "suites/step_lines.h"
 
 namespace graphproof::suites {
 namespace {
@@ -21,7 +21,10 @@ engines::EngineConfig engine_config(const StepConfig& config, std::string impl, 
   return engine;
 }
 
-bool is_parameter(const NamedTensor& tensor) { return tensor.name.starts_with("param:"); }
+/// Parameters and optimizer state: a step changes them, and a replay that skipped them left the old values.
+bool is_carried_over(const NamedTensor& tensor) {
+  return tensor.name.starts_with("param:") || tensor.name.starts_with("state:");
+}
 
 std::vector<NamedTensor> named(const Snapshot& left, std::string_view prefix) {
   std::vector<NamedTensor> chosen;
@@ -42,36 +45,28 @@ double norm(const std::vector<NamedTensor>& tensors) {
   return std::sqrt(sum);
 }
 
-/// The parameter whose movement is watched: the largest, because its many elements narrow the estimate most.
-std::size_t watched_parameter(workloads::TrainStep& step) {
-  const auto parameters = step.parameters();
-  const auto largest = std::max_element(parameters.begin(), parameters.end(), [](const auto& a, const auto& b) {
-    return a.tensor.numel() < b.tensor.numel();
-  });
-  return static_cast<std::size_t>(largest - parameters.begin());
-}
-
 }  // namespace
 
 struct Arm::Before {
   std::map<std::string, std::string> generators;
-  at::Tensor parameter;  // a copy of the watched one
+  StepBefore step;
   std::vector<std::int64_t> counter;
   std::int64_t replays = 0;
 };
 
 Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch, std::vector<NamedTensor> stale)
-    : parts_(parts), name_(std::move(name)), watch_(watch), graphs_(impl != "none"), device_(parts.device) {
+    : parts_(parts), name_(std::move(name)), watch_(watch), graphs_(impl != "none"), device_(parts.device, parts.config.engine.fault) {
   parts_.scope.enter(Phase::build, name_, 0);
   const c10::StreamGuard guard(parts_.stream);
   const StepConfig& config = parts_.config;
   step_ = std::make_unique<workloads::TrainStep>(config.model, config.layout, device_, config.seed, config.engine.fault,
                                                  config.rng_backend);
   if (graphs_ && watch_ == Watch::free) {
-    observer_ = std::make_unique<CaptureObserver>(parts_.scope, *step_, name_);
+    observer_ = std::make_unique<CaptureObserver>(parts_.scope, device_, *step_, name_);
   } else if (graphs_) {
     auto observer = std::make_unique<ReplayObserver>(parts_.scope, device_, *step_, name_);
     replays_ = observer.get();
+    if (watch_ == Watch::full) device_.watch_operands();
     observer_ = std::move(observer);
   }
   engine_ = engines::make_engine(engine_config(config, std::move(impl), std::move(stale)), device_, parts_.stream, *step_,
@@ -90,12 +85,13 @@ std::vector<NamedTensor> Arm::outputs() {
 Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   const fixtures::NvtxRange range(name_, index);
   const c10::StreamGuard guard(parts_.stream);
-  const double learning_rate = scheduled_learning_rate(index);
-  const bool warming_up = graphs_ && index < parts_.config.capture_step();
+  const double learning_rate = learning_rate_schedule(parts_.config.model.optimizer).at(index);
+  const bool warming_up = graphs_ && index < parts_.config.first_replay();
   parts_.scope.enter(!graphs_ ? Phase::eager : warming_up ? Phase::warmup : Phase::replay, name_, index);
   if (observer_) observer_->at_step(index);
   if (watch_ == Watch::free) {
     engine_->step(input.batch, learning_rate);
+    note_captures();
     return {};
   }
   const Before before = look_before(index);
@@ -103,6 +99,7 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   engine_->step(input.batch, learning_rate);
   parts_.device.synchronize(parts_.stream);
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  note_captures();
   const Snapshot left = fixtures::on_host(outputs());
   write_step(index, input, learning_rate, ms, left);
   if (graphs_ && !warming_up) {
@@ -110,11 +107,13 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
     if (device_.counts().replays == before.replays) ++fallbacks_;
     write_replay(index, replay ? replay->counter_before : before.counter, fallbacks_);
     if (replay) write_poison(index, *replay);
+    if (const auto operands = device_.take_operands())
+      parts_.scope.write("freed", {{"arm", name_}, {"step", index}, {"operands", operands->blocks}, {"freed", operands->freed}});
   }
+  if (watch_ == Watch::full && graphs_) write_kept(index);
   if (watch_ == Watch::full) {
     write_rng(index, before);
-    write_learning_rate(index, learning_rate, before);
-    write_memory(index);
+    write_step_lines(parts_.scope, name_, index, learning_rate, *step_, before.step);
   }
   return left;
 }
@@ -124,7 +123,8 @@ Snapshot Arm::finish(std::int64_t last) {
   parts_.device.synchronize(parts_.stream);
   if (graphs_) {
     // One count for the whole run: a look after each step would have waited for it.
-    const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.capture_step());
+    const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
+                                std::max<std::int64_t>(1, engine_->counters().launches_per_step);
     write_replay(last, std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.model.layers), 0),
                  std::max<std::int64_t>(0, wanted - device_.counts().replays));
   }
@@ -137,7 +137,7 @@ Arm::Before Arm::look_before(std::int64_t) {
   if (graphs_) before.counter = layer_counts(device_, *step_);
   if (watch_ == Watch::full) {
     if (parts_.config.model.dropout > 0) before.generators = step_->rng().states();
-    before.parameter = step_->parameters()[watched_parameter(*step_)].tensor.detach().clone();
+    before.step = look_before_step(*step_);
   }
   return before;
 }
@@ -168,37 +168,41 @@ void Arm::write_rng(std::int64_t index, const Before& before) {
     parts_.scope.write("rng", {{"arm", name_}, {"step", index}, {"generator", region}, {"before", before.generators.at(region)}, {"after", after}, {"mask", mask}});
 }
 
-void Arm::write_learning_rate(std::int64_t index, double learning_rate, const Before& before) {
-  // The step's own gradients, not what the engine hands out: the question is what the optimizer used.
-  const std::size_t watched = watched_parameter(*step_);
-  const FeltRate felt = felt_learning_rate(before.parameter, step_->parameters()[watched].tensor,
-                                           step_->gradients()[watched].tensor, learning_rate);
-  parts_.scope.write("knob", {{"arm", name_},
-                              {"step", index},
-                              {"knob", "learning_rate"},
-                              {"host", learning_rate},
-                              {"effective", record::number(felt.rate)},
-                              {"bound", record::number(felt.bound)}});
-}
-
 void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks) {
-  const GraphCounts counts = device_.counts();
+  const GraphCounts& counts = device_.counts();
   parts_.scope.write("replay", {{"arm", name_},
                                 {"graph", parts_.config.engine.impl},
                                 {"step", index},
                                 {"replays", counts.replays},
                                 {"fallbacks", fallbacks},
-                                {"recaptures", std::max<std::int64_t>(0, counts.captures_begun - 1)},
+                                {"recaptures", counts.captures_begun - first_captures_},
+                                {"out_of_order", engine_->counters().out_of_order},
                                 {"counter_before", counter_before},
                                 {"counter_after", layer_counts(device_, *step_)},
                                 {"counter_per_replay", std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.model.layers),
                                                                                  parts_.config.model.microbatches)}});
 }
 
+void Arm::note_captures() {
+  // All graphs of a step are captured in one step, the first that captures; more later are recaptures.
+  if (first_captures_ == 0) first_captures_ = device_.counts().captures_begun;
+}
+
+void Arm::write_kept(std::int64_t index) {
+  if (kept_losses_.defined())
+    parts_.scope.write("kept", {{"arm", name_},
+                                {"step", index - 1},
+                                {"what", "losses"},
+                                {"digest", kept_digest_},
+                                {"later", fixtures::digest(kept_losses_)}});
+  kept_losses_ = engine_->losses();
+  kept_digest_ = fixtures::digest(kept_losses_);
+}
+
 void Arm::write_poison(std::int64_t index, const ReplayObserver::Replay& replay) {
-  // What is compared must be among what was poisoned, except parameters, which a step changes instead of writing.
+  // What is compared must be among what was poisoned, except what a step changes instead of writing.
   std::vector<NamedTensor> compared = outputs();
-  std::erase_if(compared, is_parameter);
+  std::erase_if(compared, is_carried_over);
   const auto poisoned = std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
     return replay.poisoned.contains(device_.address(tensor.tensor));
   });
@@ -210,16 +214,6 @@ void Arm::write_poison(std::int64_t index, const ReplayObserver::Replay& replay)
                                 {"canary_words", replay.canary_words + fixtures::canary_words(compared)}});
 }
 
-void Arm::write_memory(std::int64_t index) {
-  const capture::MemoryUse use = device_.memory();
-  parts_.scope.write("memory", {{"arm", name_},
-                                {"step", index},
-                                {"allocated", use.allocated},
-                                {"reserved", use.reserved},
-                                {"pool", use.pool},
-                                {"resident", fixtures::resident_bytes()}});
-}
-
 void Arm::settle_capture() {
   if (!graphs_ || observer_->captured()) return;
   parts_.scope.boundary(Phase::capture);
@@ -227,8 +221,10 @@ void Arm::settle_capture() {
   parts_.scope.boundary(Phase::replay);
 }
 
-void Arm::drop_graphs() {
-  if (engine_) engine_->drop_graphs();
+std::int64_t Arm::drop_graphs() {
+  if (!engine_) return 0;
+  engine_->drop_graphs();
+  return engine_->counters().drops_in_flight;
 }
 
 }  // namespace graphproof::suites

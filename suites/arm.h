@@ -1,6 +1,8 @@
 // One arm of a case: a copy of the model, the engine that runs it, and the probes around each of its steps.
 #pragma once
 
+#include <ATen/ATen.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,7 +28,7 @@ struct CaseParts {
 };
 
 /// How closely an arm is looked at. free: nothing between first and last step waits for the device, captures apart.
-/// digests: a `step` line for each step. full: learning rate, random numbers, replays, memory as well.
+/// digests: a `step` line for each step. full: learning rate, random numbers, replays as well.
 enum class Watch { free, digests, full };
 
 /// A step's inputs and what evidence calls them: "fresh", or "capture" for those that the graph was captured with.
@@ -57,17 +59,18 @@ class Arm {
   bool graphs() const { return graphs_; }
   /// Votes at the boundary `capture` if no capture did, so that all ranks pass the same boundaries.
   void settle_capture();
-  void drop_graphs();
+  /// Returns how many graphs went while the device still ran them; any is a defect.
+  std::int64_t drop_graphs();
 
  private:
   struct Before;
   Before look_before(std::int64_t index);
   void write_step(std::int64_t index, const StepInput& input, double learning_rate, double ms, const Snapshot& left);
   void write_rng(std::int64_t index, const Before& before);
-  void write_learning_rate(std::int64_t index, double learning_rate, const Before& before);
   void write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks);
   void write_poison(std::int64_t index, const ReplayObserver::Replay& replay);
-  void write_memory(std::int64_t index);
+  void write_kept(std::int64_t index);
+  void note_captures();
 
   CaseParts parts_;
   const std::string name_;
@@ -78,7 +81,10 @@ class Arm {
   std::unique_ptr<CaptureObserver> observer_;  // of a graph arm
   ReplayObserver* replays_ = nullptr;          // observer_ of a graph arm that is not free
   std::unique_ptr<engines::Engine> engine_;
-  std::int64_t fallbacks_ = 0;  // steps after the warm-up that launched no graph
+  std::int64_t fallbacks_ = 0;       // steps after the warm-up that launched no graph
+  std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any
+  at::Tensor kept_losses_;           // of the step before, as a caller keeps them
+  std::string kept_digest_;          // when they were handed out
 };
 
 }  // namespace graphproof::suites

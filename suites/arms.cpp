@@ -1,9 +1,10 @@
 #include "suites/arms.h"
 
 #include <algorithm>
+#include <iterator>
 
-#include "fixtures/comm/ledger.h"
 #include "fixtures/torch.h"
+#include "suites/arm_lines.h"
 #include "suites/learning_rate.h"
 #include "suites/reference.h"
 #include "workloads/data.h"
@@ -12,52 +13,6 @@ namespace graphproof::suites {
 namespace {
 
 using fixtures::NamedTensor;
-
-record::Json mismatch_json(const fixtures::Mismatch& mismatch) {
-  return {{"tensor", mismatch.tensor},
-          {"element", mismatch.element},
-          {"left", record::number(mismatch.left)},
-          {"right", record::number(mismatch.right)},
-          {"max_abs", record::number(mismatch.max_abs)},
-          {"max_rel", record::number(mismatch.max_rel)},
-          {"max_ulp", mismatch.max_ulp},
-          {"elements", mismatch.elements},
-          {"differing", mismatch.differing}};
-}
-
-void write_comparison(const CaseParts& parts, const std::string& left, const std::string& right, const std::string& subject,
-                      std::int64_t step, const std::string& input, const Snapshot& of_left, const Snapshot& of_right) {
-  const fixtures::Comparison compared = fixtures::compare(of_left, of_right);
-  parts.scope.write("compare", {{"left", left},
-                                {"right", right},
-                                {"subject", subject},
-                                {"step", step},
-                                {"input", input},
-                                {"tensors", compared.tensors},
-                                {"bytes", compared.bytes},
-                                {"equal", compared.equal},
-                                {"mismatch", compared.mismatch ? mismatch_json(*compared.mismatch) : record::Json()}});
-}
-
-/// The collectives that this rank issued while it lives; every rank starts to count at the same step of the case.
-class CollectivesOf {
- public:
-  CollectivesOf(const CaseParts& parts, std::string arm) : parts_(parts), arm_(std::move(arm)) {
-    if (parts_.groups) parts_.groups->ledger().reset();
-  }
-  void write() {
-    if (!parts_.groups || parts_.config.layout.tp * parts_.config.layout.dp == 1) return;
-    const auto totals = parts_.groups->ledger().totals();
-    parts_.scope.write("collectives", {{"arm", arm_},
-                                       {"count", totals.count},
-                                       {"digest", totals.digest},
-                                       {"last", totals.last ? record::to_json(*totals.last) : record::Json()}});
-  }
-
- private:
-  const CaseParts& parts_;
-  std::string arm_;
-};
 
 /// What lockstep_graph left in each step, for graph_b: the whole bytes while they are few, else the last step's alone.
 class History {
@@ -76,8 +31,12 @@ class History {
   std::int64_t bytes_ = 0;
 };
 
-/// Gradients and losses after one step of the model, on the host.
-Snapshot one_step(const CaseParts& parts, const StepConfig& config) {
+/// Gradients and losses after one step of the model, on the host, and which part of the full tensor each gradient is.
+struct OneStep {
+  Snapshot left;
+  std::vector<workloads::Shard> shards;
+};
+OneStep one_step(const CaseParts& parts, const StepConfig& config) {
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed, config.engine.fault, config.rng_backend);
   const workloads::Batch batch = workloads::make_batch(config.model, config.layout, config.seed, 0, parts.device.torch_device());
@@ -85,7 +44,7 @@ Snapshot one_step(const CaseParts& parts, const StepConfig& config) {
   parts.device.synchronize(parts.stream);
   std::vector<NamedTensor> tensors = step.gradients();
   tensors.push_back({"losses", step.losses()});
-  return fixtures::on_host(tensors);
+  return {.left = fixtures::on_host(tensors), .shards = step.shards()};
 }
 
 void write_reference(const CaseParts& parts, const std::string& subject, const std::vector<ReferencePair>& pairs,
@@ -132,9 +91,9 @@ void run_layout_reference(const CaseParts& parts) {
   CollectivesOf collectives(parts, "reference");
   StepConfig parallel = parts.config;
   parallel.model.dropout = 0;
-  const Snapshot ours = one_step(parts, parallel);
+  const auto [ours, shards] = one_step(parts, parallel);
   const StepConfig single = single_rank(parts.config);
-  const Snapshot whole = one_step(parts, single);
+  const Snapshot whole = one_step(parts, single).left;
   const ReferenceBound bound = reference_bound(single);
   std::vector<ReferencePair> losses, gradients;
   const std::int64_t microbatches = parts.config.model.microbatches;
@@ -143,7 +102,7 @@ void run_layout_reference(const CaseParts& parts) {
     if (ours[i].name == "losses")
       losses.push_back({ours[i].name, ours[i].tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches)});
     else
-      gradients.push_back({ours[i].name, ours[i].tensor, own_shard(full, ours[i].tensor.sizes(), parts.config.layout.tp_rank)});
+      gradients.push_back({ours[i].name, ours[i].tensor, own_shard(full, ours[i].tensor.sizes(), shards[i].index)});
   }
   write_reference(parts, "losses", losses, bound);
   write_reference(parts, "gradients", gradients, bound);
@@ -165,7 +124,7 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
       Snapshot right = graph.run(step, input);
       parts.scope.enter(Phase::compare, graph.name(), step);
       write_comparison(parts, eager.name(), graph.name(), step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
-                       input.word, left, right);
+                                          input.word, left, right);
       if (step < parts.config.steps) history.add(std::move(right));
     }
     graph.settle_capture();
@@ -184,6 +143,14 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
   }
   again.settle_capture();
   collectives.write();
+}
+
+void keep_last(const CaseParts& parts, KeptArms& kept) {
+  if (kept.empty()) return;
+  const auto last = std::prev(kept.end());
+  for (auto arm = kept.begin(); arm != last; ++arm) (*arm)->drop_graphs();
+  kept.erase(kept.begin(), last);
+  parts.device.synchronize();
 }
 
 void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {

@@ -31,6 +31,9 @@ using KeptArms = std::vector<std::unique_ptr<Arm>>;
 /// lockstep_graph left (graph_repeats).
 void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 
+/// Drops all arms but the last one, graphs first. One live graph is enough for teardown, and solo arms want the room.
+void keep_last(const CaseParts& parts, KeptArms& kept);
+
 /// free_eager and free_graph without a wait between their steps, compared at the end (subject free_run).
 void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 

@@ -7,17 +7,18 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "fixtures/comm/collectives.h"
 #include "fixtures/heartbeat_writer.h"
 #include "fixtures/rank_log.h"
-#include "fixtures/teardown.h"
 #include "fixtures/torch.h"
 #include "matrix/catalogue.h"
 #include "reports/record/file.h"
 #include "suites/arms.h"
+#include "suites/case_teardown.h"
 #include "suites/configuration.h"
+#include "suites/early_exit.h"
 #include "suites/fingerprint.h"
 #include "suites/rank_process.h"
+#include "suites/solo.h"
 #include "suites/validate.h"
 
 namespace graphproof::suites {
@@ -36,6 +37,7 @@ struct BatchContext {
 
 void write_start(const BatchContext& context, const ValidatedCase& validated, record::EvidenceWriter& evidence) {
   evidence.write("start", {{"schema", record::kEvidenceSchema},
+                           {"revision", record::kEvidenceRevision},
                            {"case", validated.listed.id},
                            {"attempt", validated.listed.attempt},
                            {"rank", context.place.rank},
@@ -68,13 +70,6 @@ void refuse_case(const BatchContext& context, const ValidatedCase& validated) {
   context.heartbeat.case_end(context.log.bytes());
 }
 
-/// The arms and what they leave alive. Destroyed by teardown in order; leaked where a device error may stick.
-struct CaseState {
-  std::vector<StepInput> inputs;
-  std::unique_ptr<EagerArms> eager;
-  KeptArms kept;
-};
-
 void run_arms(const CaseParts& parts, CaseState& state) {
   CaseScope& scope = parts.scope;
   scope.enter(Phase::build, "", 0);
@@ -88,54 +83,16 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     state.eager.reset();
     if (parts.config.layout.tp * parts.config.layout.dp > 1) run_layout_reference(parts);
   });
-  if (!parts.config.graphs()) return;
+  if (!parts.config.graphs()) {
+    scope.section(Phase::eager, [&] { run_solo(parts, state.inputs); });
+    return;
+  }
   scope.section(Phase::replay, [&] { run_lockstep(parts, state.inputs, state.kept); });
   scope.section(Phase::replay, [&] { run_free(parts, state.inputs, state.kept); });
   scope.section(Phase::compare, [] {});
-}
-
-/// A step of teardown that does not return leaves its line and ends the process: whoever waits for it waits for ever.
-void overrun(CaseScope& scope, const fixtures::TeardownLine& line) {
-  scope.write("teardown", {{"step", line.step}, {"order", line.order}, {"ms", line.ms}, {"limit_ms", line.limit_ms}});
-  std::_Exit(kExitOverrun);
-}
-
-void tear_down(const BatchContext& context, const CaseParts& parts, CaseState& state, bool last) {
-  CaseScope& scope = parts.scope;
-  RankProcess& process = context.process;
-  fixtures::Teardown teardown([&scope](const fixtures::TeardownLine& line) { overrun(scope, line); });
-  const auto run = [&](std::string_view step, Phase phase, const std::function<void()>& action) {
-    scope.enter(phase, "", 0);
-    const fixtures::TeardownLine& line = teardown.run(step, process.limit(phase), action);
-    scope.write("teardown", {{"step", line.step}, {"order", line.order}, {"ms", line.ms}, {"limit_ms", line.limit_ms}});
-  };
-  scope.section(Phase::teardown_graph, [&] {
-    run("graphs", Phase::teardown_graph, [&] {
-      for (const auto& arm : state.kept) arm->drop_graphs();
-    });
-    run("buffers", Phase::teardown_graph, [&] {
-      state.kept.clear();
-      state.inputs.clear();
-      parts.device.synchronize();
-    });
-  });
-  scope.section(Phase::teardown_comm, [&] {
-    run("communicators", Phase::teardown_comm, [&] {
-      if (last) {
-        process.groups().destroy(process.limit(Phase::teardown_comm));
-        return;
-      }
-      // They are kept for the next case. NCCL gives back what dead graphs held in a communicator when that
-      // communicator is used again, so one small collective ends this case's hold on it.
-      const c10::StreamGuard guard(parts.stream);
-      for (const std::string& group : {parts.config.layout.tp_group, parts.config.layout.dp_group})
-        if (process.groups().size(group) > 1)
-          comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group);
-      parts.device.synchronize(parts.stream);
-    });
-  });
-  scope.section(Phase::teardown_process, [&] {
-    run("device", Phase::teardown_process, [&] { parts.device.synchronize(); });
+  scope.section(Phase::replay, [&] {
+    keep_last(parts, state.kept);
+    run_solo(parts, state.inputs);
   });
 }
 
@@ -145,6 +102,8 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
   record::EvidenceWriter evidence(evidence_file(context, validated));
   write_start(context, validated, evidence);
   CaseScope scope(evidence, context.heartbeat);
+  const char* ends = std::getenv(kEarlyExitVariable);
+  scope.exit_in(early_exit(ends ? ends : "", context.place.rank));
   scope.spent(Phase::validate, validated.validate_ms);
   // Not destroyed after a failure: destructors would call into a device whose error sticks.
   auto state = std::make_unique<CaseState>();
@@ -157,7 +116,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       context.process.start();
       scope.votes_through([&](Phase boundary, int code) { return context.process.vote(record::name(boundary), code); });
       comm::ProcessGroups& groups = context.process.groups();
-      groups.use(comm::tensor_data_groups(config.layout.tp, config.layout.dp), context.process.limit(Phase::init));
+      groups.use(process_groups(config.layout), context.process.limit(Phase::init));
       groups.ledger().listen([&](const record::Collective& collective) { context.heartbeat.collective(collective); });
       context.process.device().autograd_threads(config.autograd_threads);
       write_configuration(scope, context.process, config, matrix::effective_values(context.catalogue.axes, validated.test_case));
@@ -167,8 +126,16 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
                           .config = config,
                           .stream = context.process.device().stream_from_pool(),
                           .groups = &context.process.groups()};
-    run_arms(parts, *state);
-    tear_down(context, parts, *state, last);
+    if (config.collective) {
+      state->collective = std::make_unique<CollectiveArms>(parts);
+      state->collective->run();
+    } else {
+      run_arms(parts, *state);
+    }
+    // M54 stands for a program that ends its process group while a graph of a captured step is still alive.
+    const bool comm_first = config.engine.fault.is("M54") ||
+                            matrix::text_of(context.catalogue.axes, validated.test_case, "teardown") == "comm_first";
+    tear_down(parts, context.process, *state, {.comm_first = comm_first, .last = last});
     complete = true;
   } catch (const PeerFailure& failure) {
     std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ": " << failure.what() << std::endl;

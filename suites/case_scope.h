@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -42,6 +43,8 @@ class CaseScope {
 
   /// From here on this rank is in `phase` of `arm` at `step`: a heartbeat, and the time until the next call counts there.
   void enter(Phase phase, const std::string& arm, std::int64_t step);
+  /// enter() of `phase` ends the process at once, as something outside the program would (suites/early_exit.h).
+  void exit_in(std::optional<Phase> phase) { exit_in_ = phase; }
   /// Time that went into `phase` before this scope existed.
   void spent(Phase phase, double ms);
   /// Writes the time spent in each (phase, arm) since the last call, in the order in which they were first entered.
@@ -78,6 +81,7 @@ class CaseScope {
   std::int64_t step_ = 0;
   Clock::time_point since_;
   std::vector<Spent> spent_;
+  std::optional<Phase> exit_in_;
   bool told_peers_ = false;  // a failing code of this rank was voted
 };
 

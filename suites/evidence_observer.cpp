@@ -34,8 +34,9 @@ std::string state_digest(const std::vector<fixtures::NamedTensor>& state, fixtur
   return hash.hex();
 }
 
-CaptureObserver::CaptureObserver(CaseScope& scope, workloads::TrainStep& step, std::string arm)
-    : scope_(scope), step_(step), arm_(std::move(arm)) {}
+CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device, workloads::TrainStep& step,
+                                 std::string arm)
+    : scope_(scope), watched_(device), step_(step), arm_(std::move(arm)) {}
 
 void CaptureObserver::before_capture(const std::string&, const std::vector<fixtures::NamedTensor>& state) {
   scope_.enter(Phase::capture, arm_, step_index_);
@@ -58,6 +59,10 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report, const 
                            {"census", report.census.nodes},
                            {"signature", report.census.signature},
                            {"pool_bytes", report.pool_bytes},
+                           {"warmups", report.warmups},
+                           {"pools", watched_.counts().pools.size()},
+                           {"generators", watched_.counts().generators.size()},
+                           {"generators_wanted", step_.rng().generators().size()},
                            {"counter_before", report.counter_before},
                            {"counter_after", report.counter_after}});
   // After a failed capture the device may refuse to be read (pytorch#180395), and the failure is the finding.
@@ -68,21 +73,38 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report, const 
   if (ok) scope_.enter(Phase::replay, arm_, step_index_);
 }
 
-ReplayObserver::ReplayObserver(CaseScope& scope, capture::Device& device, workloads::TrainStep& step, std::string arm)
-    : CaptureObserver(scope, step, std::move(arm)), device_(device), addresses_(device) {}
+void CaptureObserver::failed_capture(const engines::CaptureReport& report) {
+  scope_.write("failed_capture", {{"arm", arm_},
+                                  {"graph", report.graph},
+                                  {"code", report.code},
+                                  {"site", report.site},
+                                  {"message", report.message},
+                                  {"pool_bytes", report.pool_bytes}});
+}
 
-void ReplayObserver::before_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
-                                   const std::vector<fixtures::NamedTensor>& outputs) {
+ReplayObserver::ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step, std::string arm)
+    : CaptureObserver(scope, device, step, std::move(arm)), device_(device), addresses_(device) {}
+
+record::Json ReplayObserver::moved(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics) {
   // What the engine passes before its first replay is what the capture just before saw.
   if (registered_.insert(graph).second) addresses_.capture(graph, statics);
   auto moved = record::Json::array();
   for (const auto& tensor : addresses_.moved(graph, statics))
     moved.push_back({{"tensor", tensor.tensor}, {"captured", hex(tensor.captured)}, {"now", hex(tensor.now)}});
+  return moved;
+}
+
+void ReplayObserver::write_addresses(const std::string& graph, record::Json moved) {
   scope_.write("address", {{"arm", arm_},
                            {"step", step_index_},
                            {"graph", graph},
                            {"registered", addresses_.registered(graph)},
                            {"moved", std::move(moved)}});
+}
+
+void ReplayObserver::begin(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
+                           const std::vector<fixtures::NamedTensor>& outputs) {
+  write_addresses(graph, moved(graph, statics));
   Replay replay;
   for (const auto& output : outputs) replay.poisoned.insert(device_.address(output.tensor));
   replay.poisoned_bytes = fixtures::total_bytes(outputs);
@@ -91,8 +113,29 @@ void ReplayObserver::before_replay(const std::string& graph, const std::vector<f
   replay_ = std::move(replay);
 }
 
+void ReplayObserver::before_step(const std::vector<fixtures::NamedTensor>& statics,
+                                 const std::vector<fixtures::NamedTensor>& outputs) {
+  in_step_ = true;
+  begin("step", statics, outputs);
+}
+
+void ReplayObserver::after_step(const std::vector<fixtures::NamedTensor>& outputs) {
+  in_step_ = false;
+  if (replay_) replay_->canary_words += fixtures::canary_words(outputs);
+}
+
+void ReplayObserver::before_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
+                                   const std::vector<fixtures::NamedTensor>& outputs) {
+  if (!in_step_) return begin(graph, statics, outputs);
+  // One of many in this step: the step's own line says that addresses were watched, so only what moved is worth one.
+  if (record::Json elsewhere = moved(graph, statics); !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
+  if (outputs.empty()) return;
+  replay_->poisoned_bytes += fixtures::total_bytes(outputs);
+  fixtures::poison(outputs);
+}
+
 void ReplayObserver::after_replay(const std::string&, const std::vector<fixtures::NamedTensor>& outputs) {
-  if (replay_) replay_->canary_words = fixtures::canary_words(outputs);
+  if (replay_ && !outputs.empty()) replay_->canary_words += fixtures::canary_words(outputs);
 }
 
 std::optional<ReplayObserver::Replay> ReplayObserver::take() {

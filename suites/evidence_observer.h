@@ -10,6 +10,7 @@
 
 #include "fixtures/probes.h"
 #include "suites/case_scope.h"
+#include "suites/watched_device.h"
 #include "workloads/engines/engine.h"
 
 namespace graphproof::suites {
@@ -24,10 +25,11 @@ std::string state_digest(const std::vector<fixtures::NamedTensor>& state, fixtur
 /// All references outlive the observer.
 class CaptureObserver : public engines::Observer {
  public:
-  CaptureObserver(CaseScope& scope, workloads::TrainStep& step, std::string arm);
+  CaptureObserver(CaseScope& scope, const WatchedDevice& device, workloads::TrainStep& step, std::string arm);
 
   void before_capture(const std::string& graph, const std::vector<fixtures::NamedTensor>& state) override;
   void after_capture(const engines::CaptureReport& report, const std::vector<fixtures::NamedTensor>& state) override;
+  void failed_capture(const engines::CaptureReport& report) override;
 
   /// The step that the arm is about to run.
   void at_step(std::int64_t step) { step_index_ = step; }
@@ -35,6 +37,7 @@ class CaptureObserver : public engines::Observer {
 
  protected:
   CaseScope& scope_;
+  const WatchedDevice& watched_;
   workloads::TrainStep& step_;
   const std::string arm_;
   std::int64_t step_index_ = 0;
@@ -48,12 +51,16 @@ class CaptureObserver : public engines::Observer {
 /// because an engine that never replays would never call.
 class ReplayObserver final : public CaptureObserver {
  public:
-  ReplayObserver(CaseScope& scope, capture::Device& device, workloads::TrainStep& step, std::string arm);
+  ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step, std::string arm);
 
   void before_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
                      const std::vector<fixtures::NamedTensor>& outputs) override;
   void after_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& outputs) override;
+  void before_step(const std::vector<fixtures::NamedTensor>& statics,
+                   const std::vector<fixtures::NamedTensor>& outputs) override;
+  void after_step(const std::vector<fixtures::NamedTensor>& outputs) override;
 
+  /// Of a whole step: one replay, or all those that the engine needs for it.
   struct Replay {
     std::set<std::uint64_t> poisoned;  // addresses
     std::int64_t poisoned_bytes = 0;
@@ -64,10 +71,16 @@ class ReplayObserver final : public CaptureObserver {
   std::optional<Replay> take();
 
  private:
-  capture::Device& device_;
+  void begin(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
+             const std::vector<fixtures::NamedTensor>& outputs);
+  record::Json moved(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics);
+  void write_addresses(const std::string& graph, record::Json moved);
+
+  WatchedDevice& device_;
   fixtures::AddressRegistry addresses_;
   std::set<std::string> registered_;
   std::optional<Replay> replay_;
+  bool in_step_ = false;  // between before_step and after_step
 };
 
 }  // namespace graphproof::suites

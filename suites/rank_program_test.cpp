@@ -158,7 +158,7 @@ TEST_F(RankProgram, CleanCasesOfEachEngineAndLayoutPassEveryRequiredCheckInOneBa
 }
 
 TEST_F(RankProgram, EachPlantedFaultFailsItsDetector) {
-  for (const char* fault : {"M01", "M23", "M26", "M32", "M49", "M85"}) {
+  for (const char* fault : {"M01", "M15", "M23", "M26", "M27", "M32", "M36", "M38", "M46", "M49", "M54", "M63", "M85", "M89"}) {
     SCOPED_TRACE(fault);
     const matrix::FaultEntry& entry = *catalogue_.faults.find(fault);
     const BatchOfCases batch(catalogue_, fault, {matrix::planted_case(catalogue_.axes, entry)});
@@ -172,6 +172,37 @@ TEST_F(RankProgram, EachPlantedFaultFailsItsDetector) {
     for (const auto& [check, result] : words) seen += "\n" + check + " " + record::to_text(result.message);
     EXPECT_TRUE(killed) << "want " << entry.detector << seen;
   }
+}
+
+TEST_F(RankProgram, EveryCollectiveIsShownEagerAndCapturedInBothPlacements) {
+  std::vector<matrix::Case> cases;
+  for (const char* impl : {"none", "manual"})
+    for (const char* placement : {"symmetric", "per_rank"})
+      for (const char* collective : {"all_gather", "all_reduce", "all_reduce_in_place", "reduce_scatter", "send_recv"})
+        cases.push_back(named((std::string("impl=") + impl + ",dp=2,model=collective,placement=" + placement + ",collective=" + collective + ",collective_bytes=65536").c_str()));
+  const BatchOfCases batch(catalogue_, "collectives", cases);
+  EXPECT_EQ(batch.run(), 0);
+  expect_evidence_fits_its_schema(batch);
+  for (const record::BatchCase& listed : batch.batch().cases) {
+    SCOPED_TRACE(listed.name + " in " + batch.attempt_folder(listed.id).string());
+    const auto words = batch.judge(listed);
+    for (const std::string& check : batch.required(listed))
+      EXPECT_EQ(words.at(check).result, record::Result::pass) << check << ": " << record::to_text(words.at(check).message);
+    for (const auto& [check, result] : words)
+      EXPECT_NE(result.result, record::Result::fail) << check << ": " << record::to_text(result.message);
+    EXPECT_EQ(words.at("D27.registration_parity").result, record::Result::not_applicable);
+  }
+}
+
+TEST_F(RankProgram, CommunicatorsFirstIsTheOrderThatTheCaseAskedFor) {
+  const BatchOfCases batch(catalogue_, "comm_first", {named("impl=full_iteration,tp=2,microbatches=2,teardown=comm_first")});
+  EXPECT_EQ(batch.run(), 0);
+  expect_evidence_fits_its_schema(batch);
+  const record::BatchCase& listed = batch.batch().cases.front();
+  std::vector<std::string> order;
+  for (const record::EvidenceLine* line : batch.evidence(listed.id, 0).of("teardown")) order.push_back(line->fields.at("step"));
+  EXPECT_EQ(order, (std::vector<std::string>{"communicators", "graphs", "buffers", "device"}));
+  EXPECT_EQ(batch.judge(listed).at("D29.teardown_order").result, record::Result::pass);
 }
 
 TEST_F(RankProgram, ForbiddenCaseIsRefusedByItsRuleWithoutStartingMpiOrADevice) {

@@ -4,8 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "fixtures/capture/device.h"
+#include "fixtures/fault.h"
 
 namespace graphproof::suites {
 
@@ -13,14 +17,21 @@ struct GraphCounts {
   std::int64_t captures_begun = 0;
   std::int64_t captures_ended = 0;  // successfully
   std::int64_t replays = 0;         // launches that the graphs themselves counted
+  std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into
+  std::set<const void*> generators;  // that were registered with a graph
+  bool watch_operands = false;
+  std::optional<capture::Operands> operands;  // of the launches since take_operands(), each looked at just before it
 };
 
 /// Passes every call on to `device`, which outlives it; graphs may outlive it.
 class WatchedDevice final : public capture::Device {
  public:
-  explicit WatchedDevice(capture::Device& device);
+  explicit WatchedDevice(capture::Device& device, fixtures::Fault fault = {});
 
-  GraphCounts counts() const { return *counts_; }
+  const GraphCounts& counts() const { return *counts_; }
+  /// From now on every launch looks first at the memory that its graph will touch.
+  void watch_operands() { counts_->watch_operands = true; }
+  std::optional<capture::Operands> take_operands() { return std::exchange(counts_->operands, std::nullopt); }
 
   std::string name() const override { return device_.name(); }
   at::Device torch_device() const override { return device_.torch_device(); }
@@ -36,12 +47,16 @@ class WatchedDevice final : public capture::Device {
   std::string generator_state(const at::Generator& generator) override { return device_.generator_state(generator); }
   capture::MemoryUse memory() override { return device_.memory(); }
   void empty_cache() override { device_.empty_cache(); }
+  std::optional<double> busy_ms(double head_start_ms, const std::function<void()>& work) override {
+    return device_.busy_ms(head_start_ms, work);
+  }
   std::uint64_t address(const at::Tensor& tensor) const override { return device_.address(tensor); }
   void autograd_threads(bool on) override { device_.autograd_threads(on); }
   std::map<std::string, std::string> configuration() const override { return device_.configuration(); }
 
  private:
   capture::Device& device_;
+  const fixtures::Fault fault_;
   std::shared_ptr<GraphCounts> counts_;
 };
 

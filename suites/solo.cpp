@@ -1,0 +1,123 @@
+#include "suites/solo.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "fixtures/comm/collectives.h"
+#include "fixtures/resident.h"
+#include "fixtures/torch.h"
+#include "suites/learning_rate.h"
+
+namespace graphproof::suites {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Steps whose device time is measured apart, with the device held back: that changes the host's time. Odd, for a median.
+constexpr std::int64_t kBusySteps = 5;
+// How much longer than its slowest launch a step's head start is, so that the host is ahead also when it stumbles.
+constexpr double kHeadStartFactor = 3;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+class SoloArm {
+ public:
+  SoloArm(const CaseParts& parts, std::string name, std::string impl)
+      : parts_(parts), name_(std::move(name)), impl_(std::move(impl)) {}
+
+  void run(const std::vector<StepInput>& inputs) {
+    ask_back();
+    look("before", 0);
+    {
+      Arm arm(parts_, name_, impl_, Watch::free);
+      look("built", 0);
+      if (arm.graphs()) parts_.scope.boundary(Phase::capture);
+      const std::int64_t last = run_steps(arm, inputs);
+      const Snapshot left = arm.finish(last);
+      arm.settle_capture();
+      parts_.scope.enter(Phase::teardown_graph, name_, last);
+      arm.drop_graphs();
+    }
+    parts_.device.synchronize();
+    look("dropped", 0);
+    ask_back();
+    look("returned", 0);
+  }
+
+ private:
+  /// Returns the index of the last step.
+  std::int64_t run_steps(Arm& arm, const std::vector<StepInput>& inputs) {
+    const auto input = [&](std::int64_t step) -> const StepInput& {
+      // Every arm of a case has the capture's inputs in the step that captures; afterwards they take turns.
+      return inputs[static_cast<std::size_t>(step % parts_.config.steps)];
+    };
+    const std::int64_t steps = parts_.config.first_replay() + kSoloSteadySteps;
+    double slowest_launch_ms = 0;
+    std::int64_t step = 0;
+    for (; step < steps; ++step) {
+      const auto begin = Clock::now();
+      arm.run(step, input(step));
+      const double launch_ms = ms_since(begin);
+      parts_.device.synchronize(parts_.stream);
+      parts_.scope.write("timing", {{"arm", name_}, {"step", step}, {"wall_ms", ms_since(begin)}, {"launch_ms", launch_ms}});
+      look("step", step);
+      if (step > parts_.config.first_replay()) slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
+    }
+    for (std::int64_t busy = 0; busy < kBusySteps; ++busy, ++step) {
+      const c10::StreamGuard guard(parts_.stream);
+      const double head_start_ms = kHeadStartFactor * slowest_launch_ms;
+      double launch_ms = 0;
+      const auto device_ms = parts_.device.busy_ms(head_start_ms, [&] {
+        const auto begin = Clock::now();
+        arm.run(step, input(step));
+        launch_ms = ms_since(begin);
+      });
+      if (!device_ms) return step;  // no device clock: the step ran, and more would tell nothing
+      // Behind its host the device was idle now and then, which is not what was asked.
+      if (launch_ms <= head_start_ms)
+        parts_.scope.write("busy", {{"arm", name_}, {"step", step}, {"device_ms", *device_ms}});
+    }
+    return step - 1;
+  }
+
+  void ask_back() {
+    flush_communicators(parts_);
+    parts_.device.synchronize();
+    parts_.device.empty_cache();
+  }
+
+  void look(const char* when, std::int64_t step) {
+    const capture::MemoryUse use = parts_.device.memory();
+    parts_.scope.write("memory", {{"arm", name_},
+                                  {"step", step},
+                                  {"when", when},
+                                  {"allocated", use.allocated},
+                                  {"reserved", use.reserved},
+                                  {"pool", use.pool},
+                                  {"device", use.device},
+                                  {"resident", fixtures::resident_bytes()}});
+  }
+
+  const CaseParts& parts_;
+  const std::string name_, impl_;
+};
+
+}  // namespace
+
+void run_solo(const CaseParts& parts, const std::vector<StepInput>& inputs) {
+  SoloArm(parts, "solo_eager", "none").run(inputs);
+  if (parts.config.graphs()) SoloArm(parts, "solo_graph", parts.config.engine.impl).run(inputs);
+}
+
+void flush_communicators(const CaseParts& parts) {
+  if (!parts.groups) return;
+  const c10::StreamGuard guard(parts.stream);
+  for (const comm::GroupLayout& group : process_groups(parts.config.layout))
+    if (parts.groups->size(group.name) > 1)
+      comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group.name);
+  parts.device.synchronize(parts.stream);
+}
+
+}  // namespace graphproof::suites
