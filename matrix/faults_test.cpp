@@ -23,10 +23,14 @@ class FaultsTest : public testing::Test {
 TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {
   std::vector<std::string> ids;
   for (const FaultEntry& fault : catalogue_.faults.faults()) ids.push_back(fault.fault);
-  EXPECT_EQ(ids, (std::vector<std::string>{"M01", "M15", "M23", "M26", "M32", "M49", "M61", "M85"}));
+  for (const char* id : {"M01", "M15", "M19", "M23", "M26", "M27", "M28", "M32", "M33", "M36", "M37", "M38", "M43", "M46", "M47", "M49",
+                         "M52", "M54", "M56", "M61", "M63", "M71", "M72", "M85", "M86", "M89"})
+    EXPECT_EQ(std::ranges::count(ids, id), 1) << id;
+  EXPECT_TRUE(std::ranges::is_sorted(ids));
   EXPECT_EQ(catalogue_.faults.find("M61")->isolation, "process");
   EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms, (std::map<std::string, std::int64_t>{{"replay", 5000}}));
-  EXPECT_FALSE(catalogue_.faults.find("M15")->shown_on("sim"));
+  EXPECT_TRUE(catalogue_.faults.find("M15")->shown_on("sim"));
+  EXPECT_FALSE(catalogue_.faults.find("M19")->shown_on("sim"));
   EXPECT_EQ(catalogue_.faults.find("M99"), nullptr);
 }
 
