@@ -10,6 +10,12 @@ std::optional<double> figure(const record::Record& record, const std::string& na
   return found == record.figures.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// Of the solo arms where the run has them, else of the arms that ran free.
+std::optional<double> figure(const record::Record& record, const std::string& solo, const std::string& free_run) {
+  const auto value = figure(record, solo);
+  return value ? value : figure(record, free_run);
+}
+
 nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
 
 std::string meaning(const Benefit& row) {
@@ -23,14 +29,17 @@ std::vector<Benefit> benefits(const RunResult& run) {
   std::vector<Benefit> rows;
   for (const CaseResult& one : run.cases) {
     const record::Record& record = one.record;
-    const auto eager_ms = figure(record, "eager_ms"), graph_ms = figure(record, "replay_ms");
+    const auto eager_ms = figure(record, "eager_step_ms", "eager_ms"),
+               graph_ms = figure(record, "graph_step_ms", "replay_ms");
     if (record.verdict != "pass"_verdict || !eager_ms || !graph_ms) continue;
     Benefit row{.case_id = one.plan.id, .name = one.plan.name, .eager_ms = *eager_ms, .graph_ms = *graph_ms};
-    row.launch_ms = figure(record, "launch_ms");
+    row.launch_ms = figure(record, "graph_launch_ms", "launch_ms");
     row.busy_share = figure(record, "eager_busy_share");
-    row.capture_ms = figure(record, "capture_ms").value_or(0);
+    // All graphs of an arm; the older figure is the longest capture alone.
+    const auto captures_s = figure(record, "capture_seconds");
+    row.capture_ms = captures_s ? 1000 * *captures_s : figure(record, "capture_ms").value_or(0);
     row.graphs = static_cast<int>(figure(record, "graphs").value_or(0));
-    row.extra_bytes = static_cast<std::int64_t>(figure(record, "graph_memory_bytes").value_or(0));
+    row.extra_bytes = static_cast<std::int64_t>(figure(record, "extra_memory_bytes", "graph_memory_bytes").value_or(0));
     if (row.graph_ms < row.eager_ms) row.break_even_steps = row.capture_ms / (row.eager_ms - row.graph_ms);
     row.meaning = meaning(row);
     rows.push_back(row);

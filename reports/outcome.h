@@ -38,8 +38,6 @@ struct OutcomeInput {
   std::optional<record::Checks> checks;    // nothing: the judge left none
   NotRun not_run = NotRun::interrupted;    // read only without a context
   std::string today;                       // UTC, YYYY-MM-DD: known issues expire
-  /// Evidence that the planted fault was there and bites nothing on this stack; "" otherwise.
-  std::string harmless_because;
 };
 
 struct Outcome {

@@ -61,7 +61,8 @@ struct Gathered {
       keep_largest(difference[fields.at("subject")], fields.at("step"),
                    mismatch.is_null() ? 0.0 : record::number_from(mismatch.at("max_abs")));
     }
-    if (line.kind == "memory")
+    // A solo arm also looks before it is built and after it is gone; a curve is of its steps.
+    if (line.kind == "memory" && fields.value("when", "step") == "step")
       for (const char* quantity : kMemory)
         if (const auto found = fields.find(quantity); found != fields.end() && found->is_number())
           keep_largest(memory[fields.at("arm").get<std::string>() + " " + quantity], fields.at("step"), found->get<double>());

@@ -95,8 +95,10 @@ Json to_json(const Checks& checks) {
   Json ranks = Json::array(), results = Json::array();
   for (const RankEvidence& rank : checks.ranks) ranks.push_back(to_json(rank));
   for (const CheckResult& result : checks.checks) results.push_back(to_json(result));
-  return {{"schema", kChecksSchema}, {"case", checks.case_id},     {"attempt", checks.attempt},
-          {"ranks", ranks},          {"figures", checks.figures}, {"checks", results}};
+  Json json = {{"schema", kChecksSchema}, {"case", checks.case_id},     {"attempt", checks.attempt},
+               {"ranks", ranks},          {"figures", checks.figures}, {"checks", results}};
+  if (!checks.harmless_because.empty()) json["harmless_because"] = checks.harmless_because;
+  return json;
 }
 
 Checks checks_from(const nlohmann::json& value, const std::string& where) {
@@ -113,6 +115,7 @@ Checks checks_from(const nlohmann::json& value, const std::string& where) {
       rank.reject("rank", std::to_string(checks.ranks.back().rank), "ranks in order, without gaps");
   }
   for (const Fields& result : in.objects("checks")) checks.checks.push_back(check_result_from(result));
+  if (value.contains("harmless_because")) checks.harmless_because = in.required<std::string>("harmless_because");
   return checks;
 }
 

@@ -69,6 +69,8 @@ struct Checks {
   std::vector<RankEvidence> ranks;        // by rank, without gaps
   std::map<std::string, double> figures;  // for the record: eager_ms, replay_ms, capture_ms, ...
   std::vector<CheckResult> checks;
+  /// Evidence that the planted fault was there and bites nothing on this stack; "" otherwise, and without a fault.
+  std::string harmless_because = {};
 
   bool operator==(const Checks&) const = default;
 };

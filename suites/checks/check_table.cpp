@@ -6,6 +6,7 @@
 
 #include "suites/checks/detectors.h"
 #include "suites/checks/figures.h"
+#include "suites/checks/harmless.h"
 #include "suites/checks/say.h"
 
 namespace graphproof::checks {
@@ -97,6 +98,7 @@ record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table, co
   checks.attempt = attempt.context.attempt;
   for (const RankFiles& files : attempt.ranks) checks.ranks.push_back(way_of(files));
   checks.figures = figures(attempt);
+  checks.harmless_because = harmless_because(attempt);
   for (const Check& check : all_checks()) {
     const matrix::CheckEntry* entry = table.find(check.name);
     if (!entry) throw std::logic_error(say("check ", check.name, " has no row in matrix/checks/checks.json"));
