@@ -165,7 +165,7 @@ TEST(Moe, FaultM74LosesTokensWithoutCountingThemOnceRecorded) {
   faulty.mean_loss();
   faulty.step.recording(false);
   const auto ledger = faulty.ledgers();
-  EXPECT_EQ(ledger.at("experts:assigned"), sound.ledgers().at("experts:assigned"));
+  EXPECT_EQ(sum(ledger.at("experts:assigned")), sum(sound.ledgers().at("experts:assigned")));
   EXPECT_LT(sum(ledger.at("experts:carried")) + sum(ledger.at("experts:dropped")), sum(ledger.at("experts:assigned")));
 }
 
