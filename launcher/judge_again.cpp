@@ -65,7 +65,7 @@ reports::RunResult decide_again(const fs::path& folder, const reports::CheckEffe
     for (const int number : ended_attempts(folder, line.id)) {
       const fs::path attempt = attempt_folder(line.id, number), file = folder / attempt / "context.json";
       const reports::OutcomeInput input{line, record::context_from(record::read_json(file), file),
-                                        checks_of(folder / attempt), {}, run.started.substr(0, 10), {}};
+                                        checks_of(folder / attempt), {}, run.started.substr(0, 10)};
       reports::Outcome outcome = reports::outcome(input, effects);
       if (in_batch && input.context->isolation == "process") outcome = reports::fold(*in_batch, outcome);
       const record::Record record = reports::make_record(input, outcome, run.run_id, attempt);

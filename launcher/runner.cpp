@@ -315,7 +315,7 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   const auto place = judging_.find(judged.attempt_folder);
   const Ended& ended = place->second;
   if (!judged.trouble.empty()) say(ended.line.name + ": " + judged.trouble);
-  const reports::OutcomeInput input{ended.line, ended.context, judged.checks, {}, today(), {}};
+  const reports::OutcomeInput input{ended.line, ended.context, judged.checks, {}, today()};
   reports::Outcome outcome = reports::outcome(input, setup_.effects);
   const record::Context& context = ended.context;
   const auto record = [&] {
