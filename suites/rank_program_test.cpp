@@ -199,8 +199,9 @@ TEST_F(RankProgram, CommunicatorsFirstIsTheOrderThatTheCaseAskedFor) {
   EXPECT_EQ(batch.run(), 0);
   expect_evidence_fits_its_schema(batch);
   const record::BatchCase& listed = batch.batch().cases.front();
+  const record::Evidence evidence = batch.evidence(listed.id, 0);
   std::vector<std::string> order;
-  for (const record::EvidenceLine* line : batch.evidence(listed.id, 0).of("teardown")) order.push_back(line->fields.at("step"));
+  for (const record::EvidenceLine* line : evidence.of("teardown")) order.push_back(line->fields.at("step"));
   EXPECT_EQ(order, (std::vector<std::string>{"communicators", "graphs", "buffers", "device"}));
   EXPECT_EQ(batch.judge(listed).at("D29.teardown_order").result, record::Result::pass);
 }
