@@ -222,7 +222,7 @@ TEST(Covering, KeysOfACoveringPlanNeedOne) {
   refused(R"({"groups": []})", "`groups` without `cover`");
   refused(R"({"cover": 2, "sample": 3})", "`sample` and `cover` together");
   refused(R"({"cover": 2, "cases": "faults"})", "`cover` and `sample` choose rows of a product");
-  refused(R"({"cover": 2, "groups": [{"axes": ["pq"], "cover": 1}]})", "no axis `pq`");
+  refused(R"({"cover": 2, "groups": [{"axes": ["pq"], "cover": 1}]})", "unknown axis `pq`");
   refused(R"({"cover": 2, "groups": [{"axes": ["tp", "tp"], "cover": 2}]})", "an axis twice in a group");
   refused(R"({"cover": 2, "groups": [{"axes": ["tp"], "cover": 2}]})", "a strength above the number of axes");
 }

@@ -151,7 +151,7 @@ TEST_F(CheckTest, WhatCannotBeReadIsExitTwo) {
       {{"check", file("c.json", "{\"a\": 1, \"a\": 2}")}, "twice"},
       {{"check", file("c.yaml", "a: 1\na: 2\n")}, "the key `a` is there twice"},
       {{"check", file("d.yaml", "a: [1, 2\n")}, "YAML that can't be read"},
-      {{"check", "--dialect", "megatron", "--", "--bf16"}, "did you mean `megatron-lm`?"},
+      {{"check", "--dialect", "megatron-ml", "--", "--bf16"}, "did you mean `megatron-lm`?"},
       {{"check", "--arch", "hopper", "--", "--bf16"}, "write --arch sm_90 for a Hopper GPU"},
       {{"check", "--stack", "torch=2.11", "--", "--bf16"}, "`torch` is no stack variable"},
       {{"check", "--stack", "torch_version=new", "--", "--bf16"}, "a version such as 2.11.0"},
