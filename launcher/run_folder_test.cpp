@@ -1,12 +1,12 @@
 #include "launcher/run_folder.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
 #include <regex>
 
 #include "matrix/input_error.h"
+#include "reports/record/scratch_folder.h"
 
 namespace graphproof::launcher {
 namespace {
@@ -14,18 +14,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RunFolderTest : testing::Test {
-  RunFolderTest() {
-    char name[] = "/tmp/graphproof-run-folder-XXXXXX";
-    top = mkdtemp(name);
-    runs = top / "runs";
-  }
-  ~RunFolderTest() override { fs::remove_all(top); }
   fs::path made(const std::string& id) {
     const fs::path folder = create_run_folder(runs, std::nullopt, id);
     std::ofstream(folder / "run.json") << "{}";
     return folder;
   }
-  fs::path top, runs;
+  const record::ScratchFolder scratch;
+  const fs::path top = scratch.path(), runs = top / "runs";
 };
 
 TEST_F(RunFolderTest, AnIdIsUtcTimeAndFourDigitsThatTellRunsApart) {

@@ -20,6 +20,7 @@
 #include "launcher/run.h"
 #include "reports/record/file.h"
 #include "reports/record/journal.h"
+#include "reports/record/scratch_folder.h"
 #include "reports/summary.h"
 
 namespace graphproof::launcher {
@@ -76,8 +77,6 @@ class Background {
 
 struct RunOfFakes : testing::Test {
   RunOfFakes() {
-    char name[] = "/tmp/graphproof-run-test-XXXXXX";
-    folder = std::filesystem::path(mkdtemp(name)) / "run";
     std::filesystem::create_directories(folder);
     char digits[8];
     std::snprintf(digits, sizeof digits, "%04x", getpid() & 0xffff);
@@ -99,8 +98,6 @@ struct RunOfFakes : testing::Test {
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
     listener.said = [this](const std::string& text) { said += text + "\n"; };
   }
-  ~RunOfFakes() override { std::filesystem::remove_all(folder.parent_path()); }
-
   void SetUp() override {
     if (find_program("mpirun", own_environment()).empty()) GTEST_SKIP() << "this machine has no mpirun";
   }
@@ -149,7 +146,9 @@ struct RunOfFakes : testing::Test {
     return false;
   }
 
-  std::filesystem::path folder;
+  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher looks for.
+  const record::ScratchFolder scratch{"/tmp"};
+  const std::filesystem::path folder = scratch.path() / "run";
   RunSetup setup;
   RunListener listener;
   std::string said;

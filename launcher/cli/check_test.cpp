@@ -1,13 +1,11 @@
 // check and rules as users meet them: what is read, what is said, and the exit codes.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
-#include "launcher/cli/verb.h"
+#include "launcher/cli/command_under_test.h"
 #include "launcher/cli/yaml_document.h"
 #include "matrix/input_error.h"
 
@@ -16,33 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Printed {
-  int exit_code = 0;
-  std::string out, err;
-};
-
-struct CheckTest : testing::Test {
-  CheckTest() {
-    char name[] = "/tmp/graphproof-check-test-XXXXXX";
-    top = mkdtemp(name);
-  }
-  ~CheckTest() override { std::filesystem::remove_all(top); }
-
-  Printed cli(const std::vector<std::string>& arguments) {
-    std::ostringstream out, err;
-    Surroundings surroundings{.catalogue = catalogue, .command_line = arguments, .out = out, .err = err, .programs = top / "bin", .runs = top / "runs"};
-    const int exit_code = run_command_line(arguments, surroundings);
-    return {exit_code, out.str(), err.str()};
-  }
-
-  std::string file(const std::string& name, const std::string& text) {
-    std::ofstream(top / name) << text;
-    return (top / name).string();
-  }
-
-  const matrix::Catalogue catalogue = matrix::load_catalogue();
-  std::filesystem::path top;
-};
+using CheckTest = CommandUnderTest;
 
 json finding(const json& verdict, const std::string& rule) {
   for (const json& one : verdict.at("findings"))

@@ -1,12 +1,10 @@
 // The command line as users meet it: what is printed, what is refused and with which exit code. Nothing here starts a
 // rank; the run loop has its own test.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
-#include <sstream>
 
-#include "launcher/cli/verb.h"
+#include "launcher/cli/command_under_test.h"
 #include "launcher/run_folder.h"
 
 namespace graphproof::cli {
@@ -14,29 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Printed {
-  int exit_code = 0;
-  std::string out, err;
-};
-
-struct CliTest : testing::Test {
-  CliTest() {
-    char name[] = "/tmp/graphproof-cli-test-XXXXXX";
-    top = mkdtemp(name);
-  }
-  ~CliTest() override { fs::remove_all(top); }
-
-  Printed cli(const std::vector<std::string>& arguments) {
-    std::ostringstream out, err;
-    Surroundings surroundings{.catalogue = catalogue, .command_line = arguments, .out = out, .err = err,
-                              .programs = top / "bin", .runs = top / "runs"};
-    const int exit_code = run_command_line(arguments, surroundings);
-    return {exit_code, out.str(), err.str()};
-  }
-
-  const matrix::Catalogue catalogue = matrix::load_catalogue();
-  fs::path top;
-};
+using CliTest = CommandUnderTest;
 
 struct Refused {
   std::vector<std::string> arguments;

@@ -77,12 +77,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   setup.run.seed = parent.run.seed;
   setup.run.parent = parent.run.run_id;
   setup.plan = std::move(lines);
-  ProgressPrinter printer(surroundings, options.json);
-  printer.begin(setup);
-  const reports::RunResult result = launcher::run(setup, printer.listener());
-  printer.end();
-  show_result(result, setup.folder, surroundings, options.json);
-  return reports::exit_code(result);
+  return run_and_show(setup, surroundings, options.json);
 }
 
 }  // namespace

@@ -29,19 +29,13 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     throw matrix::InputError({"the run is not over", *owner, "a run whose launcher has ended",
                               "two launchers in one run folder would run the same cases twice",
                               "watch it: graphproof status " + folder.string()});
-  ProgressPrinter printer(surroundings, options.json);
   const reports::RunResult recorded = launcher::read_run(folder);
   if (recorded.ending == reports::Ending::finished) {
     surroundings.err << "run " << recorded.run.run_id << " is finished: there is nothing to resume\n";
     show_result(recorded, folder, surroundings, options.json);
     return reports::exit_code(recorded);
   }
-  const launcher::RunSetup setup = recorded_run(folder, surroundings);
-  printer.begin(setup);
-  const reports::RunResult result = launcher::resume(setup, printer.listener());
-  printer.end();
-  show_result(result, folder, surroundings, options.json);
-  return reports::exit_code(result);
+  return run_and_show(recorded_run(folder, surroundings), surroundings, options.json, launcher::resume);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
 #include "matrix/input_error.h"
-#include "reports/summary.h"
 
 namespace graphproof::cli {
 namespace {
@@ -27,12 +26,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   setup.plan = std::move(planned.lines);
   isolate(setup.plan, setup.run.options.isolation);
   if (options.run.budget.empty()) setup.run.options.budget_ms = planned.plan.budget_ms;
-  ProgressPrinter printer(surroundings, options.json);
-  printer.begin(setup);
-  const reports::RunResult result = launcher::run(setup, printer.listener());
-  printer.end();
-  show_result(result, setup.folder, surroundings, options.json);
-  return reports::exit_code(result);
+  return run_and_show(setup, surroundings, options.json);
 }
 
 }  // namespace

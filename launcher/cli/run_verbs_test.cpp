@@ -5,10 +5,9 @@
 #include <sys/wait.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "launcher/child.h"
-#include "launcher/cli/verb.h"
+#include "launcher/cli/command_under_test.h"
 #include "launcher/run_folder.h"
 #include "launcher/run_lock.h"
 #include "reports/record/file.h"
@@ -19,35 +18,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Printed {
-  int exit_code = 0;
-  std::string out, err;
-  nlohmann::json json() const { return nlohmann::json::parse(out); }
-};
+nlohmann::json json_of(const Printed& printed) { return nlohmann::json::parse(printed.out); }
 
-struct RunVerbsTest : testing::Test {
+struct RunVerbsTest : CommandUnderTest {
   RunVerbsTest() {
-    char name[] = "/tmp/graphproof-verbs-test-XXXXXX";
-    top = mkdtemp(name);
     fs::create_directories(top / "bin");
     const fs::path fake = fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
     for (const char* program : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake, top / "bin" / program);
   }
-  ~RunVerbsTest() override {
-    unsetenv("GRAPHPROOF_FAKE_DRIVER");
-    fs::remove_all(top);
-  }
+  ~RunVerbsTest() override { unsetenv("GRAPHPROOF_FAKE_DRIVER"); }
   void SetUp() override {
     if (launcher::find_program("mpirun", launcher::own_environment()).empty()) GTEST_SKIP() << "this machine has no mpirun";
   }
 
-  Printed cli(std::vector<std::string> arguments) {
-    std::ostringstream out, err;
-    Surroundings surroundings{.catalogue = catalogue, .command_line = arguments, .out = out, .err = err,
-                              .programs = top / "bin", .runs = top / "runs"};
-    const int exit_code = run_command_line(arguments, surroundings);
-    return {exit_code, out.str(), err.str()};
-  }
   /// A few cases of one rank each.
   Printed run(std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"run", "--profile", "smoke", "--device", "sim", "--where",
@@ -60,9 +43,6 @@ struct RunVerbsTest : testing::Test {
   std::vector<record::PlanLine> plan() const {
     return record::plan_from(record::read_text(latest() / "plan.jsonl"), "plan.jsonl");
   }
-
-  const matrix::Catalogue catalogue = matrix::load_catalogue();
-  fs::path top;
 };
 
 TEST_F(RunVerbsTest, IsolationIsAskedForAndRecorded) {
@@ -72,7 +52,7 @@ TEST_F(RunVerbsTest, IsolationIsAskedForAndRecorded) {
   ASSERT_GE(plan().size(), 2u);
   const Printed process = run({"--isolation", "process", "--budget", "10m", "--max-fail", "3"});
   ASSERT_EQ(process.exit_code, 4) << process.err;
-  for (const auto& one : process.json().at("cases")) EXPECT_EQ(one.at("isolation"), "process");
+  for (const auto& one : json_of(process).at("cases")) EXPECT_EQ(one.at("isolation"), "process");
   EXPECT_EQ(run_json().at("options").at("isolation"), "process");
   EXPECT_EQ(run_json().at("options").at("budget_ms"), 600000);
   EXPECT_EQ(run_json().at("options").at("max_fail"), 3);
@@ -131,15 +111,15 @@ TEST_F(RunVerbsTest, AKilledRunSaysWhatResumeWouldDoAndResumesTheRestAlone) {
   fs::remove(latest() / "summary.json");
   const Printed status = cli({"status", "--json"});
   ASSERT_EQ(status.exit_code, 0) << status.err;
-  EXPECT_EQ(status.json().at("state"), "ended early");
+  EXPECT_EQ(json_of(status).at("state"), "ended early");
   const int cases = static_cast<int>(plan().size());
-  EXPECT_EQ(status.json().at("resume").at("kept"), cases - 1);
-  EXPECT_EQ(status.json().at("resume").at("judge"), 1);
-  EXPECT_EQ(status.json().at("resume").at("run"), 0);
+  EXPECT_EQ(json_of(status).at("resume").at("kept"), cases - 1);
+  EXPECT_EQ(json_of(status).at("resume").at("judge"), 1);
+  EXPECT_EQ(json_of(status).at("resume").at("run"), 0);
   EXPECT_NE(cli({"status"}).out.find("would keep"), std::string::npos);
   const Printed resumed = cli({"resume", "--json"});
   EXPECT_EQ(resumed.exit_code, 4) << resumed.err;
-  EXPECT_EQ(resumed.json().at("ending"), "finished");
+  EXPECT_EQ(json_of(resumed).at("ending"), "finished");
   EXPECT_NE(resumed.err.find("torn"), std::string::npos) << resumed.err;
   EXPECT_EQ(record::read_text(latest() / "journal.jsonl").size(), journal.size()) << "the same record once more";
 }
@@ -170,7 +150,7 @@ TEST_F(RunVerbsTest, ARunWhoseLauncherLivesIsNotResumedAndItsStatusNamesIt) {
   EXPECT_NE(printed.err.find("process " + std::to_string(getpid())), std::string::npos) << printed.err;
   const auto example = fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "reports/record/schema/examples/live.json";
   fs::copy_file(example, latest() / "live.json");
-  const nlohmann::json status = cli({"status", "--json"}).json();
+  const nlohmann::json status = json_of(cli({"status", "--json"}));
   EXPECT_EQ(status.at("state"), "running");
   EXPECT_NE(status.at("launcher").get<std::string>().find(std::to_string(getpid())), std::string::npos);
   EXPECT_EQ(status.at("live").at("running").at(0).at("ranks").at(0).at("phase"), "replay");
@@ -190,13 +170,13 @@ TEST_F(RunVerbsTest, ARerunIsARunOfItsOwnThatNamesItsParent) {
   EXPECT_NE(none.err.find("has no such case: nothing is run"), std::string::npos) << none.err;
   const Printed one = cli({"rerun", parent, lines[1].id.substr(0, 10), "--json"});
   EXPECT_EQ(one.exit_code, 4) << one.err;
-  ASSERT_EQ(one.json().at("cases").size(), 1u);
-  EXPECT_EQ(one.json().at("cases").at(0).at("id"), lines[1].id);
+  ASSERT_EQ(json_of(one).at("cases").size(), 1u);
+  EXPECT_EQ(json_of(one).at("cases").at(0).at("id"), lines[1].id);
   EXPECT_EQ(run_json().at("parent"), parent);
   EXPECT_NE(run_json().at("run_id"), parent);
   const Printed all = cli({"rerun", parent, "--verdict", "unexercised", "--isolation", "process", "--json"});
-  EXPECT_EQ(all.json().at("cases").size(), lines.size());
-  EXPECT_EQ(all.json().at("cases").at(0).at("isolation"), "process");
+  EXPECT_EQ(json_of(all).at("cases").size(), lines.size());
+  EXPECT_EQ(json_of(all).at("cases").at(0).at("isolation"), "process");
 }
 
 TEST_F(RunVerbsTest, AScriptReproducesACaseWithoutTheLauncher) {

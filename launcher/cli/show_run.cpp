@@ -85,4 +85,13 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
   surroundings.out << reports::closing_table(result, style) << "evidence and reports in " << folder.string() << std::endl;
 }
 
+record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings, bool json, RunLoop loop) {
+  ProgressPrinter printer(surroundings, json);
+  printer.begin(setup);
+  const reports::RunResult result = loop(setup, printer.listener());
+  printer.end();
+  show_result(result, setup.folder, surroundings, json);
+  return reports::exit_code(result);
+}
+
 }  // namespace graphproof::cli

@@ -38,4 +38,9 @@ reports::TerminalStyle style_of(const Surroundings& surroundings);
 void show_result(const reports::RunResult& result, const std::filesystem::path& folder, Surroundings& surroundings,
                  bool json);
 
+using RunLoop = reports::RunResult (*)(const launcher::RunSetup&, const launcher::RunListener&);
+/// Runs (or resumes) with the progress on the screen, then shows the result; the run's exit code.
+record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings, bool json,
+                              RunLoop loop = launcher::run);
+
 }  // namespace graphproof::cli

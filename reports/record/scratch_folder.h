@@ -17,10 +17,9 @@ namespace graphproof::record {
 
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    // In memory where that is possible: each fsync on a disk costs milliseconds.
-    const std::filesystem::path parent =
-        ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+  /// In memory where that is possible: each fsync on a disk costs milliseconds.
+  ScratchFolder() : ScratchFolder(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path()) {}
+  explicit ScratchFolder(const std::filesystem::path& parent) {
     std::string pattern = (parent / "graphproof-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
     path_ = pattern;
