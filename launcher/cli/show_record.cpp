@@ -105,7 +105,6 @@ json rank_digest(const std::filesystem::path& attempt_folder, int rank) {
   digest["steps"] = steps_of(evidence);
   digest["captures"] = lines_of(evidence, "capture");
   digest["compares"] = compares_of(evidence);
-  digest["divergence"] = lines_of(evidence, "divergence");
   digest["errors"] = lines_of(evidence, "error");
   digest["refused"] = lines_of(evidence, "refused");
   if (!digest.contains("dropped")) digest["dropped"] = evidence.dropped;
@@ -117,22 +116,6 @@ void show_message(const char* indent, const record::Message& message, std::ostre
       {"got", &message.got}, {"want", &message.want}, {"why", &message.why}, {"next", &message.next}};
   for (const auto& [name, text] : parts)
     if (!text->empty()) out << fmt::format("{}{:<5} {}\n", indent, std::string(name) + ":", printable(*text));
-}
-
-/// Where the graph left eager's way; ranks are told apart by the heading.
-void show_divergence(const json& row, std::ostream& out) {
-  if (row.value("found", json()) != true) {
-    out << "  first divergent tensor of step " << text_of(row, "step") << ": none, " << printable(text_of(row, "why")) << " ("
-        << text_of(row, "taps") << " operators compared)\n";
-    return;
-  }
-  const json mismatch = row.value("mismatch", json::object());
-  out << printable(fmt::format("  first divergent tensor: step {}, microbatch {}, layer {}, module {}, {}, operator {}, element {}: "
-                               "eager {}, graph {}",
-                               text_of(row, "step"), text_of(row, "microbatch"), text_of(row, "layer"), text_of(row, "module"),
-                               text_of(row, "direction"), text_of(row, "operator"), text_of(mismatch, "element"),
-                               text_of(mismatch, "left"), text_of(mismatch, "right")))
-      << "\n";
 }
 
 void show_rank(const json& digest, std::ostream& out) {
@@ -159,7 +142,6 @@ void show_rank(const json& digest, std::ostream& out) {
   for (const json& row : digest["compares"]["differing"])
     out << "    step " << text_of(row, "step") << " " << printable(text_of(row, "left")) << " against "
         << printable(text_of(row, "right")) << ": " << printable(text_of(row, "mismatch")) << "\n";
-  for (const json& row : digest["divergence"]) show_divergence(row, out);
   for (const char* kind : {"errors", "refused"})
     for (const json& row : digest[kind]) out << "  " << kind << ": " << printable(row.dump()) << "\n";
   for (const json& text : digest["dropped"]) out << "  left out: " << printable(text.get<std::string>()) << "\n";

@@ -20,7 +20,7 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 /// What ranks write today, in the start line; a file without it is of revision 1. A check says since which revision it
 /// has something to look at, so that old evidence is judged by what could be asked of it.
 ///   1  the first form
-///   2  solo arms (timing, busy, memory with `when`), registered generators, pools, operands of replays, divergence
+///   2  solo arms (timing, busy, memory with `when`), registered generators, pools, operands of replays
 inline constexpr std::int64_t kEvidenceRevision = 2;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
