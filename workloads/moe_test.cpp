@@ -8,43 +8,26 @@
 #include <string>
 #include <vector>
 
-#include "workloads/device_under_test.h"
 #include "workloads/draw.h"
 #include "workloads/reference_model.h"
-#include "workloads/train_step.h"
+#include "workloads/step_under_test.h"
 
 namespace graphproof::workloads {
 namespace {
 
-constexpr std::uint64_t kSeed = 11;
+constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
 const ModelConfig kExperts{.layers = 2, .hidden = 8, .heads = 4, .kv_groups = 2, .ffn = 16, .vocab = 12, .seq_length = 5,
                            .microbatch_size = 2, .microbatches = 2, .linear_bias = true, .experts = 4, .topk = 2,
                            .shared_expert = true};
 
-struct Bench {
-  explicit Bench(const ModelConfig& config, const std::string& fault = "none")
-      : device(device_under_test()),
-        stream(device.stream_from_pool()),
-        guard(stream),
-        step(config, {}, device, kSeed, {fault}),
-        batch(make_batch(config, {}, kSeed, 0, device.torch_device())) {}
+struct Bench : StepUnderTest {
+  using StepUnderTest::StepUnderTest;
 
-  double mean_loss() {
-    step.forward_backward(batch);
-    const auto losses = on_host(step.losses());
-    return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
-  }
   std::map<std::string, std::vector<float>> ledgers() {
     std::map<std::string, std::vector<float>> values;
     for (const auto& [name, tensor] : step.ledgers()) values[name] = on_host(tensor);
     return values;
   }
-
-  capture::Device& device;
-  c10::Stream stream;
-  c10::StreamGuard guard;
-  TrainStep step;
-  Batch batch;
 };
 
 double sum(const std::vector<float>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }

@@ -10,39 +10,19 @@
 #include <string>
 #include <vector>
 
-#include "workloads/device_under_test.h"
 #include "workloads/draw.h"
 #include "workloads/reference_model.h"
+#include "workloads/step_under_test.h"
 
 namespace graphproof::workloads {
 namespace {
 
-constexpr std::uint64_t kSeed = 11;
+constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
 const ModelConfig kTiny{.layers = 2, .hidden = 8, .heads = 4, .kv_groups = 2, .ffn = 16, .vocab = 12,
                         .seq_length = 5, .microbatch_size = 2, .microbatches = 1, .qkv_bias = true,
                         .linear_bias = true};
 
-// A step and the stream that it was built on and runs on.
-struct Bench {
-  explicit Bench(const ModelConfig& config, const std::string& fault = "none")
-      : device(device_under_test()),
-        stream(device.stream_from_pool()),
-        guard(stream),
-        step(config, {}, device, kSeed, {fault}),
-        batch(make_batch(config, {}, kSeed, 0, device.torch_device())) {}
-
-  double mean_loss() {
-    step.forward_backward(batch);
-    const auto losses = on_host(step.losses());
-    return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
-  }
-
-  capture::Device& device;
-  c10::Stream stream;
-  c10::StreamGuard guard;
-  TrainStep step;
-  Batch batch;
-};
+using Bench = StepUnderTest;
 
 double norm(const std::vector<float>& x) {
   return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));

@@ -1,5 +1,4 @@
 // Layouts of several ranks: started by mpirun with 2 and 4 ranks, each test goes through every (tp, dp) that fits.
-// Ranks stay together: expectations only, never an early return between two collectives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,9 +8,7 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
-#include "fixtures/comm/mpi.h"
-#include "fixtures/comm/process_groups.h"
-#include "fixtures/rank.h"
+#include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines {
@@ -20,45 +17,8 @@ namespace {
 using workloads::Layout;
 using workloads::ModelConfig;
 
-// Enough for a machine whose cores are shared; nothing here waits for it unless a rank is lost.
-constexpr comm::Milliseconds kLimit{60'000};
-
-class Ranks : public testing::Environment {
- public:
-  void SetUp() override {
-    const auto rank = fixtures::this_rank();
-    workloads::device_under_test();
-    world_ = std::make_unique<comm::MpiWorld>(rank.world_size, rank.rank);
-    std::vector<std::unique_ptr<comm::Transport>> transports;
-    transports.push_back(comm::make_mpi_transport(*world_));
-    groups_ = std::make_unique<comm::ProcessGroups>(world_->size(), world_->rank(), std::move(transports));
-    groups_->collective_limit(kLimit);
-  }
-  void TearDown() override {
-    groups_->destroy(kLimit);
-    world_->finalize(kLimit);
-  }
-
-  /// Every layout of the world's size, made the current one in turn.
-  template <class Body>
-  void for_each_layout(Body body) {
-    for (int tp = 1; tp <= world_->size(); ++tp) {
-      if (world_->size() % tp != 0) continue;
-      const int dp = world_->size() / tp;
-      groups_->use(comm::tensor_data_groups(tp, dp), kLimit);
-      SCOPED_TRACE("tp " + std::to_string(tp) + " dp " + std::to_string(dp) + " rank " + std::to_string(rank()));
-      body(Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / tp, .tp_group = "tp",
-                  .dp_group = "dp"});
-    }
-  }
-  int rank() const { return world_->rank(); }
-
- private:
-  std::unique_ptr<comm::MpiWorld> world_;
-  std::unique_ptr<comm::ProcessGroups> groups_;
-};
-
-Ranks* const ranks = static_cast<Ranks*>(testing::AddGlobalTestEnvironment(new Ranks));
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 ModelConfig model(double dropout) {
   ModelConfig config;
