@@ -69,22 +69,25 @@ class Layer {
     return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
       const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
       const auto routed = run_module(pass.runner, router, {input}, router_parameters_, [this, pass](const auto& inputs) {
+        // The residual goes through, as upstream's, so that the gradients of the input meet inside the part: added up in
+        // the same order with and without a graph around it.
+        const at::Tensor residual = inputs[0].view_as(inputs[0]);
         const at::Tensor hidden = mlp_norm_.forward(inputs[0]);
         const Routing routing = moe_->route(hidden, pass);
-        std::vector<at::Tensor> outputs{hidden, routing.probabilities, routing.carried};
+        std::vector<at::Tensor> outputs{residual, hidden, routing.probabilities, routing.carried};
         if (const at::Tensor shared = moe_->shared(hidden); shared.defined()) outputs.push_back(shared);
         return outputs;
       });
       const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
-      const auto dispatch = run_module(pass.runner, preprocess, {routed[0], routed[1], routed[2]}, no_parameters_,
+      const auto dispatch = run_module(pass.runner, preprocess, {routed[1], routed[2], routed[3]}, no_parameters_,
                                        [this, pass](const auto& inputs) {
                                          const Dispatch made =
                                              moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
                                          return std::vector<at::Tensor>{made.tokens, made.slots, made.weights};
                                        });
       at::Tensor combined = moe_->combine(moe_->experts(dispatch[0]), dispatch[1], dispatch[2]);
-      if (routed.size() > 3) combined = combined + routed[3];
-      return input + pass.dropout.apply(combined, {index_, DropoutSite::mlp});
+      if (routed.size() > 4) combined = combined + routed[4];
+      return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp});
     });
   }
 
