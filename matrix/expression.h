@@ -1,5 +1,6 @@
-// The one expression language of rules, matrix files, filters and required checks (DESIGN 6), checked for names and
-// types before anything runs. Three-valued: a variable that nobody supplied makes a result unknown unless the rest
+// The one expression language of rules, matrix files, filters and required checks (DESIGN 6). Text becomes tokens
+// (token.h), a tree (syntax.h) and a tree with names and types (checker.h), all before anything runs; evaluation.h then
+// computes it. Three-valued: a variable that nobody supplied makes a result unknown unless the rest
 // decides (`false and x` is false, `true or x` is true, as Kleene has it).
 //
 //   tp * pp <= slots          moe in modules          impl in {local, transformer_engine}
@@ -31,7 +32,9 @@ namespace graphproof::matrix {
 
 enum class Truth { no, yes, unknown };
 
-struct Syntax;  // matrix/syntax.h
+struct Syntax;          // matrix/syntax.h
+struct ExpressionNode;  // matrix/expression_node.h
+struct Checked;         // matrix/checker.h
 
 /// The names an expression may use beside axes and machine variables.
 struct Scope {
@@ -68,13 +71,12 @@ class Expression {
   const std::shared_ptr<const Syntax>& syntax() const { return syntax_; }
 
  private:
-  struct Node;
+  Expression(std::shared_ptr<const Syntax> syntax, Checked checked, Origin origin);
+
   std::shared_ptr<const Syntax> syntax_;
-  std::shared_ptr<const Node> root_;
+  std::shared_ptr<const ExpressionNode> root_;
   std::vector<Input> inputs_;
   Origin origin_;
-  friend class Checker;
-  friend class Evaluation;
 };
 
 /// Adds a define to `scope` after checking it. InputError when the name is taken.

@@ -1,124 +1,16 @@
 #include "matrix/syntax.h"
 
-#include <array>
-#include <charconv>
 #include <optional>
 #include <utility>
 
-#include "matrix/version.h"
+#include "matrix/operators.h"
+#include "matrix/token.h"
 
 namespace graphproof::matrix {
 namespace {
 
 constexpr int kMaximumDepth = 200;               // parentheses and operators inside each other; bounds the recursion
 constexpr std::size_t kMaximumBytes = 16 * 1024;  // of one expression; also bounds the depth of its tree
-
-// Binding of binary operators, tightest last. `not` binds between `and` and the comparisons.
-enum Binding { kImplies, kOr, kAnd, kNot, kCompare, kAdd, kMultiply, kUnary, kPrimary };
-
-struct Operator {
-  std::string_view text;
-  SyntaxKind kind;
-  Binding binding;
-};
-constexpr std::array<Operator, 15> kOperators = {{
-    {"implies", SyntaxKind::implies, kImplies}, {"or", SyntaxKind::or_, kOr}, {"and", SyntaxKind::and_, kAnd},
-    {"==", SyntaxKind::equal, kCompare}, {"!=", SyntaxKind::unequal, kCompare}, {"<=", SyntaxKind::less_equal, kCompare},
-    {"<", SyntaxKind::less, kCompare}, {">=", SyntaxKind::greater_equal, kCompare}, {">", SyntaxKind::greater, kCompare},
-    {"in", SyntaxKind::in, kCompare}, {"+", SyntaxKind::add, kAdd}, {"-", SyntaxKind::subtract, kAdd},
-    {"*", SyntaxKind::multiply, kMultiply}, {"/", SyntaxKind::divide, kMultiply}, {"%", SyntaxKind::remainder, kMultiply},
-}};
-
-const Operator* operator_of(SyntaxKind kind) {
-  for (const Operator& op : kOperators)
-    if (op.kind == kind) return &op;
-  return nullptr;
-}
-
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-enum class TokenKind { end, word, integer, version, text, symbol };
-
-struct Token {
-  TokenKind kind = TokenKind::end;
-  std::string text;
-  std::int64_t number = 0;
-  std::size_t offset = 0;
-};
-
-class Lexer {
- public:
-  Lexer(std::string_view text, const Origin& origin) : text_(text), origin_(origin) {}
-
-  [[noreturn]] void fail(std::size_t offset, std::string what, std::string got, std::string want, std::string next) const {
-    throw InputError({.what = std::move(what), .got = std::move(got), .want = std::move(want), .why = "",
-                      .next = std::move(next), .place = origin_.at(offset)});
-  }
-
-  Token next() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) ++at_;
-    const std::size_t begin = at_;
-    if (at_ >= text_.size()) return {.kind = TokenKind::end, .text = "the end of the expression", .number = 0, .offset = begin};
-    const char c = text_[at_];
-    if (letter(c)) {
-      while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]) || (text_[at_] == '.' && at_ + 1 < text_.size() && letter(text_[at_ + 1])))) ++at_;
-      return {.kind = TokenKind::word, .text = std::string(text_.substr(begin, at_ - begin)), .number = 0, .offset = begin};
-    }
-    if (digit(c)) return number(begin);
-    if (c == '"' || c == '\'') return quoted(begin, c);
-    for (const std::string_view symbol : {"==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "{", "}", "[", "]", ","}) {
-      if (text_.substr(at_, symbol.size()) == symbol) {
-        at_ += symbol.size();
-        return {.kind = TokenKind::symbol, .text = std::string(symbol), .number = 0, .offset = begin};
-      }
-    }
-    std::size_t length = 1;
-    while (begin + length < text_.size() && (static_cast<unsigned char>(text_[begin + length]) & 0xC0) == 0x80) ++length;
-    const std::string got(text_.substr(begin, length));
-    const std::string next = got == "=" ? "write == for equality" : got == "&" ? "write and" : got == "|" ? "write or" : got == "!" ? "write not" : "remove it";
-    fail(begin, "`" + got + "` has no meaning in an expression", "`" + got + "`", "names, numbers, \"text\", sets and operators", next);
-  }
-
- private:
-  Token number(std::size_t begin) {
-    bool dotted = false;
-    while (at_ < text_.size() && (digit(text_[at_]) || (text_[at_] == '.' && at_ + 1 < text_.size() && digit(text_[at_ + 1])))) dotted |= text_[at_++] == '.';
-    if (dotted)
-      while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]))) ++at_;  // 2.12.0a0
-    const std::string literal(text_.substr(begin, at_ - begin));
-    if (at_ < text_.size() && letter(text_[at_])) {
-      while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]))) ++at_;
-      const std::string got(text_.substr(begin, at_ - begin));
-      fail(begin, "`" + got + "` is neither a number nor a name", got, "a number, a name or a text", "put it into quotes: \"" + got + "\"");
-    }
-    if (dotted) {
-      if (!parse_version(literal)) fail(begin, "a version that can't be read", literal, "digits and dots, then perhaps a0, rc1 or dev1", "write it as 2.11.0");
-      return {.kind = TokenKind::version, .text = literal, .number = 0, .offset = begin};
-    }
-    std::int64_t value = 0;
-    if (std::from_chars(literal.data(), literal.data() + literal.size(), value).ec != std::errc())
-      fail(begin, "the number " + literal + " is out of range", literal, "a 64-bit integer", "use a smaller number");
-    return {.kind = TokenKind::integer, .text = literal, .number = value, .offset = begin};
-  }
-
-  Token quoted(std::size_t begin, char quote) {
-    std::string content;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == quote) {
-        ++at_;
-        return {.kind = TokenKind::text, .text = content, .number = 0, .offset = begin};
-      }
-      if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
-      content += text_[at_];
-    }
-    fail(begin, "a text without an end", std::string(text_.substr(begin)), std::string("a closing ") + quote, "close the text");
-  }
-
-  std::string_view text_;
-  const Origin& origin_;
-  std::size_t at_ = 0;
-};
 
 using Tree = std::shared_ptr<const Syntax>;
 
@@ -255,69 +147,13 @@ class SyntaxParser {
   int depth_ = 0;
 };
 
-Binding binding_of(SyntaxKind kind) {
-  if (const Operator* op = operator_of(kind)) return op->binding;
-  if (kind == SyntaxKind::not_) return kNot;
-  if (kind == SyntaxKind::negate) return kUnary;
-  return kPrimary;
-}
-
-std::string print(const Syntax& syntax, Binding least) {
-  std::string text;
-  const Binding own = binding_of(syntax.kind);
-  const auto elements = [&] {
-    std::string list;
-    for (const Tree& child : syntax.children) list += (list.empty() ? "" : ", ") + print(*child, kImplies);
-    return list;
-  };
-  switch (syntax.kind) {
-    case SyntaxKind::integer: text = std::to_string(syntax.number); break;
-    case SyntaxKind::boolean: text = syntax.number != 0 ? "true" : "false"; break;
-    case SyntaxKind::absent: text = "absent"; break;
-    case SyntaxKind::version:
-    case SyntaxKind::word: text = syntax.text; break;
-    case SyntaxKind::text:
-      text = "\"";
-      for (const char c : syntax.text) text += (c == '"' || c == '\\' ? std::string("\\") : std::string()) + c;
-      text += '"';
-      break;
-    case SyntaxKind::set: text = "{" + elements() + "}"; break;
-    case SyntaxKind::call: text = syntax.text + "(" + elements() + ")"; break;
-    case SyntaxKind::not_: text = "not " + print(*syntax.children[0], kNot); break;
-    case SyntaxKind::negate: text = "-" + print(*syntax.children[0], kUnary); break;
-    default: {
-      // Left operands of `implies`, and both of a comparison, need tighter binding; elsewhere the right one does.
-      const auto tighter = static_cast<Binding>(own + 1);
-      const bool to_the_right = own == kImplies;
-      const bool chains = own != kCompare;
-      text = print(*syntax.children[0], chains && !to_the_right ? own : tighter) + " " + std::string(operator_text(syntax.kind)) + " " +
-             print(*syntax.children[1], to_the_right ? own : tighter);
-    }
-  }
-  return own < least ? "(" + text + ")" : text;
-}
-
 }  // namespace
-
-std::string_view operator_text(SyntaxKind kind) {
-  if (const Operator* op = operator_of(kind)) return op->text;
-  return kind == SyntaxKind::not_ ? "not" : kind == SyntaxKind::negate ? "-" : "";
-}
 
 std::shared_ptr<const Syntax> parse_syntax(std::string_view text, const Origin& origin) {
   if (text.size() > kMaximumBytes)
     throw InputError({.what = "an expression that is too long", .got = std::to_string(text.size()) + " bytes",
                       .want = "at most " + std::to_string(kMaximumBytes) + " bytes", .why = "", .next = "split it with `define`", .place = origin.at(0)});
   return SyntaxParser(text, origin).run();
-}
-
-std::string print_syntax(const Syntax& syntax) { return print(syntax, kImplies); }
-
-bool same_syntax(const Syntax& left, const Syntax& right) {
-  if (left.kind != right.kind || left.text != right.text || left.number != right.number || left.children.size() != right.children.size()) return false;
-  for (std::size_t i = 0; i < left.children.size(); ++i)
-    if (!same_syntax(*left.children[i], *right.children[i])) return false;
-  return true;
 }
 
 }  // namespace graphproof::matrix

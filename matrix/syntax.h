@@ -1,4 +1,4 @@
-// The syntax of the expression language: text to tree and tree to text. Names and types are expression.cpp's.
+// The syntax of the expression language: text to tree and tree to text. Names and types are checker.h's.
 #pragma once
 
 #include <cstdint>
