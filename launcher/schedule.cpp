@@ -3,65 +3,256 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <set>
+#include <utility>
 
 namespace graphproof::launcher {
+namespace {
 
-Schedule::Schedule(int slot_count) : slot_count_(slot_count), free_(slot_count) {
-  assert(slot_count >= 1);
-  std::iota(free_.begin(), free_.end(), 0);
+/// Slots of one island that are `free`, and how many of it are usable at all.
+struct Island {
+  int node = 0, usable = 0;
+  std::vector<Slot> free;
+};
+
+std::vector<Slot> first(std::vector<Slot> slots, std::size_t count) {
+  slots.resize(count);
+  return slots;
+}
+
+/// What runs alone needs no batch to end first while nothing has started.
+bool goes_before(const Queued& left, const Queued& right) {
+  if (left.exclusive != right.exclusive) return left.exclusive;
+  return left.expected_seconds > right.expected_seconds;
+}
+
+std::int64_t expected_ms(const Queued& queued) { return static_cast<std::int64_t>(queued.expected_seconds * 1000); }
+
+}  // namespace
+
+Schedule::Schedule(std::vector<Place> places)
+    : places_(std::move(places)), free_(places_.size(), true), withdrawn_(places_.size()), strikes_(places_.size()) {
+  assert(!places_.empty());
+  for (const Place& place : places_) island_count_ = std::max(island_count_, place.island + 1);
 }
 
 void Schedule::add(const Queued& queued) {
-  assert(queued.slots >= 1 && queued.slots <= slot_count_);
-  const auto shorter = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& other) {
-    return other.queued.expected_seconds < queued.expected_seconds;
-  });
-  waiting_.insert(shorter, Waiting{queued});
+  assert(queued.slots >= 1 && queued.slots <= slot_count());
+  const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& other) { return goes_before(queued, other.queued); });
+  waiting_.insert(next, Waiting{queued, 0, {}});
 }
 
-std::vector<Start> Schedule::start() {
+int Schedule::count(const Flags& flags) const { return static_cast<int>(std::count(flags.begin(), flags.end(), true)); }
+
+std::optional<std::vector<Slot>> Schedule::place(const Queued& queued, const Flags& free) const {
+  if (queued.exclusive && !running_.empty()) return std::nullopt;
+  Flags usable(places_.size());
+  for (std::size_t slot = 0; slot < usable.size(); ++slot) usable[slot] = !withdrawn_[slot];
+  if (!queued.avoided.empty()) {
+    Flags elsewhere = usable, free_elsewhere = free;
+    for (const Slot slot : queued.avoided) elsewhere[static_cast<std::size_t>(slot)] = free_elsewhere[static_cast<std::size_t>(slot)] = false;
+    if (count(elsewhere) >= queued.slots) return place_within(queued.slots, free_elsewhere, elsewhere);
+  }
+  return place_within(queued.slots, free, usable);
+}
+
+std::optional<std::vector<Slot>> Schedule::place_within(int slots, const Flags& free, const Flags& usable) const {
+  std::vector<Island> islands(static_cast<std::size_t>(island_count_));
+  for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+    Island& island = islands[static_cast<std::size_t>(places_[slot].island)];
+    island.node = places_[slot].node;
+    island.usable += usable[slot];
+    if (free[slot]) island.free.push_back(static_cast<Slot>(slot));
+  }
+  const auto wanted = static_cast<std::size_t>(slots);
+  // The island that is left with the fewest: larger gaps stay for larger batches.
+  const bool fits_one = std::any_of(islands.begin(), islands.end(), [&](const Island& island) { return island.usable >= slots; });
+  if (fits_one) {
+    const Island* best = nullptr;
+    for (const Island& island : islands)
+      if (island.free.size() >= wanted && (best == nullptr || island.free.size() < best->free.size())) best = &island;
+    return best ? std::optional(first(best->free, wanted)) : std::nullopt;
+  }
+  // As few islands as the usable slots allow, of one node where one is large enough.
+  std::vector<int> usable_on(places_.size());
+  for (const Island& island : islands) usable_on[static_cast<std::size_t>(island.node)] += island.usable;
+  const bool fits_node = *std::max_element(usable_on.begin(), usable_on.end()) >= slots;
+  const auto fewest = [slots](std::vector<int> sizes) {
+    std::sort(sizes.rbegin(), sizes.rend());
+    int islands_needed = 0;
+    for (int left = slots; left > 0 && islands_needed < static_cast<int>(sizes.size()); ++islands_needed)
+      left -= sizes[static_cast<std::size_t>(islands_needed)];
+    return islands_needed;
+  };
+  for (std::size_t node = 0; node < (fits_node ? places_.size() : 1); ++node) {
+    std::vector<const Island*> candidates;
+    std::vector<int> sizes;
+    for (const Island& island : islands) {
+      if (fits_node && static_cast<std::size_t>(island.node) != node) continue;
+      candidates.push_back(&island);
+      sizes.push_back(island.usable);
+    }
+    if (std::accumulate(sizes.begin(), sizes.end(), 0) < slots) continue;
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Island* left, const Island* right) { return left->free.size() > right->free.size(); });
+    std::vector<Slot> chosen;
+    int used = 0;
+    for (const Island* island : candidates) {
+      const std::size_t left = wanted - chosen.size();
+      if (left == 0 || island->free.empty()) break;
+      // The last part goes where the gap is tightest.
+      const Island* part = island;
+      for (const Island* other : candidates)
+        if (other->free.size() >= left && other->free.size() < part->free.size() && part->free.size() >= left) part = other;
+      chosen.insert(chosen.end(), part->free.begin(), part->free.begin() + static_cast<std::ptrdiff_t>(std::min(left, part->free.size())));
+      ++used;
+    }
+    if (chosen.size() < wanted || used > fewest(sizes)) continue;
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+  }
+  return std::nullopt;
+}
+
+Schedule::Reservation Schedule::reserve(const Queued& queued, Flags free, std::int64_t now_ms) const {
+  std::vector<const Running*> by_end;
+  for (const Running& running : running_) by_end.push_back(&running);
+  std::sort(by_end.begin(), by_end.end(), [](const Running* left, const Running* right) { return left->expected_end_ms < right->expected_end_ms; });
+  Queued alone = queued;
+  alone.exclusive = false;  // asked for here is the moment when all have ended
+  Reservation reservation{now_ms, Flags(places_.size(), queued.exclusive)};
+  for (const Running* running : by_end) {
+    for (const Slot slot : running->slots) free[static_cast<std::size_t>(slot)] = !withdrawn_[static_cast<std::size_t>(slot)];
+    reservation.at_ms = std::max(now_ms, running->expected_end_ms);
+    if (queued.exclusive && running != by_end.back()) continue;
+    if (const auto slots = place(alone, free)) {
+      for (const Slot slot : *slots) reservation.slots[static_cast<std::size_t>(slot)] = true;
+      return reservation;
+    }
+  }
+  reservation.slots.assign(places_.size(), true);
+  return reservation;
+}
+
+std::optional<std::vector<Slot>> Schedule::may_start(const Waiting& waiting, const std::optional<Reservation>& reservation,
+                                                     std::int64_t now_ms) const {
+  const bool nothing_beside = std::any_of(running_.begin(), running_.end(), [](const Running& running) { return running.queued.exclusive; });
+  if (nothing_beside) return std::nullopt;
+  if (!reservation || now_ms + expected_ms(waiting.queued) <= reservation->at_ms) return place(waiting.queued, free_);
+  Flags left = free_;
+  for (std::size_t slot = 0; slot < left.size(); ++slot) left[slot] = left[slot] && !reservation->slots[slot];
+  return place(waiting.queued, left);
+}
+
+std::vector<Start> Schedule::start(std::int64_t now_ms) {
   std::vector<Start> starts;
-  std::vector<Waiting*> passed;
+  const auto begin = [&](std::vector<Waiting>::iterator next, std::vector<Slot> slots) {
+    for (const Slot slot : slots) free_[static_cast<std::size_t>(slot)] = false;
+    starts.push_back({next->queued.batch, slots});
+    running_.push_back({next->queued, std::move(slots), now_ms + expected_ms(next->queued), {}});
+    return waiting_.erase(next);
+  };
+  // What was prepared has its processes there already.
   for (auto next = waiting_.begin(); next != waiting_.end();) {
-    if (next->queued.slots > static_cast<int>(free_.size())) {
-      if (next->passed_over >= kPassedOver) break;
-      passed.push_back(&*next);
-      ++next;
+    const bool ready = next->prepared && std::all_of(next->prepared->begin(), next->prepared->end(), [&](Slot slot) { return free_[static_cast<std::size_t>(slot)]; });
+    next = ready ? begin(next, std::vector<Slot>(*next->prepared)) : next + 1;
+  }
+  std::vector<std::size_t> passed;
+  std::optional<Reservation> reservation;
+  int free_count = count(free_);
+  // Of batches alike one answer is enough: looking for a place costs a walk over all slots.
+  std::set<std::pair<int, bool>> no_place;
+  for (auto next = waiting_.begin(); next != waiting_.end() && free_count > 0;) {
+    const std::pair<int, bool> kind{next->queued.slots, reservation && now_ms + expected_ms(next->queued) > reservation->at_ms};
+    const bool alike = next->queued.avoided.empty() && !next->queued.exclusive;
+    std::optional<std::vector<Slot>> slots;
+    if (!next->prepared && next->queued.slots <= free_count && !(alike && no_place.contains(kind)))
+      slots = may_start(*next, reservation, now_ms);
+    if (slots) {
+      for (const std::size_t index : passed) ++waiting_[index].passed_over;
+      free_count -= next->queued.slots;
+      next = begin(next, std::move(*slots));
       continue;
     }
-    for (Waiting* waiting : passed) ++waiting->passed_over;
-    const auto leased_end = free_.begin() + next->queued.slots;
-    starts.push_back({next->queued.batch, {free_.begin(), leased_end}});
-    free_.erase(free_.begin(), leased_end);
-    running_.push_back(starts.back());
-    // Erasing moves only what follows, so the pointers to those passed over stay good.
-    next = waiting_.erase(next);
+    if (alike && !next->prepared) no_place.insert(kind);
+    if (!next->prepared) {
+      if (next->passed_over >= kPassedOverAtAll) break;
+      if (next->passed_over >= kPassedOver && !reservation) {
+        reservation = reserve(next->queued, free_, now_ms);
+        no_place.clear();
+      }
+      passed.push_back(static_cast<std::size_t>(next - waiting_.begin()));
+    }
+    ++next;
   }
   return starts;
 }
 
-std::vector<Start>::iterator Schedule::running(const std::string& batch) {
-  const auto found = std::find_if(running_.begin(), running_.end(), [&](const Start& start) { return start.batch == batch; });
+std::vector<Start> Schedule::prepare() {
+  std::vector<Start> starts;
+  for (Running& running : running_) {
+    if (running.queued.warm_key.empty() || running.queued.exclusive || !running.prepared.empty()) continue;
+    const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
+      return !waiting.prepared && !waiting.queued.exclusive && waiting.queued.warm_key == running.queued.warm_key &&
+             waiting.queued.slots == static_cast<int>(running.slots.size()) && waiting.queued.avoided.empty();
+    });
+    if (next == waiting_.end()) continue;
+    next->prepared = running.slots;
+    running.prepared = next->queued.batch;
+    starts.push_back({next->queued.batch, running.slots});
+  }
+  return starts;
+}
+
+void Schedule::unprepare(const std::string& batch) {
+  if (const auto found = waiting(batch); found != waiting_.end()) found->prepared.reset();
+  for (Running& running : running_)
+    if (running.prepared == batch) running.prepared.clear();
+}
+
+std::vector<Schedule::Running>::iterator Schedule::running(const std::string& batch) {
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.queued.batch == batch; });
   assert(found != running_.end());
   return found;
 }
 
-void Schedule::release(const std::string& batch) {
-  const auto ended = running(batch);
-  free_.insert(free_.end(), ended->slots.begin(), ended->slots.end());
-  std::sort(free_.begin(), free_.end());
+std::vector<Schedule::Waiting>::iterator Schedule::waiting(const std::string& batch) {
+  return std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.queued.batch == batch; });
+}
+
+void Schedule::end(std::vector<Running>::iterator ended, bool free) {
+  for (const Slot slot : ended->slots) {
+    const auto index = static_cast<std::size_t>(slot);
+    withdrawn_[index] = withdrawn_[index] || !free;
+    free_[index] = !withdrawn_[index];
+  }
+  if (!ended->prepared.empty()) {
+    const auto next = waiting(ended->prepared);
+    const bool lost = std::any_of(ended->slots.begin(), ended->slots.end(), [&](Slot slot) { return withdrawn_[static_cast<std::size_t>(slot)]; });
+    if (next != waiting_.end() && lost) next->prepared.reset();
+  }
   running_.erase(ended);
 }
 
-void Schedule::quarantine(const std::string& batch) {
-  const auto ended = running(batch);
-  quarantined_.insert(quarantined_.end(), ended->slots.begin(), ended->slots.end());
-  std::sort(quarantined_.begin(), quarantined_.end());
-  running_.erase(ended);
+void Schedule::release(const std::string& batch) { end(running(batch), true); }
+void Schedule::quarantine(const std::string& batch) { end(running(batch), false); }
+
+std::vector<Slot> Schedule::strike(const std::string& batch) {
+  std::vector<Slot> out;
+  for (const Slot slot : running(batch)->slots)
+    if (++strikes_[static_cast<std::size_t>(slot)] >= kStrikes) out.push_back(slot);
+  withdraw(out);
+  return out;
+}
+
+void Schedule::withdraw(const std::vector<Slot>& slots) {
+  for (const Slot slot : slots) {
+    withdrawn_[static_cast<std::size_t>(slot)] = true;
+    free_[static_cast<std::size_t>(slot)] = false;
+  }
 }
 
 std::vector<std::string> Schedule::drop_unfit() {
-  const int usable = slot_count_ - static_cast<int>(quarantined_.size());
+  const int usable = slot_count() - count(withdrawn_);
   std::vector<std::string> dropped;
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.queued.slots <= usable) return false;
@@ -78,10 +269,17 @@ std::vector<std::string> Schedule::drop_waiting() {
   return dropped;
 }
 
-double Schedule::waiting_slot_seconds() const {
-  return std::accumulate(waiting_.begin(), waiting_.end(), 0.0, [](double sum, const Waiting& waiting) {
-    return sum + waiting.queued.expected_seconds * waiting.queued.slots;
-  });
+std::vector<Slot> Schedule::quarantined() const {
+  std::vector<Slot> slots;
+  for (std::size_t slot = 0; slot < withdrawn_.size(); ++slot)
+    if (withdrawn_[slot]) slots.push_back(static_cast<Slot>(slot));
+  return slots;
+}
+
+int Schedule::busy_slots() const {
+  int busy = 0;
+  for (const Running& running : running_) busy += static_cast<int>(running.slots.size());
+  return busy;
 }
 
 }  // namespace graphproof::launcher

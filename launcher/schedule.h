@@ -1,9 +1,12 @@
-// Which batch starts when, and on which slots. Decides without IO: batches and endings go in, starts come out.
+// Which batch starts when, and on which slots. Decides without IO: batches, endings and the time go in, starts come out.
 //
-// Longest expected first, several side by side; smaller batches fill slots that a larger one can't use yet, but only so
-// often: after kPassedOver starts past it, everything waits until the larger one fits.
+// Longest expected first, several side by side; what does not fit yet is passed over, but only kPassedOver times: then it
+// has a reservation, and only batches that are expected to end before it, or that leave its slots alone, still start. When
+// that was not enough either, because expectations were wrong, nothing starts before it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +15,20 @@ namespace graphproof::launcher {
 /// A GPU's index, or one of the host's places on the simulated device.
 using Slot = int;
 
+/// Where a slot is: GPUs of an island are joined by NVLink, those of a node share its fate. Both count from 0 over the
+/// whole machine.
+struct Place {
+  int island = 0;
+  int node = 0;
+};
+
 struct Queued {
   std::string batch;
   int slots = 1;
   double expected_seconds = 0;
+  bool exclusive = false;            // it measures time: nothing runs beside it
+  std::vector<Slot> avoided = {};    // not there, if the batch fits elsewhere: an attempt of it met trouble there
+  std::string warm_key = {};         // of batches that may be prepared while another of the same key runs; "": none
 };
 
 struct Start {
@@ -26,43 +39,83 @@ struct Start {
 class Schedule {
  public:
   static constexpr int kPassedOver = 8;
+  // Beyond this the reservation has been missed too often to be believed.
+  static constexpr int kPassedOverAtAll = 512;
+  // A slot whose batches met infrastructure trouble this often is not leased again.
+  static constexpr int kStrikes = 2;
 
-  explicit Schedule(int slot_count);
+  /// All slots joined with each other, on one node.
+  explicit Schedule(int slot_count) : Schedule(std::vector<Place>(static_cast<std::size_t>(slot_count))) {}
+  /// REQUIRES: at least one place; islands do not reach over nodes.
+  explicit Schedule(std::vector<Place> places);
 
   /// REQUIRES: 1 <= queued.slots <= slot_count; the name is new.
   void add(const Queued& queued);
-  /// The batches that start now, with their leases.
-  std::vector<Start> start();
-  /// The batch's processes are gone; its slots are free.
+  /// The batches that start now, with their leases. A batch lies within one island if an island is large enough for it,
+  /// otherwise in as few as possible, and likewise within nodes.
+  std::vector<Start> start(std::int64_t now_ms = 0);
+  /// The batch's processes are gone; its slots are free, and go first to what was prepared on them.
   void release(const std::string& batch);
   /// The batch is over, but a process of it could not be ended: its slots are never leased again.
   void quarantine(const std::string& batch);
+  /// The batch ended by infrastructure trouble. Call before release(). Slots that it struck too often are never leased
+  /// again; they are returned.
+  std::vector<Slot> strike(const std::string& batch);
+  /// These are never leased again: at once if they are free, otherwise when their batch has ended.
+  void withdraw(const std::vector<Slot>& slots);
+
+  /// Batches whose processes may be started now, to wait until start() names them: each on the slots of a running batch
+  /// of the same key, one for each, and never more processes than there. One that starts gets these slots.
+  std::vector<Start> prepare();
+  /// What was prepared for is not to be relied on; the batch waits like any other.
+  void unprepare(const std::string& batch);
+
   /// Takes out the waiting batches that need more slots than are left for good.
   std::vector<std::string> drop_unfit();
   /// Nothing waits any more; what runs goes on. Returns the batches that will not start.
   std::vector<std::string> drop_waiting();
 
   bool idle() const { return waiting_.empty() && running_.empty(); }
-  int slot_count() const { return slot_count_; }
-  /// Quarantined slots, ascending.
-  const std::vector<Slot>& quarantined() const { return quarantined_; }
-  int busy_slots() const { return slot_count_ - static_cast<int>(free_.size() + quarantined_.size()); }
-  /// Estimate of the time until all that is known has run, if slots were used fully: for the progress line.
-  double waiting_slot_seconds() const;
+  int slot_count() const { return static_cast<int>(places_.size()); }
+  /// Slots that are not leased again, ascending.
+  std::vector<Slot> quarantined() const;
+  int busy_slots() const;
 
  private:
   struct Waiting {
     Queued queued;
     int passed_over = 0;
+    std::optional<std::vector<Slot>> prepared;  // slots of the batch that it waits for
   };
+  struct Running {
+    Queued queued;
+    std::vector<Slot> slots;
+    std::int64_t expected_end_ms = 0;
+    std::string prepared;  // the batch that waits for these slots
+  };
+  /// What nobody may have who would still hold it then.
+  struct Reservation {
+    std::int64_t at_ms = 0;
+    std::vector<bool> slots;
+  };
+  using Flags = std::vector<bool>;  // by slot
 
-  std::vector<Start>::iterator running(const std::string& batch);
+  std::vector<Running>::iterator running(const std::string& batch);
+  std::vector<Waiting>::iterator waiting(const std::string& batch);
+  int count(const Flags& flags) const;
+  std::optional<std::vector<Slot>> place(const Queued& queued, const Flags& free) const;
+  std::optional<std::vector<Slot>> place_within(int slots, const Flags& free, const Flags& usable) const;
+  std::optional<std::vector<Slot>> may_start(const Waiting& waiting, const std::optional<Reservation>& reservation,
+                                             std::int64_t now_ms) const;
+  Reservation reserve(const Queued& queued, Flags free, std::int64_t now_ms) const;
+  void end(std::vector<Running>::iterator ended, bool free);
 
-  int slot_count_;
-  std::vector<Slot> free_;        // ascending
-  std::vector<Slot> quarantined_;
-  std::vector<Waiting> waiting_;  // longest expected first
-  std::vector<Start> running_;
+  std::vector<Place> places_;
+  int island_count_ = 0;
+  Flags free_, withdrawn_;
+  std::vector<int> strikes_;
+  std::vector<Waiting> waiting_;  // what runs alone first, then the longest expected
+  std::vector<Running> running_;
 };
 
 }  // namespace graphproof::launcher

@@ -1,8 +1,12 @@
 #include "launcher/schedule.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 
 namespace graphproof::launcher {
 namespace {
@@ -51,21 +55,176 @@ TEST(ScheduleTest, EveryStartHoldsItsOwnSlots) {
   EXPECT_EQ(starts[0].slots, (std::vector<Slot>{1, 3}));
 }
 
-TEST(ScheduleTest, AWideBatchIsPassedOverOnlySoOften) {
-  Schedule schedule(2);
-  schedule.add({"runs", 1, 1000});
-  schedule.start();
-  schedule.add({"wide", 2, 500});
-  for (int i = 0; i < 3 * Schedule::kPassedOver; ++i) schedule.add({"narrow" + std::to_string(i), 1, 1});
+/// Starts and ends narrow batches of a second each until none starts any more; returns how many ran.
+int narrow_batches(Schedule& schedule, std::int64_t& now_ms) {
   int narrow = 0;
-  for (auto starts = schedule.start(); !starts.empty(); starts = schedule.start())
+  for (auto starts = schedule.start(now_ms); !starts.empty(); starts = schedule.start(now_ms))
     for (const Start& start : starts) {
       ++narrow;
+      now_ms += 1000;
       schedule.release(start.batch);
     }
-  EXPECT_EQ(narrow, Schedule::kPassedOver);
+  return narrow;
+}
+
+TEST(ScheduleTest, AWideBatchIsPassedOverWhileThatDelaysItNot) {
+  Schedule schedule(2);
+  schedule.add({"runs", 1, 20});
+  schedule.start(0);
+  schedule.add({"wide", 2, 500});
+  for (int i = 0; i < 100; ++i) schedule.add({"narrow" + std::to_string(i), 1, 1});
+  std::int64_t now_ms = 0;
+  EXPECT_EQ(narrow_batches(schedule, now_ms), 20) << "the wide one is due when `runs` is expected to end";
   schedule.release("runs");
-  EXPECT_EQ(names(schedule.start()), Names{"wide"});
+  EXPECT_EQ(names(schedule.start(now_ms)), Names{"wide"});
+}
+
+TEST(ScheduleTest, AWideBatchWaitsNotForEverForExpectationsThatWereWrong) {
+  Schedule schedule(2);
+  schedule.add({"runs", 1, 1e9});
+  schedule.start(0);
+  schedule.add({"wide", 2, 500});
+  for (int i = 0; i < 3 * Schedule::kPassedOverAtAll; ++i) schedule.add({"narrow" + std::to_string(i), 1, 1});
+  std::int64_t now_ms = 0;
+  EXPECT_EQ(narrow_batches(schedule, now_ms), Schedule::kPassedOverAtAll);
+}
+
+TEST(ScheduleTest, ALongBatchMayStartPastAReservationThatLeavesItsSlotsAlone) {
+  Schedule schedule(4);
+  schedule.add({"runs", 2, 10});
+  schedule.start(0);
+  schedule.add({"wide", 3, 500});
+  for (int i = 0; i < Schedule::kPassedOver; ++i) {
+    const std::string name = "narrow" + std::to_string(i);
+    schedule.add({name, 1, 1});
+    EXPECT_EQ(names(schedule.start(0)), Names{name});
+    schedule.release(name);
+  }
+  schedule.add({"long", 1, 100});
+  schedule.add({"also long", 1, 99});
+  EXPECT_EQ(names(schedule.start(0)), Names{"long"}) << "of the two free slots one is the wide batch's";
+  schedule.release("runs");
+  EXPECT_EQ(names(schedule.start(10000)), Names{"wide"});
+}
+
+TEST(ScheduleTest, WhatMeasuresTimeRunsAlone) {
+  Schedule schedule(4);
+  schedule.add({"long", 1, 100});
+  schedule.add({"timed", 1, 5, true});
+  EXPECT_EQ(names(schedule.start(0)), Names{"timed"}) << "first, while nothing has to end for it";
+  EXPECT_TRUE(schedule.start(0).empty());
+  schedule.release("timed");
+  EXPECT_EQ(names(schedule.start(0)), Names{"long"});
+  schedule.add({"timed again", 1, 5, true});
+  EXPECT_TRUE(schedule.start(0).empty());
+  schedule.release("long");
+  EXPECT_EQ(names(schedule.start(0)), Names{"timed again"});
+}
+
+/// `islands` islands of `size` slots, two on a node.
+std::vector<Place> islands(int count, int size) {
+  std::vector<Place> places;
+  for (int island = 0; island < count; ++island)
+    for (int i = 0; i < size; ++i) places.push_back({island, island / 2});
+  return places;
+}
+
+TEST(ScheduleTest, ABatchStaysWithinAnIslandWhereOneIsLargeEnough) {
+  Schedule schedule(islands(2, 4));
+  schedule.add({"a", 3, 9});
+  schedule.add({"b", 3, 8});
+  schedule.add({"c", 2, 7});
+  schedule.add({"d", 1, 6});
+  const auto starts = schedule.start(0);
+  ASSERT_EQ(names(starts), (Names{"a", "b", "d"})) << "c would lie across two islands";
+  EXPECT_EQ(starts[0].slots, (std::vector<Slot>{0, 1, 2}));
+  EXPECT_EQ(starts[1].slots, (std::vector<Slot>{4, 5, 6}));
+  EXPECT_EQ(starts[2].slots, (std::vector<Slot>{3}));
+}
+
+TEST(ScheduleTest, ASmallBatchTakesTheTightestGap) {
+  Schedule schedule(islands(2, 4));
+  schedule.add({"three", 3, 9});
+  schedule.start(0);
+  schedule.add({"one", 1, 1});
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{3})) << "the other island stays whole";
+  schedule.add({"four", 4, 1});
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{4, 5, 6, 7}));
+}
+
+TEST(ScheduleTest, AWideBatchTakesWholeIslandsOfOneNode) {
+  Schedule schedule(islands(4, 4));
+  schedule.add({"one", 1, 9});
+  schedule.start(0);
+  schedule.add({"eight", 8, 1});
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{8, 9, 10, 11, 12, 13, 14, 15})) << "node 1 is whole";
+}
+
+TEST(ScheduleTest, ARetryGoesElsewhereWhereThereIsElsewhere) {
+  Schedule schedule(4);
+  schedule.add({"again", 2, 1, false, {0, 1}});
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{2, 3}));
+  schedule.release("again");
+  schedule.add({"everywhere", 3, 1, false, {0, 1}});
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{0, 1, 2})) << "three slots without those two do not exist";
+}
+
+TEST(ScheduleTest, ASlotThatIsStruckTwiceIsNotLeasedAgain) {
+  Schedule schedule(2);
+  for (int strike = 1; strike <= 2; ++strike) {
+    const std::string name = "b" + std::to_string(strike);
+    schedule.add({name, 1, 1, false, {1}});
+    ASSERT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{0}));
+    EXPECT_EQ(schedule.strike(name), strike == 2 ? std::vector<Slot>{0} : std::vector<Slot>{});
+    schedule.release(name);
+  }
+  EXPECT_EQ(schedule.quarantined(), (std::vector<Slot>{0}));
+  schedule.add({"wide", 2, 1});
+  EXPECT_EQ(schedule.drop_unfit(), Names{"wide"});
+}
+
+TEST(ScheduleTest, SlotsOfALostNodeAreWithdrawnWhenTheirBatchHasEnded) {
+  Schedule schedule(islands(2, 2));
+  schedule.add({"runs", 2, 1});
+  const auto slots = schedule.start(0).at(0).slots;
+  schedule.withdraw(slots);
+  schedule.release("runs");
+  EXPECT_EQ(schedule.quarantined(), slots);
+}
+
+TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
+  Schedule schedule(2);
+  for (const char* name : {"first", "second", "third"}) schedule.add({name, 2, 5, false, {}, "key"});
+  schedule.add({"longer, of another environment", 2, 4, false, {}, "other"});
+  EXPECT_EQ(names(schedule.start(0)), Names{"first"});
+  const auto prepared = schedule.prepare();
+  ASSERT_EQ(names(prepared), Names{"second"});
+  EXPECT_EQ(prepared[0].slots, (std::vector<Slot>{0, 1}));
+  EXPECT_TRUE(schedule.prepare().empty()) << "one for each running batch";
+  EXPECT_TRUE(schedule.start(0).empty());
+  schedule.release("first");
+  EXPECT_EQ(names(schedule.start(0)), Names{"second"});
+}
+
+TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
+  Schedule schedule(2);
+  schedule.add({"first", 1, 9, false, {}, "key"});
+  schedule.add({"second", 1, 8});
+  schedule.add({"third", 1, 7, false, {}, "key"});
+  schedule.start(0);
+  EXPECT_EQ(names(schedule.prepare()), Names{"third"});
+  schedule.quarantine("first");
+  EXPECT_TRUE(schedule.start(0).empty());
+  schedule.release("second");
+  EXPECT_EQ(names(schedule.start(0)), Names{"third"});
+}
+
+TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
+  Schedule schedule(2);
+  schedule.add({"timed", 1, 9, true, {}, "key"});
+  schedule.add({"next", 1, 8, false, {}, "key"});
+  EXPECT_EQ(names(schedule.start(0)), Names{"timed"});
+  EXPECT_TRUE(schedule.prepare().empty());
 }
 
 TEST(ScheduleTest, DroppedBatchesNeverStart) {
@@ -80,23 +239,57 @@ TEST(ScheduleTest, DroppedBatchesNeverStart) {
   EXPECT_TRUE(schedule.idle());
 }
 
-TEST(ScheduleTest, AThousandBatchesRunEachOnceWithoutSharingASlot) {
-  Schedule schedule(8);
-  for (int i = 0; i < 1000; ++i) schedule.add({"b" + std::to_string(i), 1 + i % 8, static_cast<double>(i % 17)});
-  std::vector<Start> running;
-  int ran = 0;
+/// Runs everything that `schedule` has to its end, each batch for as long as it takes, and looks at every lease.
+void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued, const std::vector<Place>& places,
+             const std::function<std::int64_t(const Queued&)>& takes_ms) {
+  std::multimap<std::int64_t, Start> running;
+  std::set<std::string> ran;
+  std::int64_t now_ms = 0;
   while (!schedule.idle()) {
-    for (Start& start : schedule.start()) running.push_back(std::move(start));
-    std::vector<Slot> used;
-    for (const Start& start : running) used.insert(used.end(), start.slots.begin(), start.slots.end());
-    std::sort(used.begin(), used.end());
-    ASSERT_EQ(std::adjacent_find(used.begin(), used.end()), used.end());
-    ASSERT_FALSE(running.empty());
-    schedule.release(running.front().batch);
+    for (Start& start : schedule.start(now_ms)) {
+      const Queued& one = queued.at(start.batch);
+      RC_ASSERT(ran.insert(start.batch).second);
+      RC_ASSERT(static_cast<int>(start.slots.size()) == one.slots);
+      std::set<int> islands;
+      for (const Slot slot : start.slots) islands.insert(places.at(static_cast<std::size_t>(slot)).island);
+      RC_ASSERT(one.slots > 4 || islands.size() == 1u);
+      running.emplace(now_ms + takes_ms(one), std::move(start));
+    }
+    RC_ASSERT(!running.empty());
+    std::set<Slot> used;
+    bool alone = false;
+    std::size_t leased = 0;
+    for (const auto& [end, start] : running) {
+      used.insert(start.slots.begin(), start.slots.end());
+      leased += start.slots.size();
+      alone = alone || queued.at(start.batch).exclusive;
+    }
+    RC_ASSERT(used.size() == leased);
+    RC_ASSERT(!alone || running.size() == 1u);
+    for (const Start& start : schedule.prepare()) RC_ASSERT(queued.at(start.batch).warm_key == "key");
+    now_ms = running.begin()->first;
+    schedule.release(running.begin()->second.batch);
     running.erase(running.begin());
-    ++ran;
   }
-  EXPECT_EQ(ran, 1000);
+  RC_ASSERT(ran.size() == queued.size());
+}
+
+TEST(ScheduleTest, WhateverIsPlannedEachRunsOnceOnSlotsOfItsOwnWithinItsIslandAndTimedOnesAlone) {
+  EXPECT_TRUE(rc::check([] {
+    const std::vector<Place> places = islands(*rc::gen::inRange(1, 5), 4);
+    Schedule schedule(places);
+    std::map<std::string, Queued> queued;
+    const int count = *rc::gen::inRange(1, 60);
+    for (int i = 0; i < count; ++i) {
+      Queued one{"b" + std::to_string(i), *rc::gen::inRange(1, static_cast<int>(places.size()) + 1),
+                 static_cast<double>(*rc::gen::inRange(0, 30)), *rc::gen::inRange(0, 10) == 0, {}, *rc::gen::arbitrary<bool>() ? "key" : ""};
+      if (*rc::gen::inRange(0, 5) == 0) one.avoided = {0};
+      schedule.add(one);
+      queued.emplace(one.batch, one);
+    }
+    // Expectations may be wrong in both directions.
+    run_all(schedule, queued, places, [](const Queued& one) { return 1 + *rc::gen::inRange(0, 2000 + static_cast<int>(one.expected_seconds) * 2000); });
+  }));
 }
 
 }  // namespace
