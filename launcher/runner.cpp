@@ -222,7 +222,7 @@ void Runner::add_alone(const record::Record& first, Attempt attempt) {
 
 void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
-  for (const Start& start : schedule_.start()) {
+  for (const Start& start : schedule_.start(now_ms)) {
     const auto group = waiting_.extract(start.batch);
     running_.push_back(std::make_unique<BatchRun>(request(group.mapped(), start.batch, start.slots), now_ms));
   }

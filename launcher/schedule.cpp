@@ -26,32 +26,48 @@ bool goes_before(const Queued& left, const Queued& right) {
   return left.expected_seconds > right.expected_seconds;
 }
 
+std::vector<Place> nodes(int slot_count, int node_slots) {
+  assert(node_slots >= 1 && slot_count % node_slots == 0);
+  std::vector<Place> places;
+  for (int slot = 0; slot < slot_count; ++slot) places.push_back({slot / node_slots, slot / node_slots});
+  return places;
+}
+
 std::int64_t expected_ms(const Queued& queued) { return static_cast<std::int64_t>(queued.expected_seconds * 1000); }
 
 }  // namespace
 
-Schedule::Schedule(std::vector<Place> places)
-    : places_(std::move(places)), free_(places_.size(), true), withdrawn_(places_.size()), strikes_(places_.size()) {
+Schedule::Schedule(int slot_count, int node_slots) : Schedule(nodes(slot_count, node_slots), false) {}
+
+Schedule::Schedule(std::vector<Place> places, bool across_nodes)
+    : places_(std::move(places)), across_nodes_(across_nodes), free_(places_.size(), true), withdrawn_(places_.size()), strikes_(places_.size()) {
   assert(!places_.empty());
   for (const Place& place : places_) island_count_ = std::max(island_count_, place.island + 1);
 }
 
 void Schedule::add(const Queued& queued) {
-  assert(queued.slots >= 1 && queued.slots <= slot_count());
+  assert(queued.slots >= 1 && queued.slots <= widest(Flags(places_.size(), true)));
   const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& other) { return goes_before(queued, other.queued); });
   waiting_.insert(next, Waiting{queued, 0, {}});
 }
 
 int Schedule::count(const Flags& flags) const { return static_cast<int>(std::count(flags.begin(), flags.end(), true)); }
 
+int Schedule::widest(const Flags& usable) const {
+  if (across_nodes_) return count(usable);
+  std::vector<int> usable_on(places_.size());
+  for (std::size_t slot = 0; slot < places_.size(); ++slot) usable_on[static_cast<std::size_t>(places_[slot].node)] += usable[slot];
+  return *std::max_element(usable_on.begin(), usable_on.end());
+}
+
 std::optional<std::vector<Slot>> Schedule::place(const Queued& queued, const Flags& free) const {
   if (queued.exclusive && !running_.empty()) return std::nullopt;
-  Flags usable(places_.size());
-  for (std::size_t slot = 0; slot < usable.size(); ++slot) usable[slot] = !withdrawn_[slot];
+  Flags usable = withdrawn_;
+  usable.flip();
   if (!queued.avoided.empty()) {
     Flags elsewhere = usable, free_elsewhere = free;
     for (const Slot slot : queued.avoided) elsewhere[static_cast<std::size_t>(slot)] = free_elsewhere[static_cast<std::size_t>(slot)] = false;
-    if (count(elsewhere) >= queued.slots) return place_within(queued.slots, free_elsewhere, elsewhere);
+    if (widest(elsewhere) >= queued.slots) return place_within(queued.slots, free_elsewhere, elsewhere);
   }
   return place_within(queued.slots, free, usable);
 }
@@ -252,10 +268,12 @@ void Schedule::withdraw(const std::vector<Slot>& slots) {
 }
 
 std::vector<std::string> Schedule::drop_unfit() {
-  const int usable = slot_count() - count(withdrawn_);
+  Flags usable = withdrawn_;
+  usable.flip();
+  const int most = widest(usable);
   std::vector<std::string> dropped;
   std::erase_if(waiting_, [&](const Waiting& waiting) {
-    if (waiting.queued.slots <= usable) return false;
+    if (waiting.queued.slots <= most) return false;
     dropped.push_back(waiting.queued.batch);
     return true;
   });

@@ -46,10 +46,13 @@ class Schedule {
 
   /// All slots joined with each other, on one node.
   explicit Schedule(int slot_count) : Schedule(std::vector<Place>(static_cast<std::size_t>(slot_count))) {}
-  /// REQUIRES: at least one place; islands do not reach over nodes.
-  explicit Schedule(std::vector<Place> places);
+  /// Nodes of `node_slots` each, their slots joined; a batch lies on one of them. REQUIRES: slot_count is a multiple of it.
+  Schedule(int slot_count, int node_slots);
+  /// REQUIRES: at least one place; islands do not reach over nodes. `across_nodes`: a batch that is wider than every node
+  /// may lie on several.
+  explicit Schedule(std::vector<Place> places, bool across_nodes = true);
 
-  /// REQUIRES: 1 <= queued.slots <= slot_count; the name is new.
+  /// REQUIRES: 1 <= queued.slots <= the slots of a node, or slot_count if batches may lie across nodes; the name is new.
   void add(const Queued& queued);
   /// The batches that start now, with their leases. A batch lies within one island if an island is large enough for it,
   /// otherwise in as few as possible, and likewise within nodes.
@@ -103,6 +106,8 @@ class Schedule {
   std::vector<Running>::iterator running(const std::string& batch);
   std::vector<Waiting>::iterator waiting(const std::string& batch);
   int count(const Flags& flags) const;
+  /// The most slots that a batch can have there.
+  int widest(const Flags& usable) const;
   std::optional<std::vector<Slot>> place(const Queued& queued, const Flags& free) const;
   std::optional<std::vector<Slot>> place_within(int slots, const Flags& free, const Flags& usable) const;
   std::optional<std::vector<Slot>> may_start(const Waiting& waiting, const std::optional<Reservation>& reservation,
@@ -111,6 +116,7 @@ class Schedule {
   void end(std::vector<Running>::iterator ended, bool free);
 
   std::vector<Place> places_;
+  bool across_nodes_;
   int island_count_ = 0;
   Flags free_, withdrawn_;
   std::vector<int> strikes_;

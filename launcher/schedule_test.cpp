@@ -160,6 +160,32 @@ TEST(ScheduleTest, AWideBatchTakesWholeIslandsOfOneNode) {
   EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{8, 9, 10, 11, 12, 13, 14, 15})) << "node 1 is whole";
 }
 
+TEST(ScheduleTest, WhereBatchesLieOnOneNodeTheFullestThatFitsIsFilled) {
+  Schedule schedule(8, 4);
+  schedule.add({"three", 3, 9});
+  schedule.add({"four", 4, 8});
+  schedule.add({"one", 1, 7});
+  const auto starts = schedule.start(0);
+  ASSERT_EQ(names(starts), (Names{"three", "four", "one"}));
+  EXPECT_EQ(starts[2].slots, (std::vector<Slot>{3}));
+  schedule.release("three");
+  schedule.release("four");
+  schedule.add({"needs a node", 4, 5});
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{4, 5, 6, 7})) << "four free slots of two nodes are no node";
+}
+
+TEST(ScheduleTest, WhatNoNodeCanHoldAnyMoreIsDropped) {
+  Schedule schedule(4, 2);
+  schedule.add({"a", 1, 9});
+  schedule.add({"b", 2, 8});
+  schedule.start(0);
+  schedule.add({"two", 2, 1});
+  schedule.quarantine("a");
+  EXPECT_TRUE(schedule.drop_unfit().empty()) << "the other node still can";
+  schedule.quarantine("b");
+  EXPECT_EQ(schedule.drop_unfit(), Names{"two"});
+}
+
 TEST(ScheduleTest, ARetryGoesElsewhereWhereThereIsElsewhere) {
   Schedule schedule(4);
   schedule.add({"again", 2, 1, false, {0, 1}});
