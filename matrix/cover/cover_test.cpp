@@ -146,7 +146,7 @@ struct Size {
 };
 
 TEST(CoverTest, SmallArraysReachTheirKnownSizes) {
-  const Size sizes[] = {{4, 3, 2, 9}, {10, 2, 2, 6}, {13, 3, 2, 15}, {5, 2, 3, 10}, {4, 2, 4, 16}, {3, 5, 1, 5}, {6, 2, 6, 64}, {6, 2, 5, 32}};
+  const Size sizes[] = {{10, 10, 2, 118}, {6, 5, 2, 25}, {4, 4, 3, 64}, {4, 3, 2, 9}, {10, 2, 2, 6}, {13, 3, 2, 15}, {5, 2, 3, 10}, {4, 2, 4, 16}, {3, 5, 1, 5}, {6, 2, 6, 64}, {6, 2, 5, 32}};
   for (const Size& size : sizes) {
     const Model model = uniform(size.parameters, size.values);
     const Result result = cover(model, {.strength = size.strength});

@@ -11,10 +11,12 @@ Greedy::Greedy(Problem& problem, const std::vector<Tuples>& layers, Oracle& orac
   std::iota(order_.begin(), order_.end(), 0);
 }
 
-bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, SymbolRow& row) {
+bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished, SymbolRow& row) {
   for (std::size_t at = order_.size(); at > 1; --at)
     std::swap(order_[at - 1], order_[static_cast<std::size_t>(random_.below(static_cast<int>(at)))]);
   std::stable_sort(order_.begin(), order_.end(), [&](int left, int right) { return problem_->size(left) > problem_->size(right); });
+  const auto wish = [&](int column) { return wished.empty() ? -1 : wished[static_cast<std::size_t>(column)]; };
+  std::stable_partition(order_.begin(), order_.end(), [&](int column) { return wish(column) >= 0; });
   std::fill(bits_.begin(), bits_.end(), 0);
   for (const int symbol : fixed) put(bits_.data(), symbol);
   const bool pairs = (*layers_)[0].strength() == 2;
@@ -22,6 +24,7 @@ bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, Symbol
   const auto choose = [&](int column, const Domains& domains, const int* cells) {
     for (; order_[decided] != column; ++decided)
       if (const int done = cells[order_[decided]]; done >= 0) put(bits_.data(), done);
+    if (wish(column) >= 0 && domains.can(wish(column))) return wish(column);
     neighbours_.look_to_count(cells, column);
     // Most covered with what is decided, then most hope with what is not, then by weight.
     int best = -1, best_gain = -1, best_hope = -1, tied_weight = 0;
@@ -85,6 +88,22 @@ bool Greedy::fill(Targets& targets, int candidates, const SymbolCost& cost, cons
     mark(best);
     targets.cover(best.data(), bits.data());
     rows.push_back(best);
+  }
+  return true;
+}
+
+bool Greedy::fill_along(const std::vector<SymbolRow>& pattern, Targets& targets, const std::function<bool()>& stop,
+                        std::vector<SymbolRow>& rows) {
+  SymbolRow row(static_cast<std::size_t>(problem_->columns()));
+  Words bits(bits_.size());
+  for (const SymbolRow& wished : pattern) {
+    if (stop && stop()) return false;
+    if (!build(targets, {}, wished, row)) continue;
+    std::fill(bits.begin(), bits.end(), 0);
+    for (const int symbol : row) put(bits.data(), symbol);
+    if (targets.worth(row.data(), bits.data()) <= 0) continue;
+    targets.cover(row.data(), bits.data());
+    rows.push_back(row);
   }
   return true;
 }

@@ -26,7 +26,12 @@ class Greedy {
             std::vector<SymbolRow>& rows);
 
   /// One row around these symbols that covers much of what is open; false where no valid row has them.
-  bool build(const Targets& targets, const std::vector<int>& fixed, SymbolRow& row);
+  bool build(const Targets& targets, const std::vector<int>& fixed, SymbolRow& row) { return build(targets, fixed, {}, row); }
+
+  /// Adds the rows of a pattern (partial: -1 where it says nothing) whose symbols are taken where the constraints let
+  /// them; what adds nothing is left out. False if `stop` said so before the end.
+  bool fill_along(const std::vector<SymbolRow>& pattern, Targets& targets, const std::function<bool()>& stop,
+                  std::vector<SymbolRow>& rows);
 
   struct Unreachable {
     std::size_t layer = 0;
@@ -36,6 +41,9 @@ class Greedy {
   const std::vector<Unreachable>& unreachable() const { return unreachable_; }
 
  private:
+  /// Symbols of `wished` are taken where they can be, and decided first; empty: none.
+  bool build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished, SymbolRow& row);
+
   Problem* problem_;
   const std::vector<Tuples>* layers_;
   RowBuilder builder_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <queue>
 #include <thread>
 
+#include "matrix/cover/orthogonal.h"
 #include "matrix/cover/search.h"
 #include "matrix/input_error.h"
 
@@ -19,6 +21,7 @@ constexpr int kCandidates = 8;             // rows tried for each row of a first
 constexpr int kStarts = 24;                // first answers where the model is small enough
 constexpr double kCandidateBudget = 15e5;  // combinations x candidates of one first answer: some tenths of a second
 constexpr double kStartBudget = 2e6;       // combinations x first answers
+constexpr double kPatternSlack = 1.2;      // rows of an orthogonal array over those of the best answer: it will do with fewer
 constexpr double kOrderBudget = 1e9;       // combinations looked at to put rows in order
 constexpr double kMostRows = 5e6;
 constexpr int kMostChangedCells = 2;       // of a previous row: beyond it is another row
@@ -94,6 +97,7 @@ class Part {
   void take_given(Greedy& greedy, Targets& targets);
   bool repair(SymbolRow& row, int& changed);
   void first_answers();
+  std::vector<SymbolRow> orthogonal_pattern(int order) const;
   void search();
   void put_in_order();
   void list_excluded();
@@ -264,6 +268,31 @@ void Part::take_given(Greedy& greedy, Targets& targets) {
   }
 }
 
+std::vector<SymbolRow> Part::orthogonal_pattern(int order) const {
+  const Tuples& tuples = layers_.front();
+  const auto strength = static_cast<std::size_t>(tuples.strength());
+  std::vector<int> columns;
+  for (const int column : tuples.columns())
+    if (problem_.size(column) <= order) columns.push_back(column);
+  std::stable_sort(columns.begin(), columns.end(), [&](int left, int right) { return problem_.size(left) > problem_.size(right); });
+  columns.resize(std::min(columns.size(), static_cast<std::size_t>(order) + 1));
+  std::vector<SymbolRow> pattern;
+  if (columns.size() <= strength) return pattern;
+  for (const std::vector<int>& values : orthogonal_array(order, tuples.strength())) {
+    SymbolRow row(static_cast<std::size_t>(problem_.columns()), -1);
+    std::size_t said = 0;
+    for (std::size_t at = 0; at < columns.size(); ++at) {
+      // The lowest values go where a column has fewer: then the first rows say least and can be spared.
+      const int value = values[at] - (order - problem_.size(columns[at]));
+      if (value < 0) continue;
+      row[static_cast<std::size_t>(columns[at])] = problem_.first(columns[at]) + value;
+      ++said;
+    }
+    if (said >= strength) pattern.push_back(std::move(row));
+  }
+  return pattern;
+}
+
 void Part::first_answers() {
   const int candidates = static_cast<int>(std::clamp(kCandidateBudget / std::max(1.0, combinations_), 1.0, static_cast<double>(kCandidates)));
   const int starts = options_.starts > 0 ? options_.starts
@@ -302,6 +331,23 @@ void Part::first_answers() {
   std::size_t best = 0;
   for (std::size_t at = 1; at < answers.size(); ++at)
     if (!answers[at].empty() && total(answers[at]) < total(answers[best])) best = at;
+  // Orthogonal arrays of the orders that the larger columns need and the rows so far allow.
+  if (layers_.size() == 1 && layers_.front().strength() >= 2) {
+    std::vector<int> sizes;
+    for (const int column : layers_.front().columns()) sizes.push_back(problem_.size(column));
+    std::sort(sizes.rbegin(), sizes.rend());
+    const auto strength = static_cast<std::size_t>(layers_.front().strength());
+    for (int order = prime_power_from(sizes[std::min(strength, sizes.size()) - 1]);
+         order > 0 && std::pow(order, strength) <= kPatternSlack * static_cast<double>(answers[best].size()); order = prime_power_from(order + 1)) {
+      if (static_cast<int>(strength) > order + 1) continue;
+      Greedy greedy(problem_, layers_, oracle_, Random(stream(options_.seed, 4, static_cast<std::uint64_t>(order))));
+      Targets left = targets;
+      std::vector<SymbolRow> rows = given_;
+      if (!greedy.fill_along(orthogonal_pattern(order), left, options_.stop, rows) || !greedy.fill(left, candidates, cost_, options_.stop, rows)) break;
+      answers.push_back(std::move(rows));
+      if (total(answers.back()) < total(answers[best])) best = answers.size() - 1;
+    }
+  }
   rows_ = std::move(answers[best]);
   if (best > 0 && options_.progress) options_.progress({rows_.size(), 0});
 }
