@@ -11,12 +11,6 @@ namespace {
 using record::Result;
 using record::operator""_verdict;
 
-std::string joined(const std::vector<std::string>& sentences) {
-  std::string all;
-  for (const std::string& one : sentences) all += one + "\n";
-  return all;
-}
-
 CaseResult fault(char digit, record::Verdict verdict, int rule) {
   CaseResult one = ended(digit, "fault=M23", verdict, rule);
   one.plan.expect = {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = std::string(16, 'a')};

@@ -74,6 +74,19 @@ inline CaseResult ended(char digit, const std::string& name, record::Verdict ver
   return result;
 }
 
+inline CaseResult skipped(char digit) {
+  using record::operator""_verdict;
+  CaseResult one = ended(digit, "tp=8", "skipped.gpus"_verdict, 10);
+  one.plan.skip = record::Skip{.verdict = "skipped.gpus"_verdict, .why = "needs 8 ranks"};
+  return one;
+}
+
+inline std::string joined(const std::vector<std::string>& sentences) {
+  std::string all;
+  for (const std::string& one : sentences) all += one + "\n";
+  return all;
+}
+
 inline RunResult run_of(std::vector<CaseResult> cases, Ending ending = Ending::finished) {
   return {.run = run_of_tests(), .run_name = "20261121-101500-3f2a", .ending = ending, .wall_seconds = 41.2,
           .cases = std::move(cases)};

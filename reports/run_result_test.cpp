@@ -14,18 +14,6 @@ namespace {
 using record::Result;
 using record::operator""_verdict;
 
-CaseResult skipped(char digit) {
-  CaseResult one = ended(digit, "tp=8", "skipped.gpus"_verdict, 10);
-  one.plan.skip = record::Skip{.verdict = "skipped.gpus"_verdict, .why = "needs 8 ranks"};
-  return one;
-}
-
-std::string joined(const std::vector<std::string>& sentences) {
-  std::string all;
-  for (const std::string& one : sentences) all += one + "\n";
-  return all;
-}
-
 TEST(Records, AreAsTheirSchemaWantsWhateverTheVerdict) {
   for (const record::VerdictRow& row : record::kVerdicts) {
     const auto one = ended('1', "a", *record::Verdict::from(row.text), 60);

@@ -12,18 +12,6 @@ using record::ExitCode;
 using record::Result;
 using record::operator""_verdict;
 
-CaseResult skipped(char digit) {
-  CaseResult one = ended(digit, "tp=8", "skipped.gpus"_verdict, 10);
-  one.plan.skip = record::Skip{.verdict = "skipped.gpus"_verdict, .why = "needs 8 ranks"};
-  return one;
-}
-
-std::string joined(const std::vector<std::string>& sentences) {
-  std::string all;
-  for (const std::string& one : sentences) all += one + "\n";
-  return all;
-}
-
 TEST(Summary, IsAsItsSchemaWants) {
   CaseResult killed = ended('3', "fault=M23", "pass.killed"_verdict, 81);
   const auto value = summary(run_of({ended('1', "tp=2", "pass"_verdict, 90), ended('2', "tp=1", "fail.numerics"_verdict, 60), killed,
