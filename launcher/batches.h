@@ -19,6 +19,7 @@ struct Attempt {
 /// Cases that one start of the ranks runs, one after another.
 struct CaseGroup {
   std::vector<Attempt> attempts;  // not empty; equal in ranks, isolation and environment
+  bool divergence = false;        // run for the first divergent tensor alone (reports/divergence.h): no verdict comes of it
 
   int ranks() const { return attempts.front().line.ranks; }
   double expected_seconds() const;

@@ -91,6 +91,7 @@ Command local_command(const Job& job, const Environment& own) {
       command.arguments.push_back(name);
     }
   command.arguments.push_back(job.program);
+  command.arguments.insert(command.arguments.end(), job.switches.begin(), job.switches.end());
   command.arguments.push_back(job.batch_file);
   return command;
 }

@@ -15,6 +15,7 @@ struct Job {
   std::string device;                   // sim | cuda
   std::vector<std::string> gpus;        // as CUDA_VISIBLE_DEVICES spells them, one per rank; empty on sim
   std::filesystem::path program;        // the rank program
+  std::vector<std::string> switches;    // of it, before the batch file
   std::filesystem::path batch_file;
   std::filesystem::path node_folder;    // local to this host; mpirun's own files go there
   std::filesystem::path shm_folder;     // below /dev/shm; shared memory of MPI goes there, so that leftovers are ours

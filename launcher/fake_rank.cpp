@@ -1,4 +1,5 @@
-// A rank and a judge for the launcher's own tests. As a rank (argument: a batch file) it goes through each case with
+// A rank and a judge for the launcher's own tests. As a rank (arguments: --divergence where it is to look for the first
+// divergent tensor, and a batch file) it goes through each case with
 // honest heartbeats and evidence, save what GRAPHPROOF_FAKE says: "BEHAVIOUR PHASE RANK", for example "hang replay 1"; a
 // third word, "2", restricts it to the second case of the batch.
 // As a judge (argument: an attempt folder) it finds every rank's evidence complete or not, and fails D01.lockstep where
@@ -62,7 +63,8 @@ Script script() {
 
 class FakeRank {
  public:
-  FakeRank(record::Batch batch, int rank) : batch_(std::move(batch)), rank_(rank), script_(script()) {
+  FakeRank(record::Batch batch, int rank, bool divergence)
+      : batch_(std::move(batch)), rank_(rank), divergence_(divergence), script_(script()) {
     fifo_ = open(batch_.heartbeat_fifo.c_str(), O_WRONLY | O_CLOEXEC);
     signal(SIGPIPE, SIG_IGN);
   }
@@ -97,6 +99,7 @@ class FakeRank {
                              {"rank", rank_}, {"world_size", batch_.world_size}, {"device", batch_.device},
                              {"pid", getpid()}, {"fault", "none"}, {"t_ms", now_ms()}});
     beat(one, "case_begin");
+    if (divergence_) return look_for_divergence(one, evidence);
     for (const Phase phase : kWay) {
       record::Heartbeat line{.event = "phase", .case_id = one.id, .attempt = one.attempt};
       line.phase = phase;
@@ -109,7 +112,7 @@ class FakeRank {
       if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
       evidence.write("phase", {{"phase", record::name(phase)}, {"arm", line.arm}, {"ms", 0.1}});
     }
-    const bool equal = !(mine("wrong") || (mine("leak") && count > 1));
+    const bool equal = !(wrong() || (mine("leak") && count > 1));
     evidence.write("compare", {{"left", "lockstep_eager"}, {"right", "lockstep_graph"}, {"subject", "lockstep"},
                                {"step", 1}, {"input", "fresh"}, {"tensors", 1}, {"bytes", 4}, {"equal", equal},
                                {"mismatch", nullptr}});
@@ -119,6 +122,27 @@ class FakeRank {
     if (mine("slow")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     beat(one, "case_end");
   }
+
+  void look_for_divergence(const record::BatchCase& one, record::EvidenceWriter& evidence) {
+    record::Heartbeat line{.event = "phase", .case_id = one.id, .attempt = one.attempt};
+    line.phase = Phase::replay;
+    beat(line);
+    if (script_.behaviour == "wrong_then_stuck") sleep_for_ever();
+    if (script_.behaviour == "wrong_then_dead") _exit(7);
+    const bool found = wrong();
+    record::Json mismatch;
+    if (found)
+      mismatch = {{"tensor", "aten::mul"}, {"element", 17}, {"left", 0.125}, {"right", 0.25}, {"max_abs", 0.125},
+                  {"max_rel", 0.5}, {"max_ulp", 8388608}, {"elements", 2048}, {"differing", 190}};
+    evidence.write("divergence", {{"left", "divergence_eager"}, {"right", "divergence_graph"}, {"step", 3}, {"found", found},
+                                  {"microbatch", found ? 1 : -1}, {"layer", found ? 0 : -1}, {"module", found ? "attn" : ""},
+                                  {"direction", found ? "forward" : ""}, {"operator", found ? "aten::mul" : ""}, {"taps", 412},
+                                  {"mismatch", mismatch}, {"why", found ? "" : "another rank differs"}});
+    evidence.end(true, Phase::replay, now_ms());
+    beat(one, "case_end");
+  }
+
+  bool wrong() const { return script_.rank == rank_ && script_.behaviour.starts_with("wrong"); }
 
   void misbehave() const {
     if (mine("signal")) raise(SIGSEGV);
@@ -200,6 +224,7 @@ class FakeRank {
 
   record::Batch batch_;
   int rank_;
+  bool divergence_;
   Script script_;
   int fifo_ = -1;
 };
@@ -230,7 +255,7 @@ void judge(const fs::path& folder) {
 
 int main(int count, char** arguments) {
   using namespace graphproof;
-  if (count != 2) return 2;
+  if (count != 2 && count != 3) return 2;
   try {
     if (fs::is_directory(arguments[1])) {
       judge(arguments[1]);
@@ -245,7 +270,9 @@ int main(int count, char** arguments) {
       return 0;
     }
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-    return FakeRank(record::batch_from(record::read_json(arguments[1]), arguments[1]), rank ? std::atoi(rank) : 0).run();
+    const bool divergence = std::string(arguments[1]) == "--divergence";
+    const char* file = arguments[divergence ? 2 : 1];
+    return FakeRank(record::batch_from(record::read_json(file), file), rank ? std::atoi(rank) : 0, divergence).run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "fake rank: %s\n", error.what());
     return 6;

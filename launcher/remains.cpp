@@ -106,6 +106,12 @@ bool wants_diagnosis(const record::Record& record, const record::PlanLine& line)
          record.context.isolation == "batch" && line.expect.kind != "fault";
 }
 
+bool wants_divergence(const record::Record& record, const record::PlanLine& line, bool planted_too) {
+  if (line.expect.kind != "pass" && !planted_too) return false;
+  return std::any_of(record.failing.begin(), record.failing.end(),
+                     [](const record::Failing& failing) { return failing.check.starts_with("D01."); });
+}
+
 std::string why_alone(const record::Record& first) {
   return "failed in batch " + first.context.batch + " (" + std::string(first.verdict.text()) + ")";
 }

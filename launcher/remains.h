@@ -42,6 +42,9 @@ inline constexpr int kInfraAttempts = 2;
 
 /// True for a failure of a batch case that is to be run once more alone before it counts.
 bool wants_diagnosis(const record::Record& record, const record::PlanLine& line);
+/// True for a final record whose graph arm gave other numbers than eager, and nobody planted that on purpose: it is then
+/// looked for the first tensor that differs. `planted_too`: also where somebody did.
+bool wants_divergence(const record::Record& record, const record::PlanLine& line, bool planted_too);
 /// "failed in batch b003 (fail.numerics)".
 std::string why_alone(const record::Record& first);
 

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "reports/divergence.h"
+
 namespace graphproof::launcher {
 namespace {
 
@@ -125,6 +127,41 @@ TEST_F(LauncherRunTest, ARankThatHangsInAnyPhaseIsNamedWithThatPhase) {
     EXPECT_EQ(facts.hang->missing_rank, 1) << phase;
     EXPECT_EQ(facts.hang->phase, kPhases[i]) << phase;
   }
+}
+
+TEST_F(LauncherRunTest, AMismatchIsFollowedByARunOfAllRanksThatNamesTheFirstDivergentTensor) {
+  const auto result = go({line(1, 2, "wrong replay 1"), line(2, 2, "")});
+  EXPECT_EQ(verdict(result, 0), "fail.numerics");
+  const fs::path attempt = folder / result.cases[0].record.artefacts;
+  EXPECT_EQ(reports::divergence_text(attempt, 2),
+            "rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17: eager 0.125, graph 0.25 (190 of 2048 "
+            "elements differ; 411 results before it agree)");
+  EXPECT_NE(said.find("case1: first divergent tensor: rank 1, step 3"), std::string::npos) << said;
+  EXPECT_FALSE(fs::exists(folder / result.cases[1].record.artefacts / "divergence")) << "the second case has passed";
+}
+
+TEST_F(LauncherRunTest, ALookForTheDivergentTensorThatFailsChangesNoVerdictAndEndsInItsTime) {
+  for (const char* script : {"wrong_then_stuck replay 1", "wrong_then_dead replay 1"}) {
+    SCOPED_TRACE(script);
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    said.clear();
+    auto plan = std::vector{line(1, 2, script), line(2, 1, "")};
+    plan[0].isolation = "process";
+    const auto result = go(plan);
+    EXPECT_EQ(verdict(result, 0), "fail.numerics");
+    EXPECT_EQ(verdict(result, 1), "pass");
+    EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 2u) << "a record comes of attempts alone";
+    EXPECT_NE(said.find("case1: first divergent tensor: not found: the run that was to find it did not end well"), std::string::npos) << said;
+  }
+}
+
+TEST_F(LauncherRunTest, NobodyLooksForTheDivergentTensorOfAPlantedFault) {
+  auto plan = std::vector{line(1, 2, "wrong replay 1")};
+  plan[0].expect = {.kind = "fault", .rule = {}, .fault = "M23", .detector = "D01", .clean_twin = "0", .issue = {}, .verdict = {},
+                    .owner = {}, .until = {}};
+  const auto result = go(plan);
+  EXPECT_FALSE(fs::exists(folder / result.cases[0].record.artefacts / "divergence"));
 }
 
 TEST_F(LauncherRunTest, StatusZeroWithoutAResultIsSilence) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "launcher/run_folder.h"
+#include "reports/divergence.h"
 #include "reports/record/file.h"
 #include "reports/record/message.h"
 
@@ -28,6 +29,10 @@ constexpr std::int64_t kLive_ms = 1000;
 constexpr std::int64_t kDisk_ms = 1000;
 // junit.xml is written again at most this often: with thousands of cases it is not small.
 constexpr std::int64_t kJunit_ms = 2000;
+// Failures after these few have most likely the same cause, and each costs a start of the ranks.
+constexpr int kMostDivergences = 8;
+// Beside the limits of its phases: the verdict is there already, and nobody waits longer for its explanation.
+constexpr std::int64_t kDivergence_ms = 180'000;
 
 std::int64_t steady_ms() {
   using namespace std::chrono;
@@ -204,7 +209,10 @@ void Runner::disk_full(const std::string& why) {
 
 void Runner::stop_starting(reports::Ending ending) {
   if (!stopped_) stopped_ = ending;
-  for (const std::string& name : schedule_.drop_waiting()) waiting_.erase(name);
+  for (const std::string& name : schedule_.drop_waiting()) {
+    waiting_.erase(name);
+    divergences_.erase(name);
+  }
   for (const auto& batch : running_) batch->stop_after_case();
 }
 
@@ -217,19 +225,37 @@ void Runner::add(CaseGroup group) {
 
 void Runner::add_alone(const record::Record& first, Attempt attempt) {
   first_outcome_.insert_or_assign(first.case_id, outcome_of(first));
-  add({{std::move(attempt)}});
+  add({.attempts = {std::move(attempt)}});
+}
+
+void Runner::look_for_divergence(const record::Record& record, const record::PlanLine& line) {
+  if (stopped_ || ++looked_for_divergence_ > kMostDivergences) return;
+  Attempt again{line, record.attempt, ""};
+  again.line.isolation = "process";
+  char name[16];
+  std::snprintf(name, sizeof name, "b%03d", batch_count_ + 1);
+  divergences_.emplace(name, Divergence{.record = record});
+  add({.attempts = {std::move(again)}, .divergence = true});
+}
+
+void Runner::divergence_ended(const std::string& batch) {
+  const auto ended = divergences_.extract(batch);
+  const record::Record& record = ended.mapped().record;
+  say(record.name + ": first divergent tensor: " + reports::divergence_text(setup_.folder / record.artefacts, record.ranks));
 }
 
 void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
   for (const Start& start : schedule_.start(now_ms)) {
     const auto group = waiting_.extract(start.batch);
+    if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end()) divergence->second.started_ms = now_ms;
     running_.push_back(std::make_unique<BatchRun>(request(group.mapped(), start.batch, start.slots), now_ms));
   }
 }
 
 void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
   const auto group = waiting_.extract(batch);
+  if (divergences_.erase(batch) > 0) return;
   BatchRequest refused = request(group.mapped(), batch, {});
   refused.refused = record::Infra{setup_.run.device == "cuda" ? "gpu" : "node",
                                   "needs " + std::to_string(group.mapped().ranks()) + " slots, and too few are left: " + quarantine_};
@@ -263,12 +289,14 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
     request.limits_ms.push_back(limits_of(attempt.line));
     for (const auto& [phase, limit_ms] : request.limits_ms.back())
       batch.limits_ms[phase] = std::max(batch.limits_ms[phase], limit_ms);
+    const fs::path folder = setup_.folder / attempt_folder(attempt.line.id, attempt.number);
     batch.cases.push_back({attempt.line.id, attempt.line.name, attempt.number, attempt.line.axes,
-                           setup_.folder / attempt_folder(attempt.line.id, attempt.number)});
+                           group.divergence ? reports::divergence_folder(folder) : folder});
   }
   request.job.world_size = group.ranks();
   request.job.device = setup_.run.device;
   request.job.program = setup_.rank_program;
+  if (group.divergence) request.job.switches = {"--divergence"};
   request.job.environment = {first.environment.begin(), first.environment.end()};
   if (setup_.run.device == "cuda")
     for (const Slot slot : slots) request.job.gpus.push_back(setup_.gpus.at(slot));
@@ -278,7 +306,10 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
 void Runner::step_batches(std::int64_t now_ms) {
   for (auto next = running_.begin(); next != running_.end();) {
     BatchRun& batch = **next;
-    for (record::Context& context : batch.step(now_ms)) case_ended(std::move(context));
+    const bool divergence = looks_for_divergence(batch);
+    if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms) batch.stop(now_ms);
+    for (record::Context& context : batch.step(now_ms))
+      if (!divergence) case_ended(std::move(context));
     if (!batch.over()) {
       ++next;
       continue;
@@ -292,7 +323,8 @@ void Runner::step_batches(std::int64_t now_ms) {
       say(quarantine_);
     }
     std::vector<Attempt> left = batch.not_done();
-    if (!left.empty() && !stopped_) add({std::move(left)});
+    if (divergence) divergence_ended(batch.batch().batch);
+    else if (!left.empty() && !stopped_) add({.attempts = std::move(left)});
     next = running_.erase(next);
     std::vector<int> known;
     for (const auto& other : running_) known.push_back(other->starter_pid());
@@ -325,9 +357,11 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     disk_ms_ = 0;
     heed_disk(now_ms);  // does not come back if that is what it failed of
   }
+  std::optional<record::Record> final_record;
   if (const auto first = first_outcome_.find(context.case_id); first != first_outcome_.end() && context.isolation == "process") {
     outcome = reports::fold(first->second, outcome);
-    keep(record(), true);
+    final_record = record();
+    keep(*final_record, true);
   } else {
     const record::Record one = record();
     const auto batch = std::find_if(running_.begin(), running_.end(), [&](const auto& running) {
@@ -337,12 +371,15 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     if (is_product_failure(one) && batch != running_.end()) (*batch)->stop(now_ms);
     const bool again = wants_diagnosis(one, ended.line) && !stopped_;
     keep(one, !again);
+    if (!again) final_record = one;
     if (again) {
       Attempt alone{ended.line, context.attempt + 1, why_alone(one)};
       alone.line.isolation = "process";
       add_alone(one, std::move(alone));
     }
   }
+  if (final_record && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
+    look_for_divergence(*final_record, ended.line);
   judging_.erase(place);
 }
 

@@ -57,6 +57,9 @@ class Runner {
   void keep(const record::Record& record, bool final);
   void add(CaseGroup group);
   void add_alone(const record::Record& first, Attempt attempt);
+  void look_for_divergence(const record::Record& record, const record::PlanLine& line);
+  bool looks_for_divergence(const BatchRun& batch) const { return divergences_.contains(batch.batch().batch); }
+  void divergence_ended(const std::string& batch);
   void stop_starting(reports::Ending ending);
   void stop_for_failures(const record::Record& record);
   void show(std::int64_t now_ms);
@@ -86,6 +89,12 @@ class Runner {
   std::map<std::string, CaseGroup> waiting_;                       // by batch name
   std::list<std::unique_ptr<BatchRun>> running_;
   std::map<std::filesystem::path, Ended> judging_;                 // by attempt folder
+  struct Divergence {
+    record::Record record;
+    std::int64_t started_ms = 0;
+  };
+  std::map<std::string, Divergence> divergences_;                  // by batch, until it has ended
+  int looked_for_divergence_ = 0;
   std::map<std::string, reports::Outcome> first_outcome_;          // of cases that run again alone
   std::map<std::string, record::Record> final_;
   std::optional<reports::Ending> stopped_;                         // nothing is started any more

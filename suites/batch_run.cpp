@@ -15,6 +15,7 @@
 #include "suites/arms.h"
 #include "suites/case_teardown.h"
 #include "suites/configuration.h"
+#include "suites/divergence.h"
 #include "suites/early_exit.h"
 #include "suites/fingerprint.h"
 #include "suites/rank_process.h"
@@ -33,6 +34,7 @@ struct BatchContext {
   fixtures::RankLog& log;
   fixtures::HeartbeatWriter& heartbeat;
   RankProcess& process;
+  const Purpose purpose;
 };
 
 void write_start(const BatchContext& context, const ValidatedCase& validated, record::EvidenceWriter& evidence) {
@@ -96,6 +98,15 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   });
 }
 
+void run_again(const CaseParts& parts, CaseState& state) {
+  parts.scope.enter(Phase::build, "", 0);
+  parts.scope.section(Phase::build, [&] {
+    state.inputs = make_inputs(parts);
+    parts.device.synchronize();
+  });
+  locate_divergence(parts, state.inputs);
+}
+
 /// Returns whether the case went its whole way.
 bool run_case(const BatchContext& context, const ValidatedCase& validated, bool last) {
   context.heartbeat.case_begin(validated.listed.id, validated.listed.attempt, context.log.bytes());
@@ -129,6 +140,8 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     if (config.collective) {
       state->collective = std::make_unique<CollectiveArms>(parts);
       state->collective->run();
+    } else if (context.purpose == Purpose::divergence) {
+      run_again(parts, *state);
     } else {
       run_arms(parts, *state);
     }
@@ -166,7 +179,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
 
 }  // namespace
 
-int run_batch(const RankProgram& program, const fixtures::Rank& place, const std::filesystem::path& file) {
+int run_batch(const RankProgram& program, const fixtures::Rank& place, const std::filesystem::path& file, Purpose purpose) {
   const record::Batch batch = record::batch_from(record::read_json(file), file.string());
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const matrix::Machine machine{.device = program.device, .slots = place.world_size, .stack = matrix::stack_variables(fingerprint())};
@@ -175,7 +188,7 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place, const std
   fixtures::RankLog log(batch.log_folder, place.rank);
   fixtures::HeartbeatWriter heartbeat(batch.heartbeat_fifo, place.rank);
   RankProcess process(program, place, batch);
-  const BatchContext context{program, place, batch, catalogue, log, heartbeat, process};
+  const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
 
   for (const ValidatedCase& validated : cases)
     if (validated.refusal) refuse_case(context, validated);

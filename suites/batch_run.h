@@ -25,8 +25,12 @@ struct RankProgram {
   std::function<std::unique_ptr<capture::Device>(int local_index)> make_device;
 };
 
+/// What a case's run is for: its arms and their evidence; or, of a case that failed, the first tensor in which its graph
+/// arm differs from eager (suites/divergence.h).
+enum class Purpose { evidence, divergence };
+
 /// Runs the cases of `file` on this rank and returns the exit code. May end the process itself with std::_Exit where
 /// nothing may be touched any more. Throws for what is wrong before the first case.
-int run_batch(const RankProgram& program, const fixtures::Rank& place, const std::filesystem::path& file);
+int run_batch(const RankProgram& program, const fixtures::Rank& place, const std::filesystem::path& file, Purpose purpose);
 
 }  // namespace graphproof::suites

@@ -73,6 +73,11 @@ void CaseScope::vote(int code) {
     throw PeerFailure(boundary_, codes);
 }
 
+std::vector<int> CaseScope::ask(int value) {
+  if (!vote_) throw std::logic_error("a question before phase init has ended; next: call votes_through first");
+  return vote_(boundary_, value);
+}
+
 int CaseScope::report(const std::exception& error) {
   const capture::DeviceError shown = capture::as_device_error(error, "");
   write("error", {{"phase", record::name(phase_)},

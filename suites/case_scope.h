@@ -59,6 +59,8 @@ class CaseScope {
   void boundary(Phase next) { boundary_ = next; }
   /// Votes at the boundary and writes the line. Throws PeerFailure when this rank is well and a peer is not.
   void vote(int code);
+  /// Every rank's `value` at the boundary: a question, not a vote, and no line.
+  std::vector<int> ask(int value);
   /// Runs `work` up to `boundary`. An exception of `work` becomes an `error` line, a vote and CaseFailure.
   void section(Phase boundary, const std::function<void()>& work);
   /// Writes the `error` line for `error` at the present place and returns the code to vote.

@@ -1,4 +1,5 @@
-// The rank program. `--batch FILE` (or FILE alone) runs a batch; `--fingerprint` prints the stack as one JSON object;
+// The rank program. `--batch FILE` (or FILE alone) runs a batch; `--divergence FILE` runs its cases again and names the
+// first tensor in which their graph arm differs from eager; `--fingerprint` prints the stack as one JSON object;
 // `--operators` lists the operators that the workloads call, one a line.
 #include <algorithm>
 #include <csignal>
@@ -23,7 +24,7 @@ namespace {
 using namespace graphproof;
 
 constexpr std::string_view kUsage =
-    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME " --batch FILE | --fingerprint | --operators";
+    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME " --batch FILE | --divergence FILE | --fingerprint | --operators";
 
 /// A step with everything on, so that no operator is missing.
 void run_every_operator(capture::Device& device) {
@@ -57,13 +58,14 @@ int run(const std::vector<std::string_view>& arguments) {
     return suites::kExitDone;
   }
   if (arguments.size() == 1 && arguments[0] == "--operators") return print_operators();
-  const bool named = arguments.size() == 2 && arguments[0] == "--batch";
+  const bool again = arguments.size() == 2 && arguments[0] == "--divergence";
+  const bool named = again || (arguments.size() == 2 && arguments[0] == "--batch");
   if (!named && (arguments.size() != 1 || arguments[0].starts_with("-"))) {
     std::cerr << kUsage << std::endl;
     return suites::kExitUsage;
   }
   return suites::run_batch({.device = GRAPHPROOF_DEVICE_NAME, .make_device = capture::make_device}, fixtures::this_rank(),
-                           arguments.back());
+                           arguments.back(), again ? suites::Purpose::divergence : suites::Purpose::evidence);
 }
 
 }  // namespace

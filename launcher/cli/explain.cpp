@@ -8,6 +8,7 @@
 #include "launcher/cli/verb.h"
 #include "matrix/listing.h"
 #include "reports/causes.h"
+#include "reports/divergence.h"
 #include "reports/printable.h"
 
 namespace graphproof::cli {
@@ -64,8 +65,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   if (record)
     seen = reports::symptoms(*record, record->artefacts.empty() ? std::vector<reports::ErrorFact>{}
                                                                  : reports::read_errors(*found.run / record->artefacts));
+  const std::string divergence =
+      record && !record->artefacts.empty() ? reports::divergence_text(*found.run / record->artefacts, record->ranks) : "";
   if (options.json) {
     explained["symptoms"] = reports::to_json(seen);
+    explained["divergence"] = divergence;
     explained["record"] = record ? nlohmann::json::parse(record::to_json(*record).dump()) : nlohmann::json(nullptr);
     surroundings.out << explained.dump(2) << "\n";
     return record::ExitCode::ok;
@@ -76,6 +80,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     return record::ExitCode::ok;
   }
   show_record(*record, surroundings.out);
+  show_divergence(divergence, surroundings.out);
   print(seen, surroundings.out);
   return record::ExitCode::ok;
 }

@@ -6,6 +6,7 @@
 #include "launcher/cli/show_record.h"
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
+#include "reports/divergence.h"
 #include "reports/record/file.h"
 #include "reports/summary.h"
 
@@ -70,15 +71,18 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   printer.end();
   const record::Record& record = result.cases.front().record;
   const std::filesystem::path attempt = setup.folder / record.artefacts;
+  const std::string divergence = record.artefacts.empty() ? "" : reports::divergence_text(attempt, record.ranks);
   if (options.json) {
     const nlohmann::json shown = {{"run_id", setup.run.run_id},
                                   {"folder", setup.folder.string()},
                                   {"record", nlohmann::json::parse(record::to_json(record).dump())},
+                                  {"divergence", divergence},
                                   {"ranks", evidence_digest(attempt, record.ranks)}};
     surroundings.out << shown.dump(2) << "\n";
   } else {
     if (!record.artefacts.empty()) show_evidence(attempt, record.ranks, surroundings.out);
     show_record(record, surroundings.out);
+    show_divergence(divergence, surroundings.out);
     surroundings.out << "evidence in " << attempt.string() << "\n";
   }
   return reports::exit_code(result);

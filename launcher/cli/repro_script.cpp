@@ -47,6 +47,7 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
                       .limits_ms = limits_ms,
                       .cases = {{line.id, line.name, 1, line.axes, in_folder("case")}}};
   launcher::Job job{.world_size = line.ranks, .device = device.name, .gpus = {}, .program = device.rank_program,
+                    .switches = {},
                     .batch_file = in_folder("batch.json"), .node_folder = in_folder("node"), .shm_folder = in_folder("shm"),
                     .mark = batch.mark, .environment = {line.environment.begin(), line.environment.end()}};
   if (device.name == "cuda")

@@ -171,6 +171,10 @@ void show_record(const record::Record& record, std::ostream& out) {
   }
 }
 
+void show_divergence(const std::string& text, std::ostream& out) {
+  if (!text.empty()) out << "first divergent tensor: " << text << "\n";
+}
+
 json evidence_digest(const std::filesystem::path& attempt_folder, int ranks) {
   json list = json::array();
   const json seen = last_seen(attempt_folder);

@@ -97,6 +97,25 @@ TEST(ExpertParallel, ReplayEqualsEagerBitForBit) {
     });
 }
 
+TEST(ExpertParallel, LocalGraphsReplayBitForBitInEveryCutOfTheExperts) {
+  using workloads::ModuleKind;
+  ModelConfig all = experts();
+  all.dropout = 0.1;
+  // The finest cut is the one whose residual leaves the captured router (workloads/layer.h).
+  for (const std::vector<ModuleKind>& modules :
+       {std::vector{ModuleKind::moe_router}, {ModuleKind::moe_router, ModuleKind::moe_preprocess},
+        {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}, {ModuleKind::attn}})
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      std::string cut;
+      for (const ModuleKind kind : modules) cut += " " + std::string(workloads::name(kind));
+      TwinSteps twins(all, layout, {.impl = "local", .modules = modules, .warmup_steps = 2});
+      for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "cut" << cut << " step " << i;
+      EXPECT_EQ(twins.witness.canaries, 0) << cut;
+      EXPECT_TRUE(twins.witness.moved_tensors.empty()) << cut;
+      twins.graph->drop_graphs();
+    });
+}
+
 TEST(Bf16Parallel, LossesAndGradientsAreNearTheSingleRankModelOnEveryLayout) {
   const ModelConfig config{.microbatches = 2, .linear_bias = true, .precision = workloads::Precision::bf16};
   // Independent roundings to eight bits, some 108 in a row (suites/reference.cpp derives it).

@@ -207,6 +207,26 @@ TEST(LocalSchedules, AnUnusedOutputHasNoGradientAndAnIntegerOutputNeedsNone) {
   for (const double value : {1.0, 3.0, 2.0}) bench.engine.run_step([&] { call(value); });
 }
 
+TEST(LocalSchedules, AnOutputMayBeAViewOfItsInputOrTheInputItself) {
+  for (const bool itself : {false, true}) {
+    Bench bench;
+    const auto step = [&](double value) {
+      const at::Tensor x = bench.input(value);
+      // The producer's output goes through the next module beside a result, as a residual does, and both are used.
+      const at::Tensor first = bench.call(0, 0, {x})[0];
+      const auto outputs = bench.engine.run({ModuleKind::layer, 1, 0}, {first}, bench.parameters, [&](const Tensors& in) {
+        return Tensors{itself ? in[0] : in[0].view_as(in[0]), in[0] * bench.used};
+      });
+      Bench::backward(outputs[0] * 10 + outputs[1]);
+      // y = 2 x^2, sum of 10 y + 2 y: d/dx = 12 * 4 x.
+      EXPECT_EQ(workloads::on_host(outputs[0]), Bench::filled(12, static_cast<float>(2 * value * value)));
+      EXPECT_EQ(workloads::on_host(x.grad()), Bench::filled(12, static_cast<float>(48 * value)));
+    };
+    for (const double value : {1.0, 2.0, 3.0}) bench.engine.run_step([&] { step(value); });
+    EXPECT_TRUE(bench.witness.moved_tensors.empty());
+  }
+}
+
 TEST(LocalSchedules, ASecondGradientOfAnOutputIsCopiedToTheCapturedPlace) {
   Bench bench;
   const auto twice = [&](double value) {

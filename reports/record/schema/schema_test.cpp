@@ -220,7 +220,7 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"evidence", 16, "/equal", false},
       {"evidence", 17, "/equal", true},
       {"evidence", 5, "/loss", json::array({nullptr})},
-      {"evidence", 27, "/type", "python"},
+      {"evidence", 28, "/type", "python"},
       {"summary", 0, "/exit_code", 7},
       {"summary", 0, "/counts", {{"passed", 1}}},
       {"faults", 0, "/0/status", "dead"},

@@ -1,0 +1,314 @@
+#include "suites/taps.h"
+
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <tuple>
+
+#include "fixtures/probes.h"
+#include "fixtures/torch.h"
+
+namespace graphproof::suites {
+namespace {
+
+// RecordFunction calls a plain function without a context.
+std::atomic<Taps*>& living() {
+  static std::atomic<Taps*> taps{nullptr};
+  return taps;
+}
+
+/// "layers.0.attention.qkv.weight" -> 0 and "attention"; "embedding.weight" -> -1 and "embedding".
+std::pair<std::int64_t, std::string> module_of(const std::string& parameter) {
+  constexpr std::string_view kLayers = "layers.";
+  if (!parameter.starts_with(kLayers)) return {-1, parameter.substr(0, parameter.find('.'))};
+  const std::size_t dot = parameter.find('.', kLayers.size());
+  const std::size_t end = parameter.find('.', dot + 1);
+  return {std::stoll(parameter.substr(kLayers.size(), dot - kLayers.size())), parameter.substr(dot + 1, end - dot - 1)};
+}
+
+void each_tensor(const c10::IValue& value, const auto& visit) {
+  if (value.isTensor() && value.toTensor().defined()) visit(value.toTensor());
+  if (value.isTensorList())
+    for (const at::Tensor& tensor : value.toTensorVector())
+      if (tensor.defined()) visit(tensor);
+}
+
+bool makes_no_value(std::string_view op) {
+  return op.starts_with("aten::empty") || op.starts_with("aten::new_empty") || op.starts_with("aten::resize") ||
+         op.starts_with("aten::set_");
+}
+
+/// "layers.0.attn.1.forward" -> "layers.0.attn.1": both graphs of one outstanding microbatch.
+std::string module_graphs(const std::string& graph) { return graph.substr(0, graph.rfind('.')); }
+
+}  // namespace
+
+/// In which part of the model the work is, while it lives.
+class Taps::Inside {
+ public:
+  Inside(Taps& taps, const workloads::ModuleCall& call, bool engine) : taps_(taps) {
+    const std::lock_guard lock(taps_.mutex_);
+    taps_.now_.work();
+    taps_.now_.microbatch = call.microbatch;
+    taps_.now_.parts_ran = true;
+    taps_.regions_.push_back({call, engine});
+  }
+  ~Inside() {
+    const std::lock_guard lock(taps_.mutex_);
+    taps_.regions_.pop_back();
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  Taps& taps_;
+};
+
+struct Taps::Callbacks {
+  /// What an operator was called with, as far as it is needed when it has ended.
+  struct Arguments : at::ObserverContext {
+    std::vector<const void*> storages;
+    std::vector<at::Tensor> written;
+  };
+
+  static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
+    auto arguments = std::make_unique<Arguments>();
+    Taps* taps = living();
+    if (taps == nullptr) return arguments;
+    if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
+      const std::lock_guard lock(taps->mutex_);
+      taps->nodes_.push_back(function.seqNr());
+      taps->now_.backward_ran = true;
+      return arguments;
+    }
+    const auto schema = function.operator_schema();
+    const auto inputs = function.inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const bool written = schema && i < schema->arguments().size() && schema->arguments()[i].alias_info() &&
+                           schema->arguments()[i].alias_info()->isWrite();
+      each_tensor(inputs[i], [&](const at::Tensor& tensor) {
+        if (tensor.device() != taps->device_.torch_device() || !tensor.has_storage()) return;
+        arguments->storages.push_back(tensor.storage().data());
+        if (written) arguments->written.push_back(tensor);
+      });
+    }
+    return arguments;
+  }
+
+  static void end(const at::RecordFunction& function, at::ObserverContext* context) {
+    Taps* taps = living();
+    if (taps == nullptr) return;
+    if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
+      const std::lock_guard lock(taps->mutex_);
+      if (!taps->nodes_.empty()) taps->nodes_.pop_back();
+      return;
+    }
+    const std::string op = function.name();
+    if (makes_no_value(op)) return;
+    // The copies below are operators too: nobody looks at them, and no autograd graph holds them.
+    const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto& arguments = static_cast<const Arguments&>(*context);
+    for (const at::Tensor& tensor : arguments.written) taps->keep(op, tensor, function.seqNr());
+    for (const c10::IValue& output : function.outputs())
+      each_tensor(output, [&](const at::Tensor& tensor) {
+        if (tensor.device() != taps->device_.torch_device() || !tensor.has_storage()) return;
+        const auto& old = arguments.storages;
+        if (std::ranges::find(old, tensor.storage().data()) != old.end()) return;  // a view, or written and kept above
+        taps->keep(op, tensor, function.seqNr());
+      });
+  }
+};
+
+Taps::Step::Step(Taps& taps) {
+  taps.begin_step();
+  Taps* none = nullptr;
+  if (!living().compare_exchange_strong(none, &taps))
+    throw std::logic_error("taps: a step of another arm is under way; next: end it first");
+  handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&Callbacks::begin, &Callbacks::end)
+                                      .needsInputs(true)
+                                      .needsOutputs(true)
+                                      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
+Taps::Step::~Step() {
+  at::removeCallback(handle_);
+  living() = nullptr;
+}
+
+Taps::Taps(capture::Device& device, workloads::TrainStep& step) : device_(device), step_(step) {
+  const auto own = [&](const fixtures::NamedTensor& tensor) {
+    if (!tensor.tensor.defined() || tensor.tensor.numel() == 0) return;
+    const std::uint64_t begin = device_.address(tensor.tensor);
+    owners_[begin] = {.end = begin + tensor.tensor.nbytes(), .name = tensor.name};
+  };
+  for (const auto& list : {step.parameters(), step.gradients(), step.optimizer_state(), step.masks(), step.ledgers()})
+    for (const auto& tensor : list) own(tensor);
+  own({"losses", step.losses()});
+  own({"learning_rate", step.learning_rate()});
+  own({"layer_counter", step.layer_counter()});
+}
+
+void Taps::surround(engines::Engine& engine) {
+  next_ = dynamic_cast<workloads::ModuleRunner*>(&engine);
+  step_.module_runner(this);
+}
+
+void Taps::reserve(const std::vector<Tap>& eager) {
+  for (const Tap& tap : eager)
+    room_[{tap.value.scalar_type(), tap.value.numel()}].push_back(
+        at::empty({tap.value.numel()}, tap.value.options().device(device_.torch_device())));
+}
+
+void Taps::begin_step() {
+  const std::lock_guard lock(mutex_);
+  regions_.clear();
+  nodes_.clear();
+  seen_.clear();
+  now_ = {};
+  bytes_ = 0;
+}
+
+/// Forward work after a backward is the next microbatch's, or what follows the last one.
+void Taps::Now::work() {
+  if (!backward_ran) return;
+  backward_ran = parts_ran = false;
+  ++microbatch;
+}
+
+std::vector<at::Tensor> Taps::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
+                                  const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) {
+  const workloads::ModuleBody inside = [this, call, body](const std::vector<at::Tensor>& given) {
+    const Inside part(*this, call, /*engine=*/false);
+    return body(given);
+  };
+  if (next_ == nullptr) return inside(inputs);
+  const Inside part(*this, call, /*engine=*/true);
+  return next_->run(call, inputs, parameters, inside);
+}
+
+void Taps::before_capture(const std::string& graph, const std::vector<fixtures::NamedTensor>&) {
+  const std::lock_guard lock(mutex_);
+  capturing_ = graph;
+  captured_[graph].clear();
+  outside_capture_ = std::exchange(now_, {});
+}
+
+void Taps::after_capture(const engines::CaptureReport&, const std::vector<fixtures::NamedTensor>&) {
+  const std::lock_guard lock(mutex_);
+  capturing_.clear();
+  now_ = std::move(outside_capture_);
+}
+
+void Taps::after_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>&) {
+  const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
+  device_.synchronize(device_.current_stream());
+  const std::lock_guard lock(mutex_);
+  // A graph of one module is launched once for each microbatch: that of the call, and its backward's the same.
+  const bool module = graph.starts_with("layers.");
+  const std::string both = module_graphs(graph);
+  if (module && !regions_.empty()) replayed_microbatch_[both] = regions_.back().call.microbatch;
+  std::vector<fixtures::NamedTensor> buffers;
+  for (const Captured& captured : captured_[graph]) buffers.push_back({captured.place.what, captured.buffer});
+  if (buffers.empty()) return;
+  const std::vector<fixtures::NamedTensor> values = fixtures::on_host(buffers);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Captured& captured = captured_[graph][i];
+    Tap tap{captured.place, captured.op, values[i].tensor};
+    if (module && tap.place.direction != "") tap.place.microbatch = replayed_microbatch_[both];
+    add(std::move(tap));
+  }
+}
+
+const Taps::Owner* Taps::owner(const at::Tensor& tensor) const {
+  const std::uint64_t address = device_.address(tensor);
+  const auto after = owners_.upper_bound(address);
+  if (after == owners_.begin()) return nullptr;
+  const Owner& candidate = std::prev(after)->second;
+  return address < candidate.end ? &candidate : nullptr;
+}
+
+void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t sequence) {
+  if (result.numel() == 0 || !result.is_non_overlapping_and_dense()) return;
+  const bool recorded = device_.capturing(device_.current_stream());
+  const std::lock_guard lock(mutex_);
+  if (recorded == capturing_.empty()) return;  // beside a capture
+  const Owner* written = owner(result);
+  if (written && (written->name == "layer_counter" || written->name.starts_with("recompute:") ||
+                  written->name.starts_with("experts:")))
+    return;  // what a step writes about itself
+  if (!recorded && !written && engine_at_work()) return;
+  TapPlace place = place_of(written, op, sequence);
+  place.ordinal = now_.ordinals[place]++;
+  if (!recorded) {
+    add({place, op, fixtures::on_host({{op, result}}).front().tensor});
+    return;
+  }
+  auto& room = room_[{result.scalar_type(), result.numel()}];
+  if (room.empty()) {
+    truncated_ = true;
+    return;
+  }
+  at::Tensor buffer = room.back().view(result.sizes());
+  room.pop_back();
+  buffer.copy_(result, /*non_blocking=*/true);
+  captured_[capturing_].push_back({std::move(place), op, std::move(buffer)});
+}
+
+/// Between a part's call and its work, or in the node that an engine put in place of it.
+bool Taps::engine_at_work() const {
+  if (next_ == nullptr) return false;
+  if (torch::autograd::get_current_graph_task_id() == -1) return !regions_.empty() && regions_.back().engine;
+  return nodes_.empty() || !forward_.contains(nodes_.back());
+}
+
+TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_t sequence) {
+  TapPlace place;
+  const bool backward = torch::autograd::get_current_graph_task_id() != -1;
+  if (!backward) now_.work();
+  if (backward) {
+    const auto made = nodes_.empty() ? forward_.end() : forward_.find(nodes_.back());
+    if (made != forward_.end()) now_.last_backward = made->second;
+    place = now_.last_backward;
+    place.microbatch = now_.microbatch;
+    place.direction = "backward";
+  } else if (!regions_.empty()) {
+    const workloads::ModuleCall& call = regions_.back().call;
+    place.microbatch = call.microbatch;
+    place.layer = call.layer;
+    place.module = workloads::name(call.kind);
+    place.direction = "forward";
+  } else if (now_.microbatch < step_.config().microbatches) {
+    place.microbatch = now_.microbatch;
+    place.module = now_.parts_ran ? "output" : "embedding";
+    place.direction = "forward";
+  }
+  if (!backward && sequence >= 0) forward_[sequence] = place;
+  place.what = written ? written->name : op;
+  if (!written) return place;
+  const auto colon = written->name.find(':');
+  if (written->name.starts_with("grad:")) {
+    std::tie(place.layer, place.module) = module_of(written->name.substr(colon + 1));
+    // Cleared before the first microbatch and reduced after the last, and in between added to.
+    const bool added = backward || capturing_.ends_with(".backward");
+    place.microbatch = added ? now_.microbatch : -1;
+    place.direction = added ? "backward" : "";
+  } else if (written->name.starts_with("param:") || written->name.starts_with("state:") || written->name == "learning_rate") {
+    place = {.microbatch = -1, .layer = -1, .module = "optimizer", .direction = "", .what = written->name};
+  }
+  return place;
+}
+
+void Taps::add(Tap tap) {
+  bytes_ += static_cast<std::int64_t>(tap.value.nbytes());
+  if (bytes_ > kMostBytes) {
+    truncated_ = true;
+    return;
+  }
+  seen_.push_back(std::move(tap));
+}
+
+}  // namespace graphproof::suites
