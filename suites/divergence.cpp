@@ -62,10 +62,12 @@ struct StepComparison {
 /// The first of eager's results, in its order, that the graph arm has with other bytes; or, where `whole` says that one
 /// graph holds all that eager does, not at all.
 StepComparison compare_step(const Taps& eager, const Taps& graph, bool whole) {
-  std::map<TapPlace, const Tap*> theirs;
+  std::map<TapPlace, const Tap*> ours, theirs;
+  for (const Tap& tap : eager.taps()) ours[tap.place] = &tap;
   for (const Tap& tap : graph.taps()) theirs[tap.place] = &tap;
   StepComparison step;
   for (const Tap& tap : eager.taps()) {
+    if (ours.at(tap.place) != &tap) continue;  // written again later
     const auto other = theirs.find(tap.place);
     if (other == theirs.end()) {
       if (!whole || tap.place.direction.empty()) continue;

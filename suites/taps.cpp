@@ -80,7 +80,8 @@ struct Taps::Callbacks {
     if (taps == nullptr) return arguments;
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
-      taps->nodes_.push_back(function.seqNr());
+      const std::string_view node = function.name();
+      taps->nodes_.push_back({function.seqNr(), node == "ReplayBackward" || node == "RecordBackward"});
       taps->now_.backward_ran = true;
       return arguments;
     }
@@ -100,7 +101,7 @@ struct Taps::Callbacks {
 
   static void end(const at::RecordFunction& function, at::ObserverContext* context) {
     Taps* taps = living();
-    if (taps == nullptr) return;
+    if (taps == nullptr || context == nullptr) return;
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
       if (!taps->nodes_.empty()) taps->nodes_.pop_back();
@@ -242,7 +243,8 @@ void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t se
     return;  // what a step writes about itself
   if (!recorded && !written && engine_at_work()) return;
   TapPlace place = place_of(written, op, sequence);
-  place.ordinal = now_.ordinals[place]++;
+  // What is written again replaces what was there; the last one counts.
+  if (!written) place.ordinal = now_.ordinals[place]++;
   if (!recorded) {
     add({place, op, fixtures::on_host({{op, result}}).front().tensor});
     return;
@@ -262,7 +264,7 @@ void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t se
 bool Taps::engine_at_work() const {
   if (next_ == nullptr) return false;
   if (torch::autograd::get_current_graph_task_id() == -1) return !regions_.empty() && regions_.back().engine;
-  return nodes_.empty() || !forward_.contains(nodes_.back());
+  return !nodes_.empty() && nodes_.back().engine;
 }
 
 TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_t sequence) {
@@ -270,8 +272,9 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
   if (!backward) now_.work();
   if (backward) {
-    const auto made = nodes_.empty() ? forward_.end() : forward_.find(nodes_.back());
-    if (made != forward_.end()) now_.last_backward = made->second;
+    // A node that no operator made, as recompute's, was made behind the operator before it. Accumulators have no number.
+    const auto after = nodes_.empty() ? forward_.begin() : forward_.upper_bound(nodes_.back().sequence);
+    if (after != forward_.begin()) now_.last_backward = std::prev(after)->second;
     place = now_.last_backward;
     place.microbatch = now_.microbatch;
     place.direction = "backward";
@@ -285,9 +288,13 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_
     place.microbatch = now_.microbatch;
     place.module = now_.parts_ran ? "output" : "embedding";
     place.direction = "forward";
+  } else {
+    place.module = "optimizer";
   }
   if (!backward && sequence >= 0) forward_[sequence] = place;
-  place.what = written ? written->name : op;
+  // Between two nodes autograd adds gradients up, in place or not as it finds them.
+  const bool sum = backward && nodes_.empty() && (op == "aten::add" || op == "aten::add_");
+  place.what = written ? written->name : sum ? "sum of gradients" : op;
   if (!written) return place;
   const auto colon = written->name.find(':');
   if (written->name.starts_with("grad:")) {

@@ -28,7 +28,7 @@ namespace graphproof::suites {
 
 /// `layer` -1: outside the layers; `microbatch` -1: outside forward and backward. `direction`: "forward", "backward", or ""
 /// outside both. `what`: the tensor of the step that was written ("grad:layers.0.mlp.up.weight"), else the operator.
-/// `ordinal` counts results of one name at one place.
+/// `ordinal` counts an operator's results at one place; a written tensor has one place for each microbatch.
 struct TapPlace {
   std::int64_t microbatch = -1, layer = -1;
   std::string module, direction, what;
@@ -122,7 +122,11 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   std::mutex mutex_;  // autograd's device thread runs operators too
   std::vector<Region> regions_;
-  std::vector<std::int64_t> nodes_;           // sequence numbers of the running autograd nodes
+  struct RunningNode {
+    std::int64_t sequence;
+    bool engine;  // it stands for a part of the model
+  };
+  std::vector<RunningNode> nodes_;  // of autograd
   std::map<std::int64_t, TapPlace> forward_;  // where a node's forward was, by sequence number
   Now now_, outside_capture_;
   std::int64_t bytes_ = 0;
