@@ -1,8 +1,8 @@
 #include "reports/divergence.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "reports/printable.h"
 #include "reports/record/evidence.h"
@@ -38,7 +38,7 @@ std::int64_t agreeing(const json& line) {
 }
 
 std::string named(int rank, const json& line) {
-  std::string text = fmt::format("rank {}, step {}", rank, text_of(line, "step"));
+  std::string text = "rank " + std::to_string(rank) + ", step " + text_of(line, "step");
   const auto add = [&](const char* word, const char* key) {
     const std::string value = text_of(line, key);
     if (!value.empty() && value != "-1") text += ", " + (*word ? std::string(word) + " " : "") + value;
@@ -52,9 +52,9 @@ std::string named(int rank, const json& line) {
   const json mismatch = line.value("mismatch", json());
   if (!mismatch.is_object()) return text + ": " + text_of(line, "why");
   if (const std::string tensor = text_of(mismatch, "tensor"); tensor != op) text += " into " + tensor;
-  text += fmt::format(", element {}: eager {}, graph {} ({} of {} elements differ; {} results before it agree)",
-                      text_of(mismatch, "element"), text_of(mismatch, "left"), text_of(mismatch, "right"),
-                      text_of(mismatch, "differing"), text_of(mismatch, "elements"), std::max<std::int64_t>(0, agreeing(line) - 1));
+  text += ", element " + text_of(mismatch, "element") + ": eager " + text_of(mismatch, "left") + ", graph " + text_of(mismatch, "right") +
+          " (" + text_of(mismatch, "differing") + " of " + text_of(mismatch, "elements") + " elements differ; " +
+          std::to_string(std::max<std::int64_t>(0, agreeing(line) - 1)) + " results before it agree)";
   return text;
 }
 

@@ -129,7 +129,8 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       comm::ProcessGroups& groups = context.process.groups();
       groups.use(process_groups(config.layout), context.process.limit(Phase::init));
       groups.ledger().listen([&](const record::Collective& collective) { context.heartbeat.collective(collective); });
-      context.process.device().autograd_threads(config.autograd_threads);
+      // M67 stands for a setting that never reaches the library which it is for.
+      context.process.device().autograd_threads(config.autograd_threads && !config.engine.fault.is("M67"));
       write_configuration(scope, context.process, config, matrix::effective_values(context.catalogue.axes, validated.test_case));
     });
     const CaseParts parts{.scope = scope,
@@ -145,10 +146,12 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     } else {
       run_arms(parts, *state);
     }
-    // M54 stands for a program that ends its process group while a graph of a captured step is still alive.
-    const bool comm_first = config.engine.fault.is("M54") ||
+    // M54 stands for a program that ends its process group while a graph of a captured step is still alive, M55 for one
+    // that aborts it, as a watchdog does.
+    const bool abort = config.engine.fault.is("M55");
+    const bool comm_first = config.engine.fault.is("M54") || abort ||
                             matrix::text_of(context.catalogue.axes, validated.test_case, "teardown") == "comm_first";
-    tear_down(parts, context.process, *state, {.comm_first = comm_first, .last = last});
+    tear_down(parts, context.process, *state, {.comm_first = comm_first, .abort = abort, .last = last});
     complete = true;
   } catch (const PeerFailure& failure) {
     std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ": " << failure.what() << std::endl;

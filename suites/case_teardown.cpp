@@ -74,7 +74,8 @@ class CaseTeardown {
         if (end_.last || end_.comm_first) {
           // Longer than the phase's own limit, so that a communicator that never returns is a hang that the watcher
           // names, and not an error of this call.
-          process_.groups().destroy(process_.limit(Phase::teardown_comm) + kWatcherGrace);
+          const milliseconds limit = process_.limit(Phase::teardown_comm) + kWatcherGrace;
+          end_.abort ? process_.groups().abort(limit) : process_.groups().destroy(limit);
         } else {
           // Kept for the next case, without this one's hold on them.
           flush_communicators(parts_);

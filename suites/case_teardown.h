@@ -20,6 +20,7 @@ struct CaseState {
 
 struct CaseEnd {
   bool comm_first = false;  // the communicators go before the graphs that captured their collectives
+  bool abort = false;       // they are aborted instead of destroyed
   bool last = false;        // no case of the batch follows, so the communicators need not be kept
 };
 

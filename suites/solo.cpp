@@ -65,8 +65,9 @@ class SoloArm {
       look("step", step);
       if (step > parts_.config.first_replay()) slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
     }
+    const c10::StreamGuard guard(parts_.stream);
+    if (!parts_.device.busy_ms(0, [] {})) return step - 1;  // no device clock
     for (std::int64_t busy = 0; busy < kBusySteps; ++busy, ++step) {
-      const c10::StreamGuard guard(parts_.stream);
       const double head_start_ms = kHeadStartFactor * slowest_launch_ms;
       double launch_ms = 0;
       const auto device_ms = parts_.device.busy_ms(head_start_ms, [&] {
@@ -74,9 +75,8 @@ class SoloArm {
         arm.run(step, input(step));
         launch_ms = ms_since(begin);
       });
-      if (!device_ms) return step;  // no device clock: the step ran, and more would tell nothing
       // Behind its host the device was idle now and then, which is not what was asked.
-      if (launch_ms <= head_start_ms)
+      if (device_ms && launch_ms <= head_start_ms)
         parts_.scope.write("busy", {{"arm", name_}, {"step", step}, {"device_ms", *device_ms}});
     }
     return step - 1;

@@ -13,9 +13,10 @@
 
 namespace graphproof::suites {
 
-/// Steps after the warm-up, the capture's among them. Enough for a trend whose interval is of use (suites/checks
-/// theil_sen.h) and for a median that one disturbed step cannot move; few, because every case pays for them.
-inline constexpr std::int64_t kSoloSteadySteps = 12;
+/// Steps after the warm-up, the capture's among them: seven points for a trend (suites/checks/theil_sen.h; its interval
+/// leaves out three of the 21 slopes at each end, and fewer points would only make the check stricter) and for a median
+/// that one disturbed step cannot move; few, because every case pays for them twice.
+inline constexpr std::int64_t kSoloSteadySteps = 9;
 
 /// solo_eager, then solo_graph where the case has graphs. Each is gone when this returns.
 void run_solo(const CaseParts& parts, const std::vector<StepInput>& inputs);

@@ -22,6 +22,7 @@ class Layer {
   Layer(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
         at::Device device, std::int64_t index)
       : index_(index),
+        second_replica_(layout.dp_rank == 1),
         name_("layers." + std::to_string(index)),
         attention_norm_(parameters, name_ + ".attention_norm", config.hidden),
         attention_(parameters, config, layout, tables, name_ + ".attention", index),
@@ -52,7 +53,8 @@ class Layer {
     return part(ModuleKind::attn, x, attention_parameters_, pass, [this, pass](const at::Tensor& input) {
       count(pass.counters[index_], stray_stream(pass));
       // M01 stands for a host that looks at a value inside the region: a NaN check, a log line, a token count.
-      if (pass.fault.is("M01") && index_ == 1) (void)input.detach().sum().item<float>();
+      // M20 for one that does so on one rank only.
+      if (index_ == 1 && (pass.fault.is("M01") || (pass.fault.is("M20") && second_replica_))) (void)input.detach().sum().item<float>();
       return input + pass.dropout.apply(attention_.forward(attention_norm_.forward(input), pass),
                                         {index_, DropoutSite::attention});
     });
@@ -115,6 +117,7 @@ class Layer {
   }
 
   std::int64_t index_;
+  bool second_replica_;  // M20 only
   std::string name_;
   RmsNorm attention_norm_;
   Attention attention_;

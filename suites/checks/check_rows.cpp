@@ -59,6 +59,7 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
     alone |= others.empty() && result.result == record::Result::fail;
   }
   EXPECT_TRUE(alone) << "no row flips " << check << " alone to fail";
+  if (alone) testing::Test::RecordProperty(check, "fails");  // for every_check_fails_test.cpp
 }
 
 record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
