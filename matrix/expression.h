@@ -69,6 +69,8 @@ class Expression {
   /// The expression in its one spelling; parsing it gives the same expression.
   std::string text() const;
   const std::shared_ptr<const Syntax>& syntax() const { return syntax_; }
+  /// The tree that is evaluated: defines written out, words resolved.
+  const std::shared_ptr<const ExpressionNode>& checked() const { return root_; }
 
  private:
   Expression(std::shared_ptr<const Syntax> syntax, Checked checked, Origin origin);

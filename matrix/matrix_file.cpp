@@ -210,7 +210,7 @@ class Builder {
   Profile read_profile(const std::string& name, const Located& located) {
     located.expect_keys({}, {"meaning", "cases", "isolation", "where", "seed", "budget", "limits", "cover", "groups", "cost", "steps", "sample"});
     Profile profile{.name = name, .place = located.key_place()};
-    if (located.has("cases")) profile.cases = located.at("cases").word({"product", "faults", "negative"});
+    if (located.has("cases")) profile.cases = located.at("cases").word({"product", "faults", "negative", "recipes"});
     if (located.has("isolation")) profile.isolation = located.at("isolation").word({"batch", "process"});
     if (located.has("where")) profile.where = condition(located.at("where"));
     if (located.has("seed")) profile.seed = located.at("seed").integer(0, std::numeric_limits<std::int64_t>::max());

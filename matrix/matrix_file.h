@@ -56,7 +56,7 @@ struct Included {
 };
 
 struct Profile {
-  std::string name, cases = "product";  // product, faults, or negative: the negative cases of the rules
+  std::string name, cases = "product";  // product, faults, negative: the negative cases of the rules, or recipes: published ones
   std::string isolation = "batch";
   std::optional<Expression> where = {};
   std::int64_t seed = 1;

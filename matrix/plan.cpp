@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "matrix/recipes.h"
+
 namespace graphproof::matrix {
 namespace {
 
@@ -156,6 +158,7 @@ class Planner {
     if (profile_.cover) covering();
     else if (profile_.cases == "product") product();
     else if (profile_.cases == "faults") faults();
+    else if (profile_.cases == "recipes") recipes();
     else negatives();
     if (plan_.lines.empty() && plan_.valid == 0 && plan_.filtered == 0) impossible();
     return std::move(plan_);
@@ -288,6 +291,45 @@ class Planner {
         add({.test_case = example, .why = "negative case of " + rule.id, .expect = {{"kind", "rejected"}, {"rule", rule.id}}});
       }
     }
+  }
+
+  // One line for each distinct graph setting, and beside one that can't run here the nearest that can.
+  void recipes() {
+    struct Stood {
+      Case test_case;
+      std::vector<std::string> names;
+      std::string without;
+    };
+    std::vector<Stood> asked, nearest;
+    const auto stand = [](std::vector<Stood>& list, const Case& test_case, const std::string& name, const std::string& without) {
+      const auto found = std::find_if(list.begin(), list.end(), [&](const Stood& one) { return one.test_case == test_case; });
+      Stood& one = found != list.end() ? *found : list.emplace_back(Stood{test_case, {}, without});
+      one.names.push_back(name);
+    };
+    for (const Recipe& recipe : shipped_recipes()) {
+      ++plan_.raw;
+      if (!recipe.uses_graphs()) continue;
+      const NearestCase made = nearest_case(recipe.values, catalogue_, machine_);
+      std::string dropped, replaced;
+      for (const Mapped& one : made.account) {
+        std::string* text = one.kind == Mapped::Kind::dropped ? &dropped : one.kind == Mapped::Kind::replaced ? &replaced : nullptr;
+        if (text != nullptr) *text += (text->empty() ? "" : "; ") + one.from + (one.to.empty() ? "" : " -> " + one.to);
+      }
+      stand(asked, made.asked, recipe.name, dropped.empty() ? "" : ", without " + dropped);
+      if (made.missing.empty() && made.runnable != made.asked) stand(nearest, made.runnable, recipe.name, replaced);
+    }
+    const auto names = [](const Stood& one) {
+      return std::to_string(one.names.size()) + (one.names.size() == 1 ? " recipe, " : " recipes, such as ") + one.names.front();
+    };
+    for (const auto& [list, nearby] : {std::pair(&asked, false), std::pair(&nearest, true)})
+      for (const Stood& one : *list) {
+        if (!chosen(one.test_case)) {
+          ++plan_.filtered;
+          continue;
+        }
+        ++plan_.valid;
+        add(maker_.wanted(one.test_case, nearby ? "the nearest that runs to " + names(one) + ": " + one.without : "asked for by " + names(one) + one.without));
+      }
   }
 
   [[noreturn]] void impossible() const {

@@ -1,6 +1,7 @@
-// run: plan, run, judge, report.
+// run: plan, run, judge, report; of a profile, or of the one case that is like a training configuration.
 #include <memory>
 
+#include "launcher/cli/like.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
@@ -12,12 +13,35 @@ namespace {
 struct Options {
   PlanOptions plan;
   RunOptions run;
+  LikeOptions like;
   bool json = false;
 };
 
+// A plan of one line.
+Planned plan_like(const Options& options, const launcher::Device& device, Surroundings& surroundings) {
+  for (const auto& [name, given] : {std::pair<const char*, const std::string*>{"--profile", &options.plan.profile}, {"--matrix", &options.plan.matrix_file}, {"--where", &options.plan.where}})
+    if (!given->empty())
+      throw matrix::InputError({.what = std::string("--like beside ") + name, .got = *given, .want = "one of them", .why = "--like makes one case of a configuration",
+                                .next = std::string("drop ") + name, .place = {}});
+  const matrix::Machine machine = machine_of(device);
+  const Like made = like(options.like, machine, surroundings);
+  show(made, surroundings, options.json ? surroundings.err : surroundings.out);
+  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, made.made.runnable, machine,
+                                                made.recipe.empty() ? "like a configuration of " + made.dialect : "like the recipe " + made.recipe);
+  Planned planned;
+  planned.plan.profile = "like";
+  planned.plan.matrix_source = options.like.file.empty() ? "command line" : options.like.file;
+  planned.plan.matrix_sha256 = matrix::sha256_hex(matrix::canonical_text(made.made.runnable));
+  planned.plan.axes_version = surroundings.catalogue.axes.version();
+  planned.lines.push_back(plan_line(line));
+  planned.seed = options.plan.seed.value_or(1);
+  return planned;
+}
+
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+  expect_like(options.like, surroundings, "run");
   const launcher::Device device = device_of(options.plan.device, surroundings);
-  Planned planned = make_plan(options.plan, device, surroundings);
+  Planned planned = options.like.given ? plan_like(options, device, surroundings) : make_plan(options.plan, device, surroundings);
   if (!device.note.empty()) surroundings.err << "on the simulated device, because " << device.note << "\n";
   launcher::RunSetup setup = new_run(device, options.run, surroundings);
   setup.run.profile = planned.plan.profile;
@@ -35,6 +59,7 @@ Action declare_run(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   declare(app, options->plan);
   declare(app, options->run);
+  declare_like(app, options->like);
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
 }

@@ -80,6 +80,10 @@ bool is_harness(const dialect::OptionTable& options, const std::vector<std::stri
 
 void declare(CLI::App& app, ConfigurationOptions& options) {
   app.add_option("FILE", options.file, "a configuration as JSON or YAML, or a case's name; or `-- ARGS...` for a command line");
+  declare_surroundings(app, options);
+}
+
+void declare_surroundings(CLI::App& app, ConfigurationOptions& options) {
   app.add_option("--dialect", options.dialect, "megatron-lm, megatron-bridge, legacy or graphproof (default: told from the input)");
   app.add_option("--version", options.version, "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
   app.add_option("--world-size", options.world_size, "ranks of the job")->check(CLI::Range(1, 1 << 20));

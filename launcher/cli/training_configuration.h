@@ -23,7 +23,9 @@ struct ConfigurationOptions {
   std::optional<std::int64_t> world_size;
   std::vector<std::string> environment, stack;  // K=V
 };
+/// FILE, and what declare_surroundings declares: the dialect and what surrounds the configuration.
 void declare(CLI::App& app, ConfigurationOptions& options);
+void declare_surroundings(CLI::App& app, ConfigurationOptions& options);
 
 /// Options of an upstream dialect, from a command line or a file.
 struct UpstreamConfiguration {

@@ -11,11 +11,11 @@ namespace graphproof::cli {
 namespace {
 
 constexpr std::array kVerbs = {
-    Verb{"run", "plan, run and judge the cases of a profile or a matrix file", declare_run},
+    Verb{"run", "plan, run and judge the cases of a profile or a matrix file", declare_run, true},
     Verb{"resume", "go on with a run that was interrupted or killed", declare_resume},
     Verb{"rerun", "run cases of a recorded run again, as a run of their own", declare_rerun},
     Verb{"plan", "show which cases a run would have, and what removed the others", declare_plan},
-    Verb{"case", "read a case from its name: id, axes, ranks, expectation", declare_case},
+    Verb{"case", "read a case from its name: id, axes, ranks, expectation; or from a training configuration", declare_case, true},
     Verb{"explain", "the rules and checks that a case meets, and its verdict if it was run", declare_explain},
     Verb{"repro", "run one case again alone and show its evidence", declare_repro},
     Verb{"list", "axes, profiles, rules, checks, faults, runs or cases", declare_list},
