@@ -82,6 +82,7 @@ class Mapping {
       : values_(values), catalogue_(catalogue), axes_(catalogue.axes), machine_(machine) {}
 
   NearestCase run() {
+    for (const char* option : {"world_size", "data_parallel_size", "global_batch_size", "model_target"}) result_.read.insert(option);
     graphs();
     layout();
     batches();
@@ -92,6 +93,7 @@ class Mapping {
       if (const auto on = boolean(one.option); on && *on) keep(one.option, one.axis, true);
     for (const char* option : kTold)
       if (const auto on = boolean(option); on && *on) drop(option, "no axis says it");
+    tracker();
     dropout();
     optimizer();
     environment();
@@ -194,7 +196,8 @@ class Mapping {
     const std::string ranks = "dp=" + std::to_string(static_cast<std::int64_t>(replicas));
     if (needed) {
       set("dp", experts / std::max<std::int64_t>(1, std::gcd(experts, integer("tp") * integer("cp"))));
-      account(Mapped::Kind::shrunk, replicas > 0 ? ranks : "dp not said", set_text("dp"), "the expert groups need them");
+      const bool same = static_cast<double>(integer("dp")) == replicas;
+      account(same ? Mapped::Kind::kept : Mapped::Kind::shrunk, replicas > 0 ? ranks : "dp not said", set_text("dp"), same ? "" : "the expert groups need them");
     } else if (replicas > 1) {
       if (model_ranks * kShrunkSize <= machine_.slots) {
         set("dp", kShrunkSize);
@@ -258,7 +261,7 @@ class Mapping {
     else if (experts) set("model", std::string("moe"));
     if (experts) {
       set("experts", kShrunkExperts);
-      account(Mapped::Kind::shrunk, some ? "experts" : spelled("num_moe_experts"), set_text("experts"), "two a rank of two");
+      account(Mapped::Kind::shrunk, some ? "experts" : spelled("num_moe_experts"), set_text("experts"), "two for each of two ranks");
       const auto topk = number("moe_router_topk");
       set("topk", topk && *topk >= 1 ? std::min(kMostTopk, static_cast<std::int64_t>(*topk)) : kMostTopk);
       if (topk) account(*topk <= kMostTopk ? Mapped::Kind::kept : Mapped::Kind::shrunk, spelled("moe_router_topk"), set_text("topk"), *topk <= kMostTopk ? "" : "of four experts");
@@ -328,6 +331,12 @@ class Mapping {
     }
   }
 
+  // Every engine has the tracker whose state graphs can hold.
+  void tracker() {
+    for (const char* option : {"te_rng_tracker", "use_te_rng_tracker", "inference_rng_tracker"})
+      if (boolean(option).value_or(false)) account(Mapped::Kind::kept, spelled(option), set_text("rng_tracker"), "");
+  }
+
   void dropout() {
     const auto attention = number("attention_dropout"), hidden = number("hidden_dropout");
     if (attention.value_or(0) > 0) keep("attention_dropout", "dropout", true);
@@ -392,8 +401,8 @@ class Mapping {
 
   void concede() {
     result_.runnable = case_;
+    if (catalogue_.rules.refusal(case_, machine_)) return;  // needs no engine
     result_.missing = lacking(case_);
-    if (catalogue_.rules.refusal(case_, machine_)) return;
     while (!result_.missing.empty() && step()) {
     }
   }

@@ -65,17 +65,6 @@ TrainingValues values_of(const dialect::Dialect& dialect, const dialect::Configu
     const bool rewritten = before == defaults.values.end() || !(before->second == value);
     if (values.count(name) == 0 || written || rewritten) values[name] = value;
   }
-  // The chunks of a stage, where the command line gives their layers instead.
-  const auto integer = [&](const char* name) -> std::int64_t {
-    const auto found = values.find(name);
-    const auto* number = found == values.end() ? nullptr : std::get_if<std::int64_t>(&found->second);
-    return number == nullptr ? 0 : *number;
-  };
-  if (integer("virtual_pipeline_model_parallel_size") == 0) {
-    const std::int64_t stages = integer("pipeline_model_parallel_size"), layers = integer("num_layers"), chunk = integer("num_layers_per_virtual_pipeline_stage");
-    if (const std::int64_t chunks = integer("num_virtual_stages_per_pipeline_rank"); chunks > 0) values["virtual_pipeline_model_parallel_size"] = chunks;
-    else if (stages > 0 && chunk > 0 && layers > 0) values["virtual_pipeline_model_parallel_size"] = std::max<std::int64_t>(1, layers / stages / chunk);
-  }
   return values;
 }
 
