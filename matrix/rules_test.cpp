@@ -101,6 +101,16 @@ TEST_F(RulesTest, UnknownStackVariableLeavesTheRuleUndecided) {
   EXPECT_FALSE(catalogue_.rules.refusal(test_case, machine_));
 }
 
+// R092 reads a stack variable; its positive and negative example are above.
+TEST_F(RulesTest, EveryLiveErrorHasACaseThatBreaksItAndOneToWhichItAppliesAndThatHolds) {
+  for (const Rule& rule : catalogue_.rules.rules())
+    if (rule.status == "live" && rule.severity == "error" && rule.id != "R092") {
+      EXPECT_FALSE(rule.breaks.empty()) << rule.id;
+      // The default case holds everywhere; rule_logic_test shows for each rule values that it applies to and that hold.
+      EXPECT_FALSE(catalogue_.rules.check(rule, Case{}, machine_)) << rule.id;
+    }
+}
+
 TEST_F(RulesTest, RemovedAndFixRowsRefuseNothing) {
   EXPECT_FALSE(refusal("impl=local,allocator=expandable"));
   const auto findings = catalogue_.rules.evaluate(named("impl=local,modules=[moe_router],model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall"), machine_);

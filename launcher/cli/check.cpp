@@ -1,5 +1,6 @@
 // check: what upstream will reject, change silently or let pass although it is hazardous on this stack.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
@@ -21,7 +22,7 @@ using nlohmann::json;
 using reports::printable;
 
 struct Options : ConfigurationOptions {
-  bool json = false, sarif = false, migrate = false;
+  bool json = false, sarif = false, migrate = false, all = false;
 };
 
 constexpr record::ExitCode kRejected = record::ExitCode::product;
@@ -50,15 +51,34 @@ void show(const Finding& finding, std::ostream& out) {
     if (!text->empty()) out << fmt::format("  {:<5} {}\n", name, printable(*text));
 }
 
-void show(const Verdict& verdict, const std::string& dialect, std::ostream& out) {
+// What the undecided rules read and nobody supplied, of "te_version=unknown, fp8=hybrid".
+std::set<std::string> missing_facts(const Verdict& verdict) {
+  constexpr std::string_view kUnknown = "=unknown";
+  std::set<std::string> names;
+  for (const Finding& finding : verdict.findings) {
+    if (!finding.unknown) continue;
+    for (std::size_t begin = 0; begin < finding.got.size();) {
+      const std::size_t end = std::min(finding.got.find(", ", begin), finding.got.size());
+      const std::string_view one(finding.got.data() + begin, end - begin);
+      if (one.ends_with(kUnknown)) names.emplace(one.substr(0, one.size() - kUnknown.size()));
+      begin = end + 2;
+    }
+  }
+  return names;
+}
+
+void show(const Verdict& verdict, const std::string& dialect, bool all, std::ostream& out) {
   std::vector<std::string> undecided;
   for (const Finding& finding : verdict.findings) {
     if (finding.unknown) undecided.push_back(finding.rule + " (" + finding.got + ")");
     else show(finding, out);
   }
   if (!undecided.empty()) {
-    out << "undecided, because something was not given (--arch, --stack NAME=VALUE, --world-size):\n";
-    for (const std::string& text : undecided) out << "  " << printable(text) << "\n";
+    const std::set<std::string> facts = missing_facts(verdict);
+    out << fmt::format("{} undecided, because {} (--arch, --world-size, --stack NAME=VALUE){}\n", undecided.size(),
+                       facts.empty() ? "something was not given" : printable(fmt::format("nobody gave {}", fmt::join(facts, ", "))), all ? ":" : "; --all lists them");
+    if (all)
+      for (const std::string& text : undecided) out << "  " << printable(text) << "\n";
   }
   out << (verdict.accepted ? "accepted" : "rejected") << " by " << dialect << "\n";
 }
@@ -120,7 +140,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     result["dialect"] = dialect;
     surroundings.out << result.dump(2) << "\n";
   } else {
-    show(verdict, dialect, surroundings.out);
+    show(verdict, dialect, options.all, surroundings.out);
     surroundings.out << "effective configuration, as far as it was given or rewritten:\n";
     for (const auto& [name, value] : told.items()) surroundings.out << printable(fmt::format("  {} = {}", name, value.is_null() ? "None" : value.dump())) << "\n";
   }
@@ -133,6 +153,7 @@ Action declare_check(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   declare(app, *options);
   app.add_flag("--migrate", options->migrate, "print today's spelling of older graph options instead");
+  app.add_flag("--all", options->all, "list the rules that are undecided, too");
   app.add_flag("--json", options->json, "print {accepted, findings, effective}");
   app.add_flag("--sarif", options->sarif, "print SARIF 2.1.0 for annotations in a code review");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };

@@ -39,9 +39,9 @@ json rows_of(const Options& options, const matrix::Catalogue& catalogue) {
   return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version), known_ids(catalogue));
 }
 
-std::string listed_ids(const json& row) {
+std::string listed_ids(const json& row, const char* key) {
   std::string text;
-  for (const json& id : row.at("covered_by")) text += (text.empty() ? " " : ", ") + id.get<std::string>();
+  for (const json& id : row.at(key)) text += (text.empty() ? " " : ", ") + id.get<std::string>();
   return text;
 }
 
@@ -51,8 +51,11 @@ void show_coverage(const json& rows, std::ostream& out) {
     const std::string coverage = row.at("coverage").get<std::string>();
     ++counts[coverage];
     out << fmt::format("{:<6} {:<8} {:<8} {:<28} {}\n", row.at("rule").get<std::string>(), row.at("status").get<std::string>(), row.at("severity").get<std::string>(),
-                       coverage + (coverage == "covered by" || coverage == "planned" ? listed_ids(row) : ""), reports::printable(row.at("what").get<std::string>()));
+                       coverage + (coverage == "covered by" ? listed_ids(row, "covered_by") : coverage == "planned" ? listed_ids(row, "planned") : ""), reports::printable(row.at("what").get<std::string>()));
   }
+  for (const json& row : rows)
+    if (row.at("status") == "dead" || row.at("status") == "removed")
+      out << fmt::format("{} is {}: {}\n", row.at("rule").get<std::string>(), row.at("status").get<std::string>(), reports::printable(row.at("why").get<std::string>()));
   out << rows.size() << " rules";
   for (const auto& [coverage, count] : counts) out << ", " << count << " " << coverage;
   out << "\n";

@@ -14,7 +14,7 @@
 namespace graphproof::cli {
 namespace {
 
-constexpr std::uintmax_t kLargestFile_bytes = 64u << 20;
+constexpr std::uintmax_t kLargestFile_bytes = 8u << 20;  // the largest that upstream writes have some hundred KiB; YAML of this size takes seconds
 
 std::pair<std::string, std::string> assignment(const std::string& text, const char* option) {
   const std::size_t equals = text.find('=');
@@ -41,7 +41,7 @@ matrix::Document read_document(const std::string& path) {
     throw matrix::InputError({.what = "`" + path + "` can't be read", .got = error ? error.message() : "not readable", .want = "a JSON or YAML file, or `-- ARGS...`",
                               .why = "", .next = "check the path; put a command line behind `--`", .place = {}});
   if (size_bytes > kLargestFile_bytes)
-    throw matrix::InputError({.what = "a configuration file that is too large", .got = std::to_string(size_bytes) + " bytes", .want = "at most 64 MiB", .why = "",
+    throw matrix::InputError({.what = "a configuration file that is too large", .got = std::to_string(size_bytes) + " bytes", .want = "at most 8 MiB", .why = "",
                               .next = "give the configuration alone", .place = {}});
   std::ostringstream text;
   text << file.rdbuf();

@@ -12,7 +12,7 @@ namespace {
 using matrix::Json;
 
 constexpr int kDeepestNesting = 64;
-constexpr int kMostNodes = 1'000'000;  // an alias may be written out again and again
+constexpr int kMostNodes = 100'000;  // aliases of aliases multiply; a configuration has some thousands
 
 class Builder {
  public:
@@ -27,6 +27,21 @@ class Builder {
   matrix::Document run(const YAML::Node& root) {
     document_.value = value(root, "", 0);
     return std::move(document_);
+  }
+
+  // yaml-cpp replaces what it can't read and goes on.
+  void expect_utf8() const {
+    const std::string& text = *document_.text;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+      const unsigned lead = byte(at);
+      const std::size_t size = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+      bool good = size > 0;
+      for (std::size_t i = 1; i < size; ++i) good = good && (byte(at + i) & 0xC0) == 0x80;
+      if (!good)
+        throw matrix::InputError({.what = "invalid UTF-8", .got = "byte " + std::to_string(lead), .want = "text in UTF-8", .why = "", .next = "save the file as UTF-8", .place = document_.at(at)});
+      at += size;
+    }
   }
 
   [[noreturn]] void fail(const YAML::Mark& mark, std::string what, std::string next) const {
@@ -57,6 +72,7 @@ class Builder {
       Json object = Json::object();
       std::vector<YAML::Node> merged;
       for (const auto& member : node) {
+        if (!member.first.IsScalar()) fail(member.first.Mark(), "a key that is no word", "write a name before the colon");
         const std::string key = member.first.Scalar();
         if (key == "<<") {
           if (member.second.IsMap()) merged.push_back(member.second);
@@ -110,8 +126,11 @@ class Builder {
 
 matrix::Document yaml_document(const std::string& text, const std::string& source) {
   Builder builder(text, source);
+  builder.expect_utf8();
   try {
-    return builder.run(YAML::Load(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) builder.fail(documents[1].Mark(), "more than one YAML document", "keep one of those that --- parts");
+    return builder.run(documents.empty() ? YAML::Node() : documents.front());
   } catch (const YAML::Exception& error) {
     builder.fail(error.mark, "YAML that can't be read: " + error.msg, "correct the text at this place");
   }

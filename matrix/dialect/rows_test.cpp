@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "matrix/dialect/check.h"
@@ -130,6 +134,50 @@ TEST(DialectRows, ARestatedRuleIsToldOnce) {
   }
   const Verdict verdict = check(bridge, read_config_file(bridge, matrix::parse_document(R"({"cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["moe_router"]})", "test")));
   EXPECT_EQ(std::count_if(verdict.findings.begin(), verdict.findings.end(), [](const Finding& finding) { return finding.rule == "R073" || finding.rule == "BM09"; }), 1);
+}
+
+std::string all_tests() {
+  const char* source = std::getenv("GRAPHPROOF_SOURCE");
+  std::string text;
+  if (source == nullptr) return text;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(source) / "workloads"))
+    if (entry.path().string().ends_with("_test.cpp")) {
+      std::ifstream file(entry.path());
+      text.append(std::istreambuf_iterator<char>(file), {});
+    }
+  return text;
+}
+
+TEST(DialectRows, ATestThatARuleNamesExists) {
+  const std::string tests = all_tests();
+  ASSERT_FALSE(tests.empty()) << "run by ctest, or set GRAPHPROOF_SOURCE to the repository";
+  int named = 0;
+  for (const Rule& rule : shipped("megatron-bridge", "").rules.rules())
+    for (const std::string& id : rule.covered_by) {
+      if (!id.starts_with("test ")) continue;
+      ++named;
+      const std::size_t dot = id.find('.');
+      const std::string inside = id.substr(5, dot - 5) + ", " + id.substr(dot + 1) + ")";
+      EXPECT_TRUE(tests.find("TEST(" + inside) != std::string::npos || tests.find("TEST_P(" + inside) != std::string::npos || tests.find("TEST_F(" + inside) != std::string::npos) << rule.id << " names " << id;
+    }
+  EXPECT_GT(named, 5);
+}
+
+TEST(DialectRows, ARowWithoutAnExampleOfEachKindIsRefused) {
+  const auto refusal = [](const std::string& examples) {
+    const std::string text = R"({"schema": "graphproof-dialect-rules/1", "dialect": "megatron-lm", "rules": [{"id": "R001", "stage": "run", "status": "live", "severity": "error", "what": "a",
+      "when": "bf16", "why": "b", "next": "c", "source": "d")" + examples + "}]}";
+    const std::vector<matrix::Document> documents{matrix::parse_document(text, "row")};
+    try {
+      UpstreamRules::parse(documents, shipped("megatron-lm", "").options);
+    } catch (const matrix::InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char* examples : {"", R"(, "examples": {"breaks": [{"bf16": true}]})", R"(, "examples": {"holds": [{"bf16": false}]})"})
+    EXPECT_NE(refusal(examples).find("has no example that breaks it, or none that holds"), std::string::npos) << examples << refusal(examples);
+  EXPECT_EQ(refusal(R"(, "examples": {"breaks": [{"bf16": true}], "holds": [{"bf16": false}]})"), "");
 }
 
 TEST(DialectRows, ALegacyDialectHasTheRulesThatWentSince) {

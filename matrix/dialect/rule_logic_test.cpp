@@ -1,0 +1,122 @@
+// The shipped upstream rules as propositions: per dialect, version and stage no two live rules contradict, and none is one
+// that nothing can break.
+#include "matrix/rule_logic.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "matrix/dialect/dialect.h"
+
+namespace graphproof::dialect {
+namespace {
+
+struct Version {
+  const char* dialect;
+  const char* version;
+};
+constexpr Version kVersions[] = {{"megatron-lm", ""}, {"legacy", ""}, {"megatron-bridge", ""}};
+
+// Pairs that upstream itself makes impossible together, with the reason. A pair that goes must leave this list.
+struct Known {
+  const char* one;
+  const char* other;
+  const char* why;
+};
+const std::vector<Known> kKnown = {};
+
+std::vector<matrix::LogicRule> logic_rules(const std::vector<const Rule*>& rules, bool errors_only) {
+  std::vector<matrix::LogicRule> result;
+  for (const Rule* rule : rules) {
+    matrix::LogicRule one{.id = rule->id, .when = rule->when, .parts = {}};
+    for (const Part& part : rule->parts)
+      if (part.severity == "error" || !errors_only) one.parts.push_back({part.when, part.require});
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+std::vector<const Rule*> rules_of(const Dialect& dialect, Stage stage, bool errors_only) {
+  std::vector<const Rule*> result;
+  for (const Rule* rule : dialect.rules.order(stage)) {
+    const bool decides = std::any_of(rule->parts.begin(), rule->parts.end(), [&](const Part& part) { return part.severity == "error" || (!errors_only && part.severity != "fact"); });
+    if (decides && rule->active(dialect.version) && (rule->status == "live" || (!errors_only && rule->status == "probe"))) result.push_back(rule);
+  }
+  return result;
+}
+
+TEST(RuleLogic, NoLiveOrProbedRuleIsOneThatNothingBreaks) {
+  for (const Version& version : kVersions) {
+    const Dialect dialect = load_dialect(version.dialect, version.version);
+    for (const Stage stage : {Stage::cli, Stage::config, Stage::construct, Stage::run}) {
+      const std::vector<const Rule*> rules = rules_of(dialect, stage, false);
+      matrix::RuleLogic logic(logic_rules(rules, false), dialect.options.names());
+      for (std::size_t i = 0; i < rules.size(); ++i)
+        EXPECT_TRUE(logic.can_fire(i)) << version.dialect << " " << stage_name(stage) << ": " << rules[i]->id << " can never fire";
+    }
+  }
+}
+
+TEST(RuleLogic, NoTwoLiveErrorsOfAStageContradict) {
+  std::set<std::pair<std::string, std::string>> met;
+  for (const Version& version : kVersions) {
+    const Dialect dialect = load_dialect(version.dialect, version.version);
+    for (const Stage stage : {Stage::cli, Stage::config, Stage::construct, Stage::run}) {
+      const std::vector<const Rule*> rules = rules_of(dialect, stage, true);
+      matrix::RuleLogic logic(logic_rules(rules, true), dialect.options.names());
+      for (std::size_t i = 0; i < rules.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+          if (logic.contradict(i, j)) {
+            const bool known = std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& one) { return rules[j]->id == one.one && rules[i]->id == one.other; });
+            EXPECT_TRUE(known) << version.dialect << " " << stage_name(stage) << ": " << rules[j]->id << " and " << rules[i]->id << " can't both be satisfied";
+            met.emplace(rules[j]->id, rules[i]->id);
+          }
+    }
+  }
+  for (const Known& one : kKnown) EXPECT_TRUE(met.count({one.one, one.other})) << one.one << " and " << one.other << " no longer contradict: " << one.why;
+}
+
+// A rule whose every example is met by another error first says so (`behind`); the solver knows whether it ever comes first.
+TEST(RuleLogic, AnErrorThatIsNeverFirstIsMarkedSo) {
+  const Dialect dialect = load_dialect("megatron-bridge", "");
+  for (const Stage stage : {Stage::cli, Stage::config}) {
+    const std::vector<const Rule*> rules = rules_of(dialect, stage, true);
+    matrix::RuleLogic logic(logic_rules(rules, true), dialect.options.names());
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      std::vector<std::size_t> earlier;
+      for (std::size_t j = 0; j < i; ++j) earlier.push_back(j);
+      EXPECT_TRUE(logic.can_fire_before(i, earlier) || !rules[i]->behind.empty()) << stage_name(stage) << ": " << rules[i]->id << " is refused by earlier rules in all that it refuses";
+    }
+  }
+}
+
+TEST(RuleLogic, DeadAndRemovedRulesSayWhy) {
+  int listed = 0;
+  const Dialect dialect = load_dialect("megatron-bridge", "");
+  for (const Rule& rule : dialect.rules.rules()) {
+    if (rule.status != "dead" && rule.status != "removed") continue;
+    ++listed;
+    EXPECT_FALSE(rule.why.empty()) << rule.id;
+  }
+  EXPECT_GT(listed, 3);
+}
+
+// The shipped rules with one more that asks for the opposite of R033.
+TEST(RuleLogic, APlantedContradictionAmongTheShippedRulesIsFound) {
+  const Dialect dialect = load_dialect("megatron-lm", "");
+  std::vector<const Rule*> rules = rules_of(dialect, Stage::cli, true);
+  std::vector<matrix::LogicRule> logic_list = logic_rules(rules, true);
+  const matrix::Scope scope{.axes = &dialect.options.names(), .defines = {}};
+  const auto condition = [&](const char* text) { return matrix::Expression::condition(text, scope, matrix::Origin::option("planted", text)); };
+  logic_list.push_back({.id = "planted", .when = condition("cuda_graph_impl == full_iteration and fp16"), .parts = {{.require = condition("len(cuda_graph_modules) > 0")}}});
+  matrix::RuleLogic logic(logic_list, dialect.options.names());
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i + 1 < logic_list.size(); ++i)
+    if (logic.contradict(i, logic_list.size() - 1)) found.push_back(logic_list[i].id);
+  EXPECT_EQ(found, std::vector<std::string>{"R033"});
+}
+
+}  // namespace
+}  // namespace graphproof::dialect
