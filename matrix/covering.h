@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "matrix/cover/model.h"
+#include "matrix/cover/oracle.h"
 #include "matrix/expand.h"
 
 namespace graphproof::matrix {
@@ -37,6 +38,7 @@ struct Covering {
   std::vector<CoverCount> counts;       // the whole first, then each group
   std::vector<NotCovered> not_covered;  // values, then combinations without such a value
   std::int64_t not_covered_left_out = 0;
+  std::int64_t dropped = 0;             // rows of the earlier plan that could not be kept
   std::int64_t steps = 0;               // done
   std::int64_t at_least = 0;            // no plan can have fewer rows
   double cost = 0;
@@ -44,18 +46,22 @@ struct Covering {
   std::vector<std::string> idle;        // rules and constraints that forbid nothing in this matrix
 };
 
+/// What forbids these cells: the fewest ids that together do. REQUIRES: the oracle is the model's, and finds no row.
+NotCovered not_covered(const cover::Model& model, cover::Oracle& oracle, const cover::Cells& cells);
+
+nlohmann::json to_json(const NotCovered& one);
 nlohmann::json to_json(const Covering& covering);
 
-/// The matrix as a model: a parameter for each varying axis, its values in order, then `absent` where it can be switched
-/// off. Constraint ids are rule ids, constraint ids, "when AXIS", "where"; with `runnable` also what the machine lacks:
-/// "slots" and the `missing` texts of the capabilities.
+/// The matrix as a model (matrix_model.h), without or with what the machine can't run.
 cover::Model cover_model(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
                          const std::optional<Expression>& where, bool runnable);
 
-/// Rows that cover what can be run. Include rows of the file that name only varying axes and their values are completed
-/// to rows; the others are left to the caller. Throws InputError: a contradiction (the minimal set of ids is named), a
+/// Rows that cover what can be run. Include rows of the file that name only varying axes and their values, and that the
+/// machine can run, are completed to rows; the others are left to the caller. `previous`: cases of an earlier plan, kept
+/// where they are still valid or made so by at most two changes, unless that costs more than 3 % more rows. Throws InputError: a contradiction (the minimal set of ids is named), a
 /// rule that reads too many values to be tabled.
 Covering cover_rows(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
-                    const std::optional<Expression>& where, const CoverRequest& request, std::int64_t seed);
+                    const std::optional<Expression>& where, const CoverRequest& request, std::int64_t seed,
+                    const std::vector<Case>& previous = {});
 
 }  // namespace graphproof::matrix

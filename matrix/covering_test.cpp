@@ -68,7 +68,7 @@ TEST(Covering, TheModelAllowsExactlyTheRowsOfTheExpansion) {
   const MatrixFile file = rich();
   const Machine machine{.device = "sim", .slots = 4};
   std::multiset<std::string> expanded, modelled;
-  expand(file, catalogue(), machine, std::nullopt, [&](ExpandedRow&& row) { expanded.insert(case_name(catalogue().axes, row.test_case)); });
+  Expansion(file, catalogue(), machine, std::nullopt).for_each([&](ExpandedRow&& row) { expanded.insert(case_name(catalogue().axes, row.test_case)); });
   const cover::Model model = cover_model(file, catalogue(), machine, std::nullopt, false);
   for_each_row(model, [&](const cover::Row& row) {
     if (satisfies(model, row)) modelled.insert(case_name(catalogue().axes, case_of_row(file, row)));
@@ -196,7 +196,8 @@ TEST(Covering, AContradictionNamesTheFewestConstraints) {
 }
 
 TEST(Covering, OneSeedGivesOnePlanAndASampleIsOfTheProduct) {
-  const MatrixFile file = rich();
+  const MatrixFile file = file_of(R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
+    "profiles": {"pairs": {"cover": 2, "steps": 2000}})");
   const Machine machine{.device = "sim", .slots = 4};
   EXPECT_EQ(make_plan(file, catalogue(), "pairs", machine, std::nullopt).lines, make_plan(file, catalogue(), "pairs", machine, std::nullopt).lines);
 
@@ -207,6 +208,64 @@ TEST(Covering, OneSeedGivesOnePlanAndASampleIsOfTheProduct) {
   EXPECT_EQ(first.lines, make_plan(sampled, catalogue(), "s", machine, std::nullopt).lines);
   EXPECT_NE(first.lines, make_plan(sampled, catalogue(), "t", machine, std::nullopt).lines);
   EXPECT_EQ(make_plan(sampled, catalogue(), "all", machine, std::nullopt).lines.size(), 24u);
+}
+
+TEST(Covering, AnEarlierPlanIsKeptRepairedAndCompleted) {
+  const Machine machine{.device = "sim", .slots = 4};
+  const char* axes = R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2], "dropout": [false, true]%}, )";
+  const auto file = [&](const std::string& more, const std::string& rest) {
+    std::string text = axes;
+    text.replace(text.find('%'), 1, more);
+    return file_of(text + rest + R"("profiles": {"p": {"cover": 2, "steps": 2000}})");
+  };
+  const Plan before = make_plan(file("", ""), catalogue(), "p", machine, std::nullopt);
+  EXPECT_FALSE(before.extended);
+  PlanChoices choices{.previous = std::vector<Case>()};
+  for (const auto& line : before.lines) choices.previous->push_back(case_from_json(catalogue().axes, line.at("axes"), ""));
+
+  const Plan same = make_plan(file("", ""), catalogue(), "p", machine, std::nullopt, choices);
+  EXPECT_EQ(same.extended->kept, static_cast<std::int64_t>(before.lines.size()));
+  EXPECT_EQ(same.extended->fresh + same.extended->repaired + same.extended->dropped, 0);
+  EXPECT_EQ(same.lines[0].at("why"), "kept from the earlier plan");
+
+  const std::string rule = R"("require": [{"id": "A", "why": "w", "expr": "impl != manual or tp == 1"}], )";
+  const Plan ruled = make_plan(file("", rule), catalogue(), "p", machine, std::nullopt, choices);
+  const Plan fresh = make_plan(file("", rule), catalogue(), "p", machine, std::nullopt);
+  EXPECT_LE(ruled.lines.size(), fresh.lines.size() + fresh.lines.size() * 3 / 100);
+  EXPECT_GT(ruled.extended->kept, 0);
+  EXPECT_EQ(ruled.extended->kept + ruled.extended->repaired + ruled.extended->dropped, static_cast<std::int64_t>(before.lines.size()));
+  EXPECT_EQ(ruled.summary().at("extended").at("kept"), ruled.extended->kept);
+
+  const MatrixFile product = file_of(R"("axes": {"tp": [1, 2]}, "profiles": {"p": {}})");
+  EXPECT_THROW(make_plan(product, catalogue(), "p", machine, std::nullopt, choices), InputError);
+}
+
+TEST(Covering, AGroupThatAsksForAllHasEveryCombination) {
+  const MatrixFile file = file_of(R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true], "layers": [2, 3]},
+    "profiles": {"p": {"cover": 1, "steps": 2000, "groups": [{"axes": ["tp", "microbatches", "dropout"], "cover": "full"}, {"axes": ["dp", "layers"], "cover": 2}]}})");
+  const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
+  std::set<std::string> triples;
+  for (const auto& line : plan.lines) triples.insert(line.at("axes").at("tp").dump() + line.at("axes").at("microbatches").dump() + line.at("axes").at("dropout").dump());
+  EXPECT_EQ(triples.size(), 12u);
+  EXPECT_EQ(plan.lines.size(), 12u);
+}
+
+TEST(Covering, AWeightMakesAValueMoreFrequentWhereNothingHasToBeCovered) {
+  const auto times = [](const std::string& weight) {
+    const MatrixFile file = file_of(R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4, 8, 16], "layers": [1, 2, 3, 4, 5], "warmup_steps": {"values": [0, 1, 2])" + weight + R"(}},
+      "profiles": {"p": {"cover": 2, "steps": 0}})");
+    const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
+    return std::count_if(plan.lines.begin(), plan.lines.end(), [](const auto& line) { return line.at("axes").at("warmup_steps") == 2; });
+  };
+  EXPECT_GT(times(R"(, "weight": {"2": 50})"), times(""));
+}
+
+TEST(Covering, OneSeedOfTheCommandLineCountsBeforeTheProfiles) {
+  const MatrixFile file = file_of(R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]}, "profiles": {"s": {"sample": 5, "seed": 3}})");
+  const Machine machine{.device = "sim", .slots = 4};
+  const Plan own = make_plan(file, catalogue(), "s", machine, std::nullopt), other = make_plan(file, catalogue(), "s", machine, std::nullopt, {.seed = 4});
+  EXPECT_EQ(other.seed, 4);
+  EXPECT_NE(own.lines, other.lines);
 }
 
 TEST(Covering, KeysOfACoveringPlanNeedOne) {
@@ -225,6 +284,7 @@ TEST(Covering, KeysOfACoveringPlanNeedOne) {
   refused(R"({"cover": 2, "groups": [{"axes": ["pq"], "cover": 1}]})", "unknown axis `pq`");
   refused(R"({"cover": 2, "groups": [{"axes": ["tp", "tp"], "cover": 2}]})", "an axis twice in a group");
   refused(R"({"cover": 2, "groups": [{"axes": ["tp"], "cover": 2}]})", "a strength above the number of axes");
+  refused(R"({"cover": 2, "groups": [{"axes": ["tp", "dp", "pp", "cp", "ep", "etp", "layers"], "cover": "full"}]})", "`full` of too many axes");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The product of the varying axes under constraints, streamed: memory doesn't grow with the number of rows.
+// The product of the varying axes under constraints: counted without walking it, streamed so that memory does not grow
+// with the rows, or drawn from.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "matrix/matrix_file.h"
+#include "matrix/cover/product.h"
+#include "matrix/matrix_model.h"
+#include "matrix/row_truth.h"
 
 namespace graphproof::matrix {
 
 struct Removed {
   std::string rule;
-  std::int64_t rows = 0;
+  cover::RowCount rows;
 };
 
-struct Expansion {
-  std::int64_t raw = 0;             // distinct rows before any constraint; an axis switched off is one state
-  std::int64_t valid = 0;
-  std::int64_t filtered = 0;        // valid rows that `where` left out
+struct ExpansionCounts {
+  cover::RowCount raw;              // distinct rows before any constraint; an axis switched off is one state
+  cover::RowCount valid;
+  cover::RowCount filtered;         // valid rows that `where` left out
   std::vector<Removed> removed;     // by the first rule or constraint in order that forbids the row
+  std::vector<std::string> idle;    // rules and constraints that remove no row, or none that another had left
   std::vector<std::string> unknown; // rules that some row left undecided
 };
 
@@ -28,24 +32,37 @@ struct Expansion {
 struct ExpandedRow {
   Case test_case;
   std::string skip_as, skip_why;
+  std::optional<int> changed_cells = {};  // of a row of an earlier plan: what had to be changed to keep it
 };
 
-/// Calls `row` for every valid row, in odometer order: the last axis turns fastest. Rules of the catalogue come first
-/// in source order, then the file's constraints.
-Expansion expand(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
-                 const std::optional<Expression>& where, const std::function<void(ExpandedRow&&)>& row);
+class Expansion {
+ public:
+  /// REQUIRES: all outlive the expansion. Rules of the catalogue come first in source order, then the file's constraints,
+  /// then `where`. Throws InputError where a rule reads too many combinations.
+  Expansion(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine, const std::optional<Expression>& where);
 
-struct NegativeRow {
-  Case test_case;
-  std::string rule;
-};
-struct NegativeRows {
-  std::vector<NegativeRow> rows;
-  std::vector<std::string> not_isolated;  // "X1: breaks only together with X2"
-};
+  const ExpansionCounts& counts() const { return counts_; }
+  /// How many rows for_each visits.
+  cover::RowCount chosen() const { return product_.valid(); }
 
-/// For every constraint marked negative: one row for each combination of the axes it reads that breaks it and nothing
-/// else.
-NegativeRows negative_rows(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine);
+  /// Calls `row` for every valid row that `where` leaves, in odometer order: the last axis turns fastest.
+  void for_each(const std::function<void(ExpandedRow&&)>& row) const;
+  /// So many different ones of these rows, each set as likely as another; all where there are no more.
+  std::vector<ExpandedRow> sample(std::size_t size, std::uint64_t seed) const;
+
+ private:
+  ExpandedRow expanded(const cover::Row& row) const;
+
+  const MatrixFile& file_;
+  const Catalogue& catalogue_;
+  MatrixModel model_;
+  cover::Product product_;
+  struct Skip {
+    const Constraint* constraint;
+    RowTruth holds;
+  };
+  std::vector<Skip> skips_;  // constraints with "as"
+  ExpansionCounts counts_;
+};
 
 }  // namespace graphproof::matrix

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <limits>
+#include <memory>
+
 #include "matrix/catalogue.h"
 #include "matrix/syntax.h"
 #include "matrix/thrown.h"
@@ -216,6 +219,40 @@ TEST_F(ExpressionTest, PrintedExpressionParsesToTheSame) {
     RC_ASSERT(first.text() == second.text());
     RC_ASSERT(first.text().size() <= text.size());
     RC_ASSERT(first.holds(Case{}, machine_) == second.holds(Case{}, machine_));
+  }));
+}
+
+// Any tree at all, whether it has types or not.
+std::shared_ptr<const Syntax> random_tree(int depth) {
+  constexpr SyntaxKind kLeaves[] = {SyntaxKind::integer, SyntaxKind::version, SyntaxKind::text, SyntaxKind::boolean, SyntaxKind::absent, SyntaxKind::word};
+  constexpr SyntaxKind kInner[] = {SyntaxKind::set, SyntaxKind::call, SyntaxKind::negate, SyntaxKind::not_, SyntaxKind::multiply, SyntaxKind::divide, SyntaxKind::remainder,
+                                   SyntaxKind::add, SyntaxKind::subtract, SyntaxKind::equal, SyntaxKind::unequal, SyntaxKind::less, SyntaxKind::less_equal, SyntaxKind::greater,
+                                   SyntaxKind::greater_equal, SyntaxKind::in, SyntaxKind::and_, SyntaxKind::or_, SyntaxKind::implies};
+  Syntax tree;
+  tree.kind = depth == 0 ? *rc::gen::elementOf(std::vector<SyntaxKind>(std::begin(kLeaves), std::end(kLeaves)))
+                         : *rc::gen::elementOf(std::vector<SyntaxKind>(std::begin(kInner), std::end(kInner)));
+  switch (tree.kind) {
+    case SyntaxKind::integer: tree.number = *rc::gen::inRange<std::int64_t>(0, std::numeric_limits<std::int64_t>::max()); break;
+    case SyntaxKind::boolean: tree.number = *rc::gen::inRange(0, 2); break;
+    case SyntaxKind::version: tree.text = *rc::gen::element<std::string>("2.11", "2.12.0a0", "0.5"); break;
+    case SyntaxKind::text: tree.text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("a\"'\\ ,(){}\n"))); break;
+    case SyntaxKind::word:
+    case SyntaxKind::call: tree.text = *rc::gen::element<std::string>("tp", "env.A", "full", "notes", "min"); break;
+    default: break;
+  }
+  const bool list = tree.kind == SyntaxKind::set || tree.kind == SyntaxKind::call, one = tree.kind == SyntaxKind::negate || tree.kind == SyntaxKind::not_;
+  const int children = depth == 0 ? 0 : list ? *rc::gen::inRange(0, 3) : one ? 1 : 2;
+  for (int i = 0; i < children; ++i) tree.children.push_back(random_tree(*rc::gen::inRange(0, depth)));
+  return std::make_shared<const Syntax>(std::move(tree));
+}
+
+TEST_F(ExpressionTest, EveryTreePrintsToATextThatParsesToIt) {
+  EXPECT_TRUE(rc::check("parse undoes print", [] {
+    const auto tree = random_tree(*rc::gen::inRange(0, 6));
+    const std::string text = print_syntax(*tree);
+    const auto again = parse_syntax(text, Origin::option("", text));
+    RC_ASSERT(same_syntax(*tree, *again));
+    RC_ASSERT(print_syntax(*again) == text);
   }));
 }
 

@@ -11,10 +11,6 @@ constexpr std::size_t kLineWindow = 120;  // characters of a long line that are 
 
 bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
-}
-
 std::string message(const Problem& problem) {
   std::string text = problem.what;
   const Place& place = problem.place;
@@ -63,30 +59,35 @@ nlohmann::json InputError::json() const {
           {"line", problem_.place.line}, {"column", problem_.place.column}};
 }
 
-Place place_in(std::string_view source, std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, std::min(offset, text.size()));
-  const std::size_t newline = before.rfind('\n');
-  return place_in_line(source, text, offset, newline == std::string_view::npos ? 0 : newline + 1,
-                       1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')));
+std::size_t character_count(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
 }
 
-Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, std::size_t line_begin, int line) {
+Place place_in(std::string_view source, std::string_view text, std::size_t offset) {
   offset = std::min(offset, text.size());
-  std::size_t line_end = text.find('\n', offset);
-  if (line_end == std::string_view::npos) line_end = text.size();
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t newline = before.rfind('\n');
+  Line line{.begin = newline == std::string_view::npos ? 0 : newline + 1, .end = std::min(text.find('\n', offset), text.size())};
+  line.number = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+  line.characters_before = character_count(text.substr(line.begin, offset - line.begin));
+  return place_in_line(source, text, offset, line);
+}
+
+Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, const Line& line) {
+  offset = std::min(offset, text.size());
   Place place{.source = std::string(source)};
-  place.line = line;
-  place.column = 1 + static_cast<int>(characters(text.substr(line_begin, offset - line_begin)));
+  place.line = line.number;
+  place.column = 1 + static_cast<int>(line.characters_before);
 
   // A window around the caret, cut at character borders.
-  std::size_t begin = line_begin, end = line_end;
+  std::size_t begin = line.begin, end = line.end;
   if (end - begin > kLineWindow) {
-    begin = offset - std::min(offset - line_begin, kLineWindow / 2);
-    end = std::min(line_end, begin + kLineWindow);
+    begin = offset - std::min(offset - line.begin, kLineWindow / 2);
+    end = std::min(line.end, begin + kLineWindow);
     while (begin < offset && !starts_character(text[begin])) ++begin;
-    while (end < line_end && !starts_character(text[end])) ++end;
+    while (end < line.end && !starts_character(text[end])) ++end;
   }
-  place.caret = static_cast<int>(characters(text.substr(begin, offset - begin)));
+  place.caret = static_cast<int>(character_count(text.substr(begin, offset - begin)));
   for (const char byte : text.substr(begin, end - begin)) {
     // Tabs and other control characters would move the caret or the terminal.
     place.line_text += static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F ? ' ' : byte;

@@ -40,8 +40,17 @@ class InputError : public std::runtime_error {
 
 /// The place of byte `offset` in `text`.
 Place place_in(std::string_view source, std::string_view text, std::size_t offset);
-/// The same where the beginning and the number of its line are known, so that nothing before the line is read.
-Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, std::size_t line_begin, int line);
+/// The line in which an offset lies.
+struct Line {
+  std::size_t begin = 0, end = 0;        // bytes; the end is its newline, or the text's end
+  int number = 1;
+  std::size_t characters_before = 0;     // of the line, up to the offset
+};
+/// The same where the line is known, so that nothing but the part of it that is shown is read.
+Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, const Line& line);
+
+/// Of UTF-8 text.
+std::size_t character_count(std::string_view text);
 
 /// The name of `names` that `name` most probably meant, or an empty text. A third of the letters may differ.
 std::string nearest_name(std::string_view name, std::span<const std::string> names);

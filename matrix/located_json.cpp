@@ -160,7 +160,8 @@ class Parser {
       space();
       if (at_ >= text_.size() || text_[at_] != ':') fail(at_, "malformed JSON", "`:` after the key", "add the colon");
       ++at_;
-      result[key] = value(member, depth + 1);
+      // Not by name: an ordered object looks at all names before, and duplicates are known already.
+      result.get_ref<Json::object_t&>().emplace_back(key, value(member, depth + 1));
       space();
       if (peek('}')) return result;
       if (at_ >= text_.size() || text_[at_] != ',') fail(at_, "malformed JSON", "`,` or `}`", "add the comma or close the object");
@@ -327,8 +328,15 @@ Place Origin::at(std::size_t offset) const {
 }
 
 Place Document::at(std::size_t offset) const {
+  offset = std::min(offset, text->size());
   const auto after = std::upper_bound(line_begins.begin(), line_begins.end(), offset);
-  return place_in_line(source, *text, offset, *(after - 1), static_cast<int>(after - line_begins.begin()));
+  const std::size_t begin = *(after - 1), end = after == line_begins.end() ? text->size() : *after - 1;
+  const auto characters_before = [&](std::size_t at) {
+    const std::size_t block = at / kBlockBytes;
+    return character_counts[block] + character_count(std::string_view(*text).substr(block * kBlockBytes, at - block * kBlockBytes));
+  };
+  return place_in_line(source, *text, offset, {.begin = begin, .end = end, .number = static_cast<int>(after - line_begins.begin()),
+                                               .characters_before = characters_before(offset) - characters_before(begin)});
 }
 
 Document parse_document(std::string_view text, std::string source) {
@@ -338,6 +346,9 @@ Document parse_document(std::string_view text, std::string source) {
   document.line_begins.push_back(0);
   for (std::size_t i = 0; i < text.size(); ++i)
     if (text[i] == '\n') document.line_begins.push_back(i + 1);
+  document.character_counts.push_back(0);
+  for (std::size_t i = Document::kBlockBytes; i <= text.size(); i += Document::kBlockBytes)
+    document.character_counts.push_back(document.character_counts.back() + character_count(text.substr(i - Document::kBlockBytes, Document::kBlockBytes)));
   Parser(*document.text, document).run();
   return document;
 }

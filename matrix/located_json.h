@@ -37,6 +37,8 @@ struct Document {
   std::shared_ptr<const std::string> text;
   Json value;
   std::vector<std::size_t> line_begins;                  // byte where each line starts
+  std::vector<std::size_t> character_counts;             // characters before each block of kBlockBytes bytes
+  static constexpr std::size_t kBlockBytes = 1024;       // so that a place in a line of megabytes costs little
   std::unordered_map<std::string, std::size_t> offsets;  // JSON pointer -> byte where the value starts
   std::unordered_map<std::string, std::size_t> keys;     // JSON pointer of a member -> byte where its key starts
 
@@ -55,7 +57,7 @@ class Located {
   const std::string& pointer() const { return pointer_; }
   Place place() const;      // of the value
   Place key_place() const;  // of the key that it stands under, else of the value
-  Origin origin() const;    // REQUIRES: a string
+  Origin origin() const;    // of a string: offsets count in its text
 
   /// Throws unless this is an object whose keys are all among `required` and `optional`, none of `required` missing.
   void expect_keys(std::initializer_list<const char*> required, std::initializer_list<const char*> optional) const;

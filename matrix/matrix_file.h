@@ -1,5 +1,6 @@
 // A matrix file (DESIGN 6, "graphproof-matrix/1"): which axes vary, under which constraints, in which profiles.
-// Strict: unknown keys and names are errors with place and nearest name. Files can extend each other.
+// Strict: unknown keys and names are errors with place and nearest name. Files can extend each other. docs/matrix.md is
+// its documentation for those who write one.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,9 @@ struct VaryingAxis {
   std::string name;
   std::vector<Value> values;         // in file order; of a subset_of every subset, the empty one first
   std::optional<Expression> when;    // off elsewhere: absent in the row, the default in the case
+  std::vector<int> weights = {};     // liking of each value where nothing has to be covered; empty: all alike
+  std::vector<Origin> origins = {};  // where each value stands, for messages
+  bool subset = false;               // the values are all subsets of a list, which some rules are there to thin out
 };
 
 struct Constraint {
@@ -24,6 +28,7 @@ struct Constraint {
   Expression require = Expression::always();
   bool negative = false;   // rows that break this one alone become negative cases
   std::string as = {};     // skipped.* instead of removed; empty otherwise
+  Place place = {};
 };
 
 struct KnownIssue {
@@ -80,7 +85,7 @@ struct MatrixFile {
   std::map<std::string, Profile> profiles;
 };
 
-/// Returns the text of a file that `extends` names; throws InputError when it can't.
+/// Returns the text of a file that `extends` names, a path beside the extending file; throws InputError when it can't.
 using FileReader = std::function<std::string(const std::string& path)>;
 
 /// `catalogue` must outlive the result. A shipped profile's name is a valid `extends` too.

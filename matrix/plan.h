@@ -13,8 +13,21 @@
 
 #include "matrix/covering.h"
 #include "matrix/expand.h"
+#include "matrix/plan_line.h"
 
 namespace graphproof::matrix {
+
+/// What became of an earlier plan's rows.
+struct Extended {
+  std::int64_t kept = 0, repaired = 0, dropped = 0, fresh = 0;
+};
+
+/// What a command line may ask for beside the profile.
+struct PlanChoices {
+  std::optional<std::int64_t> seed = {};             // instead of the profile's
+  std::optional<std::vector<Case>> previous = {};    // cases of an earlier plan to keep; for profiles with `cover`
+  bool explain = false;                              // say what is unreachable, even where that is a mistake
+};
 
 struct Plan {
   std::string profile;
@@ -23,11 +36,15 @@ struct Plan {
   std::string matrix_source, matrix_sha256;
   int axes_version = 0;
   std::vector<nlohmann::json> lines;           // in running order as planned; skipped ones included
-  std::int64_t raw = 0, valid = 0, filtered = 0, negative = 0, faults = 0;
+  cover::RowCount raw, valid, filtered;        // rows, before any is chosen
+  std::int64_t negative = 0, faults = 0;
   std::vector<Removed> removed;
+  std::vector<std::string> idle;               // rules and constraints that removed nothing
   std::map<std::string, std::int64_t> skipped; // verdict -> lines
   std::vector<std::string> unknown_rules, not_isolated;
   std::optional<Covering> covering;            // of a profile with `cover`; its rows are in `lines`
+  std::vector<NotCovered> unreachable;         // with PlanChoices::explain: values and pairs that no valid row has
+  std::optional<Extended> extended;            // of an earlier plan
 
   /// GPUs times expected time of what is to run.
   double gpu_minutes() const;
@@ -37,19 +54,9 @@ struct Plan {
 };
 
 /// `where`: a further filter from the command line; when it leaves nothing, the plan has no lines (exit code 4). Throws
-/// InputError: unknown profile, no valid row (naming the rules that removed them), a part of the language that this
-/// version can't carry out.
+/// InputError: unknown profile, constraints that contradict each other (the smallest set of them is named), an axis or a
+/// value that no valid row can hold on any machine, more cases than a plan may have.
 Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_view profile, const Machine& machine,
-               const std::optional<Expression>& where);
-
-/// The line of one case that is not part of a profile (`case`, `repro`).
-nlohmann::json plan_case(const Catalogue& catalogue, const Case& test_case, const Machine& machine, std::string why);
-
-/// Cases with the same key may share processes: world size, device, isolation, limits and every environment variable
-/// read at process start. A planted fault has a key of its own; so has a case with isolation process.
-std::string batch_key(const nlohmann::json& plan_line, std::string_view device);
-
-/// The environment variables that a case's axes set in its ranks.
-std::map<std::string, std::string> case_environment(const AxisTable& axes, const Case& test_case);
+               const std::optional<Expression>& where, const PlanChoices& choices = {});
 
 }  // namespace graphproof::matrix

@@ -1,5 +1,6 @@
-// README.md promises commands; this runs them, on the simulated device and in order, in an empty folder. Lines marked
-// "# needs GPUs" are only parsed (their options are shown to exist), and `./graphproof test` is what runs this test.
+// README.md and docs/matrix.md promise commands; this runs them, on the simulated device and in order, in an empty folder.
+// Lines marked "# needs GPUs" are only parsed (their options are shown to exist), and `./graphproof test` is what runs this
+// test. A jsonc block whose first line is "// NAME.json" is a file that the commands find.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,14 +22,25 @@ struct Command {
 };
 
 /// The lines "$ ./graphproof ARGUMENTS" of the console blocks.
-std::vector<Command> commands() {
+std::vector<Command> commands(const fs::path& document) {
   static const std::regex shown(R"(^\$ \./graphproof ([^#]*?)\s*(#\s*needs (GPUs|Slurm).*)?$)");
   std::vector<Command> found;
-  std::ifstream readme(fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "README.md");
+  std::ifstream in(document);
   std::smatch match;
-  for (std::string line; std::getline(readme, line);)
+  for (std::string line; std::getline(in, line);)
     if (std::regex_match(line, match, shown)) found.push_back({match[1], match[2].matched});
   return found;
+}
+
+void write_files(const fs::path& document, const fs::path& folder) {
+  static const std::regex name(R"(^// (\w+\.json)$)");
+  std::ifstream in(document);
+  std::smatch match;
+  for (std::string line; std::getline(in, line);) {
+    if (line != "```jsonc" || !std::getline(in, line) || !std::regex_match(line, match, name)) continue;
+    std::ofstream file(folder / match[1].str());
+    while (std::getline(in, line) && line != "```") file << line << "\n";
+  }
 }
 
 std::string text_of(const fs::path& file) {
@@ -41,7 +53,15 @@ TEST(ReadmeTest, EveryShownCommandRuns) {
   fs::create_directories(folder);
   const std::string program = std::string(std::getenv("GRAPHPROOF_BIN")) + "/graphproof";
   int ran = 0, parsed = 0;
-  for (const Command& command : commands()) {
+  const fs::path source = std::getenv("GRAPHPROOF_SOURCE");
+  std::vector<Command> shown;
+  for (const char* name : {"README.md", "docs/matrix.md"}) {
+    write_files(source / name, folder);
+    const std::vector<Command> of_document = commands(source / name);
+    EXPECT_FALSE(of_document.empty()) << name << " was not read";
+    shown.insert(shown.end(), of_document.begin(), of_document.end());
+  }
+  for (const Command& command : shown) {
     if (command.arguments == "test") continue;
     const fs::path log = folder / "log";
     // A shell is right here: these are the words that a reader types into one.

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "launcher/cli/cover_model_file.h"
+#include "launcher/cli/input_file.h"
 #include "launcher/cli/verb.h"
 #include "matrix/cover/cover.h"
 #include "matrix/cover/oracle.h"
@@ -36,7 +37,7 @@ struct CoverOptions {
 
 /// {"parameter": {"value": cost}}: a row costs the sum over its values, 1 and nothing else where none is named.
 std::function<double(const cover::Row&)> read_costs(const std::string& path, const cover::Model& model) {
-  const matrix::Document document = matrix::parse_document(record::read_text(path), path);
+  const matrix::Document document = matrix::parse_document(read_input(path), path);
   std::vector<std::vector<double>> costs;
   std::vector<std::string> names;
   for (const cover::Parameter& parameter : model.parameters) {
@@ -115,9 +116,9 @@ record::ExitCode execute(const CoverOptions& options, Surroundings& surroundings
   else if (options.seconds) settings.steps = kStepsWithoutEnd;
   if (options.seconds) settings.stop = [&] { return elapsed() >= *options.seconds; };
   if (!options.required.empty())
-    settings.required = cover::read_rows(record::read_text(options.required), options.required, model, cover::Unknown::leave_open);
+    settings.required = cover::read_rows(read_input(options.required), options.required, model, cover::Unknown::leave_open);
   if (!options.extend.empty())
-    settings.previous = cover::read_rows(record::read_text(options.extend), options.extend, model, cover::Unknown::leave_open);
+    settings.previous = cover::read_rows(read_input(options.extend), options.extend, model, cover::Unknown::leave_open);
   if (!options.cost.empty()) settings.cost = read_costs(options.cost, model);
   double first_seconds = -1;
   settings.progress = [&](const cover::Progress& progress) {

@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
+#include "launcher/cli/input_file.h"
 #include "launcher/cli/planning.h"
 #include "matrix/covering.h"
 #include "matrix/input_error.h"
-#include "reports/record/file.h"
 
 namespace graphproof::cli {
 namespace {
@@ -24,14 +24,12 @@ void declare(CLI::App& app, ModelOptions& options) {
 }
 
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings) {
-  const std::string text = record::read_text(options.path);
+  const std::string text = read_input(options.path);
   const bool is_matrix_file = options.format == "graphproof" || (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
   if (is_matrix_file) {
     const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
     cover::ModelFile file;
-    const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
-    const auto read = [&](const std::string& path) { return record::read_text(folder / path); };
-    const matrix::MatrixFile matrix_file = matrix::parse_matrix_file(text, options.path, surroundings.catalogue, read);
+    const matrix::MatrixFile matrix_file = matrix::parse_matrix_file(text, options.path, surroundings.catalogue, read_input);
     file.model = matrix::cover_model(matrix_file, surroundings.catalogue, machine, std::nullopt, true);
     return file;
   }

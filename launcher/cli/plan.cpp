@@ -6,11 +6,14 @@
 
 #include "launcher/cli/planning.h"
 #include "launcher/cli/verb.h"
+#include "matrix/input_error.h"
 #include "reports/printable.h"
 #include "reports/terminal.h"
 
 namespace graphproof::cli {
 namespace {
+
+constexpr std::size_t kListedIdle = 100;  // there are some sixty shipped rules, and most matrices are about a few
 
 struct Options {
   PlanOptions plan;
@@ -25,6 +28,14 @@ std::string expectation(const record::PlanLine& line) {
   return line.expect.kind;
 }
 
+void print(const std::vector<matrix::NotCovered>& list, std::ostream& out) {
+  for (const matrix::NotCovered& one : list) {
+    std::string values;
+    for (const auto& [axis, value] : one.values) values += (values.empty() ? "" : " and ") + axis + " == " + value;
+    out << fmt::format("  {:<11} {}: {}\n", one.lost ? "lost" : "unreachable", values, fmt::join(one.reason, "; "));
+  }
+}
+
 void print(const matrix::Covering& covering, bool explain, std::ostream& out) {
   for (const matrix::CoverCount& one : covering.counts) {
     std::string axes = "all axes";
@@ -33,27 +44,22 @@ void print(const matrix::Covering& covering, bool explain, std::ostream& out) {
                        axes, one.raw, one.covered, one.unreachable, one.lost);
   }
   out << fmt::format("  {} search steps; no plan has fewer than {} rows\n", covering.steps, covering.at_least);
-  for (const std::string& id : covering.idle) out << "  removed nothing: " << id << "\n";
-  if (!explain) {
-    if (!covering.not_covered.empty()) out << "  --explain unreachable names what is not covered, and why\n";
-    return;
-  }
-  for (const matrix::NotCovered& one : covering.not_covered) {
-    std::string values;
-    for (const auto& [axis, value] : one.values) values += (values.empty() ? "" : " and ") + axis + " == " + value;
-    out << fmt::format("  {:<11} {}: {}\n", one.lost ? "lost" : "unreachable", values, fmt::join(one.reason, "; "));
-  }
-  if (covering.not_covered_left_out > 0) out << "  and " << covering.not_covered_left_out << " more\n";
+  if (explain) print(covering.not_covered, out);
+  else if (!covering.not_covered.empty()) out << "  --explain unreachable names what is not covered, and why\n";
+  if (explain && covering.not_covered_left_out > 0) out << "  and " << covering.not_covered_left_out << " more\n";
 }
 
 void print(const Planned& planned, const launcher::Device& device, bool explain, std::ostream& out) {
   const matrix::Plan& plan = planned.plan;
   out << fmt::format("profile {} on {} with {} slots, seed {}\n", plan.profile, device.name, device.slots, planned.seed);
-  out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n", plan.raw, plan.valid,
-                     plan.filtered, plan.negative, plan.faults, planned.lines.size());
+  out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n", plan.raw.text(), plan.valid.text(),
+                     plan.filtered.text(), plan.negative, plan.faults, planned.lines.size());
   if (plan.covering) print(*plan.covering, explain, out);
-  for (const matrix::Removed& removed : plan.removed)
-    out << fmt::format("  removed {:>6} by {}\n", removed.rows, removed.rule);
+  if (plan.extended)
+    out << fmt::format("  of the earlier plan {} kept, {} repaired, {} dropped; {} new\n", plan.extended->kept, plan.extended->repaired, plan.extended->dropped, plan.extended->fresh);
+  print(plan.unreachable, out);
+  for (const matrix::Removed& removed : plan.removed) out << fmt::format("  removed {:>6} by {}\n", removed.rows.text(), removed.rule);
+  if (!plan.idle.empty()) out << fmt::format("  removed nothing: {}\n", matrix::listed(plan.idle, kListedIdle));
   for (const auto& [verdict, lines] : plan.skipped) out << fmt::format("  {:>14} {}\n", lines, verdict);
   for (const std::string& rule : plan.unknown_rules) out << "  undecided: " << rule << " reads a fact that this machine does not supply\n";
   for (const std::string& text : plan.not_isolated) out << "  not isolated: " << text << "\n";
@@ -68,7 +74,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
 
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   const launcher::Device device = device_or_bare(options.plan.device, surroundings);
-  const Planned planned = make_plan(options.plan, device, surroundings);
+  const Planned planned = make_plan(options.plan, device, surroundings, !options.explain.empty());
   if (options.json) {
     // Lines, not one value: the same text as plan.jsonl.
     for (const record::PlanLine& line : planned.lines) surroundings.out << record::to_line(line);
@@ -84,7 +90,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 Action declare_plan(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   declare(app, options->plan);
-  app.add_option("--explain", options->explain, "unreachable: what a covering plan does not hold, with the rules that forbid it")
+  app.add_option("--explain", options->explain, "unreachable: values and combinations that no case has, each with the fewest rules that forbid it")
       ->check(CLI::IsMember({"unreachable"}));
   app.add_flag("--json", options->json, "print plan.jsonl; the counts go to the error stream");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "launcher/cli/input_file.h"
 #include "launcher/run_folder.h"
 #include "matrix/expression.h"
 #include "matrix/input_error.h"
@@ -33,17 +34,16 @@ void expect_device(const std::string& wanted) {
 
 matrix::MatrixFile matrix_file(const PlanOptions& options, const std::string& profile, const Surroundings& surroundings) {
   if (options.matrix_file.empty()) return matrix::shipped_matrix_file(profile, surroundings.catalogue);
-  const fs::path folder = fs::path(options.matrix_file).parent_path();
-  const auto read = [](const fs::path& file) {
-    try {
-      return record::read_text(file);
-    } catch (const record::ReadError& error) {
-      throw matrix::InputError({"the matrix file can't be read", error.message().got, "a file of graphproof-matrix/1", "",
-                                "check the path " + file.string()});
-    }
-  };
-  return matrix::parse_matrix_file(read(options.matrix_file), options.matrix_file, surroundings.catalogue,
-                                   [&](const std::string& path) { return read(folder / path); });
+  return matrix::parse_matrix_file(read_input(options.matrix_file), options.matrix_file, surroundings.catalogue, read_input);
+}
+
+/// The cases that an earlier plan wanted to pass: of a run, or of a plan.jsonl.
+std::vector<matrix::Case> earlier_cases(const std::string& source, const Surroundings& surroundings) {
+  const fs::path file = fs::is_regular_file(source) ? fs::path(source) : launcher::find_run(surroundings.runs, source) / "plan.jsonl";
+  std::vector<matrix::Case> cases;
+  for (const record::PlanLine& line : record::plan_from(read_input(file), file))
+    if (line.expect.kind != "rejected" && line.expect.kind != "fault") cases.push_back(matrix::case_from_json(surroundings.catalogue.axes, line.axes, file));
+  return cases;
 }
 
 /// --profile, or the only one that the matrix file has, or smoke.
@@ -105,7 +105,8 @@ void declare(CLI::App& app, PlanOptions& options) {
   app.add_option("--matrix", options.matrix_file, "a matrix file of your own");
   app.add_option("--where", options.where, "run only cases for which this expression holds, such as 'tp == 2'");
   app.add_option("--device", options.device, "auto, sim or cuda (default: auto)");
-  app.add_option("--seed", options.seed, "the run's one seed (default: the profile's)");
+  app.add_option("--seed", options.seed, "the run's one seed, and that of a drawn or covering plan (default: the profile's)");
+  app.add_option("--extend", options.extend, "RUN or plan.jsonl: keep the cases of this earlier plan as far as they are still valid");
 }
 
 launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings) {
@@ -132,14 +133,17 @@ matrix::Machine machine_of(const launcher::Device& device) {
 
 record::PlanLine plan_line(const nlohmann::json& line) { return record::plan_line_from(line, "the plan"); }
 
-Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings) {
+Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings, bool explain) {
   const matrix::MatrixFile file = matrix_file(options, profile_of(options, nullptr), surroundings);
   const std::string profile = profile_of(options, options.matrix_file.empty() ? nullptr : &file);
   std::optional<matrix::Expression> where;
   if (!options.where.empty())
     where = matrix::Expression::condition(options.where, file.scope, matrix::Origin::option("--where", options.where));
   Planned planned;
-  planned.plan = matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where);
+  matrix::PlanChoices choices{.explain = explain};
+  if (options.seed) choices.seed = static_cast<std::int64_t>(*options.seed);
+  if (!options.extend.empty()) choices.previous = earlier_cases(options.extend, surroundings);
+  planned.plan = matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where, choices);
   for (const nlohmann::json& line : planned.plan.lines) planned.lines.push_back(plan_line(line));
   planned.seed = options.seed.value_or(static_cast<std::uint64_t>(planned.plan.seed));
   return planned;

@@ -19,7 +19,7 @@
 namespace graphproof::cli {
 
 struct PlanOptions {
-  std::string profile, matrix_file, where, device = "auto";
+  std::string profile, matrix_file, where, extend, device = "auto";
   std::optional<std::uint64_t> seed;
 };
 void declare(CLI::App& app, PlanOptions& options);
@@ -36,8 +36,8 @@ struct Planned {
   std::vector<record::PlanLine> lines;
   std::uint64_t seed = 1;
 };
-/// Throws InputError for an unknown profile, a bad matrix file or filter.
-Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings);
+/// `explain`: say what is unreachable. Throws InputError for an unknown profile, a bad matrix file or filter.
+Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings, bool explain = false);
 
 record::PlanLine plan_line(const nlohmann::json& line);
 

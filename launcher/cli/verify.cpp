@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "launcher/cli/cover_model_file.h"
+#include "launcher/cli/input_file.h"
 #include "launcher/cli/verb.h"
 #include "matrix/cover/row_file.h"
 #include "matrix/input_error.h"
@@ -35,7 +36,7 @@ nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells) 
 
 record::ExitCode execute(const VerifyOptions& options, Surroundings& surroundings) {
   const cover::ModelFile file = read_model_file(options.model, surroundings);
-  const std::vector<cover::Row> rows = cover::read_rows(record::read_text(options.rows), options.rows, file.model, cover::Unknown::refuse);
+  const std::vector<cover::Row> rows = cover::read_rows(read_input(options.rows), options.rows, file.model, cover::Unknown::refuse);
   const cover::Verification found = cover::verify(file.model, rows, options.strength);
   const record::ExitCode code = found.complete() ? record::ExitCode::ok : record::ExitCode::product;
   if (options.json) {

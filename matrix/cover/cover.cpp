@@ -12,6 +12,9 @@
 namespace graphproof::cover {
 namespace {
 
+constexpr double kExtendedShare = 1.03;  // rows of an extended plan for each of a fresh one: each row costs GPU time in every run
+constexpr std::size_t kParts = 8;        // of the earlier rows, given up one after the other
+
 [[noreturn]] void refuse(std::string what, std::string got, std::string want, std::string next) {
   throw matrix::InputError({std::move(what), std::move(got), std::move(want), "", std::move(next)});
 }
@@ -173,14 +176,38 @@ Result cover_with_negatives(const Model& model, const Options& options) {
   return sum;
 }
 
-}  // namespace
-
-Result cover(const Model& model, const Options& options) {
-  check(model, options);
+Result answer(const Model& model, const Options& options) {
   for (const Parameter& parameter : model.parameters)
     for (const Value& value : parameter.values)
       if (value.negative) return cover_with_negatives(model, options);
   return cover_part(model, demands_of(model, options.strength, -1), options);
+}
+
+/// Keeps of the earlier rows as many from the front as an answer may have that is little larger than one made afresh: the
+/// last ones of a plan add least.
+Result extended(const Model& model, const Options& options) {
+  const auto size = [&](const Result& result) { return options.cost ? result.cost : static_cast<double>(result.rows.size()); };
+  Options tried = options;
+  tried.previous.clear();
+  const Result fresh = answer(model, tried);
+  const double most = size(fresh) * kExtendedShare;
+  for (std::size_t part = kParts; part > 0; --part) {
+    const std::size_t kept = (options.previous.size() * part + kParts - 1) / kParts;
+    tried.previous.assign(options.previous.begin(), options.previous.begin() + static_cast<std::ptrdiff_t>(kept));
+    Result result = answer(model, tried);
+    for (std::size_t index = kept; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
+    if (size(result) <= most) return result;
+  }
+  Result result = fresh;
+  for (std::size_t index = 0; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
+  return result;
+}
+
+}  // namespace
+
+Result cover(const Model& model, const Options& options) {
+  check(model, options);
+  return options.previous.empty() ? answer(model, options) : extended(model, options);
 }
 
 }  // namespace graphproof::cover

@@ -25,7 +25,9 @@ struct Options {
   int threads = 1;            // starts and searches share them; no effect on the result unless `stop` says so
   double memory_bytes = 4e9;  // a model that needs more is refused, or gets a first answer without a search
   std::vector<Row> required;  // must-have rows, may be partial: completed, never changed
-  std::vector<Row> previous;  // an earlier plan's: kept where still valid, or made so by at most two cells
+  /// An earlier plan's: kept where still valid, or made so by at most two cells, unless the answer would then be more
+  /// than 3 % larger than a fresh one; then as many from the front as that allows.
+  std::vector<Row> previous;
   /// What a full row of visible parameters costs, above 0: then the total is made small instead of the number. Called
   /// from several threads at once where there are several.
   std::function<double(const Row&)> cost;
@@ -54,7 +56,7 @@ struct Demand {
 
 struct Result {
   std::vector<PlannedRow> rows;        // those given first, then by how much each adds
-  std::vector<int> dropped;            // previous rows that can't be kept
+  std::vector<int> dropped;            // previous rows that can't or should not be kept
   std::vector<Demand> demands;
   /// What no valid row has: values, pairs of other values, larger combinations without such a pair.
   std::vector<Cells> excluded;

@@ -1,0 +1,208 @@
+// The whole product of a model: how long counting takes, how many valid rows a second stream by, how many a second are
+// drawn, how long an explanation takes, and what extending an earlier covering plan costs. One thread; seconds are CPU
+// seconds of that thread.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "matrix/catalogue.h"
+#include "matrix/cover/cover.h"
+#include "matrix/cover/model_file.h"
+#include "matrix/cover/oracle.h"
+#include "matrix/cover/product.h"
+#include "matrix/covering.h"
+#include "matrix/input_error.h"
+
+namespace {
+
+using namespace graphproof;
+
+constexpr double kLongestWalk_s = 5;       // of one model; a product of billions is cut off there
+constexpr std::size_t kDrawn = 200'000;
+constexpr int kExplained = 300;
+constexpr std::int64_t kExtensionSteps = 20'000;
+constexpr std::uint64_t kMostForChiSquare = 3'000'000;  // rows of a model that are few enough to count how often each is drawn
+
+constexpr const char* kUsage =
+    "graphproof-bench-expansion [--model FILE]... [--profile NAME]...\n"
+    "  FILE: a PICT, ACTS or clause model; NAME: a shipped profile, for a simulated device of four slots (default: all that vary)\n";
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double peak_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+struct Enough {};
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// An earlier plan's rows taken into a plan for `model`, beside a plan made afresh with the same effort.
+void extend(const std::string& name, const std::string& change, const cover::Model& earlier, int earlier_strength, const cover::Model& model, int strength) {
+  const auto plan = [](const cover::Model& of, int wanted, std::vector<cover::Row> previous) {
+    return cover::cover(of, {.strength = wanted, .steps = kExtensionSteps, .previous = std::move(previous)});
+  };
+  std::vector<cover::Row> previous;
+  for (const cover::PlannedRow& row : plan(earlier, earlier_strength, {}).rows) previous.push_back(row.cells);
+  const std::size_t before = previous.size();
+  const double began = cpu_seconds();
+  const cover::Result extended = plan(model, strength, std::move(previous));
+  const double took = cpu_seconds() - began;
+  const std::size_t fresh = plan(model, strength, {}).rows.size();
+  std::size_t kept = 0, repaired = 0;
+  int most_changed = 0;
+  for (const cover::PlannedRow& row : extended.rows) {
+    if (row.origin != cover::Origin::previous) continue;
+    ++(row.changed_cells == 0 ? kept : repaired);
+    most_changed = std::max(most_changed, row.changed_cells);
+  }
+  std::cout << fmt::format("{:<24} {:<14} {} rows before: {} kept, {} repaired (at most {} cells), {} dropped, {} new = {} rows in {:.1f} s; fresh {} ({:+.1f} %)\n", name, change, before, kept,
+                           repaired, most_changed, extended.dropped.size(), extended.rows.size() - kept - repaired, extended.rows.size(), took, fresh,
+                           100.0 * (static_cast<double>(extended.rows.size()) / static_cast<double>(fresh) - 1));
+}
+
+void extend(const std::string& name, const cover::Model& model) {
+  // The earlier model lacks the last value of its widest parameter, or one of its constraints.
+  const int count = model.visible_count();
+  int widest = 0;
+  for (int parameter = 0; parameter < count; ++parameter)
+    if (model.parameters[static_cast<std::size_t>(parameter)].values.size() > model.parameters[static_cast<std::size_t>(widest)].values.size()) widest = parameter;
+  cover::Model fewer_values = model;
+  const int last = static_cast<int>(model.parameters[static_cast<std::size_t>(widest)].values.size()) - 1;
+  fewer_values.constraints.push_back({"not yet", {{{widest, last, false}}}});
+  extend(name, "one value more", fewer_values, 2, model, 2);
+  if (!model.constraints.empty()) {
+    cover::Model looser = model;
+    looser.constraints.erase(looser.constraints.begin() + static_cast<std::ptrdiff_t>(looser.constraints.size() / 2));
+    extend(name, "one rule more", looser, 2, model, 2);
+  }
+  if (count >= 3) extend(name, "pairs to triples", model, 2, model, 3);
+}
+
+void measure(const std::string& name, const cover::Model& model) {
+  double began = cpu_seconds();
+  const cover::Product product(model);
+  const double counted = cpu_seconds() - began;
+
+  // A row's worth of work that the compiler can't drop.
+  std::uint64_t rows = 0, sum = 0;
+  began = cpu_seconds();
+  double walked = 0;
+  try {
+    product.for_each([&](const cover::Row& row) {
+      sum += static_cast<std::uint64_t>(row.back());
+      if ((++rows & 0xFFFFF) == 0 && cpu_seconds() - began > kLongestWalk_s) throw Enough{};
+    });
+  } catch (const Enough&) {
+  }
+  walked = cpu_seconds() - began;
+
+  began = cpu_seconds();
+  const std::vector<cover::Row> drawn = product.sample(kDrawn, 1);
+  const double sampled = cpu_seconds() - began;
+
+  // Values, then pairs, that no valid row has.
+  cover::Oracle oracle(model);
+  double longest = 0, all = 0;
+  int explained = 0;
+  const auto explain = [&](const cover::Cells& cells) {
+    if (explained == kExplained || oracle.solve(cells)) return;
+    const double start = cpu_seconds();
+    oracle.reason(cells);
+    const double took = cpu_seconds() - start;
+    longest = std::max(longest, took);
+    all += took;
+    ++explained;
+  };
+  const int parameters = model.visible_count();
+  const auto size = [&](int parameter) { return static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size()); };
+  for (int left = 0; left < parameters; ++left)
+    for (int right = left + 1; right < parameters && explained < kExplained; ++right)
+      for (int i = 0; i < size(left) && explained < kExplained; ++i)
+        for (int j = 0; j < size(right); ++j) explain({{left, i}, {right, j}});
+
+  std::cout << fmt::format("{:<24} {:>12} raw {:>22} valid  counted in {:.3f} s  {:>7.1f} M rows/s ({} rows, check {})  {:>6.0f} k draws/s  {} explained, longest {:.2f} ms, mean {:.2f} ms  peak {:.0f} MB\n", name,
+                           product.raw().text(), product.valid().text(), counted, static_cast<double>(rows) / std::max(walked, 1e-9) / 1e6, rows, sum,
+                           static_cast<double>(drawn.size()) / std::max(sampled, 1e-9) / 1e3, explained, longest * 1e3, explained > 0 ? all / explained * 1e3 : 0.0, peak_mb());
+
+  if (product.valid().exact && product.valid().rows <= static_cast<long double>(kMostForChiSquare) && product.valid().rows > 1) {
+    const auto valid = static_cast<std::uint64_t>(product.valid().rows);
+    constexpr int kRounds = 20;  // each draws a tenth of the rows: twice a row on average
+    const std::uint64_t size = valid / 10 + 1;
+    std::vector<std::uint64_t> drawn_rows;  // as numbers of the odometer
+    for (int round = 1; round <= kRounds; ++round)
+      for (const cover::Row& row : product.sample(size, static_cast<std::uint64_t>(round))) {
+        std::uint64_t number = 0;
+        for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
+          number = number * model.parameters[parameter].values.size() + static_cast<std::uint64_t>(row[parameter]);
+        drawn_rows.push_back(number);
+      }
+    std::sort(drawn_rows.begin(), drawn_rows.end());
+    const double expected = static_cast<double>(size) * kRounds / static_cast<double>(valid);
+    double chi_square = 0;
+    std::uint64_t seen_rows = 0;
+    for (std::size_t begin = 0, end = 0; begin < drawn_rows.size(); begin = end, ++seen_rows) {
+      while (end < drawn_rows.size() && drawn_rows[end] == drawn_rows[begin]) ++end;
+      const double times = static_cast<double>(end - begin);
+      chi_square += (times - expected) * (times - expected) / expected;
+    }
+    chi_square += static_cast<double>(valid - seen_rows) * expected;
+    // Within a round no row is drawn twice, which makes the spread smaller than chance alone by (1 - 1/10).
+    std::cout << fmt::format("{:<24} uniform: chi-square {:.0f} where {:.0f} is expected\n", name, chi_square, 0.9 * static_cast<double>(valid));
+  }
+
+  extend(name, model);
+}
+
+void run(int count, char** words) {
+  std::vector<std::string> models, profiles;
+  for (int at = 1; at < count; ++at) {
+    const std::string word = words[at];
+    if ((word != "--model" && word != "--profile") || at + 1 == count) throw std::runtime_error(word + " is not understood\n" + kUsage);
+    (word == "--model" ? models : profiles).push_back(words[++at]);
+  }
+  std::cout << std::unitbuf;  // a figure that was measured is shown, whatever happens to the next
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  if (models.empty() && profiles.empty()) profiles = {"smoke", "hazards", "pairwise", "nightly"};
+  for (const std::string& profile : profiles) {
+    const matrix::MatrixFile file = matrix::shipped_matrix_file(profile, catalogue);
+    const double began = cpu_seconds();
+    const cover::Model model = matrix::cover_model(file, catalogue, {.device = "sim", .slots = 4, .stack = {}}, std::nullopt, false);
+    std::cout << fmt::format("{:<24} rules tabled in {:.3f} s\n", profile, cpu_seconds() - began);
+    measure(profile, model);
+  }
+  for (const std::string& path : models) {
+    const cover::ModelFile file = cover::read_model(text_of(path), path, cover::Format::automatic);
+    measure(path.substr(path.rfind('/') + 1), file.model);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    run(count, words);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
+}
