@@ -114,9 +114,9 @@ record::Cleanup BatchRun::cleanup() {
   return found;
 }
 
-record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const {
-  const record::Batch& batch = request_.batch;
-  const record::PlanLine& line = request_.attempts[index].line;
+record::Context context_of(const BatchRequest& request, std::size_t index) {
+  const record::Batch& batch = request.batch;
+  const record::PlanLine& line = request.attempts[index].line;
   record::Context context;
   context.run_id = batch.run_id;
   context.case_id = line.id;
@@ -124,15 +124,25 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
   context.batch = batch.batch;
   context.device = batch.device;
   context.isolation = batch.isolation;
-  context.engine = "local";
+  context.engine = request.engine;
   context.start = index == 0 ? "cold" : "warm";
   context.world_size = batch.world_size;
-  context.limits_ms = request_.limits_ms[index];
+  context.limits_ms = request.limits_ms[index];
   context.expect = line.expect;
   context.axes = line.axes;
   context.required_checks = line.required_checks;
   context.ended = "finished";
-  context.again = request_.attempts[index].again;
+  context.again = request.attempts[index].again;
+  for (int rank = 0; rank < batch.world_size; ++rank) {
+    context.ranks.push_back({.rank = rank});
+    context.ranks.back().log.file = "batches/" + batch.batch + "/rank-" + std::to_string(rank) + ".log";
+  }
+  return context;
+}
+
+record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const {
+  const record::Batch& batch = request_.batch;
+  record::Context context = context_of(request_, index);
   std::int64_t begin_ms = now_ms, end_ms = 0;
   for (int rank = 0; rank < batch.world_size; ++rank) {
     const RankProgress& progress = watch_.progress(index, rank);
@@ -144,8 +154,7 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
   for (int rank = 0; rank < batch.world_size; ++rank) {
     const RankProcess& process = watch_.process(rank);
     const RankProgress& progress = watch_.progress(index, rank);
-    record::RankContext seen;
-    seen.rank = rank;
+    record::RankContext& seen = context.ranks[rank];
     seen.pid = process.pid;
     seen.case_ended = progress.ended;
     seen.phase = progress.phase;
@@ -155,11 +164,8 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
     seen.silent_ms = end_ms - (progress.ended   ? progress.ended_ms
                               : progress.begun ? progress.progress_ms
                                                : process.heartbeat_ms);
-    const std::string log = "rank-" + std::to_string(rank) + ".log";
-    seen.log.file = "batches/" + batch.batch + "/" + log;
     seen.log.begin = progress.log_begin.value_or(0);
-    seen.log.end = progress.log_end.value_or(std::max(seen.log.begin, file_bytes(batch_folder_ / log)));
-    context.ranks.push_back(std::move(seen));
+    seen.log.end = progress.log_end.value_or(std::max(seen.log.begin, file_bytes(request_.run_folder / seen.log.file)));
   }
   return context;
 }

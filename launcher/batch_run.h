@@ -21,6 +21,7 @@
 #include "launcher/nvml.h"
 #include "launcher/private_folder.h"
 #include "launcher/processes.h"
+#include "launcher/running_batch.h"
 #include "launcher/stacks.h"
 #include "launcher/starter_log.h"
 #include "launcher/watch.h"
@@ -40,9 +41,13 @@ struct BatchRequest {
   const GpuMemory* gpu_memory = nullptr;   // null: not measured
   const ProcessTable* processes = nullptr;
   std::optional<record::Infra> refused;    // why it is not even started: each case then ends infra.*
+  std::string engine = "local";            // that the contexts name
 };
 
-class BatchRun {
+/// What is known of a case before its ranks were heard: the request's part of its context.
+record::Context context_of(const BatchRequest& request, std::size_t index);
+
+class BatchRun final : public RunningBatch {
  public:
   // A rank died: mpirun ends the others by itself within this time, or we do.
   static constexpr std::int64_t kStarterLinger_ms = 10000;
@@ -55,27 +60,17 @@ class BatchRun {
   /// it becomes a Context with `infra` for every case.
   BatchRun(BatchRequest request, std::int64_t now_ms);
 
-  /// One round: reads heartbeats, looks at processes, decides, ends. Returns the cases that came to their end.
-  std::vector<record::Context> step(std::int64_t now_ms);
-
-  /// Nothing of the batch runs any more; all contexts have been handed out.
-  bool over() const { return stage_ == Stage::over; }
-  /// REQUIRES: over(). The cases that have no context: not begun, or given up with stop().
-  std::vector<Attempt> not_done() const;
-  /// What even SIGKILL did not end: the slots of this batch are not free.
-  std::vector<Process> immortal() const { return ending_ ? ending_->immortal() : std::vector<Process>(); }
-
-  /// Ends the processes now; the case in progress gets no context.
-  void stop(std::int64_t now_ms);
-  /// Ends the processes when the case in progress has ended; one that the ranks begin meanwhile is given up.
-  void stop_after_case();
-
-  const record::Batch& batch() const { return request_.batch; }
-  int starter_pid() const { return child_ ? child_->pid() : 0; }
-  /// "CASE_NAME replay 3": for the progress line.
-  std::string now_doing() const;
-  /// The case in progress, rank by rank: for live.json.
-  record::LiveCase live(std::int64_t now_ms) const;
+  /// Reads heartbeats, looks at processes, decides, ends.
+  std::vector<record::Context> step(std::int64_t now_ms) override;
+  bool over() const override { return stage_ == Stage::over; }
+  std::vector<Attempt> not_done() const override;
+  std::vector<std::string> immortal() const override { return ending_ ? named(ending_->immortal()) : std::vector<std::string>(); }
+  void stop(std::int64_t now_ms) override;
+  void stop_after_case() override;
+  const record::Batch& batch() const override { return request_.batch; }
+  int starter_pid() const override { return child_ ? child_->pid() : 0; }
+  std::string now_doing() const override;
+  record::LiveCase live(std::int64_t now_ms) const override;
 
  private:
   enum class Stage { running, stacks, ending, gpu, over };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <span>
 
 #include "launcher/processes.h"
 
@@ -48,9 +49,17 @@ const Environment& pinned_on_cuda() {
 constexpr std::array<std::string_view, 9> kPassedPrefixes = {
     "NCCL_", "CUDA_", "CUBLAS_", "TORCH_", "PYTORCH_", "OMP_", "LD_LIBRARY_PATH", "NVIDIA_", "GRAPHPROOF_"};
 
-bool passed_on(const std::string& name) {
-  return std::any_of(kPassedPrefixes.begin(), kPassedPrefixes.end(),
-                     [&](std::string_view prefix) { return name.compare(0, prefix.size(), prefix) == 0; });
+/// What srun and mpirun (Open MPI 4.1, 5.0) set for the processes that they start. A user's own OMPI_MCA_* stay, but for
+/// the frameworks by which mpirun tells a process that it is one of its own.
+constexpr std::array<std::string_view, 22> kOuterStarter = {
+    "SLURM_",          "SLURMD_",        "SBATCH_",          "SALLOC_",           "SRUN_",          "PMI_",
+    "PMI2_",           "PMIX_",          "OMPI_COMM_WORLD_", "OMPI_MCA_ess",      "OMPI_MCA_orte_", "OMPI_MCA_pmix",
+    "OMPI_MCA_prte_",  "OMPI_UNIVERSE_", "OMPI_APP_CTX_",    "OMPI_NUM_APP_CTX",  "OMPI_COMMAND",   "OMPI_ARGV",
+    "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "OMPI_MCA_initial_wdir", "PRTE_"};
+constexpr std::array<std::string_view, 2> kOwnAll = {"SLURM_CONF", "PMIX_MCA_gds"};
+
+bool begins_with_one_of(const std::string& name, std::span<const std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 std::string joined(const std::vector<std::string>& parts) {
@@ -67,7 +76,7 @@ void overlay(Environment& environment, const Environment& upper) {
 
 Command local_command(const Job& job, const Environment& own) {
   const bool cuda = job.device == "cuda";
-  Environment environment = own;
+  Environment environment = without_outer_starter(own);
   environment.insert(defaults().begin(), defaults().end());
   overlay(environment, pinned());
   if (cuda) {
@@ -94,6 +103,16 @@ Command local_command(const Job& job, const Environment& own) {
   command.arguments.insert(command.arguments.end(), job.switches.begin(), job.switches.end());
   command.arguments.push_back(job.batch_file);
   return command;
+}
+
+bool passed_on(const std::string& name) { return begins_with_one_of(name, kPassedPrefixes); }
+
+Environment without_outer_starter(const Environment& environment) {
+  Environment left = environment;
+  std::erase_if(left, [](const auto& variable) {
+    return begins_with_one_of(variable.first, kOuterStarter) && !begins_with_one_of(variable.first, kOwnAll);
+  });
+  return left;
 }
 
 std::string redacted(const std::string& name, const std::string& value) {

@@ -1,5 +1,5 @@
-// How a batch is started on this host: a pure function from a job to a command. Engines for other hosts and cluster
-// schedulers are further functions of the same kind.
+// How a batch is started on this host: a pure function from a job to a command. How agents come to other hosts and nodes
+// is in cluster/commands.h, by functions of the same kind.
 #pragma once
 
 #include <filesystem>
@@ -30,6 +30,14 @@ struct Job {
 /// takes no part; no single-copy through other processes' memory, which containers forbid; PMIx's hash store, since the
 /// default one fails now and then at start.
 Command local_command(const Job& job, const Environment& own);
+
+/// Without what Slurm or an outer mpirun told a process about its place: an mpirun that sees it takes the job's nodes for
+/// its own and refuses ("already filled"), and Slurm's own commands take it for options (SLURM_GPUS_PER_NODE makes every
+/// step a whole node). SLURM_CONF stays.
+Environment without_outer_starter(const Environment& environment);
+
+/// Variables that a starter passes on to other hosts, beside what a job sets.
+bool passed_on(const std::string& name);
 
 /// The environment as it may be written to a file: values of names that look like secrets are replaced.
 Environment redacted(const Environment& environment);

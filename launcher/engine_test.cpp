@@ -82,6 +82,22 @@ TEST(EngineTest, TheUsersMpiSettingsStand) {
   EXPECT_EQ(command.environment.at("OMPI_MCA_pml"), "ob1");
 }
 
+// Seen with Slurm 22.05 and Open MPI 4.1.4: without this, mpirun in a step of srun says "All nodes which are allocated for
+// this job are already filled", and one below another mpirun joins it.
+TEST(EngineTest, WhatAnOuterStarterSaidIsNotPassedOn) {
+  const Environment outer = {{"SLURM_JOB_ID", "7"},         {"SLURM_GPUS_PER_NODE", "4"}, {"SLURMD_NODENAME", "n1"},
+                             {"SBATCH_PARTITION", "p"},     {"SRUN_DEBUG", "3"},          {"PMI_RANK", "0"},
+                             {"PMIX_NAMESPACE", "1"},       {"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_MCA_ess", "^singleton"},
+                             {"OMPI_MCA_orte_hnp_uri", "u"}, {"OMPI_UNIVERSE_SIZE", "2"}, {"OMPI_COMMAND", "env"}};
+  const Environment own = {{"PATH", "/bin"}, {"SLURM_CONF", "/etc/s"}, {"PMIX_MCA_gds", "hash"}, {"OMPI_MCA_btl", "self,tcp"},
+                           {"OMPI_MCA_plm_rsh_agent", "ssh"}, {"OMPI_ALLOW_RUN_AS_ROOT", "1"}};
+  Environment both = outer;
+  both.insert(own.begin(), own.end());
+  EXPECT_EQ(without_outer_starter(both), own);
+  const Command command = local_command(job("sim"), both);
+  for (const auto& [name, value] : outer) EXPECT_FALSE(command.environment.count(name)) << name;
+}
+
 TEST(EngineTest, SecretsAreNotShown) {
   for (const char* name : {"AWS_SECRET_ACCESS_KEY", "GH_TOKEN", "db_password", "My_Credential_File", "SSH_KEYFILE"})
     EXPECT_EQ(redacted(name, "hunter2"), "(redacted)") << name;

@@ -32,12 +32,6 @@ std::vector<int> numbers_in(const fs::path& folder, std::string_view prefix) {
   return numbers;
 }
 
-/// Ranks open their evidence when they begin a case; its folder is there earlier.
-bool was_begun(const fs::path& attempt) {
-  std::error_code absent;
-  return !fs::is_empty(attempt, absent) && !absent;
-}
-
 /// What the journal and the folder say of one case.
 struct Standing {
   const record::Record* last = nullptr;
@@ -66,8 +60,7 @@ class Sorting {
     if (standing.last == nullptr) return run(line, standing, next, "");
     if (wants_diagnosis(*standing.last, line)) return run(line, standing, next, why_alone(*standing.last));
     if (standing.last->verdict.in("infra") && standing.infra_count < kInfraAttempts)
-      return run(line, standing, next,
-                 "attempt " + std::to_string(recorded) + " ended " + std::string(standing.last->verdict.text()));
+      return run(line, standing, next, why_retry(*standing.last));
     ++remains_.kept;
   }
 
@@ -114,6 +107,15 @@ bool wants_divergence(const record::Record& record, const record::PlanLine& line
 
 std::string why_alone(const record::Record& first) {
   return "failed in batch " + first.context.batch + " (" + std::string(first.verdict.text()) + ")";
+}
+
+std::string why_retry(const record::Record& last) {
+  return "attempt " + std::to_string(last.attempt) + " ended " + std::string(last.verdict.text());
+}
+
+bool was_begun(const fs::path& attempt) {
+  std::error_code absent;
+  return !fs::is_empty(attempt, absent) && !absent;
 }
 
 Remains remains(const fs::path& folder, const std::vector<record::PlanLine>& plan,

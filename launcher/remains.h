@@ -47,6 +47,8 @@ bool wants_diagnosis(const record::Record& record, const record::PlanLine& line)
 bool wants_divergence(const record::Record& record, const record::PlanLine& line, bool planted_too);
 /// "failed in batch b003 (fail.numerics)".
 std::string why_alone(const record::Record& first);
+/// "attempt 1 ended infra.node".
+std::string why_retry(const record::Record& last);
 
 /// The verdict of every record stands, but for those that want a diagnosis or were infra.* fewer than kInfraAttempts
 /// times. An attempt that began and did not end keeps its folder, and the case gets the next number. Throws
@@ -56,6 +58,8 @@ Remains remains(const std::filesystem::path& folder, const std::vector<record::P
 
 /// The folder of an attempt, relative to the run folder.
 std::filesystem::path attempt_folder(const std::string& case_id, int attempt);
+/// Whether its ranks began: they open their evidence when they begin a case; the folder is there earlier.
+bool was_begun(const std::filesystem::path& attempt);
 /// The numbers of a case's attempts that have a folder, ascending.
 std::vector<int> attempt_numbers(const std::filesystem::path& run_folder, const std::string& case_id);
 

@@ -21,6 +21,8 @@
 
 namespace graphproof::launcher {
 
+class Allocation;
+
 // Below this much free space in the run folder nothing more is started, so that neither ranks nor journal meet a full
 // disk: a case leaves 200 KiB of evidence, and logs are longer.
 inline constexpr std::int64_t kDiskFloor_bytes = 16 << 20;
@@ -35,6 +37,7 @@ struct RunSetup {
   reports::CheckEffects effects;
   std::int64_t disk_floor_bytes = kDiskFloor_bytes;
   const ProcessTable* processes = nullptr;  // null: the host's
+  Allocation* allocation = nullptr;         // null: this host; otherwise run.slots are those of one of its nodes
 };
 
 /// Who looks on. Called from the run's own thread; may be empty.

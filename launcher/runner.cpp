@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "launcher/batch_request.h"
 #include "launcher/run_folder.h"
 #include "reports/divergence.h"
 #include "reports/record/file.h"
@@ -64,6 +65,10 @@ reports::Outcome outcome_of(const record::Record& record) {
           .failing = record.failing, .counts = record.checks, .phase = record.phase};
 }
 
+int slots_of(const RunSetup& setup) {
+  return setup.allocation ? setup.allocation->nodes() * setup.run.slots : setup.run.slots;
+}
+
 bool is_product_failure(const record::Record& record) {
   return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product;
 }
@@ -73,14 +78,17 @@ bool is_product_failure(const record::Record& record) {
 Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier,
                double earlier_seconds)
     : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
-      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), schedule_(setup.run.slots),
+      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), schedule_(slots_of(setup), setup.run.slots),
       junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program),
       gpu_memory_(setup.run.device == "cuda" ? GpuMemory::open() : nullptr), journal_(setup.folder / "journal.jsonl") {
   for (const record::PlanLine& line : setup.plan) {
     line_of_.emplace(line.id, &line);
     skipped_ += line.skip.has_value();
   }
-  for (const record::Record& record : earlier) junit_.add(record);
+  for (const record::Record& record : earlier) {
+    junit_.add(record);
+    infra_count_[record.case_id] += record.verdict.in("infra");
+  }
   junit_.write(setup.folder / "junit.xml");
 }
 
@@ -100,8 +108,10 @@ reports::Ending Runner::run(Remains remains) {
     disk_full(error.what());
   } catch (...) {
     end_all();
+    if (setup_.allocation) setup_.allocation->release();
     throw;
   }
+  if (setup_.allocation) setup_.allocation->release();
   reap_orphans({});
   std::error_code ignored;
   fs::remove(setup_.folder / "live.json", ignored);
@@ -136,6 +146,7 @@ void Runner::end_all() {
   for (const auto& batch : running_) batch->stop(steady_ms());
   for (const auto& batch : running_)
     while (!batch->over()) {
+      if (setup_.allocation) setup_.allocation->step(steady_ms());
       batch->step(steady_ms());
       signals_.wait_for(kRound);
     }
@@ -149,6 +160,7 @@ void Runner::round(std::int64_t now_ms) {
     say("the time budget is over: running cases end, no others start; graphproof resume goes on");
     stop_starting(reports::Ending::budget);
   }
+  if (setup_.allocation) setup_.allocation->step(now_ms);
   step_batches(now_ms);
   for (const JudgePool::Judged& judged : judges_.step(now_ms)) case_judged(judged, now_ms);
   start_batches(now_ms);
@@ -246,10 +258,15 @@ void Runner::divergence_ended(const std::string& batch) {
 
 void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
+  if (setup_.allocation && !setup_.allocation->ready()) return;
   for (const Start& start : schedule_.start(now_ms)) {
     const auto group = waiting_.extract(start.batch);
     if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end()) divergence->second.started_ms = now_ms;
-    running_.push_back(std::make_unique<BatchRun>(request(group.mapped(), start.batch, start.slots), now_ms));
+    BatchRequest wanted = request(group.mapped(), start.batch, start.slots);
+    if (setup_.allocation)
+      running_.push_back(setup_.allocation->start(std::move(wanted), start.slots, now_ms));
+    else
+      running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
   }
 }
 
@@ -263,49 +280,21 @@ void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
   for (record::Context& context : run.step(now_ms)) case_ended(std::move(context));
 }
 
-record::Limits Runner::limits_of(const record::PlanLine& line) const {
-  record::Limits limits = setup_.run.options.limits_ms;
-  for (const auto& [phase, limit_ms] : line.limits_ms) limits[phase] = limit_ms;
-  return limits;
-}
-
 BatchRequest Runner::request(const CaseGroup& group, const std::string& name, const std::vector<Slot>& slots) const {
-  const record::PlanLine& first = group.attempts.front().line;
-  BatchRequest request;
-  request.run_folder = setup_.folder;
+  BatchRequest request = batch_request(setup_.run, setup_.folder, group, name);
   request.node_folder = folders_->node();
   request.shm_folder = folders_->shm();
   request.gpu_memory = gpu_memory_.get();
   request.processes = &processes_;
-  request.attempts = group.attempts;
-  record::Batch& batch = request.batch;
-  batch.run_id = setup_.run.run_id;
-  batch.batch = name;
-  batch.device = setup_.run.device;
-  batch.world_size = group.ranks();
-  batch.seed = setup_.run.seed;
-  batch.isolation = first.isolation;
-  for (const Attempt& attempt : group.attempts) {
-    request.limits_ms.push_back(limits_of(attempt.line));
-    for (const auto& [phase, limit_ms] : request.limits_ms.back())
-      batch.limits_ms[phase] = std::max(batch.limits_ms[phase], limit_ms);
-    const fs::path folder = setup_.folder / attempt_folder(attempt.line.id, attempt.number);
-    batch.cases.push_back({attempt.line.id, attempt.line.name, attempt.number, attempt.line.axes,
-                           group.divergence ? reports::divergence_folder(folder) : folder});
-  }
-  request.job.world_size = group.ranks();
-  request.job.device = setup_.run.device;
   request.job.program = setup_.rank_program;
-  if (group.divergence) request.job.switches = {"--divergence"};
-  request.job.environment = {first.environment.begin(), first.environment.end()};
-  if (setup_.run.device == "cuda")
+  if (setup_.run.device == "cuda" && !setup_.allocation)
     for (const Slot slot : slots) request.job.gpus.push_back(setup_.gpus.at(slot));
   return request;
 }
 
 void Runner::step_batches(std::int64_t now_ms) {
   for (auto next = running_.begin(); next != running_.end();) {
-    BatchRun& batch = **next;
+    RunningBatch& batch = **next;
     const bool divergence = looks_for_divergence(batch);
     if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms) batch.stop(now_ms);
     for (record::Context& context : batch.step(now_ms))
@@ -319,14 +308,14 @@ void Runner::step_batches(std::int64_t now_ms) {
     } else {
       schedule_.quarantine(batch.batch().batch);
       quarantine_ += (quarantine_.empty() ? "" : "; ") + std::string("slots of batch ") + batch.batch().batch +
-                     " are held by " + joined(named(immortal)) + ", which even SIGKILL does not end";
+                     " are held by " + joined(immortal) + ", which even SIGKILL does not end";
       say(quarantine_);
     }
     std::vector<Attempt> left = batch.not_done();
     if (divergence) divergence_ended(batch.batch().batch);
     else if (!left.empty() && !stopped_) add({.attempts = std::move(left)});
     next = running_.erase(next);
-    std::vector<int> known;
+    std::vector<int> known = setup_.allocation ? setup_.allocation->children() : std::vector<int>();
     for (const auto& other : running_) known.push_back(other->starter_pid());
     if (judges_.idle()) reap_orphans(known);
   }
@@ -370,8 +359,10 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     // What failed may have left something behind in its processes: none of them runs another case.
     if (is_product_failure(one) && batch != running_.end()) (*batch)->stop(now_ms);
     const bool again = wants_diagnosis(one, ended.line) && !stopped_;
-    keep(one, !again);
-    if (!again) final_record = one;
+    const bool retry = wants_retry(one);
+    keep(one, !again && !retry);
+    if (!again && !retry) final_record = one;
+    if (retry) add({.attempts = {{ended.line, context.attempt + 1, why_retry(one)}}});
     if (again) {
       Attempt alone{ended.line, context.attempt + 1, why_alone(one)};
       alone.line.isolation = "process";
@@ -381,6 +372,11 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   if (final_record && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
     look_for_divergence(*final_record, ended.line);
   judging_.erase(place);
+}
+
+/// Where other nodes can be had, what says nothing about the product is tried once more.
+bool Runner::wants_retry(const record::Record& record) {
+  return record.verdict.in("infra") && ++infra_count_[record.case_id] < kInfraAttempts && setup_.allocation && !stopped_;
 }
 
 void Runner::keep(const record::Record& record, bool final) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/allocation.h"
 #include "launcher/batch_run.h"
 #include "launcher/batches.h"
 #include "launcher/host_folders.h"
@@ -58,14 +59,14 @@ class Runner {
   void add(CaseGroup group);
   void add_alone(const record::Record& first, Attempt attempt);
   void look_for_divergence(const record::Record& record, const record::PlanLine& line);
-  bool looks_for_divergence(const BatchRun& batch) const { return divergences_.contains(batch.batch().batch); }
+  bool looks_for_divergence(const RunningBatch& batch) const { return divergences_.contains(batch.batch().batch); }
   void divergence_ended(const std::string& batch);
   void stop_starting(reports::Ending ending);
   void stop_for_failures(const record::Record& record);
   void show(std::int64_t now_ms);
   bool disk_is_low() const;
+  bool wants_retry(const record::Record& record);
   BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
-  record::Limits limits_of(const record::PlanLine& line) const;
   reports::Progress progress(std::int64_t now_ms) const;
   record::Live live(std::int64_t now_ms) const;
   void say(const std::string& text) const {
@@ -87,7 +88,7 @@ class Runner {
   record::JournalWriter journal_;
   std::map<std::string, const record::PlanLine*> line_of_;
   std::map<std::string, CaseGroup> waiting_;                       // by batch name
-  std::list<std::unique_ptr<BatchRun>> running_;
+  std::list<std::unique_ptr<RunningBatch>> running_;
   std::map<std::filesystem::path, Ended> judging_;                 // by attempt folder
   struct Divergence {
     record::Record record;
@@ -97,6 +98,7 @@ class Runner {
   int looked_for_divergence_ = 0;
   std::map<std::string, reports::Outcome> first_outcome_;          // of cases that run again alone
   std::map<std::string, record::Record> final_;
+  std::map<std::string, int> infra_count_;                         // attempts that ended infra.*
   std::optional<reports::Ending> stopped_;                         // nothing is started any more
   std::string quarantine_;                                         // what holds the slots that are lost
   int heeded_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;

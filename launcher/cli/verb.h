@@ -61,6 +61,7 @@ Action declare_report(CLI::App& app);
 Action declare_compare(CLI::App& app);
 Action declare_status(CLI::App& app);
 Action declare_cover(CLI::App& app);
+Action declare_agent(CLI::App& app);
 Action declare_verify(CLI::App& app);
 
 }  // namespace graphproof::cli

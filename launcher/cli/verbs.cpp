@@ -25,6 +25,7 @@ constexpr std::array kVerbs = {
     Verb{"compare", "two runs side by side: what changed in the stack, broke, healed, slowed, grew", declare_compare},
     Verb{"status", "how far a run is, whether it still runs or not", declare_status},
     Verb{"cover", "few rows that hold every combination of a few values: of a PICT or ACTS model, or a matrix file", declare_cover},
+    Verb{"agent", "internal: serves a launcher on a node of a cluster", declare_agent},
     Verb{"verify", "do these rows cover what a model asks for?", declare_verify},
 };
 

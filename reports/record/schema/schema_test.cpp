@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "reports/record/agent.h"
 #include "reports/record/batch.h"
 #include "reports/record/checks.h"
 #include "reports/record/context.h"
@@ -48,6 +49,8 @@ const std::vector<Kind>& kinds() {
       {"faults", "faults.json", [](const json& value) { return json(to_json(faults_from(value, "example"))); }},
       {"hazards", "hazards.json", [](const json& value) { return json(to_json(hazards_from(value, "example"))); }},
       {"compare", "compare.json", nullptr},
+      {"order", "orders.jsonl", [](const json& value) { return json(to_json(order_from(value, "example"))); }},
+      {"report", "reports.jsonl", [](const json& value) { return json(to_json(report_from(value, "example"))); }},
   };
   return kKinds;
 }
@@ -234,6 +237,10 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"live", 0, "/pid", 0},
       {"live", 0, "/running/0/ranks/0/phase", "lunch"},
       {"summary", 0, "/ending", "well"},
+      {"order", 0, "/cases", json::array()},
+      {"order", 1, "/order", "start"},
+      {"report", 1, "/report", "over"},
+      {"report", 3, "/why", ""},
       {"run", 0, "/options/isolation", "thread"},
   };
   for (const Row& row : kRows)

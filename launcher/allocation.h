@@ -1,0 +1,34 @@
+// Nodes that somebody else lends to a run: a cluster's scheduler, or hosts that were named. The run loop leases their
+// slots as it does this host's; a batch lies on one node.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/batch_run.h"
+#include "launcher/running_batch.h"
+#include "launcher/schedule.h"
+
+namespace graphproof::launcher {
+
+class Allocation {
+ public:
+  virtual ~Allocation() = default;
+
+  /// One round: asks for the nodes, hears them, asks again when they are lost. Never waits.
+  virtual void step(std::int64_t now_ms) = 0;
+  /// Whether a batch may be started now. Also true when the nodes are given up: batches then end infra.scheduler.
+  virtual bool ready() const = 0;
+  /// Starts it on these slots, which are of one node.
+  virtual std::unique_ptr<RunningBatch> start(BatchRequest request, const std::vector<Slot>& slots, std::int64_t now_ms) = 0;
+  /// Gives the nodes back. Waits, up to a deadline of its own.
+  virtual void release() = 0;
+
+  virtual int nodes() const = 0;
+  /// Processes of this host that it waits for itself.
+  virtual std::vector<int> children() const = 0;
+};
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,235 @@
+#include "launcher/cluster/agent.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <system_error>
+
+#include "launcher/batch_request.h"
+#include "launcher/batch_run.h"
+#include "launcher/cluster/channel.h"
+#include "launcher/host_folders.h"
+#include "launcher/remains.h"
+#include "launcher/signals.h"
+#include "reports/record/agent.h"
+#include "reports/record/file.h"
+#include "reports/record/live.h"
+
+namespace graphproof::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using launcher::BatchRun;
+
+constexpr std::chrono::milliseconds kRound{10};
+constexpr std::int64_t kLive_ms = 1000;
+constexpr int kLeft = 0, kGaveUp = 5;
+
+std::int64_t steady_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+std::int64_t utc_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+std::string value_of(const launcher::Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+class Agent {
+ public:
+  Agent(const AgentSetup& setup, const launcher::Environment& environment)
+      : setup_(setup), channel_(channel_folder(setup.channels, agent_number(environment))), orders_(orders_file(channel_)),
+        run_(record::run_from(record::read_json(setup.run_folder / "run.json"), setup.run_folder / "run.json")),
+        folders_(run_.run_id), gpu_memory_(run_.device == "cuda" ? launcher::GpuMemory::open() : nullptr),
+        interval_(look_interval(channel_)), started_ms_(steady_ms()), launcher_ms_(started_ms_) {
+    const fs::path plan = setup.run_folder / "plan.jsonl";
+    for (record::PlanLine& line : record::plan_from(record::read_text(plan), plan)) {
+      const std::string id = line.id;
+      plan_.emplace(id, std::move(line));
+    }
+    node_ = value_of(environment, "SLURMD_NODENAME");
+    if (node_.empty()) node_ = host_name();
+    job_ = value_of(environment, "SLURM_JOB_ID");
+    if (run_.device != "cuda") return;
+    std::istringstream visible(value_of(environment, "CUDA_VISIBLE_DEVICES"));
+    for (std::string gpu; std::getline(visible, gpu, ',');) gpus_.push_back(gpu);
+    if (static_cast<int>(gpus_.size()) < setup_.slots)
+      throw record::ReadError({.what = "node " + node_ + " has too few GPUs for its slots",
+                               .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment, "CUDA_VISIBLE_DEVICES"),
+                               .want = std::to_string(setup_.slots) + " GPUs", .why = "each slot of the plan is a GPU",
+                               .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
+  }
+
+  int run() {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    launcher::remove_abandoned_host_folders(run_.run_id);
+    report({.report = "hello", .node = node_, .pid = getpid(), .job = job_, .gpus = gpus_});
+    while (!(leaving_ && running_.empty())) {
+      round(steady_ms());
+      signals_.wait_for(kRound);
+    }
+    launcher::reap_orphans({});
+    report({.report = "leaving", .why = why_});
+    return told_ ? kLeft : kGaveUp;
+  }
+
+ private:
+  void round(std::int64_t now_ms) {
+    if (signals_.interrupts() > 0) leave("a signal: the allocation ends", now_ms);
+    if (now_ms - looked_ms_ >= interval_.count()) {
+      looked_ms_ = now_ms;
+      for (const std::string& line : orders_.next())
+        obey(record::order_from(record::parse_json(line, orders_file(channel_)), orders_file(channel_)), now_ms);
+    }
+    step_batches(now_ms);
+    if (now_ms - live_ms_ < kLive_ms) return;
+    live_ms_ = now_ms;
+    look_for_launcher(now_ms);
+    record::write_json(live_file(channel_), record::to_json(live(now_ms)));
+  }
+
+  void obey(const record::Order& order, std::int64_t now_ms) {
+    if (order.order == "leave") {
+      told_ = true;
+      return leave("the launcher said so", now_ms);
+    }
+    if (order.order == "start") return start(order, now_ms);
+    // A batch may be over before its launcher knows.
+    const auto batch = running_.find(order.batch);
+    if (batch == running_.end()) return;
+    if (order.order == "stop") batch->second->stop(now_ms);
+    if (order.order == "stop_after_case") batch->second->stop_after_case();
+  }
+
+  void start(const record::Order& order, std::int64_t now_ms) {
+    if (leaving_) return;
+    launcher::CaseGroup group;
+    for (const record::OrderedCase& one : order.cases) {
+      group.attempts.push_back({plan_.at(one.case_id), one.attempt, one.again});
+      group.attempts.back().line.isolation = order.isolation;
+    }
+    launcher::BatchRequest request = launcher::batch_request(run_, setup_.run_folder, group, order.batch);
+    request.node_folder = folders_.node();
+    request.shm_folder = folders_.shm();
+    request.gpu_memory = gpu_memory_.get();
+    request.processes = &processes_;
+    request.job.program = setup_.rank_program;
+    if (!gpus_.empty())
+      for (const int slot : order.slots) request.job.gpus.push_back(gpus_.at(static_cast<std::size_t>(slot)));
+    running_.insert_or_assign(order.batch, std::make_unique<BatchRun>(std::move(request), now_ms));
+  }
+
+  void step_batches(std::int64_t now_ms) {
+    for (auto next = running_.begin(); next != running_.end();) {
+      BatchRun& batch = *next->second;
+      for (const record::Context& context : batch.step(now_ms)) tell(context);
+      if (!batch.over()) {
+        ++next;
+        continue;
+      }
+      record::Report over{.report = "over", .batch = next->first, .immortal = batch.immortal()};
+      for (const launcher::Attempt& attempt : batch.not_done()) over.not_done.push_back(attempt.line.id);
+      // After a signal the launcher decides itself what was in progress.
+      if (!leaving_ || told_) report(over);
+      next = running_.erase(next);
+      std::vector<int> known;
+      for (const auto& [name, other] : running_) known.push_back(other->starter_pid());
+      launcher::reap_orphans(known);
+    }
+  }
+
+  void tell(const record::Context& context) {
+    // What ends an allocation ends the ranks as well: that is not how the case ends.
+    if (leaving_) return;
+    const fs::path folder = setup_.run_folder / launcher::attempt_folder(context.case_id, context.attempt);
+    std::error_code exists;
+    fs::create_directories(folder, exists);
+    record::write_json(folder / "context.json", record::to_json(context));
+    report({.report = "ended", .batch = context.batch, .case_id = context.case_id, .attempt = context.attempt});
+  }
+
+  void look_for_launcher(std::int64_t now_ms) {
+    std::error_code absent;
+    if (fs::exists(revoked_file(setup_.channels), absent)) return leave("the launcher has given this node up", now_ms);
+    const auto written = fs::last_write_time(setup_.run_folder / "live.json", absent);
+    if (!absent && written != launcher_written_) {
+      launcher_written_ = written;
+      launcher_ms_ = now_ms;
+    }
+    if (now_ms - launcher_ms_ > setup_.launcher_silent_ms)
+      leave("nothing was heard of the launcher for " + std::to_string(setup_.launcher_silent_ms / 1000) + " s", now_ms);
+  }
+
+  void leave(const std::string& why, std::int64_t now_ms) {
+    if (leaving_) return;
+    leaving_ = true;
+    why_ = why;
+    for (const auto& [name, batch] : running_) batch->stop(now_ms);
+  }
+
+  record::Live live(std::int64_t now_ms) const {
+    record::Live live{.run_id = run_.run_id, .pid = getpid(), .host = node_, .updated_ms = utc_ms(),
+                      .elapsed_seconds = static_cast<double>(now_ms - started_ms_) / 1000.0, .remaining_seconds = {},
+                      .stopping = "", .running = {}};
+    for (const auto& [name, batch] : running_) live.running.push_back(batch->live(now_ms));
+    return live;
+  }
+
+  void report(const record::Report& report) const { append_line(reports_file(channel_), record::to_line(report)); }
+
+  const AgentSetup& setup_;
+  const fs::path channel_;
+  LineReader orders_;
+  const record::Run run_;
+  std::map<std::string, record::PlanLine> plan_;
+  const launcher::ProcessTable processes_;
+  launcher::Signals signals_;
+  launcher::HostFolders folders_;
+  std::unique_ptr<launcher::GpuMemory> gpu_memory_;
+  std::string node_, job_;
+  std::vector<std::string> gpus_;
+  std::map<std::string, std::unique_ptr<BatchRun>> running_;
+  const std::chrono::milliseconds interval_;
+  const std::int64_t started_ms_;
+  std::int64_t launcher_ms_, looked_ms_ = 0, live_ms_ = 0;
+  fs::file_time_type launcher_written_;
+  bool leaving_ = false, told_ = false;
+  std::string why_;
+};
+
+}  // namespace
+
+int agent_number(const launcher::Environment& environment) {
+  for (const char* name : {"SLURM_ARRAY_TASK_ID", "SLURM_NODEID", "OMPI_COMM_WORLD_RANK"}) {
+    const std::string text = value_of(environment, name);
+    int number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (!text.empty() && error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+  }
+  throw record::ReadError({.what = "this agent cannot tell which one it is",
+                           .got = "none of SLURM_ARRAY_TASK_ID, SLURM_NODEID, OMPI_COMM_WORLD_RANK", .want = "one of them",
+                           .why = "its orders are in a folder of that number",
+                           .next = "agents are started by graphproof run --engine slurm, slurm-array or mpirun"});
+}
+
+int serve(const AgentSetup& setup, const launcher::Environment& environment) { return Agent(setup, environment).run(); }
+
+}  // namespace graphproof::cluster

@@ -1,0 +1,59 @@
+// The Slurm of the tests is a real one: what it does is what our commands were written for.
+#include "launcher/cluster/own_slurm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace graphproof::cluster {
+namespace {
+
+struct OwnSlurmTest : testing::Test {
+  void SetUp() override {
+    if (const std::string why = OwnSlurm::missing(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+std::vector<std::string> lines(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+TEST_F(OwnSlurmTest, NodesHaveGpusThatJobsSeeAndLease) {
+  const OwnSlurm slurm({.nodes = 2, .gpus = 2});
+  EXPECT_EQ(lines(slurm.command({"srun", "-N2", "--gres=gpu:2", "printenv", "CUDA_VISIBLE_DEVICES"})), (std::vector<std::string>{"0,1", "0,1"}));
+  EXPECT_EQ(lines(slurm.command({"srun", "-N1", "--ntasks=2", "--gpus-per-task=1", "--gpu-bind=single:1", "printenv", "CUDA_VISIBLE_DEVICES"})),
+            (std::vector<std::string>{"0", "1"}));
+  EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10)));
+}
+
+// Without --kill-on-bad-exit the others would go on: seen with six ranks that span for ten minutes.
+TEST_F(OwnSlurmTest, AStepEndsWithItsFirstFailedTaskOnlyIfAsked) {
+  const OwnSlurm slurm({.nodes = 2, .gpus = 1});
+  const char* script = "if [ $SLURM_NODEID = 1 ]; then exit 3; fi; sleep 2; echo went on";
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"srun", "-N2", "--ntasks-per-node=1"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"sh", "-c", script});
+    return launcher::run_to_end({words, slurm.environment()}, 20000);
+  };
+  EXPECT_EQ(run({"--kill-on-bad-exit=0"}).out, "went on\n");
+  EXPECT_EQ(run({"--kill-on-bad-exit=1"}).out, "");
+}
+
+TEST_F(OwnSlurmTest, ItLeavesNothingBehind) {
+  std::string configuration;
+  {
+    const OwnSlurm slurm({.nodes = 1});
+    configuration = slurm.environment().at("SLURM_CONF");
+    EXPECT_TRUE(std::filesystem::exists(configuration));
+  }
+  EXPECT_FALSE(std::filesystem::exists(configuration));
+}
+
+}  // namespace
+}  // namespace graphproof::cluster

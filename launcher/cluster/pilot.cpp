@@ -1,0 +1,265 @@
+#include "launcher/cluster/pilot.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "reports/record/file.h"
+
+namespace graphproof::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How often live.json of a node is looked at: it is written once a second.
+constexpr std::int64_t kLive_ms = 1000;
+// The user hears once that the run waits for its nodes.
+constexpr std::int64_t kTellWaiting_ms = 5000;
+// What a starter said last is where it explains itself.
+constexpr std::size_t kShown = 300;
+
+std::int64_t steady_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+std::string name_of(int pilot) { return "p" + std::to_string(pilot); }
+
+bool has_left(const fs::path& channel) {
+  for (const std::string& line : LineReader(reports_file(channel)).next())
+    if (line.find("\"report\":\"leaving\"") != line.npos) return true;
+  return false;
+}
+
+bool came(const fs::path& channel) {
+  std::error_code absent;
+  return fs::exists(reports_file(channel), absent);
+}
+
+}  // namespace
+
+Pilot::Pilot(PilotSetup setup) : setup_(std::move(setup)), interval_(look_interval(setup_.run_folder)) {
+  std::error_code absent;
+  for (const auto& pilot : fs::directory_iterator(setup_.run_folder / "pilots", absent)) {
+    ++number_;
+    append_line(revoked_file(pilot.path()), "an earlier launcher's\n");
+    for (const auto& channel : fs::directory_iterator(pilot.path(), absent))
+      if (channel.is_directory() && came(channel.path()) && !has_left(channel.path())) earlier_.push_back(channel.path());
+  }
+  if (number_ > 0) cancel();
+}
+
+Pilot::~Pilot() {
+  if (child_ && !child_->poll()) child_->kill(SIGTERM);
+}
+
+fs::path Pilot::channels() const { return setup_.run_folder / "pilots" / name_of(number_); }
+
+std::string Pilot::starter_log() const {
+  std::string text;
+  try {
+    text = record::read_text(channels() / "starter.log");
+  } catch (const record::ReadError&) {
+    return "it said nothing";
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ';');
+  return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
+}
+
+std::vector<int> Pilot::children() const {
+  std::vector<int> pids;
+  for (const auto* child : {child_.get(), canceller_.get()})
+    if (child != nullptr) pids.push_back(child->pid());
+  return pids;
+}
+
+void Pilot::cancel() {
+  if (!setup_.cancel) return;
+  try {
+    canceller_ = std::make_unique<launcher::Child>(*setup_.cancel, setup_.run_folder / "pilots" / "cancel.log");
+  } catch (const std::system_error& error) {
+    say(std::string("jobs of this run may be left in the queue: ") + error.what());
+  }
+}
+
+void Pilot::step(std::int64_t now_ms) {
+  if (since_ms_ == 0) since_ms_ = now_ms;
+  if (now_ms - looked_ms_ < interval_.count()) return;
+  looked_ms_ = now_ms;
+  if (canceller_ && canceller_->poll()) canceller_.reset();
+  switch (stage_) {
+    case Stage::clearing: return clear(now_ms);
+    case Stage::waiting:
+      if (now_ms - since_ms_ >= kAgain_ms) ask(now_ms);
+      return;
+    case Stage::asking:
+    case Stage::ready: return watch(now_ms);
+    case Stage::ending: return end(now_ms);
+    case Stage::given_up: return;
+  }
+}
+
+void Pilot::clear(std::int64_t now_ms) {
+  std::erase_if(earlier_, has_left);
+  if (!earlier_.empty() && now_ms - since_ms_ < kLeave_ms) return;
+  if (!earlier_.empty()) say(std::to_string(earlier_.size()) + " earlier agents do not answer: their nodes are taken to be gone");
+  earlier_.clear();
+  ask(now_ms);
+}
+
+void Pilot::ask(std::int64_t now_ms) {
+  ++number_;
+  nodes_.clear();
+  for (int node = 0; node < setup_.nodes; ++node) {
+    const fs::path channel = channel_folder(channels(), node);
+    fs::create_directories(channel);
+    nodes_.push_back({.channel = channel, .reports = LineReader(reports_file(channel)), .name = "node-" + std::to_string(node), .batches = {}});
+  }
+  stage_ = Stage::asking;
+  since_ms_ = now_ms;
+  told_waiting_ = false;
+  try {
+    child_ = std::make_unique<launcher::Child>(setup_.command(channels()), channels() / "starter.log");
+  } catch (const std::system_error& error) {
+    gave_up_ = {"scheduler", error.what()};
+    stage_ = Stage::given_up;
+    say(std::string("no nodes: ") + error.what());
+  }
+}
+
+void Pilot::hear(Node& node, std::int64_t now_ms) {
+  for (const std::string& line : node.reports.next()) {
+    const record::Report report = record::report_from(record::parse_json(line, reports_file(node.channel)), reports_file(node.channel));
+    node.heard_ms = now_ms;
+    if (report.report == "hello") {
+      node.hello = true;
+      node.name = report.node;
+    }
+    if (report.report == "leaving") {
+      node.left = true;
+      return lose({"preempted", "the agent of " + node.name + " left: " + report.why}, now_ms);
+    }
+    const auto batch = node.batches.find(report.batch);
+    if (batch == node.batches.end()) continue;
+    if (report.report == "ended") fruitless_ = 0;
+    batch->second->reports.push_back(report);
+    if (report.report == "over") node.batches.erase(batch);
+  }
+}
+
+void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
+  std::error_code absent;
+  if (!fs::exists(live_file(node.channel), absent)) return;
+  const record::Live live = record::live_from(record::read_json(live_file(node.channel)), live_file(node.channel));
+  if (live.updated_ms == node.live_updated_ms) return;
+  node.live_updated_ms = live.updated_ms;
+  node.heard_ms = now_ms;
+  for (const record::LiveCase& one : live.running)
+    if (const auto batch = node.batches.find(one.batch); batch != node.batches.end()) batch->second->live = one;
+}
+
+void Pilot::watch(std::int64_t now_ms) {
+  const std::int64_t looked_before_ms = live_ms_;
+  if (now_ms - live_ms_ >= kLive_ms) live_ms_ = now_ms;
+  // Asked before reading: what agents wrote before their starter ended is read below.
+  const auto exit = child_->poll();
+  for (Node& node : nodes_) {
+    hear(node, now_ms);
+    if (stage_ == Stage::ending) return;
+    if (live_ms_ != looked_before_ms) look_at_live(node, now_ms);
+  }
+  if (exit)
+    return lose({stage_ == Stage::ready ? "node" : "scheduler",
+                 "what brought the agents ended by itself (" + std::string(exit->signalled ? "signal " : "exit code ") +
+                     std::to_string(exit->value) + "): " + starter_log()},
+                now_ms);
+  const auto here = std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.hello; });
+  if (stage_ == Stage::asking && here == setup_.nodes) {
+    stage_ = Stage::ready;
+    std::string names;
+    for (const Node& node : nodes_) names += (names.empty() ? "" : ", ") + node.name;
+    say("agents on " + names);
+  }
+  if (stage_ == Stage::asking) {
+    if (!told_waiting_ && now_ms - since_ms_ > kTellWaiting_ms) {
+      told_waiting_ = true;
+      say("waiting for nodes: " + std::to_string(here) + " of " + std::to_string(setup_.nodes) + " are there; " + starter_log());
+    }
+    if (now_ms - since_ms_ > setup_.queue_limit_ms) {
+      fruitless_ = kFruitless;  // asked once more it would wait as long
+      return lose({"scheduler", "no nodes within " + std::to_string(setup_.queue_limit_ms / 1000) + " s: " + starter_log()}, now_ms);
+    }
+    return;
+  }
+  for (const Node& node : nodes_)
+    if (now_ms - node.heard_ms > setup_.agent_silent_ms)
+      return lose({"node", "nothing was heard of the agent of " + node.name + " for " + std::to_string(setup_.agent_silent_ms / 1000) + " s"}, now_ms);
+}
+
+void Pilot::lose(const record::Infra& why, std::int64_t now_ms) {
+  say("the nodes are lost (infra." + why.kind + "): " + why.why);
+  append_line(revoked_file(channels()), why.why + "\n");
+  for (Node& node : nodes_) {
+    for (const auto& [name, mailbox] : node.batches) mailbox->lost = why;
+    node.batches.clear();
+  }
+  ++fruitless_;
+  gave_up_ = why;
+  if (!child_->poll()) child_->kill(SIGTERM);
+  cancel();
+  stage_ = Stage::ending;
+  since_ms_ = now_ms;
+}
+
+void Pilot::end(std::int64_t now_ms) {
+  const bool late = now_ms - since_ms_ > kLeave_ms;
+  if ((!child_->poll() || canceller_) && !late) return;
+  if (!child_->poll()) child_->kill(SIGKILL);
+  child_.reset();
+  canceller_.reset();
+  since_ms_ = now_ms;
+  stage_ = fruitless_ < kFruitless ? Stage::waiting : Stage::given_up;
+  if (stage_ == Stage::given_up) say("the nodes were lost " + std::to_string(fruitless_) + " times without a case in between: given up");
+}
+
+std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+                                                     std::int64_t now_ms) {
+  if (stage_ == Stage::given_up) {
+    request.refused = record::Infra{"scheduler", gave_up_.why};
+    return std::make_unique<launcher::BatchRun>(std::move(request), now_ms);
+  }
+  Node& node = nodes_.at(static_cast<std::size_t>(slots.front() / setup_.slots));
+  std::vector<int> local;
+  for (const launcher::Slot slot : slots) local.push_back(slot % setup_.slots);
+  const auto mailbox = std::make_shared<Mailbox>();
+  node.batches.emplace(request.batch.batch, mailbox);
+  append_line(orders_file(node.channel), record::to_line(start_order(request, std::move(local))));
+  return std::make_unique<RemoteBatch>(std::move(request), orders_file(node.channel), mailbox);
+}
+
+void Pilot::release() {
+  if (!child_) return;
+  for (const Node& node : nodes_) append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
+  const auto wait = [&](std::int64_t limit_ms) {
+    for (const std::int64_t end_ms = steady_ms() + limit_ms; !child_->poll() && steady_ms() < end_ms;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return child_->poll().has_value();
+  };
+  // Agents that are not there yet have nobody to tell them.
+  const bool told = stage_ == Stage::ready && wait(kLeave_ms);
+  if (told) return child_.reset();
+  child_->kill(SIGTERM);
+  wait(kLeave_ms / 3);
+  cancel();
+  for (const std::int64_t end_ms = steady_ms() + kLeave_ms / 3; canceller_ && !canceller_->poll() && steady_ms() < end_ms;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  canceller_.reset();
+  child_.reset();
+}
+
+}  // namespace graphproof::cluster

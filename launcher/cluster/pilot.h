@@ -1,0 +1,95 @@
+// One allocation for a whole run: a command (salloc with srun below it, or mpirun over named hosts) brings an agent to
+// each node and lives as long as they do. When it ends, or an agent falls silent, the allocation is lost: cases that were
+// running end infra.*, and the command is started again, a bounded number of times.
+//
+//   RUN/pilots/p1/starter.log                 what the command said
+//   RUN/pilots/p1/node-0/{orders.jsonl, reports.jsonl, live.json}
+//   RUN/pilots/p1/revoked                     its agents must leave: written before anything of theirs runs elsewhere
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/allocation.h"
+#include "launcher/child.h"
+#include "launcher/cluster/channel.h"
+#include "launcher/cluster/remote_batch.h"
+
+namespace graphproof::cluster {
+
+struct PilotSetup {
+  std::filesystem::path run_folder;
+  int nodes = 1, slots = 1;                // slots of a node
+  /// The command that brings the agents, whose channels are below the folder.
+  std::function<launcher::Command(const std::filesystem::path& channels)> command;
+  std::optional<launcher::Command> cancel;  // ends what the command may have left in a queue
+  std::function<void(const std::string&)> said;
+  std::int64_t queue_limit_ms = 24 * 3600 * 1000ll;  // the command waits for nodes no longer than this
+  // Agents write once a second; a shared file system may show an old file for a minute.
+  std::int64_t agent_silent_ms = 90000;
+};
+
+class Pilot final : public launcher::Allocation {
+ public:
+  // Lost this often in a row without a case in between: nothing runs there.
+  static constexpr int kFruitless = 3;
+  // Between two starts: what was wrong for a moment may be over.
+  static constexpr std::int64_t kAgain_ms = 2000;
+  // Agents end their ranks first, which mpirun needs a second or two for; a scheduler then clears the nodes.
+  static constexpr std::int64_t kLeave_ms = 30000;
+
+  explicit Pilot(PilotSetup setup);
+  ~Pilot() override;
+
+  void step(std::int64_t now_ms) override;
+  bool ready() const override { return stage_ == Stage::ready || stage_ == Stage::given_up; }
+  std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+                                                std::int64_t now_ms) override;
+  void release() override;
+  int nodes() const override { return setup_.nodes; }
+  std::vector<int> children() const override;
+
+ private:
+  enum class Stage { clearing, waiting, asking, ready, ending, given_up };
+  struct Node {
+    std::filesystem::path channel;
+    LineReader reports;
+    bool hello = false, left = false;
+    std::string name;
+    std::int64_t heard_ms = 0, live_updated_ms = 0;
+    std::map<std::string, std::shared_ptr<Mailbox>> batches;
+  };
+
+  void clear(std::int64_t now_ms);
+  void ask(std::int64_t now_ms);
+  void hear(Node& node, std::int64_t now_ms);
+  void look_at_live(Node& node, std::int64_t now_ms);
+  void watch(std::int64_t now_ms);
+  void lose(const record::Infra& why, std::int64_t now_ms);
+  void end(std::int64_t now_ms);
+  void cancel();
+  void say(const std::string& text) const {
+    if (setup_.said) setup_.said(text);
+  }
+  std::filesystem::path channels() const;
+  std::string starter_log() const;
+
+  const PilotSetup setup_;
+  Stage stage_ = Stage::clearing;
+  int number_ = 0, fruitless_ = 0;
+  std::vector<std::filesystem::path> earlier_;  // channels of agents that may still be there
+  std::vector<Node> nodes_;
+  std::unique_ptr<launcher::Child> child_, canceller_;
+  std::chrono::milliseconds interval_;
+  std::int64_t since_ms_ = 0, looked_ms_ = 0, live_ms_ = 0;
+  bool told_waiting_ = false;
+  record::Infra gave_up_;
+};
+
+}  // namespace graphproof::cluster

@@ -1,0 +1,229 @@
+// Runs on nodes of a Slurm of the test's own, and on named hosts: agents, leases, and every way in which nodes are lost.
+#include "launcher/cluster/pilot.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <set>
+
+#include "launcher/cluster/commands.h"
+#include "launcher/cluster/own_slurm.h"
+#include "launcher/run_of_fakes.h"
+
+namespace graphproof::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using launcher::fake_line;
+using launcher::verdict;
+using record::PlanLine;
+
+struct PilotTest : launcher::RunOfFakes {
+  void SetUp() override {
+    RunOfFakes::SetUp();
+    if (const std::string why = OwnSlurm::missing(); !why.empty() && !IsSkipped()) GTEST_SKIP() << why;
+  }
+
+  PilotSetup pilot_setup(ClusterOptions options, const launcher::Environment& environment) {
+    setup.run.slots = options.slots;
+    setup.run.engine = options.engine;
+    const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path();
+    const AgentStart start{setup.run.run_id, setup.run.device, folder, {}, tests.parent_path() / "bin/graphproof", setup.rank_program};
+    PilotSetup pilot{.run_folder = folder, .nodes = options.nodes, .slots = options.slots,
+                     .command = [=](const fs::path& channels) {
+                       AgentStart agents = start;
+                       agents.channels = channels;
+                       return pilot_command(options, agents, environment);
+                     },
+                     .cancel = {}, .said = [this](const std::string& text) { said += text + "\n"; }};
+    if (options.engine == "slurm") pilot.cancel = cancel_command(setup.run.run_id, environment);
+    return pilot;
+  }
+
+  reports::RunResult go_on_nodes(PilotSetup wanted, std::vector<PlanLine> plan) {
+    Pilot pilot(std::move(wanted));
+    setup.allocation = &pilot;
+    reports::RunResult result = go(std::move(plan));
+    setup.allocation = nullptr;
+    return result;
+  }
+
+  /// When the first of these batches is running a case.
+  bool begun(const std::string& case_id) const { return fs::exists(folder / "cases" / case_id / "attempt-1/rank-0.evidence.jsonl"); }
+
+  std::vector<std::string> verdicts(const reports::RunResult& result) const {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < result.cases.size(); ++i) all.push_back(verdict(result, i));
+    return all;
+  }
+
+  int agent_pid() const {
+    const auto lines = LineReader(reports_file(channel_folder(folder / "pilots/p1", 0))).next();
+    return lines.empty() ? 0 : static_cast<int>(record::report_from(nlohmann::json::parse(lines.front()), "hello").pid);
+  }
+};
+
+/// Something of every kind, in batches and alone.
+std::vector<PlanLine> mixed_plan() {
+  return {fake_line(1, 1, ""), fake_line(2, 2, ""), fake_line(3, 1, "wrong replay 0"), fake_line(4, 2, "signal capture 1"),
+          fake_line(5, 1, "exit0 replay 0", "process"), fake_line(6, 2, "")};
+}
+
+TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
+  std::vector<std::vector<std::string>> all;
+  for (const std::string engine : {"local", "slurm", "mpirun"}) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    setup.run.engine = "local";
+    if (engine == "local") {
+      all.push_back(verdicts(go(mixed_plan())));
+      continue;
+    }
+    const OwnSlurm slurm({.nodes = 2});
+    ClusterOptions options{.engine = engine, .nodes = 2, .slots = 2};
+    if (engine == "mpirun") options.hosts = {"localhost", "localhost"};
+    const auto result = go_on_nodes(pilot_setup(options, slurm.environment()), mixed_plan());
+    all.push_back(verdicts(result));
+    for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, engine) << said;
+    EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
+    for (int node = 0; node < 2; ++node)
+      EXPECT_NE(record::read_text(reports_file(channel_folder(folder / "pilots/p1", node))).find("the launcher said so"), std::string::npos);
+  }
+  EXPECT_EQ(all[1], all[0]) << "slurm: " << said;
+  EXPECT_EQ(all[2], all[0]) << "mpirun: " << said;
+  EXPECT_EQ(all[0][0], "pass");
+  EXPECT_EQ(all[0][2], "fail.numerics");
+}
+
+TEST_F(PilotTest, ABatchSeesTheGpusThatItLeasedAndNoOther) {
+  const OwnSlurm slurm({.nodes = 2, .gpus = 2});
+  setup.run.device = "cuda";
+  std::vector<PlanLine> plan;
+  for (int number = 1; number <= 6; ++number) plan.push_back(fake_line(number, 1 + number % 2, "slow replay 0", "process"));
+  ::setenv("SLURM_GPUS_PER_NODE", "2", 1);  // of an outer job: must not make every batch a whole node
+  auto environment = slurm.environment();
+  environment["SLURM_GPUS_PER_NODE"] = "2";
+  const auto result = go_on_nodes(pilot_setup({.nodes = 2, .slots = 2}, environment), plan);
+  ::unsetenv("SLURM_GPUS_PER_NODE");
+  std::set<std::string> leases;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    EXPECT_EQ(verdict(result, i), "pass") << said;
+    const std::string env = record::read_text(folder / "batches" / result.cases[i].record.context.batch / "env");
+    const std::size_t at = env.find("CUDA_VISIBLE_DEVICES=") + 21;
+    const std::string lease = env.substr(at, env.find('\n', at) - at);
+    leases.insert(lease);
+    EXPECT_EQ(lease.size(), plan[i].ranks == 2 ? 3u : 1u) << lease;
+  }
+  EXPECT_EQ(leases, (std::set<std::string>{"0", "1", "0,1"}));
+}
+
+// In its first attempt the second case of the batch lasts until its node is lost.
+constexpr char kSecondIsSlow[] = "once_slow replay 0 2";
+
+struct Loss {
+  const char* what;
+  const char* infra;
+  void (*lose)(OwnSlurm&, const PilotTest&);
+};
+
+TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
+  const Loss rows[] = {
+      {"scancel", "infra.preempted", [](OwnSlurm& slurm, const PilotTest& test) { slurm.command({"scancel", "--name=" + job_name(test.setup.run.run_id)}); }},
+      {"the agent is killed", "infra.node", [](OwnSlurm&, const PilotTest& test) { kill(test.agent_pid(), SIGKILL); }},
+      {"the agent stands still", "infra.node", [](OwnSlurm&, const PilotTest& test) { kill(test.agent_pid(), SIGSTOP); }},
+  };
+  for (const Loss& row : rows) {
+    SCOPED_TRACE(row.what);
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    said.clear();
+    OwnSlurm slurm({.nodes = 1});
+    PilotSetup pilot = pilot_setup({.nodes = 1, .slots = 2}, slurm.environment());
+    pilot.agent_silent_ms = 3000;
+    std::vector<PlanLine> plan = {fake_line(1, 2, kSecondIsSlow), fake_line(2, 2, kSecondIsSlow), fake_line(3, 2, kSecondIsSlow)};
+    plan[1].limits_ms[record::Phase::teardown_comm] = 60000;
+    bool lost = false;
+    listener.progress = [&](const reports::Progress&) {
+      if (lost || !begun(plan[1].id)) return;
+      lost = true;
+      row.lose(slurm, *this);
+    };
+    const auto result = go_on_nodes(std::move(pilot), plan);
+    EXPECT_TRUE(lost);
+    EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+    std::vector<std::string> of_second;
+    for (const record::Record& one : journal())
+      if (one.case_id == plan[1].id) of_second.emplace_back(one.verdict.text());
+    EXPECT_EQ(of_second, (std::vector<std::string>{row.infra, "pass"})) << said;
+    EXPECT_EQ(result.cases[1].record.again, std::string("attempt 1 ended ") + row.infra);
+    EXPECT_NE(said.find("the nodes are lost"), std::string::npos) << said;
+    EXPECT_TRUE(fs::exists(folder / "pilots/p2/node-0/reports.jsonl")) << "it was asked again";
+    EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(15))) << slurm.queue();
+  }
+}
+
+TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
+  OwnSlurm slurm({.nodes = 1});
+  bool killed = false;
+  listener.finished = [&](const record::Record&, const reports::Progress&) {
+    if (!killed) slurm.kill_controller();
+    killed = true;
+  };
+  Pilot pilot(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()));
+  setup.allocation = &pilot;
+  setup.plan = {fake_line(1, 1, "", "process"), fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
+  // Agents go on; only to give the nodes back needs the controller, which is back by then.
+  listener.said = [&](const std::string& text) { said += text + "\n"; };
+  std::jthread back([&] {
+    while (!killed) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    slurm.start_controller();
+  });
+  const auto result = run(setup, listener);
+  back.join();
+  setup.allocation = nullptr;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+  EXPECT_EQ(said.find("lost"), std::string::npos) << said;
+  EXPECT_EQ(marked(), std::vector<std::string>{});
+}
+
+TEST_F(PilotTest, WithoutNodesEveryCaseSaysWhy) {
+  const OwnSlurm slurm({.nodes = 1});
+  const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2, .partition = "nowhere"}, slurm.environment()), {fake_line(1, 1, ""), fake_line(2, 2, "")});
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "infra.scheduler")));
+  EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos) << result.cases[0].record.reason;
+  EXPECT_EQ(journal().size(), 4u) << "tried once more, and no more than that";
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
+}
+
+TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
+  const OwnSlurm slurm({.nodes = 2});
+  const auto pilot = pilot_setup({.nodes = 2, .slots = 2}, slurm.environment());
+  std::vector<PlanLine> plan = {fake_line(1, 2, ""), fake_line(2, 2, "once_slow replay 0", "process"), fake_line(3, 2, "once_slow replay 0", "process")};
+  for (const std::size_t index : {1, 2}) plan[index].limits_ms[record::Phase::teardown_comm] = 60000;
+  setup.plan = plan;
+  {
+    launcher::Background first([&] {
+      Pilot nodes(pilot);
+      setup.allocation = &nodes;
+      return run(setup, listener);
+    });
+    ASSERT_TRUE(wait_for([&] { return begun(plan[1].id) && begun(plan[2].id); }));
+    first.send(SIGKILL);
+  }
+  EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(20))) << slurm.queue();
+  EXPECT_TRUE(wait_for([&] { return marked().empty(); }));
+  Pilot nodes(pilot);
+  setup.allocation = &nodes;
+  const auto result = go_on();
+  setup.allocation = nullptr;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+  for (const int index : {1, 2}) EXPECT_EQ(result.cases[static_cast<std::size_t>(index)].record.again, "attempt 1 was cut off before it ended");
+  std::map<std::string, int> records;
+  for (const record::Record& one : journal()) ++records[one.case_id];
+  for (const PlanLine& line : plan) EXPECT_EQ(records[line.id], 1) << line.name;
+}
+
+}  // namespace
+}  // namespace graphproof::cluster

@@ -1,0 +1,58 @@
+// A batch on a node whose agent reports: what is heard of it is put into its mailbox, and comes out as contexts.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/batch_run.h"
+#include "launcher/running_batch.h"
+#include "reports/record/agent.h"
+
+namespace graphproof::cluster {
+
+/// Filled by who hears the agent.
+struct Mailbox {
+  std::deque<record::Report> reports;     // of this batch
+  std::optional<record::LiveCase> live;   // the last that was seen
+  std::optional<record::Infra> lost;      // its node is gone, and why
+};
+
+/// The order that starts a request on `slots` of a node.
+record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots);
+
+class RemoteBatch final : public launcher::RunningBatch {
+ public:
+  /// `orders`: the file that its agent reads.
+  RemoteBatch(launcher::BatchRequest request, std::filesystem::path orders, std::shared_ptr<Mailbox> mailbox);
+
+  std::vector<record::Context> step(std::int64_t now_ms) override;
+  bool over() const override { return over_; }
+  std::vector<launcher::Attempt> not_done() const override { return not_done_; }
+  std::vector<std::string> immortal() const override { return immortal_; }
+  void stop(std::int64_t now_ms) override;
+  void stop_after_case() override;
+  const record::Batch& batch() const override { return request_.batch; }
+  int starter_pid() const override { return 0; }
+  std::string now_doing() const override;
+  record::LiveCase live(std::int64_t now_ms) const override;
+
+ private:
+  void ended(std::size_t index, std::vector<record::Context>& finished);
+  void over(const record::Report& report);
+  void lost(const record::Infra& why, std::vector<record::Context>& finished);
+  std::filesystem::path attempt(std::size_t index) const;
+
+  const launcher::BatchRequest request_;
+  const std::filesystem::path orders_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  std::vector<bool> finished_;
+  std::vector<launcher::Attempt> not_done_;
+  std::vector<std::string> immortal_;
+  bool over_ = false, stopped_ = false, stopping_ = false;
+};
+
+}  // namespace graphproof::cluster
