@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/batch_run.h"
@@ -17,18 +19,29 @@ class Allocation {
  public:
   virtual ~Allocation() = default;
 
+  /// Who hears what the user should know.
+  void listen(std::function<void(const std::string&)> said) { said_ = std::move(said); }
+
   /// One round: asks for the nodes, hears them, asks again when they are lost. Never waits.
   virtual void step(std::int64_t now_ms) = 0;
   /// Whether a batch may be started now. Also true when the nodes are given up: batches then end infra.scheduler.
   virtual bool ready() const = 0;
   /// Starts it on these slots, which are of one node.
   virtual std::unique_ptr<RunningBatch> start(BatchRequest request, const std::vector<Slot>& slots, std::int64_t now_ms) = 0;
-  /// Gives the nodes back. Waits, up to a deadline of its own.
+  /// Gives the nodes back; what still runs there is ended. Waits, up to a deadline of its own. Throws nothing.
   virtual void release() = 0;
 
   virtual int nodes() const = 0;
   /// Processes of this host that it waits for itself.
   virtual std::vector<int> children() const = 0;
+
+ protected:
+  void say(const std::string& text) const {
+    if (said_) said_(text);
+  }
+
+ private:
+  std::function<void(const std::string&)> said_;
 };
 
 }  // namespace graphproof::launcher

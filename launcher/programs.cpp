@@ -22,8 +22,8 @@ std::string tail(const std::string& text) {
   return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
 }
 
-std::string ending(const Output& output) {
-  if (output.timed_out) return "no answer in " + std::to_string(kFingerprint_ms / 1000) + " s";
+std::string ending(const Output& output, std::int64_t deadline_ms) {
+  if (output.timed_out) return "no answer in " + std::to_string(deadline_ms / 1000) + " s";
   return (output.exit.signalled ? "signal " : "exit code ") + std::to_string(output.exit.value) +
          (output.error.empty() ? "" : ": " + tail(output.error));
 }
@@ -47,7 +47,7 @@ std::vector<std::string> visible_gpus(std::size_t count, const Environment& envi
   return gpus;
 }
 
-fs::path rank_program(std::string_view device, const fs::path& folder) {
+fs::path place_of(std::string_view device, const fs::path& folder) {
   return folder / ("graphproof-rank-" + std::string(device));
 }
 
@@ -64,19 +64,30 @@ bool present(const fs::path& program) {
 
 fs::path own_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
+fs::path rank_program(std::string_view device, const fs::path& folder) {
+  const fs::path program = place_of(device, folder);
+  if (!present(program)) missing(program, "--device " + std::string(device) + " runs the cases through it", "build the target " + program.filename().string());
+  return program;
+}
+
 record::Stack fingerprint(const fs::path& rank_program) {
-  Environment environment = own_environment();
+  return fingerprint({{rank_program, "--fingerprint"}, own_environment()}, kFingerprint_ms);
+}
+
+record::Stack fingerprint(const Command& command, std::int64_t deadline_ms) {
+  Environment environment = command.environment;
   environment.insert_or_assign("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  const fs::path rank_program = command.arguments.at(command.arguments.size() - 2);
   Output output;
   try {
-    output = run_to_end({{rank_program, "--fingerprint"}, environment}, kFingerprint_ms);
+    output = run_to_end({command.arguments, environment}, deadline_ms);
   } catch (const std::system_error& error) {
     output.exit.value = 127;
     output.error = error.what();
   }
   const std::string line = object_line(output.out);
   if (output.timed_out || output.exit != Exit{} || line.empty())
-    throw matrix::InputError({"the stack could not be read from " + rank_program.filename().string(), ending(output),
+    throw matrix::InputError({"the stack could not be read from " + rank_program.filename().string(), ending(output, deadline_ms),
                               "one JSON object on standard output and exit code 0",
                               "every result is a result about a stack",
                               "run `" + rank_program.string() + " --fingerprint` by hand"});
@@ -93,7 +104,7 @@ fs::path judge_program(const fs::path& folder) {
 }
 
 Device choose_device(std::string_view wanted, const fs::path& folder) {
-  const fs::path cuda = rank_program("cuda", folder), sim = rank_program("sim", folder);
+  const fs::path cuda = place_of("cuda", folder), sim = place_of("sim", folder);
   Device device;
   std::string note;
   if (wanted == "cuda" && !present(cuda))

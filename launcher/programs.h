@@ -1,12 +1,14 @@
 // The programs that a run starts, found beside this one, and the stack that they report.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "launcher/child.h"
 #include "reports/record/run.h"
 
 namespace graphproof::launcher {
@@ -34,6 +36,11 @@ Device choose_device(std::string_view wanted, const std::filesystem::path& folde
 /// The judge beside this program. Throws matrix::InputError when it is missing.
 std::filesystem::path judge_program(const std::filesystem::path& folder);
 
+/// Where the rank program of a device is. Throws matrix::InputError when it is missing.
+std::filesystem::path rank_program(std::string_view device, const std::filesystem::path& folder);
+
+/// What a rank program prints on --fingerprint, when `command` runs it, on this host or another.
+record::Stack fingerprint(const Command& command, std::int64_t deadline_ms);
 /// What a rank program prints on --fingerprint, as a Stack. Throws matrix::InputError naming what went wrong.
 record::Stack fingerprint(const std::filesystem::path& rank_program);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct RunSetup {
   reports::CheckEffects effects;
   std::int64_t disk_floor_bytes = kDiskFloor_bytes;
   const ProcessTable* processes = nullptr;  // null: the host's
-  Allocation* allocation = nullptr;         // null: this host; otherwise run.slots are those of one of its nodes
+  std::shared_ptr<Allocation> allocation = nullptr;  // null: this host; otherwise run.slots are those of one of its nodes
 };
 
 /// Who looks on. Called from the run's own thread; may be empty.

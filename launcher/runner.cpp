@@ -98,6 +98,7 @@ reports::Ending Runner::run(Remains remains) {
   // Orphans of a batch come to us instead of to init, so that they can be waited for.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   folders_ = std::make_unique<HostFolders>(setup_.run.run_id);
+  if (setup_.allocation) setup_.allocation->listen([this](const std::string& text) { say(text); });
   try {
     take(std::move(remains));
     while (!schedule_.idle() || !running_.empty() || !judges_.idle()) {
@@ -108,7 +109,6 @@ reports::Ending Runner::run(Remains remains) {
     disk_full(error.what());
   } catch (...) {
     end_all();
-    if (setup_.allocation) setup_.allocation->release();
     throw;
   }
   if (setup_.allocation) setup_.allocation->release();
@@ -143,10 +143,15 @@ void Runner::take(Remains remains) {
 }
 
 void Runner::end_all() {
+  if (setup_.allocation) {
+    // Agents end what they started when their nodes are given back; also where nothing can be written to them any more.
+    setup_.allocation->release();
+    running_.clear();
+    return;
+  }
   for (const auto& batch : running_) batch->stop(steady_ms());
   for (const auto& batch : running_)
     while (!batch->over()) {
-      if (setup_.allocation) setup_.allocation->step(steady_ms());
       batch->step(steady_ms());
       signals_.wait_for(kRound);
     }

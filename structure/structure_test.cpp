@@ -44,7 +44,7 @@ const std::vector<Row>& rows() {
       {"workloads", {"fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
       {"workloads/engines", {"workloads", "fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
       {"suites", {"workloads", "workloads/engines", "fixtures", "fixtures/capture", "fixtures/comm", "matrix", "reports/record"}},
-      {"bench", {"matrix", "reports", "reports/record", "launcher", "suites/checks"}},
+      {"bench", {"matrix", "reports", "reports/record", "launcher", "launcher/cluster", "suites/checks"}},
       {"structure", {}},
   };
   return table;

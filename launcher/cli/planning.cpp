@@ -155,27 +155,34 @@ void declare(CLI::App& app, RunOptions& options) {
                  "process: every case in processes of its own; batch: shared where they can be (default: as planned)");
   app.add_option("--budget", options.budget, "start no more cases after this time, such as 30m or 4h; resume goes on");
   app.add_option("--max-fail", options.max_fail, "start no more cases after this many failures (default: no bound)");
+  declare(app, options.cluster);
+}
+
+std::string new_run_id() {
+  const auto now = std::chrono::system_clock::now();
+  const auto salt = static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ (static_cast<std::uint64_t>(getpid()) << 40);
+  return launcher::make_run_id(std::chrono::system_clock::to_time_t(now), salt);
 }
 
 launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
-  const auto now = std::chrono::system_clock::now();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  const auto salt = static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ (static_cast<std::uint64_t>(getpid()) << 40);
   launcher::RunSetup setup;
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;
   setup.gpus = device.gpus;
-  setup.run.run_id = launcher::make_run_id(seconds, salt);
+  setup.run.run_id = new_run_id();
   setup.run_name = setup.run.run_id;
-  setup.run.started = launcher::utc_text(seconds);
+  setup.run.started = launcher::utc_text(std::time(nullptr));
   setup.run.command = surroundings.command_line;
   setup.run.device = device.name;
-  setup.run.engine = "local";
+  const record::Cluster cluster = cluster_of(options.cluster);
+  setup.run.engine = cluster.engine;
   setup.run.slots = device.slots;
   setup.run.stack = device.stack;
   setup.run.options = recorded_options(options, surroundings);
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
   setup.folder = launcher::create_run_folder(surroundings.runs, options.run_dir, setup.run.run_id);
+  write_cluster(cluster, setup.folder);
+  setup.allocation = allocation(cluster, setup, surroundings);
   return setup;
 }
 
@@ -192,12 +199,14 @@ launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surr
                               setup.run.plan_sha256.empty() ? "a run whose plan was hashed" : "SHA-256 " + setup.run.plan_sha256,
                               "records of one plan and cases of another are no result",
                               "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
-  const launcher::Device device = device_of(setup.run.device, surroundings);
+  const record::Cluster cluster = recorded_cluster(folder);
+  const launcher::Device device = device_on(cluster, setup.run.device, surroundings);
   expect_same_stack(setup.run, device);
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;
   setup.gpus = device.gpus;
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
+  setup.allocation = allocation(cluster, setup, surroundings);
   return setup;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/cli/cluster_options.h"
 #include "launcher/cli/verb.h"
 #include "launcher/programs.h"
 #include "launcher/run.h"
@@ -46,9 +47,12 @@ struct RunOptions {
   std::optional<std::string> run_dir;
   std::string isolation, budget;
   int max_fail = 0;
+  ClusterOptions cluster;
 };
 void declare(CLI::App& app, RunOptions& options);
 
+/// The id of a run that begins now.
+std::string new_run_id();
 /// Everything of a RunSetup but its plan and profile, in a fresh run folder. InputError for options that make no sense,
 /// before the folder is made.
 launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings);

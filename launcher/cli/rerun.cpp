@@ -68,7 +68,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     if (options.json) surroundings.out << nlohmann::json{{"parent", parent.run.run_id}, {"selected", 0}}.dump(2) << "\n";
     return record::ExitCode::coverage;
   }
-  const launcher::Device device = device_of(parent.run.device, surroundings);
+  const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device, surroundings);
   launcher::RunSetup setup = new_run(device, options.options, surroundings);
   fit(lines, device.slots);
   isolate(lines, setup.run.options.isolation);

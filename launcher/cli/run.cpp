@@ -1,11 +1,16 @@
 // run: plan, run, judge, report; of a profile, or of the one case that is like a training configuration.
+#include <charconv>
 #include <memory>
+#include <optional>
 
 #include "launcher/cli/like.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
+#include "launcher/merge.h"
 #include "matrix/input_error.h"
+#include "reports/record/file.h"
+#include "reports/record/shard.h"
 
 namespace graphproof::cli {
 namespace {
@@ -14,6 +19,7 @@ struct Options {
   PlanOptions plan;
   RunOptions run;
   LikeOptions like;
+  std::string shard;
   bool json = false;
 };
 
@@ -38,9 +44,28 @@ Planned plan_like(const Options& options, const launcher::Device& device, Surrou
   return planned;
 }
 
+struct ShardOption {
+  int number, count;
+};
+
+/// "2/5"; nothing for "".
+std::optional<ShardOption> shard_option(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  ShardOption shard{0, 0};
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, shard.number);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '/') {
+    const auto second = std::from_chars(first.ptr + 1, end, shard.count);
+    if (second.ec == std::errc() && second.ptr == end && shard.number >= 1 && shard.number <= shard.count) return shard;
+  }
+  throw matrix::InputError({"--shard is no part of a whole", text, "I/N with I from 1 to N", "each part is run once by somebody",
+                            "write --shard 1/4, 2/4, 3/4 and 4/4, and then graphproof merge"});
+}
+
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   expect_like(options.like, surroundings, "run");
-  const launcher::Device device = device_of(options.plan.device, surroundings);
+  const std::optional<ShardOption> part = shard_option(options.shard);
+  const launcher::Device device = device_on(cluster_of(options.run.cluster), options.plan.device, surroundings);
   Planned planned = options.like.given ? plan_like(options, device, surroundings) : make_plan(options.plan, device, surroundings);
   if (!device.note.empty()) surroundings.err << "on the simulated device, because " << device.note << "\n";
   launcher::RunSetup setup = new_run(device, options.run, surroundings);
@@ -49,6 +74,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
   setup.run.seed = planned.seed;
   setup.plan = std::move(planned.lines);
   isolate(setup.plan, setup.run.options.isolation);
+  if (part) {
+    const record::Shard shard{part->number, part->count, launcher::plan_sha256(setup.plan)};
+    record::write_json(setup.folder / "shard.json", record::to_json(shard));
+    setup.plan = launcher::lines_of(shard, setup.plan);
+  }
   if (options.run.budget.empty()) setup.run.options.budget_ms = planned.plan.budget_ms;
   return run_and_show(setup, surroundings, options.json);
 }
@@ -60,6 +90,7 @@ Action declare_run(CLI::App& app) {
   declare(app, options->plan);
   declare(app, options->run);
   declare_like(app, options->like);
+  app.add_option("--shard", options->shard, "only the I-th of N parts of the plan, such as 1/4; graphproof merge joins their runs");
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
 }

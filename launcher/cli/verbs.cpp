@@ -23,6 +23,8 @@ constexpr std::array kVerbs = {
     Verb{"rules", "the rules in full, or one of them; ours or an upstream's", declare_rules},
     Verb{"report", "print a run's closing table again, and rebuild its reports", declare_report},
     Verb{"compare", "two runs side by side: what changed in the stack, broke, healed, slowed, grew", declare_compare},
+    Verb{"merge", "join the runs of a plan's shards to one run", declare_merge},
+    Verb{"ci", "print a pipeline that runs shards and merges them: gitlab, github or slurm", declare_ci},
     Verb{"status", "how far a run is, whether it still runs or not", declare_status},
     Verb{"cover", "few rows that hold every combination of a few values: of a PICT or ACTS model, or a matrix file", declare_cover},
     Verb{"agent", "internal: serves a launcher on a node of a cluster", declare_agent},

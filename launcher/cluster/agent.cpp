@@ -168,7 +168,8 @@ class Agent {
 
   void look_for_launcher(std::int64_t now_ms) {
     std::error_code absent;
-    if (fs::exists(revoked_file(setup_.channels), absent)) return leave("the launcher has given this node up", now_ms);
+    if (fs::exists(revoked_file(setup_.channels), absent) || fs::exists(revoked_file(channel_), absent))
+      return leave("the launcher has given this node up", now_ms);
     const auto written = fs::last_write_time(setup_.run_folder / "live.json", absent);
     if (!absent && written != launcher_written_) {
       launcher_written_ = written;

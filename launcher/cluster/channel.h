@@ -35,8 +35,8 @@ std::chrono::milliseconds look_interval(const std::filesystem::path& folder);
 inline std::filesystem::path orders_file(const std::filesystem::path& channel) { return channel / "orders.jsonl"; }
 inline std::filesystem::path reports_file(const std::filesystem::path& channel) { return channel / "reports.jsonl"; }
 inline std::filesystem::path live_file(const std::filesystem::path& channel) { return channel / "live.json"; }
-/// In the folder of the channels: their launcher has given them up, and nothing more may be started.
-inline std::filesystem::path revoked_file(const std::filesystem::path& channels) { return channels / "revoked"; }
+/// In a channel, or in the folder of all of them: the launcher has given them up, and nothing more may be started.
+inline std::filesystem::path revoked_file(const std::filesystem::path& folder) { return folder / "revoked"; }
 inline std::filesystem::path channel_folder(const std::filesystem::path& channels, int agent) {
   return channels / ("node-" + std::to_string(agent));
 }

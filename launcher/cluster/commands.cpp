@@ -1,5 +1,6 @@
 #include "launcher/cluster/commands.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "launcher/engine.h"
@@ -25,10 +26,13 @@ Words agent_words(const AgentStart& start, int slots) {
 
 /// What runs inside an image sees the run and the programs under the same paths as outside.
 Words folders(const AgentStart& start) {
-  return {start.run_folder, start.program.parent_path(), start.rank_program.parent_path()};
+  Words folders;
+  for (const std::filesystem::path& folder : {start.run_folder, start.program.parent_path(), start.rank_program.parent_path()})
+    if (!folder.empty() && std::find(folders.begin(), folders.end(), folder.string()) == folders.end()) folders.push_back(folder);
+  return folders;
 }
 
-Words apptainer_words(const ClusterOptions& options, const AgentStart& start) {
+Words apptainer_words(const record::Cluster& options, const AgentStart& start) {
   if (options.apptainer_image.empty()) return {};
   Words words = {"apptainer", "exec"};
   if (start.device == "cuda") words.push_back("--nv");
@@ -37,7 +41,7 @@ Words apptainer_words(const ClusterOptions& options, const AgentStart& start) {
   return words;
 }
 
-Words pyxis_words(const ClusterOptions& options, const AgentStart& start) {
+Words pyxis_words(const record::Cluster& options, const AgentStart& start) {
   if (options.container_image.empty()) return {};
   std::string mounts;
   for (const std::string& folder : folders(start)) mounts += (mounts.empty() ? "" : ",") + folder + ":" + folder;
@@ -45,14 +49,14 @@ Words pyxis_words(const ClusterOptions& options, const AgentStart& start) {
   return {"--container-image=" + options.container_image, "--container-mounts=" + mounts};
 }
 
-Words node_words(const ClusterOptions& options, const AgentStart& start, int nodes, int slots) {
+Words node_words(const record::Cluster& options, const AgentStart& start, int nodes, int slots) {
   Words words = {"--nodes=" + std::to_string(nodes), "--ntasks-per-node=1",
                  "--cpus-per-task=" + std::to_string(slots * options.cpus_per_slot)};
   if (start.device == "cuda") words.push_back("--gres=gpu:" + std::to_string(slots));
   return words;
 }
 
-Words job_words(const ClusterOptions& options, const AgentStart& start) {
+Words job_words(const record::Cluster& options, const AgentStart& start) {
   Words words;
   option(words, "--job-name", job_name(start.run_id));
   option(words, "--partition", options.partition);
@@ -64,25 +68,26 @@ Words job_words(const ClusterOptions& options, const AgentStart& start) {
   return words;
 }
 
-Words step_words(const ClusterOptions& options, const AgentStart& start, int nodes, int slots) {
+Words step_words(const record::Cluster& options, const AgentStart& start, int nodes, int slots) {
   Words words = {"srun"};
   append(words, node_words(options, start, nodes, slots));
-  append(words, {"--kill-on-bad-exit=1", "--mpi=none", "--cpu-bind=none", "--input=none",
-                 "--output=" + (start.channels / "agent-%n.log").string()});
+  append(words, {"--kill-on-bad-exit=1", "--mpi=none", "--cpu-bind=none", "--input=none"});
+  // A task of an array has a log of its own already.
+  if (options.engine != "slurm-array") words.push_back("--output=" + (start.channels / "agent-%n.log").string());
   append(words, pyxis_words(options, start));
   append(words, apptainer_words(options, start));
   append(words, agent_words(start, slots));
   return words;
 }
 
-Environment environment_of(const ClusterOptions& options, const Environment& own) {
+Environment environment_of(const record::Cluster& options, const Environment& own) {
   Environment environment = launcher::without_outer_starter(own);
   if (!options.environment_file.empty())
     for (const auto& [name, value] : environment_file(options.environment_file)) environment[name] = value;
   return environment;
 }
 
-Command hosts_command(const ClusterOptions& options, const AgentStart& start, const Environment& own) {
+Command hosts_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
   std::string hosts;
   for (const std::string& host : options.hosts) hosts += (hosts.empty() ? "" : ",") + host + ":1";
   Environment environment = environment_of(options, own);
@@ -111,7 +116,7 @@ std::string constraint(const std::vector<std::string>& constraints, const std::s
   return all;
 }
 
-Command pilot_command(const ClusterOptions& options, const AgentStart& start, const Environment& own) {
+Command pilot_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
   if (options.engine == "mpirun") return hosts_command(options, start, own);
   Words words = {"salloc"};
   append(words, node_words(options, start, options.nodes, options.slots));
@@ -120,7 +125,25 @@ Command pilot_command(const ClusterOptions& options, const AgentStart& start, co
   return {words, environment_of(options, own)};
 }
 
-Command array_command(const ClusterOptions& options, const AgentStart& start, int tasks, int slots,
+Command fingerprint_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
+  Words words;
+  if (options.engine == "mpirun") {
+    words = {"mpirun", "-np", "1", "--host", options.hosts.at(0)};
+  } else {
+    words = {"srun"};
+    append(words, node_words(options, start, 1, options.slots));
+    append(words, job_words(options, start));
+    append(words, {"--mpi=none", "--input=none"});
+    append(words, pyxis_words(options, start));
+  }
+  append(words, apptainer_words(options, start));
+  append(words, {start.rank_program, "--fingerprint"});
+  Environment environment = environment_of(options, own);
+  if (options.engine == "mpirun") environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+  return {words, environment};
+}
+
+Command array_command(const record::Cluster& options, const AgentStart& start, int tasks, int slots,
                       const std::filesystem::path& script, const Environment& own) {
   Words words = {"sbatch", "--parsable", "--no-requeue",
                  "--array=0-" + std::to_string(tasks - 1) + "%" + std::to_string(options.nodes),

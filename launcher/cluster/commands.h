@@ -16,27 +16,9 @@
 #include <vector>
 
 #include "launcher/child.h"
+#include "reports/record/cluster.h"
 
 namespace graphproof::cluster {
-
-/// What passes through to the cluster, as the command line has it.
-struct ClusterOptions {
-  std::string engine = "slurm";        // mpirun, slurm, slurm-array
-  int nodes = 1;                       // of the array: tasks at once
-  int slots = 4;                       // of a node: GPUs on cuda, ranks on sim
-  int cpus_per_slot = 1;
-  std::vector<std::string> hosts;      // of mpirun
-  std::string partition, account, qos, time_limit;
-  std::vector<std::string> constraints;  // FEATURE, or ARCH=FEATURE for one architecture
-  std::string arch;                    // which the run asks for: sm_90; "" for any
-  std::vector<std::string> slurm_arguments;  // passed on as they are: --reservation=R, --mem=0
-  std::string container_image, container_mounts;  // pyxis
-  std::string apptainer_image;
-  std::filesystem::path environment_file;  // NAME=VALUE a line, for agents and ranks
-  std::string queue_limit;             // how long the run waits for its nodes
-
-  bool operator==(const ClusterOptions&) const = default;
-};
 
 /// An agent and where it works.
 struct AgentStart {
@@ -48,10 +30,12 @@ struct AgentStart {
 };
 
 /// `own` is the launcher's environment; the environment file's variables win over it.
-launcher::Command pilot_command(const ClusterOptions& options, const AgentStart& start, const launcher::Environment& own);
+launcher::Command pilot_command(const record::Cluster& options, const AgentStart& start, const launcher::Environment& own);
 /// `slots` of each task, `tasks` of them; `script` is one that runs its arguments.
-launcher::Command array_command(const ClusterOptions& options, const AgentStart& start, int tasks, int slots,
+launcher::Command array_command(const record::Cluster& options, const AgentStart& start, int tasks, int slots,
                                 const std::filesystem::path& script, const launcher::Environment& own);
+/// The rank program's own report of the stack, on one of the nodes.
+launcher::Command fingerprint_command(const record::Cluster& options, const AgentStart& start, const launcher::Environment& own);
 /// Ends every job of the run, whatever became of the command that asked for it.
 launcher::Command cancel_command(const std::string& run_id, const launcher::Environment& own);
 

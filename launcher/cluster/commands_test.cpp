@@ -32,7 +32,7 @@ const Words kStep = {"--kill-on-bad-exit=1", "--mpi=none", "--cpu-bind=none", "-
 
 struct Row {
   const char* what;
-  ClusterOptions options;
+  record::Cluster options;
   const char* device;
   Words want;
 };
@@ -42,7 +42,7 @@ TEST(CommandsTest, ThePilotIsOneArgumentVectorForEveryOption) {
   const Words one_node = {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=4"};
   const Words name = {"--job-name=graphproof-20260101-000000-abcd"};
   const Row rows[] = {
-      {"two nodes of the simulated device", {.nodes = 2}, "sim", Words{"salloc"} + two_nodes + name + Words{"srun"} + two_nodes + kStep + agent("sim", "4")},
+      {"two nodes of the simulated device", {.engine = "slurm", .nodes = 2}, "sim", Words{"salloc"} + two_nodes + name + Words{"srun"} + two_nodes + kStep + agent("sim", "4")},
       {"GPUs are named for the job and again for the step",
        {.slots = 8, .cpus_per_slot = 2}, "cuda",
        Words{"salloc", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=16", "--gres=gpu:8"} + name +
@@ -55,12 +55,12 @@ TEST(CommandsTest, ThePilotIsOneArgumentVectorForEveryOption) {
       {"a container of pyxis",
        {.container_image = "nvcr.io#nvidia/pytorch:26.08-py3", .container_mounts = "/data:/data"}, "sim",
        Words{"salloc"} + one_node + name + Words{"srun"} + one_node + kStep +
-           Words{"--container-image=nvcr.io#nvidia/pytorch:26.08-py3", "--container-mounts=/runs/r:/runs/r,/opt/bin:/opt/bin,/opt/bin:/opt/bin,/data:/data"} + agent("sim", "4")},
+           Words{"--container-image=nvcr.io#nvidia/pytorch:26.08-py3", "--container-mounts=/runs/r:/runs/r,/opt/bin:/opt/bin,/data:/data"} + agent("sim", "4")},
       {"a container of apptainer",
        {.slots = 1, .apptainer_image = "/images/pytorch.sif"}, "cuda",
        Words{"salloc", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--gres=gpu:1"} + name +
            Words{"srun", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--gres=gpu:1"} + kStep +
-           Words{"apptainer", "exec", "--nv", "--bind", "/runs/r", "--bind", "/opt/bin", "--bind", "/opt/bin", "/images/pytorch.sif"} + agent("cuda", "1")},
+           Words{"apptainer", "exec", "--nv", "--bind", "/runs/r", "--bind", "/opt/bin", "/images/pytorch.sif"} + agent("cuda", "1")},
       {"named hosts, one agent each",
        {.engine = "mpirun", .nodes = 2, .hosts = {"a", "b"}}, "sim",
        Words{"mpirun", "-np", "2", "--host", "a:1,b:1", "--map-by", "node", "--bind-to", "none", "-x", "NCCL_DEBUG"} + agent("sim", "4")},
@@ -69,11 +69,21 @@ TEST(CommandsTest, ThePilotIsOneArgumentVectorForEveryOption) {
     EXPECT_EQ(pilot_command(row.options, agents(row.device), {{"PATH", "/bin"}, {"NCCL_DEBUG", "WARN"}, {"HOME", "/h"}}).arguments, row.want) << row.what;
 }
 
+TEST(CommandsTest, TheStackIsAskedOfANodeAndNotOfTheHostThatOneLogsInto) {
+  AgentStart start = agents("cuda");
+  start.run_folder.clear();
+  EXPECT_EQ(fingerprint_command({.engine = "slurm", .slots = 8, .partition = "gpu"}, start, {}).arguments,
+            (Words{"srun", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=8", "--gres=gpu:8", "--job-name=graphproof-20260101-000000-abcd",
+                   "--partition=gpu", "--mpi=none", "--input=none", "/opt/bin/graphproof-rank-cuda", "--fingerprint"}));
+  EXPECT_EQ(fingerprint_command({.engine = "mpirun", .hosts = {"b", "a"}}, start, {}).arguments,
+            (Words{"mpirun", "-np", "1", "--host", "b", "/opt/bin/graphproof-rank-cuda", "--fingerprint"}));
+}
+
 TEST(CommandsTest, AnArrayHasATaskABatchAndIsNeverStartedAgainBySlurmItself) {
   const launcher::Command command = array_command({.engine = "slurm-array", .nodes = 16, .partition = "gpu"}, agents("cuda"), 40, 2, "/runs/r/pilots/p1/script", {});
   const Words node = {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=2", "--gres=gpu:2"};
   EXPECT_EQ(command.arguments, Words({"sbatch", "--parsable", "--no-requeue", "--array=0-39%16", "--output=/runs/r/pilots/p1/task-%a.log"}) + node +
-                                   Words({"--job-name=graphproof-20260101-000000-abcd", "--partition=gpu", "/runs/r/pilots/p1/script", "srun"}) + node + kStep + agent("cuda", "2"));
+                                   Words({"--job-name=graphproof-20260101-000000-abcd", "--partition=gpu", "/runs/r/pilots/p1/script", "srun"}) + node + Words(kStep.begin(), kStep.end() - 1) + agent("cuda", "2"));
 }
 
 // SLURM_GPUS_PER_NODE of an outer job gives every step a whole node: packing was three times slower.

@@ -27,7 +27,7 @@ class OwnSlurm {
   static std::string missing();
 
   /// Starts it and waits until every node is idle, 20 s at most. Throws std::runtime_error with the daemons' logs.
-  explicit OwnSlurm(Size size = {});
+  explicit OwnSlurm(Size size);
   /// Ends the daemons and every job.
   ~OwnSlurm();
   OwnSlurm(const OwnSlurm&) = delete;

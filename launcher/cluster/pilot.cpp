@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reports/record/file.h"
+#include "reports/record/message.h"
 
 namespace graphproof::cluster {
 namespace {
@@ -29,29 +30,9 @@ std::int64_t steady_ms() {
 
 std::string name_of(int pilot) { return "p" + std::to_string(pilot); }
 
-bool has_left(const fs::path& channel) {
-  for (const std::string& line : LineReader(reports_file(channel)).next())
-    if (line.find("\"report\":\"leaving\"") != line.npos) return true;
-  return false;
-}
-
-bool came(const fs::path& channel) {
-  std::error_code absent;
-  return fs::exists(reports_file(channel), absent);
-}
-
 }  // namespace
 
-Pilot::Pilot(PilotSetup setup) : setup_(std::move(setup)), interval_(look_interval(setup_.run_folder)) {
-  std::error_code absent;
-  for (const auto& pilot : fs::directory_iterator(setup_.run_folder / "pilots", absent)) {
-    ++number_;
-    append_line(revoked_file(pilot.path()), "an earlier launcher's\n");
-    for (const auto& channel : fs::directory_iterator(pilot.path(), absent))
-      if (channel.is_directory() && came(channel.path()) && !has_left(channel.path())) earlier_.push_back(channel.path());
-  }
-  if (number_ > 0) cancel();
-}
+Pilot::Pilot(PilotSetup setup) : setup_(std::move(setup)), interval_(look_interval(setup_.run_folder)) {}
 
 Pilot::~Pilot() {
   if (child_ && !child_->poll()) child_->kill(SIGTERM);
@@ -105,10 +86,14 @@ void Pilot::step(std::int64_t now_ms) {
 }
 
 void Pilot::clear(std::int64_t now_ms) {
-  std::erase_if(earlier_, has_left);
-  if (!earlier_.empty() && now_ms - since_ms_ < kLeave_ms) return;
-  if (!earlier_.empty()) say(std::to_string(earlier_.size()) + " earlier agents do not answer: their nodes are taken to be gone");
-  earlier_.clear();
+  if (!earlier_) {
+    earlier_.emplace(setup_.run_folder);
+    number_ = earlier_->folders();
+    if (number_ > 0) cancel();
+  }
+  const int left_behind = earlier_->left_behind();
+  if ((left_behind > 0 || canceller_) && now_ms - since_ms_ < kLeave_ms) return;
+  if (left_behind > 0) say(std::to_string(left_behind) + " earlier agents do not answer: their nodes are taken to be gone");
   ask(now_ms);
 }
 
@@ -244,15 +229,18 @@ std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest requ
 
 void Pilot::release() {
   if (!child_) return;
-  for (const Node& node : nodes_) append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
+  bool told = stage_ == Stage::ready;  // agents that are not there yet have nobody to tell them
+  try {
+    for (const Node& node : nodes_) append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
+  } catch (const record::WriteError&) {
+    told = false;  // a full disk: the scheduler tells them
+  }
   const auto wait = [&](std::int64_t limit_ms) {
     for (const std::int64_t end_ms = steady_ms() + limit_ms; !child_->poll() && steady_ms() < end_ms;)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return child_->poll().has_value();
   };
-  // Agents that are not there yet have nobody to tell them.
-  const bool told = stage_ == Stage::ready && wait(kLeave_ms);
-  if (told) return child_.reset();
+  if (told && wait(kLeave_ms)) return child_.reset();
   child_->kill(SIGTERM);
   wait(kLeave_ms / 3);
   cancel();

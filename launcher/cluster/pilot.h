@@ -19,6 +19,7 @@
 #include "launcher/allocation.h"
 #include "launcher/child.h"
 #include "launcher/cluster/channel.h"
+#include "launcher/cluster/earlier_agents.h"
 #include "launcher/cluster/remote_batch.h"
 
 namespace graphproof::cluster {
@@ -29,7 +30,6 @@ struct PilotSetup {
   /// The command that brings the agents, whose channels are below the folder.
   std::function<launcher::Command(const std::filesystem::path& channels)> command;
   std::optional<launcher::Command> cancel;  // ends what the command may have left in a queue
-  std::function<void(const std::string&)> said;
   std::int64_t queue_limit_ms = 24 * 3600 * 1000ll;  // the command waits for nodes no longer than this
   // Agents write once a second; a shared file system may show an old file for a minute.
   std::int64_t agent_silent_ms = 90000;
@@ -74,16 +74,13 @@ class Pilot final : public launcher::Allocation {
   void lose(const record::Infra& why, std::int64_t now_ms);
   void end(std::int64_t now_ms);
   void cancel();
-  void say(const std::string& text) const {
-    if (setup_.said) setup_.said(text);
-  }
   std::filesystem::path channels() const;
   std::string starter_log() const;
 
   const PilotSetup setup_;
   Stage stage_ = Stage::clearing;
   int number_ = 0, fruitless_ = 0;
-  std::vector<std::filesystem::path> earlier_;  // channels of agents that may still be there
+  std::optional<EarlierAgents> earlier_;
   std::vector<Node> nodes_;
   std::unique_ptr<launcher::Child> child_, canceller_;
   std::chrono::milliseconds interval_;

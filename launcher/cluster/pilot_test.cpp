@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <fstream>
 #include <set>
 
 #include "launcher/cluster/commands.h"
 #include "launcher/cluster/own_slurm.h"
+#include "launcher/cluster/task_array.h"
 #include "launcher/run_of_fakes.h"
 
 namespace graphproof::cluster {
@@ -25,25 +27,33 @@ struct PilotTest : launcher::RunOfFakes {
     if (const std::string why = OwnSlurm::missing(); !why.empty() && !IsSkipped()) GTEST_SKIP() << why;
   }
 
-  PilotSetup pilot_setup(ClusterOptions options, const launcher::Environment& environment) {
+  AgentStart agents() const {
+    const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path();
+    return {setup.run.run_id, setup.run.device, folder, {}, tests.parent_path() / "bin/graphproof", setup.rank_program};
+  }
+
+  PilotSetup pilot_setup(record::Cluster options, const launcher::Environment& environment) {
+    if (options.engine == "local") options.engine = "slurm";
     setup.run.slots = options.slots;
     setup.run.engine = options.engine;
-    const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path();
-    const AgentStart start{setup.run.run_id, setup.run.device, folder, {}, tests.parent_path() / "bin/graphproof", setup.rank_program};
+    const AgentStart start = agents();
     PilotSetup pilot{.run_folder = folder, .nodes = options.nodes, .slots = options.slots,
                      .command = [=](const fs::path& channels) {
                        AgentStart agents = start;
                        agents.channels = channels;
                        return pilot_command(options, agents, environment);
                      },
-                     .cancel = {}, .said = [this](const std::string& text) { said += text + "\n"; }};
+                     .cancel = {}};
     if (options.engine == "slurm") pilot.cancel = cancel_command(setup.run.run_id, environment);
     return pilot;
   }
 
   reports::RunResult go_on_nodes(PilotSetup wanted, std::vector<PlanLine> plan) {
-    Pilot pilot(std::move(wanted));
-    setup.allocation = &pilot;
+    return go_with(std::make_shared<Pilot>(std::move(wanted)), std::move(plan));
+  }
+
+  reports::RunResult go_with(std::shared_ptr<launcher::Allocation> allocation, std::vector<PlanLine> plan) {
+    setup.allocation = std::move(allocation);
     reports::RunResult result = go(std::move(plan));
     setup.allocation = nullptr;
     return result;
@@ -81,7 +91,7 @@ TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
       continue;
     }
     const OwnSlurm slurm({.nodes = 2});
-    ClusterOptions options{.engine = engine, .nodes = 2, .slots = 2};
+    record::Cluster options{.engine = engine, .nodes = 2, .slots = 2};
     if (engine == "mpirun") options.hosts = {"localhost", "localhost"};
     const auto result = go_on_nodes(pilot_setup(options, slurm.environment()), mixed_plan());
     all.push_back(verdicts(result));
@@ -165,16 +175,14 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
 
 TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
   OwnSlurm slurm({.nodes = 1});
-  bool killed = false;
+  std::atomic<bool> killed = false;
   listener.finished = [&](const record::Record&, const reports::Progress&) {
     if (!killed) slurm.kill_controller();
     killed = true;
   };
-  Pilot pilot(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()));
-  setup.allocation = &pilot;
+  setup.allocation = std::make_shared<Pilot>(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()));
   setup.plan = {fake_line(1, 1, "", "process"), fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
   // Agents go on; only to give the nodes back needs the controller, which is back by then.
-  listener.said = [&](const std::string& text) { said += text + "\n"; };
   std::jthread back([&] {
     while (!killed) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -186,6 +194,51 @@ TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
   EXPECT_EQ(said.find("lost"), std::string::npos) << said;
   EXPECT_EQ(marked(), std::vector<std::string>{});
+}
+
+TEST_F(PilotTest, AnArrayHasATaskABatchAndTheSameVerdicts) {
+  const OwnSlurm slurm({.nodes = 3, .cpus = 2});
+  setup.run.engine = "slurm-array";
+  setup.run.slots = 2;
+  const std::shared_ptr<TaskArray> array = std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .nodes = 8, .slots = 2}, agents(), slurm.environment());
+  const auto result = go_with(array, mixed_plan());
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"pass", "pass", "fail.numerics", "fail.crash.signal", "fail.silent", "pass"})) << said;
+  for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, "slurm-array");
+  EXPECT_NE(said.find("array job"), std::string::npos) << said;
+  EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
+}
+
+TEST_F(PilotTest, ATaskThatIsCancelledIsRunOnceMore) {
+  OwnSlurm slurm({.nodes = 1});
+  setup.run.engine = "slurm-array";
+  setup.run.slots = 2;
+  std::vector<PlanLine> plan = {fake_line(1, 2, "once_slow replay 0")};
+  plan[0].limits_ms[record::Phase::teardown_comm] = 60000;
+  bool lost = false;
+  listener.progress = [&](const reports::Progress&) {
+    if (lost || !begun(plan[0].id)) return;
+    lost = true;
+    slurm.command({"scancel", "--name=" + job_name(setup.run.run_id)});
+  };
+  const auto result = go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2}, agents(), slurm.environment()), plan);
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"pass"})) << said;
+  EXPECT_EQ(result.cases[0].record.again, "attempt 1 ended infra.preempted");
+}
+
+TEST_F(PilotTest, AnArrayThatSlurmRefusesIsInfrastructure) {
+  const OwnSlurm slurm({.nodes = 1});
+  setup.run.engine = "slurm-array";
+  const auto result = go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .partition = "nowhere"}, agents(), slurm.environment()), {fake_line(1, 1, "")});
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"infra.scheduler"}));
+  EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos) << result.cases[0].record.reason;
+}
+
+TEST(TaskArrayTest, TheQueueTellsWhatWaitsRunsAndWillNeverStart) {
+  const QueuedTasks tasks = read_queue("17_0|RUNNING|None\n17_1|COMPLETING|None\n17_2|PENDING|Resources\n17_3|PENDING|JobArrayTaskLimit\n"
+                                       "17_4|PENDING|launch failed requeued held\n17_5|CONFIGURING|None\n17_6|PENDING|JobHeldUser\nslurm_load_jobs error\n");
+  EXPECT_EQ(tasks.running, (std::vector<int>{0, 1}));
+  EXPECT_EQ(tasks.waiting, (std::vector<int>{2, 3, 5, 6})) << "a job that somebody holds is somebody's to release";
+  EXPECT_EQ(tasks.held, (std::vector<int>{4}));
 }
 
 TEST_F(PilotTest, WithoutNodesEveryCaseSaysWhy) {
@@ -205,8 +258,7 @@ TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
   setup.plan = plan;
   {
     launcher::Background first([&] {
-      Pilot nodes(pilot);
-      setup.allocation = &nodes;
+      setup.allocation = std::make_shared<Pilot>(pilot);
       return run(setup, listener);
     });
     ASSERT_TRUE(wait_for([&] { return begun(plan[1].id) && begun(plan[2].id); }));
@@ -214,8 +266,7 @@ TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
   }
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(20))) << slurm.queue();
   EXPECT_TRUE(wait_for([&] { return marked().empty(); }));
-  Pilot nodes(pilot);
-  setup.allocation = &nodes;
+  setup.allocation = std::make_shared<Pilot>(pilot);
   const auto result = go_on();
   setup.allocation = nullptr;
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;

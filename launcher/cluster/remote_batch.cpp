@@ -83,13 +83,13 @@ void RemoteBatch::lost(const record::Infra& why, std::vector<record::Context>& f
 
 void RemoteBatch::stop(std::int64_t) {
   if (stopped_ || over_) return;
-  stopped_ = true;
+  stopped_ = mailbox_->stop_asked = true;
   append_line(orders_, record::to_line({.order = "stop", .batch = request_.batch.batch}));
 }
 
 void RemoteBatch::stop_after_case() {
   if (stopping_ || over_) return;
-  stopping_ = true;
+  stopping_ = mailbox_->stop_asked = true;
   append_line(orders_, record::to_line({.order = "stop_after_case", .batch = request_.batch.batch}));
 }
 

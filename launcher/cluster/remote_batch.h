@@ -19,6 +19,7 @@ struct Mailbox {
   std::deque<record::Report> reports;     // of this batch
   std::optional<record::LiveCase> live;   // the last that was seen
   std::optional<record::Infra> lost;      // its node is gone, and why
+  bool stop_asked = false;                // by who started it: an agent that never came can't be told
 };
 
 /// The order that starts a request on `slots` of a node.

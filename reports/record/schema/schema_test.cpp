@@ -10,6 +10,7 @@
 #include "reports/record/agent.h"
 #include "reports/record/batch.h"
 #include "reports/record/checks.h"
+#include "reports/record/cluster.h"
 #include "reports/record/context.h"
 #include "reports/record/faults.h"
 #include "reports/record/file.h"
@@ -20,6 +21,7 @@
 #include "reports/record/record.h"
 #include "reports/record/run.h"
 #include "reports/record/schema/violations.h"
+#include "reports/record/shard.h"
 #include "reports/record/summary.h"
 
 namespace graphproof::record {
@@ -50,6 +52,8 @@ const std::vector<Kind>& kinds() {
       {"hazards", "hazards.json", [](const json& value) { return json(to_json(hazards_from(value, "example"))); }},
       {"compare", "compare.json", nullptr},
       {"order", "orders.jsonl", [](const json& value) { return json(to_json(order_from(value, "example"))); }},
+      {"cluster", "cluster.json", [](const json& value) { return json(to_json(cluster_from(value, "example"))); }},
+      {"shard", "shard.json", [](const json& value) { return json(to_json(shard_from(value, "example"))); }},
       {"report", "reports.jsonl", [](const json& value) { return json(to_json(report_from(value, "example"))); }},
   };
   return kKinds;
@@ -241,6 +245,9 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"order", 1, "/order", "start"},
       {"report", 1, "/report", "over"},
       {"report", 3, "/why", ""},
+      {"cluster", 0, "/engine", "local"},
+      {"cluster", 0, "/nodes", 0},
+      {"shard", 0, "/plan_sha256", "9f86"},
       {"run", 0, "/options/isolation", "thread"},
   };
   for (const Row& row : kRows)

@@ -1,0 +1,60 @@
+// One matrix, three engines, one set of verdicts: the programs themselves, on the simulated device, on this host, on named
+// hosts and on a Slurm of the test's own.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "launcher/child.h"
+#include "launcher/cluster/own_slurm.h"
+#include "reports/record/file.h"
+#include "reports/record/scratch_folder.h"
+
+namespace graphproof::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Engine {
+  const char* name;
+  std::vector<std::string> words;
+};
+
+TEST(EnginesTest, TheSameMatrixHasTheSameVerdictsOnEveryEngine) {
+  if (const std::string why = OwnSlurm::missing(); !why.empty()) GTEST_SKIP() << why;
+  const fs::path bin = std::getenv("GRAPHPROOF_BIN");
+  ASSERT_TRUE(fs::exists(bin / "graphproof-rank-sim")) << bin;
+  const OwnSlurm slurm({.nodes = 2, .cpus = 8});
+  const record::ScratchFolder scratch{"/tmp"};
+  const Engine engines[] = {{"local", {}},
+                            {"mpirun", {"--engine", "mpirun", "--hosts", "localhost,localhost", "--slots", "2"}},
+                            {"slurm", {"--engine", "slurm", "--nodes", "2", "--slots", "2"}},
+                            {"slurm-array", {"--engine", "slurm-array", "--nodes", "2", "--slots", "2"}}};
+  std::map<std::string, std::string> verdicts;
+  for (const Engine& engine : engines) {
+    SCOPED_TRACE(engine.name);
+    const fs::path folder = scratch.path() / engine.name;
+    // Passes, a refusal, and cases of one and of two ranks.
+    std::vector<std::string> words = {bin / "graphproof", "run", "--profile", "smoke", "--device", "sim", "--run-dir", folder, "--json",
+                                      "--where", "tp <= 2 and dp == 1 and impl in {none, manual} and not dropout"};
+    words.insert(words.end(), engine.words.begin(), engine.words.end());
+    launcher::Environment environment = slurm.environment();
+    const launcher::Output run = launcher::run_to_end({words, environment}, 120000);
+    ASSERT_FALSE(run.timed_out) << run.error;
+    EXPECT_EQ(run.exit, launcher::Exit{}) << run.error;
+    std::string seen;
+    int cases = 0;
+    for (const auto& one : record::read_json(folder / "summary.json").at("cases")) {
+      seen += one.at("name").get<std::string>() + " " + one.at("verdict").get<std::string>() + "\n";
+      ++cases;
+    }
+    EXPECT_GE(cases, 3);
+    EXPECT_EQ(record::read_json(folder / "run.json").at("engine"), engine.name);
+    verdicts[engine.name] = seen;
+    EXPECT_EQ(seen, verdicts["local"]);
+  }
+  EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(15))) << slurm.queue();
+}
+
+}  // namespace
+}  // namespace graphproof::cluster

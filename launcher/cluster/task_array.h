@@ -1,0 +1,101 @@
+// One array task a batch: for runs so large that no allocation of one's own holds them. Slurm packs the tasks; each has an
+// agent with one batch, which talks to the launcher as a pilot's does.
+//
+//   RUN/pilots/a1/script, submit.log, task-N.log
+//   RUN/pilots/a1/node-N/{orders.jsonl, reports.jsonl, live.json}     of task N
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/allocation.h"
+#include "launcher/child.h"
+#include "launcher/cluster/channel.h"
+#include "launcher/cluster/commands.h"
+#include "launcher/cluster/earlier_agents.h"
+#include "launcher/cluster/remote_batch.h"
+
+namespace graphproof::cluster {
+
+/// What squeue (format "%i|%T|%r") says of the tasks of an array that are not over, by their numbers. Tasks that wait are
+/// listed together ("17_[3-5,9%4]"). `held` names those that Slurm will never start by itself: its state is PENDING for
+/// ever, with a reason such as "launch failed requeued held".
+struct QueuedTasks {
+  std::vector<int> waiting, running, held;
+};
+QueuedTasks read_queue(const std::string& text);
+
+class TaskArray final : public launcher::Allocation {
+ public:
+  // Slurm's default MaxArraySize is 1001.
+  static constexpr int kTasks = 1000;
+  // Batches that the run loop starts in one round are one array: submitted when none was added for this long.
+  static constexpr std::int64_t kCollect_ms = 100;
+  // squeue asks the controller, which all users share.
+  static constexpr std::int64_t kQueue_ms = 5000;
+  // A command of Slurm's that has not answered by now is asked again: its controller may be gone for a while.
+  static constexpr std::int64_t kCommand_ms = 30000;
+  // A task that is in no queue has ended: what its agent wrote is seen by then, on a shared file system too.
+  static constexpr std::int64_t kGone_ms = 10000;
+  // As of a pilot's: agents write once a second.
+  static constexpr std::int64_t kAgentSilent_ms = 90000;
+
+  TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own);
+  ~TaskArray() override;
+
+  void step(std::int64_t now_ms) override;
+  bool ready() const override { return ready_; }
+  std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+                                                std::int64_t now_ms) override;
+  void release() override;
+  int nodes() const override { return kTasks; }
+  std::vector<int> children() const override;
+
+ private:
+  struct Task {
+    std::filesystem::path channel;
+    LineReader reports;
+    std::shared_ptr<Mailbox> mailbox;
+    bool heard = false;
+    std::int64_t missed_ms = 0;  // since when no queue has it
+    std::int64_t live_updated_ms = 0, live_seen_ms = 0;
+  };
+  struct Array {
+    std::filesystem::path channels;
+    int slots = 1;
+    std::vector<std::optional<Task>> tasks;  // nothing: over
+    std::string job;                         // "" until sbatch has said it
+    std::unique_ptr<launcher::Child> submitting, asking;
+    std::int64_t started_ms = 0, asked_ms = 0, grown_ms = 0;
+    bool closed = false;                     // no task is added any more
+  };
+
+  void submit(Array& array, std::int64_t now_ms);
+  void heed_submission(Array& array, std::int64_t now_ms);
+  void ask_queue(Array& array, std::int64_t now_ms);
+  void hear(Array& array, bool look_at_live, std::int64_t now_ms);
+  void cancel(const Array& array, std::size_t task);
+  void lose(Array& array, std::size_t task, const record::Infra& why);
+  void lose_all(Array& array, const record::Infra& why);
+
+  const record::Cluster cluster_;
+  const AgentStart start_;
+  const launcher::Environment own_;
+  const std::chrono::milliseconds interval_;
+  std::list<Array> arrays_;
+  std::optional<EarlierAgents> earlier_;
+  std::list<launcher::Child> cancelling_;
+  bool ready_ = false;
+  int number_ = 0;
+  std::int64_t since_ms_ = 0, looked_ms_ = 0, live_ms_ = 0;
+};
+
+}  // namespace graphproof::cluster
