@@ -32,6 +32,9 @@ std::vector<Watch::WatchedCase> watched(const BatchRequest& request) {
   return cases;
 }
 
+// In the environment of ranks that are to wait until the file of this name is there.
+constexpr char kGoVariable[] = "GRAPHPROOF_GO";
+
 std::string quoted(const std::string& word) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,") == word.npos &&
       !word.empty())
@@ -69,10 +72,12 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     job.mark = batch.mark;
     job.node_folder = node_folder_->path();
     job.shm_folder = shm_folder_->path();
+    held_ = request_.held;
+    if (held_) job.environment[kGoVariable] = node_folder_->path() / "go";
     const Command command = local_command(job, own_environment());
     write_files(command);
     leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
-    gpu_bytes_before_ = gpu_bytes();
+    gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
     child_ = std::make_unique<Child>(command, batch_folder_ / "mpirun.log");
     leftovers_->started(child_->pid(), batch.mark);
   } catch (const std::system_error& error) {
@@ -80,6 +85,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
   } catch (const record::WriteError& error) {
     infra_ = record::Infra{"disk", error.what()};
   }
+  lost_ = held_ && infra_;
 }
 
 void BatchRun::write_files(const Command& command) const {
@@ -102,6 +108,10 @@ std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
   // Before anything is decided: a line that has arrived counts, however late this round is.
   read_heartbeats(now_ms);
   look_at_processes(now_ms);
+  if (held_ && stage_ == Stage::running) {
+    step_held(now_ms);
+    return finished;
+  }
   if (stage_ == Stage::running) finish_ended_cases(now_ms, finished);
   if (stage_ == Stage::running) decide(now_ms);
   if (stage_ == Stage::stacks && stacks_->step(now_ms)) end(false, now_ms);
@@ -114,6 +124,16 @@ std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
   }
   if (stage_ == Stage::gpu && (gpu_memory_is_back() || now_ms - ended_ms_ > kGpuSettle_ms)) conclude(now_ms, finished);
   return finished;
+}
+
+void BatchRun::step_held(std::int64_t now_ms) {
+  const std::int64_t limit_ms = request_.batch.limits_ms.at(record::Phase::init);
+  lost_ = lost_ || child_->poll() || watch_.first_dead() || (!watch_.all_ready() && now_ms - started_ms_ > limit_ms);
+  if (lost_ || !go_ || !watch_.all_ready()) return;
+  held_ = false;
+  started_ms_ = now_ms;
+  watch_.restart(now_ms);
+  std::ofstream(node_folder_->path() / "go").flush();
 }
 
 void BatchRun::read_heartbeats(std::int64_t now_ms) {
@@ -252,13 +272,23 @@ void BatchRun::finish_remaining_cases(std::int64_t now_ms, std::vector<record::C
   }
 }
 
+std::optional<std::int64_t> BatchRun::own_gpu_bytes(const std::string& gpu) const {
+  return request_.gpu_memory->used_bytes(gpu, living_ranks());
+}
+
+bool BatchRun::owns_visible_gpu_memory() const {
+  return request_.gpu_memory != nullptr && std::all_of(request_.job.gpus.begin(), request_.job.gpus.end(), [&](const std::string& gpu) {
+    return own_gpu_bytes(gpu).has_value();
+  });
+}
+
 std::vector<std::int64_t> BatchRun::gpu_bytes() const {
   std::vector<std::int64_t> bytes;
   if (request_.gpu_memory == nullptr) return bytes;
   for (const std::string& gpu : request_.job.gpus) {
     const auto used = request_.gpu_memory->used_bytes(gpu);
     if (!used) return {};
-    bytes.push_back(*used);
+    bytes.push_back(*used - (held_beside_ ? held_beside_->own_gpu_bytes(gpu).value_or(0) : 0));
   }
   return bytes;
 }

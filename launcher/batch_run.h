@@ -42,6 +42,8 @@ struct BatchRequest {
   const ProcessTable* processes = nullptr;
   std::optional<record::Infra> refused;    // why it is not even started: each case then ends infra.*
   std::string engine = "local";            // that the contexts name
+  bool held = false;                       // warm start: its ranks are started and wait for go()
+  std::vector<std::int64_t> clean_gpu_bytes;  // in use on its GPUs without any of ours; empty: measured before the start
 };
 
 /// What is known of a case before its ranks were heard: the request's part of its context.
@@ -72,6 +74,18 @@ class BatchRun final : public RunningBatch {
   std::string now_doing() const override;
   record::LiveCase live(std::int64_t now_ms) const override;
 
+  /// A held batch may begin as soon as its ranks are ready: its slots are its own.
+  void go() { go_ = true; }
+  bool lost() const override { return lost_; }
+  /// All cases have ended; what is left is the processes' end and the proof that nothing was left.
+  bool draining() const { return stage_ != Stage::over && watch_.current() == finished_.size(); }
+  /// The held batch on the same GPUs: its memory is not this one's. Null: there is none.
+  void beside(const BatchRun* held) { held_beside_ = held; }
+  /// Whether the driver tells which memory is whose. Not in a container with process ids of its own.
+  bool owns_visible_gpu_memory() const;
+  const std::vector<std::string>& gpus() const { return request_.job.gpus; }
+  const std::vector<std::int64_t>& clean_gpu_bytes() const { return gpu_bytes_before_; }
+
  private:
   enum class Stage { running, stacks, ending, gpu, over };
 
@@ -96,7 +110,9 @@ class BatchRun final : public RunningBatch {
   record::Exit exit_of(int rank) const;
   record::Cleanup cleanup();
   std::vector<int> living_ranks() const;
+  std::optional<std::int64_t> own_gpu_bytes(const std::string& gpu) const;
   std::vector<std::int64_t> gpu_bytes() const;
+  void step_held(std::int64_t now_ms);
   bool gpu_memory_is_back() const;
 
   BatchRequest request_;
@@ -126,6 +142,8 @@ class BatchRun final : public RunningBatch {
   std::int64_t looked_ms_ = 0, looked_at_ports_ms_ = 0, looked_between_ms_ = 0, ending_ms_ = 0, hung_ms_ = 0;
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
+  bool held_ = false, go_ = false, lost_ = false;
+  const BatchRun* held_beside_ = nullptr;
   std::optional<std::size_t> last_case_;  // nothing: all of them
 };
 

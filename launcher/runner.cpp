@@ -69,6 +69,23 @@ int slots_of(const RunSetup& setup) {
   return setup.allocation ? setup.allocation->nodes() * setup.run.slots : setup.run.slots;
 }
 
+/// Its figures would be another's doing: a check that fails as fail.perf is required of it.
+bool measures_time(const record::PlanLine& line, const reports::CheckEffects& effects) {
+  return std::any_of(line.required_checks.begin(), line.required_checks.end(), [&](const std::string& check) {
+    const auto effect = effects.find(check);
+    return effect != effects.end() && effect->second.verdict == "fail.perf";
+  });
+}
+
+/// What a rank's process has from its start on.
+std::string environment_key(const record::PlanLine& line) {
+  std::string key = std::to_string(line.ranks);
+  for (const auto& [name, value] : line.environment) key += "\n" + name + "=" + value;
+  return key;
+}
+
+BatchRun* of_this_host(const std::unique_ptr<RunningBatch>& batch) { return dynamic_cast<BatchRun*>(batch.get()); }
+
 bool is_product_failure(const record::Record& record) {
   return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product;
 }
@@ -78,7 +95,8 @@ bool is_product_failure(const record::Record& record) {
 Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier,
                double earlier_seconds)
     : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
-      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), schedule_(slots_of(setup), setup.run.slots),
+      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), warm_(setup.warm && !setup.allocation),
+      schedule_(slots_of(setup), setup.run.slots),
       junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program),
       gpu_memory_(setup.run.device == "cuda" ? GpuMemory::open() : nullptr), journal_(setup.folder / "journal.jsonl") {
   for (const record::PlanLine& line : setup.plan) {
@@ -89,6 +107,7 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
     junit_.add(record);
     infra_count_[record.case_id] += record.verdict.in("infra");
   }
+  for (const std::string& gpu : setup.gpus) exclusive_process_ = exclusive_process_ || (gpu_memory_ && gpu_memory_->exclusive_process(gpu));
   junit_.write(setup.folder / "junit.xml");
 }
 
@@ -101,7 +120,7 @@ reports::Ending Runner::run(Remains remains) {
   if (setup_.allocation) setup_.allocation->listen([this](const std::string& text) { say(text); });
   try {
     take(std::move(remains));
-    while (!schedule_.idle() || !running_.empty() || !judges_.idle()) {
+    while (!schedule_.idle() || !running_.empty() || !discarded_.empty() || !judges_.idle()) {
       round(steady_ms());
       signals_.wait_for(kRound);
     }
@@ -149,6 +168,8 @@ void Runner::end_all() {
     running_.clear();
     return;
   }
+  discard_all(steady_ms());
+  running_.splice(running_.end(), discarded_);
   for (const auto& batch : running_) batch->stop(steady_ms());
   for (const auto& batch : running_)
     while (!batch->over()) {
@@ -167,6 +188,7 @@ void Runner::round(std::int64_t now_ms) {
   }
   if (setup_.allocation) setup_.allocation->step(now_ms);
   step_batches(now_ms);
+  step_held(now_ms);
   for (const JudgePool::Judged& judged : judges_.step(now_ms)) case_judged(judged, now_ms);
   start_batches(now_ms);
   show(now_ms);
@@ -230,13 +252,20 @@ void Runner::stop_starting(reports::Ending ending) {
     waiting_.erase(name);
     divergences_.erase(name);
   }
+  discard_all(steady_ms());
   for (const auto& batch : running_) batch->stop_after_case();
 }
 
 void Runner::add(CaseGroup group) {
   char name[16];
   std::snprintf(name, sizeof name, "b%03d", ++batch_count_);
-  schedule_.add({name, group.ranks(), group.expected_seconds()});
+  Queued queued{name, group.ranks(), group.expected_seconds()};
+  for (const Attempt& attempt : group.attempts) queued.exclusive = queued.exclusive || measures_time(attempt.line, setup_.effects);
+  // Refusals must come before device work, and planned hangs take their time to end: neither gains anything.
+  const std::string& expects = group.attempts.front().line.expect.kind;
+  if (warm_ && !exclusive_process_ && !queued.exclusive && expects != "rejected" && expects != "hazard")
+    queued.warm_key = environment_key(group.attempts.front().line);
+  schedule_.add(queued);
   waiting_.emplace(name, std::move(group));
 }
 
@@ -264,15 +293,65 @@ void Runner::divergence_ended(const std::string& batch) {
 void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
   if (setup_.allocation && !setup_.allocation->ready()) return;
-  for (const Start& start : schedule_.start(now_ms)) {
-    const auto group = waiting_.extract(start.batch);
-    if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end()) divergence->second.started_ms = now_ms;
-    BatchRequest wanted = request(group.mapped(), start.batch, start.slots);
-    if (setup_.allocation)
-      running_.push_back(setup_.allocation->start(std::move(wanted), start.slots, now_ms));
-    else
-      running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
+  for (const Start& one : schedule_.start(now_ms)) start(one, now_ms);
+  if (!stopped_ && warm_) prepare_batches(now_ms);
+}
+
+void Runner::start(const Start& start, std::int64_t now_ms) {
+  const auto group = waiting_.extract(start.batch);
+  auto held = held_.extract(start.batch);
+  if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end()) divergence->second.started_ms = now_ms;
+  if (held) {
+    held.mapped()->go();
+    running_.push_back(std::move(held.mapped()));
+    return;
   }
+  BatchRequest wanted = request(group.mapped(), start.batch, start.slots);
+  if (setup_.allocation) running_.push_back(setup_.allocation->start(std::move(wanted), start.slots, now_ms));
+  else running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
+}
+
+BatchRun* Runner::running(const std::string& batch) const {
+  for (const auto& one : running_)
+    if (one->batch().batch == batch) return of_this_host(one);
+  return nullptr;
+}
+
+bool Runner::may_prepare_beside(const std::string& batch) const {
+  const BatchRun* one = running(batch);
+  // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
+  return one != nullptr && (setup_.run.device != "cuda" || (one->draining() && one->owns_visible_gpu_memory()));
+}
+
+void Runner::prepare_batches(std::int64_t now_ms) {
+  for (const Start& start : schedule_.prepare([this](const std::string& batch) { return may_prepare_beside(batch); })) {
+    BatchRequest held = request(waiting_.at(start.batch), start.batch, start.slots);
+    held.held = true;
+    BatchRun* before = nullptr;
+    for (const auto& one : running_)
+      if (BatchRun* here = of_this_host(one); here && here->gpus() == held.job.gpus && here->draining()) before = here;
+    if (before) held.clean_gpu_bytes = before->clean_gpu_bytes();
+    auto& place = held_[start.batch] = std::make_unique<BatchRun>(std::move(held), now_ms);
+    if (before) before->beside(place.get());
+  }
+}
+
+void Runner::step_held(std::int64_t now_ms) {
+  for (const auto& [name, held] : held_) held->step(now_ms);
+  for (const auto& discarded : discarded_) discarded->step(now_ms);
+  std::erase_if(discarded_, [](const auto& discarded) { return discarded->over(); });
+}
+
+void Runner::discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms) {
+  for (const auto& one : running_)
+    if (BatchRun* here = of_this_host(one)) here->beside(nullptr);
+  if (held->starter_pid() == 0) return;  // it could not even be started
+  held->stop(now_ms);
+  discarded_.push_back(std::move(held));
+}
+
+void Runner::discard_all(std::int64_t now_ms) {
+  while (!held_.empty()) discard(std::move(held_.extract(held_.begin()).mapped()), now_ms);
 }
 
 void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
@@ -304,6 +383,19 @@ void Runner::step_batches(std::int64_t now_ms) {
     if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms) batch.stop(now_ms);
     for (record::Context& context : batch.step(now_ms))
       if (!divergence) case_ended(std::move(context));
+    if (batch.lost()) {
+      // Its folders are in use until its processes are gone, so its cases start under another name; and cold, as all do
+      // from now on: what goes wrong there is not to be tried for ever.
+      say("the ranks of batch " + batch.batch().batch + " ended before they were told to begin: no more are started ahead");
+      warm_ = false;
+      schedule_.release(batch.batch().batch);
+      if (divergence) divergence_ended(batch.batch().batch);
+      else if (!stopped_) add({.attempts = batch.not_done()});
+      std::unique_ptr<RunningBatch> lost = std::move(*next);
+      next = running_.erase(next);
+      discard(std::move(lost), now_ms);
+      continue;
+    }
     if (!batch.over()) {
       ++next;
       continue;
@@ -322,6 +414,8 @@ void Runner::step_batches(std::int64_t now_ms) {
     next = running_.erase(next);
     std::vector<int> known = setup_.allocation ? setup_.allocation->children() : std::vector<int>();
     for (const auto& other : running_) known.push_back(other->starter_pid());
+    for (const auto& [name, held] : held_) known.push_back(held->starter_pid());
+    for (const auto& discarded : discarded_) known.push_back(discarded->starter_pid());
     if (judges_.idle()) reap_orphans(known);
   }
 }

@@ -51,6 +51,14 @@ class Runner {
   void heed_disk(std::int64_t now_ms);
   void disk_full(const std::string& why);
   void start_batches(std::int64_t now_ms);
+  void start(const Start& start, std::int64_t now_ms);
+  void prepare_batches(std::int64_t now_ms);
+  bool may_prepare_beside(const std::string& batch) const;
+  void step_held(std::int64_t now_ms);
+  void discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms);
+  void discard_all(std::int64_t now_ms);
+  /// Null where it runs on another node, or not at all.
+  BatchRun* running(const std::string& batch) const;
   void refuse(const std::string& batch, std::int64_t now_ms);
   void step_batches(std::int64_t now_ms);
   void case_ended(record::Context context);
@@ -79,6 +87,7 @@ class Runner {
   const ProcessTable& processes_;
   const double earlier_seconds_;
   const std::int64_t started_ms_;
+  bool warm_;
   Signals signals_;
   Schedule schedule_;
   reports::Junit junit_;
@@ -89,6 +98,9 @@ class Runner {
   std::map<std::string, const record::PlanLine*> line_of_;
   std::map<std::string, CaseGroup> waiting_;                       // by batch name
   std::list<std::unique_ptr<RunningBatch>> running_;
+  std::map<std::string, std::unique_ptr<BatchRun>> held_;          // warm starts, by batch name; still in waiting_
+  std::list<std::unique_ptr<RunningBatch>> discarded_;             // warm starts that are ended
+  bool exclusive_process_ = false;
   std::map<std::filesystem::path, Ended> judging_;                 // by attempt folder
   struct Divergence {
     record::Record record;

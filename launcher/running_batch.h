@@ -26,6 +26,9 @@ class RunningBatch {
   /// "4711 graphproof-rank-sim": what even SIGKILL did not end. The slots of this batch are not free.
   virtual std::vector<std::string> immortal() const = 0;
 
+  /// Held ranks that ended, or did not get ready in time. That is no verdict: stop() it, and start the cases anew.
+  virtual bool lost() const { return false; }
+
   /// Ends the processes now; the case in progress gets no context.
   virtual void stop(std::int64_t now_ms) = 0;
   /// Ends the processes when the case in progress has ended; one that the ranks begin meanwhile is given up.

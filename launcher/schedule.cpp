@@ -203,7 +203,7 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
   return starts;
 }
 
-std::vector<Start> Schedule::prepare() {
+std::vector<Start> Schedule::prepare(const std::function<bool(const std::string& batch)>& beside) {
   std::vector<Start> starts;
   for (Running& running : running_) {
     if (running.queued.warm_key.empty() || running.queued.exclusive || !running.prepared.empty()) continue;
@@ -211,7 +211,7 @@ std::vector<Start> Schedule::prepare() {
       return !waiting.prepared && !waiting.queued.exclusive && waiting.queued.warm_key == running.queued.warm_key &&
              waiting.queued.slots == static_cast<int>(running.slots.size()) && waiting.queued.avoided.empty();
     });
-    if (next == waiting_.end()) continue;
+    if (next == waiting_.end() || !beside(running.queued.batch)) continue;
     next->prepared = running.slots;
     running.prepared = next->queued.batch;
     starts.push_back({next->queued.batch, running.slots});
@@ -219,8 +219,8 @@ std::vector<Start> Schedule::prepare() {
   return starts;
 }
 
-void Schedule::unprepare(const std::string& batch) {
-  if (const auto found = waiting(batch); found != waiting_.end()) found->prepared.reset();
+void Schedule::drop(const std::string& batch) {
+  std::erase_if(waiting_, [&](const Waiting& one) { return one.queued.batch == batch; });
   for (Running& running : running_)
     if (running.prepared == batch) running.prepared.clear();
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,10 +69,11 @@ class Schedule {
   void withdraw(const std::vector<Slot>& slots);
 
   /// Batches whose processes may be started now, to wait until start() names them: each on the slots of a running batch
-  /// of the same key, one for each, and never more processes than there. One that starts gets these slots.
-  std::vector<Start> prepare();
-  /// What was prepared for is not to be relied on; the batch waits like any other.
-  void unprepare(const std::string& batch);
+  /// of the same key, one for each, and never more processes than there. One that starts gets these slots. `beside` is
+  /// asked of the running batch.
+  std::vector<Start> prepare(const std::function<bool(const std::string& batch)>& beside);
+  /// Takes out a batch that waits.
+  void drop(const std::string& batch);
 
   /// Takes out the waiting batches that need more slots than are left for good.
   std::vector<std::string> drop_unfit();

@@ -18,6 +18,8 @@ std::vector<std::string> names(const std::vector<Start>& starts) {
 }
 using Names = std::vector<std::string>;
 
+bool always(const std::string&) { return true; }
+
 TEST(ScheduleTest, TheLongestStartsFirstAndOthersBesideIt) {
   Schedule schedule(4);
   schedule.add({"short", 2, 1});
@@ -223,10 +225,10 @@ TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
   for (const char* name : {"first", "second", "third"}) schedule.add({name, 2, 5, false, {}, "key"});
   schedule.add({"longer, of another environment", 2, 4, false, {}, "other"});
   EXPECT_EQ(names(schedule.start(0)), Names{"first"});
-  const auto prepared = schedule.prepare();
+  const auto prepared = schedule.prepare(always);
   ASSERT_EQ(names(prepared), Names{"second"});
   EXPECT_EQ(prepared[0].slots, (std::vector<Slot>{0, 1}));
-  EXPECT_TRUE(schedule.prepare().empty()) << "one for each running batch";
+  EXPECT_TRUE(schedule.prepare(always).empty()) << "one for each running batch";
   EXPECT_TRUE(schedule.start(0).empty());
   schedule.release("first");
   EXPECT_EQ(names(schedule.start(0)), Names{"second"});
@@ -238,10 +240,22 @@ TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
   schedule.add({"second", 1, 8});
   schedule.add({"third", 1, 7, false, {}, "key"});
   schedule.start(0);
-  EXPECT_EQ(names(schedule.prepare()), Names{"third"});
+  EXPECT_EQ(names(schedule.prepare(always)), Names{"third"});
   schedule.quarantine("first");
   EXPECT_TRUE(schedule.start(0).empty());
   schedule.release("second");
+  EXPECT_EQ(names(schedule.start(0)), Names{"third"});
+}
+
+TEST(ScheduleTest, WhatWasPreparedMayBeTakenOutAndAnotherTakesItsPlace) {
+  Schedule schedule(1);
+  for (const char* name : {"first", "second", "third"}) schedule.add({name, 1, 5, false, {}, "key"});
+  schedule.start(0);
+  EXPECT_TRUE(schedule.prepare([](const std::string&) { return false; }).empty());
+  EXPECT_EQ(names(schedule.prepare(always)), Names{"second"});
+  schedule.drop("second");
+  EXPECT_EQ(names(schedule.prepare(always)), Names{"third"});
+  schedule.release("first");
   EXPECT_EQ(names(schedule.start(0)), Names{"third"});
 }
 
@@ -250,7 +264,7 @@ TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
   schedule.add({"timed", 1, 9, true, {}, "key"});
   schedule.add({"next", 1, 8, false, {}, "key"});
   EXPECT_EQ(names(schedule.start(0)), Names{"timed"});
-  EXPECT_TRUE(schedule.prepare().empty());
+  EXPECT_TRUE(schedule.prepare(always).empty());
 }
 
 TEST(ScheduleTest, DroppedBatchesNeverStart) {
@@ -292,7 +306,7 @@ void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued, co
     }
     RC_ASSERT(used.size() == leased);
     RC_ASSERT(!alone || running.size() == 1u);
-    for (const Start& start : schedule.prepare()) RC_ASSERT(queued.at(start.batch).warm_key == "key");
+    for (const Start& start : schedule.prepare(always)) RC_ASSERT(queued.at(start.batch).warm_key == "key");
     now_ms = running.begin()->first;
     schedule.release(running.begin()->second.batch);
     running.erase(running.begin());

@@ -25,6 +25,12 @@ bool Watch::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
   if (line.rank < 0 || line.rank >= world_size()) return false;
   RankProcess& process = processes_[line.rank];
   if (process.bye) return false;
+  if (line.event == "ready") {
+    if (process.pid == 0) return false;
+    process.ready = true;
+    process.heartbeat_ms = now_ms;
+    return true;
+  }
   if (line.event == "hello" || line.event == "bye") {
     // A second hello would be another process that claims to be this rank.
     if ((process.pid != 0) == (line.event == "hello")) return false;
@@ -57,6 +63,10 @@ bool Watch::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
   return true;
 }
 
+void Watch::restart(std::int64_t now_ms) {
+  for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
+}
+
 void Watch::gone(int rank, std::int64_t now_ms) {
   RankProcess& process = processes_.at(rank);
   if (process.gone) return;
@@ -85,6 +95,10 @@ std::size_t Watch::current() const {
   std::size_t index = 0;
   while (index < cases_.size() && ended(index)) ++index;
   return index;
+}
+
+bool Watch::all_ready() const {
+  return std::all_of(processes_.begin(), processes_.end(), [](const RankProcess& rank) { return rank.ready; });
 }
 
 bool Watch::all_gone() const {

@@ -30,7 +30,7 @@ struct RankProgress {
 /// What one rank's process has shown.
 struct RankProcess {
   std::int64_t pid = 0;  // 0: it never said hello
-  bool bye = false, gone = false;
+  bool ready = false, bye = false, gone = false;
   std::int64_t heartbeat_ms = 0;  // last sign of life, or the start of the batch
   std::int64_t gone_ms = 0;
 };
@@ -58,6 +58,8 @@ class Watch {
   /// False when the line does not belong to this batch (unknown rank or case, or out of order); it then counts for
   /// nothing, so a rank that sends only such lines is silent.
   bool heartbeat(const record::Heartbeat& line, std::int64_t now_ms);
+  /// What happened until now took no time: ranks that were held may begin.
+  void restart(std::int64_t now_ms);
   /// The process of `rank` no longer runs.
   void gone(int rank, std::int64_t now_ms);
 
@@ -69,6 +71,8 @@ class Watch {
 
   /// The rank whose process ended before it had said goodbye, the first of them.
   std::optional<int> first_dead() const { return first_dead_; }
+  /// Every rank has said that it could begin.
+  bool all_ready() const;
   bool all_gone() const;
   std::int64_t last_gone_ms() const;
 

@@ -65,6 +65,19 @@ TEST(WatchTest, ARankThatNeverSaysHelloHangsInInit) {
   EXPECT_EQ(hang->case_index, 0u);
 }
 
+TEST(WatchTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
+  Ranks ranks;
+  ranks.hello(0, 10);
+  ranks.hello(1, 10);
+  EXPECT_TRUE(ranks.watch.heartbeat(ranks.line(0, "ready"), 20));
+  EXPECT_FALSE(ranks.watch.all_ready());
+  EXPECT_TRUE(ranks.watch.heartbeat(ranks.line(1, "ready"), 30));
+  EXPECT_TRUE(ranks.watch.all_ready());
+  ranks.watch.restart(500000);
+  EXPECT_FALSE(ranks.watch.overdue(510000));
+  EXPECT_TRUE(ranks.watch.overdue(510001)) << "from then on init's limit holds as ever";
+}
+
 TEST(WatchTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
   Ranks ranks;
   ranks.begin("one", 0);

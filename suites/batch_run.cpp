@@ -21,6 +21,7 @@
 #include "suites/rank_process.h"
 #include "suites/solo.h"
 #include "suites/validate.h"
+#include "suites/warm_start.h"
 
 namespace graphproof::suites {
 namespace {
@@ -193,6 +194,13 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place, const std
   RankProcess process(program, place, batch);
   const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
 
+  if (const char* go = std::getenv(kGoVariable); go != nullptr && *go != '\0') {
+    // A refusal must come before device work. What fails here fails no case: the launcher starts these cases anew.
+    if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) { return validated.refusal.has_value(); }))
+      process.start();
+    heartbeat.ready();
+    wait_for_go(go);
+  }
   for (const ValidatedCase& validated : cases)
     if (validated.refusal) refuse_case(context, validated);
   std::size_t left = static_cast<std::size_t>(

@@ -3,6 +3,13 @@
 #include "reports/record/file.h"
 
 namespace graphproof::record {
+namespace {
+
+bool outside_cases(const Heartbeat& heartbeat) {
+  return heartbeat.event == "hello" || heartbeat.event == "ready" || heartbeat.event == "bye";
+}
+
+}  // namespace
 
 Json to_json(const Collective& collective) {
   return {{"sequence", collective.sequence}, {"op", collective.op}, {"group", collective.group}};
@@ -17,7 +24,7 @@ Collective collective_from(const Fields& in) {
 Json to_json(const Heartbeat& heartbeat) {
   Json json = {{"schema", kHeartbeatSchema}, {"event", heartbeat.event}, {"rank", heartbeat.rank},
                {"pid", heartbeat.pid},       {"t_ms", heartbeat.t_ms}};
-  if (heartbeat.event == "hello" || heartbeat.event == "bye") return json;
+  if (outside_cases(heartbeat)) return json;
   json["case"] = heartbeat.case_id;
   json["attempt"] = heartbeat.attempt;
   if (heartbeat.log_bytes) json["log_bytes"] = *heartbeat.log_bytes;
@@ -44,11 +51,11 @@ Heartbeat heartbeat_from(std::string_view line, const std::string& where) {
   const nlohmann::json value = parse_json(line, where);
   const Fields in(value, where);
   in.schema(kHeartbeatSchema);
-  Heartbeat heartbeat{.event = in.word("event", {"hello", "case_begin", "phase", "case_end", "bye"}),
+  Heartbeat heartbeat{.event = in.word("event", {"hello", "ready", "case_begin", "phase", "case_end", "bye"}),
                       .rank = in.required<int>("rank"),
                       .pid = in.required<std::int64_t>("pid"),
                       .t_ms = in.required<std::int64_t>("t_ms")};
-  if (heartbeat.event == "hello" || heartbeat.event == "bye") return heartbeat;
+  if (outside_cases(heartbeat)) return heartbeat;
   heartbeat.case_id = in.required<std::string>("case");
   heartbeat.attempt = in.required<int>("attempt");
   if (heartbeat.event != "phase") {

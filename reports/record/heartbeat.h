@@ -28,11 +28,11 @@ Json to_json(const Collective& collective);
 Collective collective_from(const Fields& in);
 
 struct Heartbeat {
-  std::string event;  // hello, case_begin, phase, case_end, bye
+  std::string event;  // hello, ready (of a warm start), case_begin, phase, case_end, bye
   int rank = 0;
   std::int64_t pid = 0;
   std::int64_t t_ms = 0;  // the rank's monotonic clock
-  // hello and bye have none of the following.
+  // hello, ready and bye have none of the following.
   std::string case_id;
   int attempt = 0;
   std::optional<std::int64_t> log_bytes;  // case_begin, case_end: length of the rank's log at that moment

@@ -1,0 +1,84 @@
+// Ranks that are started before their slots are free: what that saves, and that nobody's verdict depends on it.
+#include "launcher/run_of_fakes.h"
+
+namespace graphproof::launcher {
+namespace {
+
+struct WarmStartTest : RunOfFakes {
+  WarmStartTest() { setup.run.slots = 1; }
+
+  std::vector<std::string> starts() const {
+    std::vector<std::string> found;
+    for (const record::Record& record : journal()) found.push_back(record.context.start);
+    return found;
+  }
+};
+
+std::vector<record::PlanLine> alone(int cases, const std::string& script) {
+  std::vector<record::PlanLine> plan;
+  for (int i = 0; i < cases; ++i) plan.push_back(fake_line(i, 1, script, "process"));
+  return plan;
+}
+
+TEST_F(WarmStartTest, TheNextRanksStartWhileACaseRunsAndTheRecordSaysSo) {
+  const auto plan = alone(5, "slow_start replay 0");
+  setup.warm = false;
+  const double cold_seconds = go(plan).wall_seconds;
+  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold", "cold", "cold"}));
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  setup.warm = true;
+  const auto result = go(plan);
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
+  const auto warm = starts();
+  EXPECT_EQ(warm.front(), "cold") << "nothing ran before it";
+  EXPECT_EQ(std::count(warm.begin(), warm.end(), "warm"), 4);
+  EXPECT_LT(result.wall_seconds, cold_seconds);
+}
+
+TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {
+  const auto result = go(alone(3, "dies_held replay 0"));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}));
+  EXPECT_NE(said.find("the ranks of batch b002 ended before they were told to begin: no more are started ahead"), said.npos) << said;
+}
+
+TEST_F(WarmStartTest, CasesOfAnotherEnvironmentStartCold) {
+  auto plan = alone(4, "");
+  for (std::size_t i = 0; i < plan.size(); ++i) plan[i].environment["NCCL_ALGO"] = std::to_string(i);
+  go(plan);
+  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold", "cold"}));
+}
+
+TEST_F(WarmStartTest, NothingIsStartedBesideWhatMeasuresTime) {
+  setup.effects["D99.time"] = {"fail.perf", {"sim"}};
+  auto plan = alone(3, "slow replay 0");
+  for (auto& line : plan) line.required_checks.push_back("D99.time");
+  go(plan);
+  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}));
+}
+
+TEST_F(WarmStartTest, AnInterruptEndsRanksThatWait) {
+  setup.plan = alone(6, "slow replay 0");
+  Background launcher([this] { return run(setup, {}); });
+  ASSERT_TRUE(wait_for([this] { return std::filesystem::exists(folder / "batches" / "b002"); }));
+  launcher.send(SIGINT);
+  EXPECT_EQ(launcher.wait(), 5);
+  EXPECT_EQ(marked(), std::vector<std::string>{});
+  const auto result = go_on();
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
+  EXPECT_EQ(journal().size(), 6u);
+}
+
+TEST_F(WarmStartTest, ACaseThatFailsBesideRanksThatWaitIsRunAloneAndTheyGoOn) {
+  auto plan = alone(4, "slow replay 0");
+  plan[1].environment = {{"GRAPHPROOF_FAKE", "exit7 build 0"}};
+  const auto result = go(plan);
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_EQ(verdict(result, 1), "fail.crash.exception");
+  EXPECT_EQ(verdict(result, 2), "pass");
+  EXPECT_EQ(verdict(result, 3), "pass");
+}
+
+}  // namespace
+}  // namespace graphproof::launcher
