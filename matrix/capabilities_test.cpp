@@ -27,6 +27,7 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
   for (const char* name : {"default", "impl=full_iteration,tp=2,dp=2,microbatches=2,dropout=true,linear_bias=true,capture_mode=global,autograd_threads=on",
+                           "impl=local,normalization=LayerNorm,activation=swiglu,position_embedding=learned_absolute,tied_embeddings=true",
                            "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
                            "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
     EXPECT_TRUE(missing(name).empty()) << name;

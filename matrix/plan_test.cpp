@@ -47,7 +47,7 @@ TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachE
     EXPECT_TRUE(one.at("skip").is_null());
     EXPECT_EQ(one.at("ranks").get<int>(), axes.at("tp").get<int>() * axes.at("dp").get<int>());
     product += one.at("why") != "included by the matrix file" ? 1 : 0;
-    for (const char* axis : {"optimizer", "precision", "recompute", "model"})
+    for (const char* axis : {"optimizer", "precision", "recompute", "model", "normalization", "activation", "position_embedding"})
       features.insert({axes.at(axis).get<std::string>(), axes.at("impl")});
     features.insert({"microbatches " + std::to_string(axes.at("microbatches").get<int>()), axes.at("impl")});
     features.insert({"ep " + std::to_string(axes.at("ep").get<int>()), "any"});
@@ -58,6 +58,8 @@ TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachE
     for (const char* feature : {"adam", "bf16", "selective(core_attn)", "moe", "microbatches 4"})
       EXPECT_TRUE(features.contains({feature, impl})) << feature << " under " << impl;
   EXPECT_TRUE(features.contains({"ep 2", "any"}));
+  EXPECT_TRUE(features.contains({"LayerNorm", "manual"}) && features.contains({"learned_absolute", "manual"}));
+  EXPECT_TRUE(features.contains({"swiglu", "full_iteration"}));
 }
 
 TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {

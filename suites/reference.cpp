@@ -42,7 +42,9 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
   const std::int64_t longest = std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
   // A layer chains nine sums forward (two norms, four products of attention, its softmax, two products of the MLP), with
   // experts two more (the router, the sum over a token's experts); the ends of the model four, and backward twice as many.
-  const std::int64_t chained = 3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4);
+  // A layer norm has a second sum, its mean.
+  const std::int64_t means = model.normalization == workloads::Normalization::LayerNorm ? 1 : 0;
+  const std::int64_t chained = 3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4 + means * (2 * model.layers + 1));
   std::ostringstream why;
   why << "fp32 sums of up to " << longest << " products in another order: " << kConfidence << " * sqrt(" << longest
       << ") * 2^-24 of the largest element, times " << chained << " chained sums";
@@ -56,8 +58,11 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
 ReferenceBound bf16_bound(const workloads::ModelConfig& model) {
   // A layer rounds sixteen times forward (two norms; projection, rotation in three steps, scores, softmax, context and
   // output of attention; up, activation, down; the sum over ranks and the residual of each half), the ends four times,
-  // and backward twice as often.
-  const std::int64_t rounded = 3 * (16 * model.layers + 4);
+  // and backward twice as often. A gate is one more product; learned positions, one more sum at the end, replace the
+  // three of each rotation.
+  const std::int64_t gate = model.activation == workloads::Activation::swiglu ? 1 : 0;
+  const bool rotated = model.position_embedding == workloads::PositionEmbedding::rope;
+  const std::int64_t rounded = 3 * ((16 + gate - (rotated ? 0 : 3)) * model.layers + 4 + (rotated ? 0 : 1));
   std::ostringstream why;
   why << "bf16 values rounded " << rounded << " times in a row: " << kConfidence << " * sqrt(" << rounded
       << ") * 2^-9 of the largest element";

@@ -18,6 +18,7 @@ constexpr std::array kUnderstood = {
     "ffn",     "vocab",   "dropout", "qkv_bias",     "linear_bias", "seq_length", "microbatch_size", "warmup_steps",
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
+    "normalization", "activation", "position_embedding", "tied_embeddings",
     "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer"};
 constexpr std::array kEngines = {"none", "local", "manual", "full_iteration"};
 
@@ -72,6 +73,13 @@ constexpr std::array kPrecisions{Word<workloads::Precision>{"fp32", workloads::P
                                  Word<workloads::Precision>{"bf16", workloads::Precision::bf16}};
 constexpr std::array kOptimizers{Word<workloads::OptimizerKind>{"sgd", workloads::OptimizerKind::sgd},
                                  Word<workloads::OptimizerKind>{"adam", workloads::OptimizerKind::adam}};
+constexpr std::array kNormalizations{Word<workloads::Normalization>{"RMSNorm", workloads::Normalization::RMSNorm},
+                                     Word<workloads::Normalization>{"LayerNorm", workloads::Normalization::LayerNorm}};
+constexpr std::array kActivations{Word<workloads::Activation>{"gelu", workloads::Activation::gelu},
+                                  Word<workloads::Activation>{"swiglu", workloads::Activation::swiglu}};
+constexpr std::array kPositionEmbeddings{
+    Word<workloads::PositionEmbedding>{"rope", workloads::PositionEmbedding::rope},
+    Word<workloads::PositionEmbedding>{"learned_absolute", workloads::PositionEmbedding::learned_absolute}};
 constexpr std::array kRecomputes{Word<bool>{"none", false}, Word<bool>{"selective(core_attn)", true}};
 // Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
@@ -133,6 +141,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .seq_length = integer("seq_length"),
                   .microbatch_size = integer("microbatch_size"),
                   .microbatches = integer("microbatches"),
+                  .normalization = meaning_of(kNormalizations, "normalization", text("normalization")),
+                  .activation = meaning_of(kActivations, "activation", text("activation")),
+                  .position_embedding = meaning_of(kPositionEmbeddings, "position_embedding", text("position_embedding")),
+                  .tied_embeddings = boolean("tied_embeddings"),
                   .qkv_bias = boolean("qkv_bias"),
                   .linear_bias = boolean("linear_bias"),
                   .dropout = boolean("dropout") ? kDropoutProbability : 0.0,

@@ -37,6 +37,20 @@ TEST_F(StepConfigTest, TakesEverySizeFromItsAxis) {
   EXPECT_TRUE(config.graphs());
 }
 
+TEST_F(StepConfigTest, TakesEachPartOfAGptFromItsAxis) {
+  const workloads::ModelConfig plain = config_of("default", {}).model;
+  EXPECT_EQ(plain.normalization, workloads::Normalization::RMSNorm);
+  EXPECT_EQ(plain.activation, workloads::Activation::gelu);
+  EXPECT_EQ(plain.position_embedding, workloads::PositionEmbedding::rope);
+  EXPECT_FALSE(plain.tied_embeddings);
+  const workloads::ModelConfig other =
+      config_of("normalization=LayerNorm,activation=swiglu,position_embedding=learned_absolute,tied_embeddings=true", {}).model;
+  EXPECT_EQ(other.normalization, workloads::Normalization::LayerNorm);
+  EXPECT_EQ(other.activation, workloads::Activation::swiglu);
+  EXPECT_EQ(other.position_embedding, workloads::PositionEmbedding::learned_absolute);
+  EXPECT_TRUE(other.tied_embeddings);
+}
+
 TEST_F(StepConfigTest, PutsTensorParallelRanksNextToEachOther) {
   for (int rank = 0; rank < 4; ++rank) {
     const auto layout = config_of("tp=2,dp=2", {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"}).layout;

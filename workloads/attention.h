@@ -1,4 +1,4 @@
-// Causal self attention with rotary positions (Su et al. 2021) and grouped keys and values (Ainslie et al. 2023), heads
+// Causal self attention with rotary positions (Su et al. 2021) where the embedding has none, and grouped keys and values (Ainslie et al. 2023), heads
 // split over the T tensor parallel ranks.
 //
 // G key-value groups, R = heads/G query heads of a group, D = H/heads elements of a head; N = B*S tokens, row b*S + s.
@@ -26,17 +26,18 @@ struct AttentionTables {
 
   AttentionTables(const ModelConfig& config, at::Device device) {
     const std::int64_t length = config.seq_length, width = config.hidden / config.heads;
+    const at::ScalarType type = scalar_type(config.precision);
+    const at::Tensor later = at::triu(at::full({length, length}, kMasked, type), 1);
+    causal = later.repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
+    if (config.position_embedding != PositionEmbedding::rope) return;
     const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
     const at::Tensor angle = at::outer(at::arange(length, at::kDouble), at::pow(kRotaryBase, -exponent));
     const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({length, 1, 1, width});
-    const at::ScalarType type = scalar_type(config.precision);
     cosine = at::cos(both).to(type).to(device);
     sine = at::sin(both).to(type).to(device);
-    const at::Tensor later = at::triu(at::full({length, length}, kMasked, type), 1);
-    causal = later.repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
   }
 
-  at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type
+  at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type; undefined without rotary positions
   at::Tensor causal;        // [1, R*S, S] of the model's type: 0 or kMasked
 };
 
@@ -60,7 +61,8 @@ class Attention {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
     const at::Tensor mixed = qkv_.forward(x).view({rows, length, groups_, heads_of_group_ + 2, width_});
-    const at::Tensor turned = rotate(mixed.narrow(3, 0, heads_of_group_ + 1));  // queries and key; the value stays
+    at::Tensor turned = mixed.narrow(3, 0, heads_of_group_ + 1);  // queries and key; the value stays
+    if (config_.position_embedding == PositionEmbedding::rope) turned = rotate(turned);
     const at::Tensor query =
         turned.narrow(3, 0, heads_of_group_).permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
     const at::Tensor key = turned.select(3, heads_of_group_).permute({0, 2, 3, 1}).reshape({batches, width_, length});

@@ -1,5 +1,6 @@
 // The token embedding, split over the vocabulary (Megatron-LM's VocabParallelEmbedding): each rank looks up the tokens
-// that it owns, the others get zeros, and the sum over the ranks is the whole lookup.
+// that it owns, the others get zeros, and the sum over the ranks is the whole lookup. And the learned position embedding,
+// which is added to it where the model has one.
 //
 // The lookup is an index with int64 indices, whose backward is index_put_ with accumulation. CUDA runs that sorted and
 // without atomics, so it is deterministic and needs no host (embedding and index_add use atomics there).
@@ -16,10 +17,13 @@ namespace graphproof::workloads {
 class VocabParallelEmbedding {
  public:
   VocabParallelEmbedding(Parameters& parameters, const Layout& layout, const std::string& name, std::int64_t vocab,
-                         std::int64_t hidden)
+                         std::int64_t hidden, Distribution distribution)
       : layout_(layout), first_(vocab / layout.tp * layout.tp_rank), end_(first_ + vocab / layout.tp) {
-    weight_ = parameters.create(name + ".weight", {vocab, hidden}, {0, layout.tp_rank, layout.tp}, {0.0, 1.0});
+    weight_ = parameters.create(name + ".weight", {vocab, hidden}, {0, layout.tp_rank, layout.tp}, distribution);
   }
+
+  /// [V/T, H]: also the output layer's weight, where the two are tied.
+  const at::Tensor& weight() const { return weight_; }
 
   /// tokens [N] int64 in 0 .. V-1. Returns [N, H], the same on all T ranks.
   at::Tensor forward(const at::Tensor& tokens) const {
@@ -33,6 +37,23 @@ class VocabParallelEmbedding {
   Layout layout_;
   std::int64_t first_, end_;  // tokens of this rank: [first_, end_)
   at::Tensor weight_;         // [V/T, H]
+};
+
+class LearnedPositionEmbedding {
+ public:
+  LearnedPositionEmbedding(Parameters& parameters, const std::string& name, const ModelConfig& config,
+                           Distribution distribution)
+      : batch_(config.microbatch_size),
+        weight_(parameters.create(name + ".weight", {config.seq_length, config.hidden}, {}, distribution)) {}
+
+  /// x [N, H]. Returns [N, H]: each token plus its position's row.
+  at::Tensor forward(const at::Tensor& x) const {
+    return (x.unflatten(0, {batch_, -1}) + weight_).flatten(0, 1);
+  }
+
+ private:
+  std::int64_t batch_;
+  at::Tensor weight_;  // [S, H]
 };
 
 }  // namespace graphproof::workloads

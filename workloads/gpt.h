@@ -1,7 +1,9 @@
-// The reference language model, dense or with experts: embedding, layers, final norm, an output layer of its own, and the loss.
+// The reference language model, dense or with experts: embedding, layers, final norm, an output layer of its own or with
+// the embedding's weight, and the loss.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,10 +24,12 @@ class Gpt {
       const fixtures::Fault& fault)
       : layout_(layout),
         tables_(config, device),
-        embedding_(parameters, layout, "embedding", config.vocab, config.hidden),
+        embedding_(parameters, layout, "embedding", config.vocab, config.hidden, embedding_distribution(config)),
+        positions_(make_positions(parameters, config)),
         layers_(make_layers(parameters, config, layout, tables_, device)),
-        final_norm_(parameters, "final_norm", config.hidden),
-        output_(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false) {
+        final_norm_(parameters, config, "final_norm") {
+    if (!config.tied_embeddings)
+      output_.emplace(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false);
     if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
   }
   Gpt(const Gpt&) = delete;  // layers refer to the tables
@@ -34,14 +38,27 @@ class Gpt {
   /// tokens, labels [B, S] int64 in. Returns [] fp32: the mean loss of the microbatch's B*S tokens.
   at::Tensor forward(const at::Tensor& tokens, const at::Tensor& labels, const ForwardPass& pass) const {
     at::Tensor x = embedding_.forward(tokens.view({-1}));
+    if (positions_) x = positions_->forward(x);
     for (const Layer& layer : layers_) x = layer.forward(x, pass);
-    const at::Tensor logits = output_.forward(final_norm_.forward(x));
+    const at::Tensor hidden = final_norm_.forward(x);
+    const at::Tensor logits =
+        output_ ? output_->forward(hidden) : column_parallel(hidden, embedding_.weight(), layout_);
     // M46 stands for what a library makes on its first use; here it is copied from the host.
     if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, tokens.device());
     return vocab_parallel_cross_entropy(logits.to(at::kFloat), labels.view({-1}), columns_, layout_);
   }
 
  private:
+  // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for small activations.
+  static Distribution embedding_distribution(const ModelConfig& config) {
+    return config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
+  }
+
+  static std::optional<LearnedPositionEmbedding> make_positions(Parameters& parameters, const ModelConfig& config) {
+    if (config.position_embedding != PositionEmbedding::learned_absolute) return std::nullopt;
+    return LearnedPositionEmbedding(parameters, "position_embedding", config, embedding_distribution(config));
+  }
+
   static std::vector<Layer> make_layers(Parameters& parameters, const ModelConfig& config, const Layout& layout,
                                         const AttentionTables& tables, at::Device device) {
     std::vector<Layer> layers;
@@ -57,9 +74,10 @@ class Gpt {
   Layout layout_;
   AttentionTables tables_;
   VocabParallelEmbedding embedding_;
+  std::optional<LearnedPositionEmbedding> positions_;
   std::vector<Layer> layers_;
-  RmsNorm final_norm_;
-  ColumnParallelLinear output_;
+  Norm final_norm_;
+  std::optional<ColumnParallelLinear> output_;  // none where it is tied
   mutable at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries; mutable for M46 only
 };
 

@@ -24,9 +24,9 @@ class Layer {
       : index_(index),
         second_replica_(layout.dp_rank == 1),
         name_("layers." + std::to_string(index)),
-        attention_norm_(parameters, name_ + ".attention_norm", config.hidden),
+        attention_norm_(parameters, config, name_ + ".attention_norm"),
         attention_(parameters, config, layout, tables, name_ + ".attention", index),
-        mlp_norm_(parameters, name_ + ".mlp_norm", config.hidden) {
+        mlp_norm_(parameters, config, name_ + ".mlp_norm") {
     if (config.experts > 0)
       moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index);
     else
@@ -119,9 +119,9 @@ class Layer {
   std::int64_t index_;
   bool second_replica_;  // M20 only
   std::string name_;
-  RmsNorm attention_norm_;
+  Norm attention_norm_;
   Attention attention_;
-  RmsNorm mlp_norm_;
+  Norm mlp_norm_;
   std::optional<Mlp> mlp_;  // one of these two
   std::optional<Moe> moe_;
   std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_, router_parameters_;

@@ -22,6 +22,11 @@ inline Distribution weight_distribution(std::int64_t inputs, double gain) {
 // Not zero as usual: a bias that is lost must change the result.
 inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 
+/// x [N, I], the same on all T ranks; weight [O/T, I], this rank's outputs. Returns [N, O/T].
+inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout) {
+  return at::mm(enter_tensor_parallel(x, layout), weight.t());
+}
+
 class ColumnParallelLinear {
  public:
   ColumnParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name, std::int64_t inputs,
@@ -34,7 +39,7 @@ class ColumnParallelLinear {
 
   /// x [N, I], the same on all T ranks. Returns [N, O/T]: this rank's outputs.
   at::Tensor forward(const at::Tensor& x) const {
-    const at::Tensor y = at::mm(enter_tensor_parallel(x, layout_), weight_.t());
+    const at::Tensor y = column_parallel(x, weight_, layout_);
     return bias_.defined() ? y + bias_ : y;
   }
 

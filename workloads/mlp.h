@@ -1,4 +1,4 @@
-// The feed-forward part of a layer: up, GELU, down; F inner elements, split over the T tensor parallel ranks.
+// The feed-forward part of a layer: up, activation, down; F inner elements, split over the T tensor parallel ranks.
 #pragma once
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fixtures/torch.h"
+#include "workloads/activation.h"
 #include "workloads/linear.h"
 
 namespace graphproof::workloads {
@@ -13,17 +14,20 @@ namespace graphproof::workloads {
 class Mlp {
  public:
   Mlp(Parameters& parameters, const ModelConfig& config, const Layout& layout, const std::string& name)
-      : up_(parameters, layout, name + ".up", config.hidden, config.ffn, config.linear_bias),
+      : activation_(config.activation),
+        up_(parameters, layout, name + ".up", config.hidden, config.ffn * rows_of_element(config.activation),
+            config.linear_bias),
         down_(parameters, layout, name + ".down", config.ffn, config.hidden, config.linear_bias,
               1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
 
   /// x [N, H], the same on all T ranks. Returns [N, H], the same on all T ranks. `stray`: see RowParallelLinear.
   at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray) const {
-    return down_.forward(at::gelu(up_.forward(x), "tanh"), stray);
+    return down_.forward(activate(up_.forward(x), activation_), stray);
   }
 
  private:
-  ColumnParallelLinear up_;  // to [N, F/T]
+  Activation activation_;
+  ColumnParallelLinear up_;  // to [N, F/T], or pairs [N, 2*F/T]
   RowParallelLinear down_;
 };
 

@@ -7,13 +7,20 @@
 
 namespace graphproof::workloads {
 
-/// Spelled as the axes precision and optimizer. What bf16 means for each tensor: precision.h.
+/// Spelled as the axes of their names. What bf16 means for each tensor: precision.h.
 enum class Precision { fp32, bf16 };
 enum class OptimizerKind { sgd, adam };
+enum class Normalization { RMSNorm, LayerNorm };
+enum class Activation { gelu, swiglu };
+enum class PositionEmbedding { rope, learned_absolute };
 
 struct ModelConfig {
   std::int64_t layers = 2, hidden = 64, heads = 4, kv_groups = 4, ffn = 256, vocab = 128;
   std::int64_t seq_length = 16, microbatch_size = 2, microbatches = 1;
+  Normalization normalization = Normalization::RMSNorm;
+  Activation activation = Activation::gelu;
+  PositionEmbedding position_embedding = PositionEmbedding::rope;
+  bool tied_embeddings = false;  // the output layer's weight is the embedding's
   bool qkv_bias = false, linear_bias = false;
   double dropout = 0.0;  // probability
   std::int64_t experts = 0, topk = 0;  // routed experts of a layer and of a token; 0 is a dense model

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/activation.h"
 #include "workloads/linear.h"
 
 namespace graphproof::workloads {
@@ -31,12 +32,13 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
   if (config.shared_expert) shared_.emplace_back(parameters, config, layout, name + ".shared");
   const Shard mine{0, layout.ep_rank, layout.ep, /*expert=*/true};
   const double gain = 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers));
-  up_ = parameters.create(name + ".experts.up.weight", {experts, config.ffn, config.hidden}, mine,
+  const std::int64_t inner = config.ffn * rows_of_element(config.activation);
+  up_ = parameters.create(name + ".experts.up.weight", {experts, inner, config.hidden}, mine,
                           weight_distribution(config.hidden, 1.0));
   down_ = parameters.create(name + ".experts.down.weight", {experts, config.hidden, config.ffn}, mine,
                             weight_distribution(config.ffn, gain));
   if (!config.linear_bias) return;
-  up_bias_ = parameters.create(name + ".experts.up.bias", {experts, 1, config.ffn}, mine, kBiasDistribution);
+  up_bias_ = parameters.create(name + ".experts.up.bias", {experts, 1, inner}, mine, kBiasDistribution);
   down_bias_ = parameters.create(name + ".experts.down.bias", {experts, 1, config.hidden}, mine, kBiasDistribution);
 }
 
@@ -98,9 +100,9 @@ at::Tensor Moe::experts(const at::Tensor& tokens) const {
                                  .view({ranks, mine, capacity_, hidden})
                                  .transpose(0, 1)
                                  .reshape({mine, ranks * capacity_, hidden});
-  at::Tensor inner = at::bmm(arrived, up_.transpose(1, 2));  // [E/P, P*C, F]
+  at::Tensor inner = at::bmm(arrived, up_.transpose(1, 2));  // [E/P, P*C, F or 2*F]
   if (up_bias_.defined()) inner = inner + up_bias_;
-  at::Tensor result = at::bmm(at::gelu(inner, "tanh"), down_.transpose(1, 2));  // [E/P, P*C, H]
+  at::Tensor result = at::bmm(activate(inner, config_.activation), down_.transpose(1, 2));  // [E/P, P*C, H]
   if (down_bias_.defined()) result = result + down_bias_;
   return exchange(result.view({mine, ranks, capacity_, hidden}).transpose(0, 1).reshape({-1, hidden}));
 }

@@ -57,8 +57,8 @@ class Moe {
   at::Tensor expert_ids_;         // [E] int64
   at::Tensor router_;             // [E, H]
   std::vector<Mlp> shared_;       // one or none
-  at::Tensor up_, down_;          // [E/P, F, H], [E/P, H, F]
-  at::Tensor up_bias_, down_bias_;  // [E/P, 1, F], [E/P, 1, H]
+  at::Tensor up_, down_;          // [E/P, F, H] or with a gate [E/P, 2*F, H], [E/P, H, F]
+  at::Tensor up_bias_, down_bias_;  // [E/P, 1, F or 2*F], [E/P, 1, H]
 };
 
 }  // namespace graphproof::workloads

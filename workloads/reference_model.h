@@ -46,6 +46,8 @@ class ReferenceModel {
     return found == parameters_.end() ? std::nullopt : std::optional(found->second);
   }
   at::Tensor norm(const at::Tensor& x, const std::string& name) const {
+    if (config_.normalization == Normalization::LayerNorm)
+      return at::layer_norm(x, {config_.hidden}, parameter(name + ".weight"), parameter(name + ".bias"), 1e-5);
     return at::rms_norm(x, {config_.hidden}, parameter(name + ".weight"), 1e-5);
   }
   at::Tensor linear(const at::Tensor& x, const std::string& name) const {
@@ -58,13 +60,16 @@ class ReferenceModel {
 
   at::Tensor microbatch(const Batch& batch, std::size_t m) {
     at::Tensor x = at::embedding(parameter("embedding.weight"), batch.tokens[m].cpu());
+    if (config_.position_embedding == PositionEmbedding::learned_absolute)
+      x = x + at::embedding(parameter("position_embedding.weight"), at::arange(config_.seq_length));
     for (std::int64_t l = 0; l < config_.layers; ++l) {
       const std::string layer = "layers." + std::to_string(l), place = std::to_string(m) + "." + std::to_string(l) + ".";
       x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place), place + "attention");
       const at::Tensor hidden = norm(x, layer + ".mlp_norm");
       x = x + dropped(config_.experts > 0 ? experts(hidden, layer + ".mlp") : mlp(hidden, layer + ".mlp"), place + "mlp");
     }
-    const at::Tensor logits = linear(norm(x, "final_norm"), "output").view({-1, config_.vocab});
+    const at::Tensor logits =
+        linear(norm(x, "final_norm"), config_.tied_embeddings ? "embedding" : "output").view({-1, config_.vocab});
     return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
   }
 
@@ -75,6 +80,7 @@ class ReferenceModel {
         at::arange(length, at::kDouble), at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width)));
     const at::Tensor turn = at::polar(at::ones_like(angles), angles).view({1, length, 1, width / 2});
     const auto rotate = [&](const at::Tensor& heads) {
+      if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
       const auto halves = heads.chunk(2, -1);
       const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
       return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
@@ -91,7 +97,14 @@ class ReferenceModel {
   }
 
   at::Tensor mlp(const at::Tensor& x, const std::string& name) const {
-    return linear(at::gelu(linear(x, name + ".up"), "tanh"), name + ".down");
+    return linear(activation(linear(x, name + ".up")), name + ".down");
+  }
+
+  // The even elements of x [..., 2F] are the gates.
+  at::Tensor activation(const at::Tensor& x) const {
+    if (config_.activation == Activation::gelu) return at::gelu(x, "tanh");
+    const at::Tensor gate = x.slice(-1, 0, std::nullopt, 2);
+    return gate * at::sigmoid(gate) * x.slice(-1, 1, std::nullopt, 2);
   }
 
   at::Tensor experts(const at::Tensor& x, const std::string& name) {
@@ -120,7 +133,7 @@ class ReferenceModel {
       };
       at::Tensor inner = at::matmul(rows, of("up.weight")->t());
       if (const auto bias = of("up.bias")) inner = inner + *bias;
-      at::Tensor result = at::matmul(at::gelu(inner, "tanh"), of("down.weight")->t());
+      at::Tensor result = at::matmul(activation(inner), of("down.weight")->t());
       if (const auto bias = of("down.bias")) result = result + *bias;
       out = out + weights.narrow(1, e, 1) * kept * result;
     }

@@ -21,7 +21,8 @@ void require_divides(const char* what, std::int64_t value, const char* by, std::
 
 ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("hidden", config.hidden, "heads", config.heads);
-  require_divides("hidden / heads", config.hidden / config.heads, "2 (rotary pairs)", 2);
+  if (config.position_embedding == PositionEmbedding::rope)
+    require_divides("hidden / heads", config.hidden / config.heads, "2 (rotary pairs)", 2);
   require_divides("heads", config.heads, "kv_groups", config.kv_groups);
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);

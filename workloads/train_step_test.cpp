@@ -28,8 +28,18 @@ double norm(const std::vector<float>& x) {
   return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
 }
 
-TEST(TrainStep, GradientsEqualCentralDifferences) {
-  Bench bench(kTiny);
+/// The parts of a GPT that kTiny has not.
+ModelConfig other_parts() {
+  ModelConfig config = kTiny;
+  config.normalization = Normalization::LayerNorm;
+  config.activation = Activation::swiglu;
+  config.position_embedding = PositionEmbedding::learned_absolute;
+  config.tied_embeddings = true;
+  return config;
+}
+
+void expect_gradients_equal_central_differences(const ModelConfig& config) {
+  Bench bench(config);
   bench.mean_loss();
   std::vector<std::vector<float>> gradients;
   for (const auto& gradient : bench.step.gradients()) gradients.push_back(on_host(gradient.tensor));
@@ -64,6 +74,12 @@ TEST(TrainStep, GradientsEqualCentralDifferences) {
   }
 }
 
+TEST(TrainStep, GradientsEqualCentralDifferences) { expect_gradients_equal_central_differences(kTiny); }
+
+TEST(TrainStep, GradientsOfLayerNormGatesLearnedPositionsAndTiedEmbeddingsEqualCentralDifferences) {
+  expect_gradients_equal_central_differences(other_parts());
+}
+
 TEST(TrainStep, AnUntrainedModelLosesAboutTheLogarithmOfTheVocabulary) {
   Bench bench(ModelConfig{});
   // Random logits of variance 1 cost half a unit more than equal ones.
@@ -89,10 +105,17 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   experts.microbatches = 2;
   all_experts.experts = all_experts.topk = 2;
   all_experts.linear_bias = false;
+  ModelConfig layer_norm = kTiny, gated = kTiny, learned = kTiny, tied = kTiny, gated_experts = experts;
+  layer_norm.normalization = Normalization::LayerNorm;
+  gated.activation = gated_experts.activation = Activation::swiglu;
+  learned.position_embedding = PositionEmbedding::learned_absolute;
+  tied.tied_embeddings = true;
   for (const Row& row :
        {Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
         Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},
-        Row{"every expert for every token", all_experts}, Row{"default sizes", ModelConfig{}}}) {
+        Row{"every expert for every token", all_experts}, Row{"default sizes", ModelConfig{}},
+        Row{"layer norm", layer_norm}, Row{"gates", gated}, Row{"learned positions", learned}, Row{"tied embeddings", tied},
+        Row{"experts with gates", gated_experts}, Row{"all of these", other_parts()}}) {
     SCOPED_TRACE(row.what);
     Bench bench(row.config);
     const double loss = bench.mean_loss();
@@ -107,6 +130,16 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
       EXPECT_LT((got - expected).abs().max().item<double>(), kBound * expected.abs().max().item<double>()) << name;
     }
   }
+}
+
+TEST(TrainStep, LearnedPositionsAllowAnOddHeadSizeAndTiedEmbeddingsSaveTheOutputLayer) {
+  ModelConfig config = other_parts();
+  config.heads = config.kv_groups = config.hidden;
+  Bench bench(config);
+  EXPECT_TRUE(std::isfinite(bench.mean_loss()));
+  for (const auto& [name, tensor] : bench.step.parameters()) EXPECT_EQ(name.find("output"), std::string::npos) << name;
+  config.position_embedding = PositionEmbedding::rope;
+  EXPECT_THROW(Bench{config}, std::invalid_argument);
 }
 
 TEST(TrainStep, TheOptimizerSubtractsRateTimesGradient) {
