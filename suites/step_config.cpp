@@ -18,7 +18,7 @@ constexpr std::array kUnderstood = {
     "ffn",     "vocab",   "dropout", "qkv_bias",     "linear_bias", "seq_length", "microbatch_size", "warmup_steps",
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
-    "normalization", "activation", "position_embedding", "tied_embeddings",
+    "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer"};
 constexpr std::array kEngines = {"none", "local", "manual", "full_iteration"};
 
@@ -166,7 +166,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .ep = ep,
                    .ep_rank = place.rank % ep,
                    .ep_group = "ep",
-                   .edp_group = ep == 1 ? "dp" : "edp"};
+                   .edp_group = ep == 1 ? "dp" : "edp",
+                   .sequence_parallel = boolean("sequence_parallel")};
   config.engine = {.impl = impl,
                    .modules = module_kinds(std::get<std::vector<std::string>>(matrix::value_of(axes, test_case, "modules"))),
                    .pool = pool_sharing(text("pool")),

@@ -59,6 +59,14 @@ TEST_F(StepConfigTest, PutsTensorParallelRanksNextToEachOther) {
   }
 }
 
+TEST_F(StepConfigTest, SplitsSequencesOverTensorParallelRanksAndNotInTheSingleRankReference) {
+  const StepConfig config =
+      config_of("tp=2,sequence_parallel=true", {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_EQ(config.layout.sequence_parts(), 2);
+  EXPECT_EQ(config_of("tp=2", {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"}).layout.sequence_parts(), 1);
+  EXPECT_EQ(single_rank(config).layout.sequence_parts(), 1);
+}
+
 TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultOrDropout) {
   const StepConfig single = single_rank(
       config_of("impl=full_iteration,tp=2,dp=2,microbatches=3,dropout=true,fault=M26", {.world_size = 4, .rank = 1, .local_rank = 1, .from = "test"}));

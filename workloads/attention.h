@@ -1,7 +1,8 @@
 // Causal self attention with rotary positions (Su et al. 2021) where the embedding has none, and grouped keys and values (Ainslie et al. 2023), heads
 // split over the T tensor parallel ranks.
 //
-// G key-value groups, R = heads/G query heads of a group, D = H/heads elements of a head; N = B*S tokens, row b*S + s.
+// G key-value groups, R = heads/G query heads of a group, D = H/heads elements of a head; N = B*S tokens, P parts of
+// a sequence (tensor_parallel.h).
 // The rows of the projection lie group by group as Megatron-LM's: R query heads, the key, the value. So a rank's shard
 // holds whole groups, and the R heads of a group are one matrix product with the key they share.
 #pragma once
@@ -46,6 +47,7 @@ class Attention {
   Attention(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
             const std::string& name, std::int64_t layer)
       : config_(config),
+        layout_(layout),
         layer_(layer),
         tables_(tables),
         groups_(config.kv_groups / layout.tp),
@@ -56,11 +58,12 @@ class Attention {
         projection_(parameters, layout, name + ".projection", config.hidden, config.hidden, config.linear_bias,
                     1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
 
-  /// x [N, H], the same on all T ranks. Returns [N, H], the same on all T ranks.
+  /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
-    const at::Tensor mixed = qkv_.forward(x).view({rows, length, groups_, heads_of_group_ + 2, width_});
+    const at::Tensor mixed =
+        sequences_of(qkv_.forward(x), rows, layout_).unflatten(2, {groups_, heads_of_group_ + 2, width_});
     at::Tensor turned = mixed.narrow(3, 0, heads_of_group_ + 1);  // queries and key; the value stays
     if (config_.position_embedding == PositionEmbedding::rope) turned = rotate(turned);
     const at::Tensor query =
@@ -74,10 +77,9 @@ class Attention {
     };
     const at::Tensor attended =
         config_.recompute_core_attention ? recompute(core, query, key, value) : core(query, key, value, false);
-    const at::Tensor context = attended.view({rows, groups_, heads_of_group_, length, width_})
-                                   .permute({0, 3, 1, 2, 4})
-                                   .reshape({rows * length, groups_ * heads_of_group_ * width_});
-    return projection_.forward(context);
+    const at::Tensor context =
+        attended.view({rows, groups_, heads_of_group_, length, width_}).permute({0, 3, 1, 2, 4});  // [B, S, G/T, R, D]
+    return projection_.forward(rows_of(context.flatten(2), layout_));
   }
 
  private:
@@ -102,6 +104,7 @@ class Attention {
   }
 
   ModelConfig config_;
+  Layout layout_;
   std::int64_t layer_;
   const AttentionTables& tables_;
   std::int64_t groups_, heads_of_group_, width_;  // G/T, R, D

@@ -7,7 +7,7 @@ namespace {
 
 struct Site {
   const char* name;
-  bool tensor_parallel;  // whether the ranks of a tensor parallel group draw different masks
+  bool tensor_parallel;  // inside a tensor parallel region
 };
 // In the order of DropoutSite.
 constexpr std::array<Site, 4> kSites{
@@ -26,7 +26,7 @@ bool drawn(const ModelConfig& config, std::size_t site) {
 
 Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, std::uint64_t seed,
                  at::Device device, fixtures::Fault fault)
-    : config_(config), tracker_(tracker), fault_(std::move(fault)) {
+    : config_(config), layout_(layout), tracker_(tracker), fault_(std::move(fault)) {
   if (config.dropout == 0) return;
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = config.seq_length;
@@ -43,7 +43,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
           kSites[s].tensor_parallel
               ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
                                           config.heads / config.kv_groups * length, length}
-              : std::vector<std::int64_t>{config.microbatches, rows * length, config.hidden};
+              : std::vector<std::int64_t>{config.microbatches, rows * length / layout.sequence_parts(), config.hidden};
       by_place_.push_back(drawn(config, s) ? at::zeros(shape, bytes) : at::Tensor());
     }
   }
@@ -74,8 +74,11 @@ std::string Dropout::region_of(DropoutPlace place) const {
     // M34 stands for a recompute that does not set the random state back: it draws a fresh mask.
     return layer_region(place.layer) + (again && !fault_.is("M34") ? ".repeat" : "");
   }
-  const bool tensor_parallel = kSites[static_cast<std::size_t>(place.site)].tensor_parallel;
-  return std::string(tensor_parallel ? fixtures::kModelParallelRegion : fixtures::kDataParallelRegion);
+  return std::string(differs_by_rank(place.site) ? fixtures::kModelParallelRegion : fixtures::kDataParallelRegion);
+}
+
+bool Dropout::differs_by_rank(DropoutSite site) const {
+  return layout_.sequence_parallel || kSites[static_cast<std::size_t>(site)].tensor_parallel;
 }
 
 at::Tensor Dropout::drawn_mask(const at::Tensor& x, DropoutPlace place) {

@@ -1,6 +1,7 @@
 // Dropout at the three sites of a layer. Inside a tensor parallel region every rank must draw its own mask (attention
 // probabilities: each rank has other heads); outside it the activations are the same on all T ranks, so the mask must
-// be too. That is Megatron-LM's rule; the two regions are those of fixtures::RngTracker.
+// be too, save with sequence parallelism, where each rank has other tokens. That is Megatron-LM's rule; the two regions
+// are those of fixtures::RngTracker.
 //
 // Core attention that is computed again in backward must draw its masks again. Megatron-LM sets the tracker's states back
 // for that, which no capture allows. So with recompute the core attention of each layer has a region of its own, and a
@@ -53,7 +54,10 @@ class Dropout {
   at::Tensor drawn_mask(const at::Tensor& x, DropoutPlace place);
   at::Tensor mask_from_host_seed(const at::Tensor& x);
 
+  bool differs_by_rank(DropoutSite site) const;
+
   ModelConfig config_;
+  Layout layout_;
   fixtures::RngTracker& tracker_;
   fixtures::Fault fault_;
   std::int64_t host_seed_ = 0;  // M32 only

@@ -25,7 +25,7 @@ class VocabParallelEmbedding {
   /// [V/T, H]: also the output layer's weight, where the two are tied.
   const at::Tensor& weight() const { return weight_; }
 
-  /// tokens [N] int64 in 0 .. V-1. Returns [N, H], the same on all T ranks.
+  /// tokens [N] int64 in 0 .. V-1. Returns [N/P, H], outside the region.
   at::Tensor forward(const at::Tensor& tokens) const {
     if (layout_.tp == 1) return at::index(weight_, {tokens});
     const at::Tensor foreign = at::logical_or(tokens.lt(first_), tokens.ge(end_));  // [N] bool: another rank's token
@@ -41,19 +41,21 @@ class VocabParallelEmbedding {
 
 class LearnedPositionEmbedding {
  public:
-  LearnedPositionEmbedding(Parameters& parameters, const std::string& name, const ModelConfig& config,
-                           Distribution distribution)
+  LearnedPositionEmbedding(Parameters& parameters, const Layout& layout, const std::string& name,
+                           const ModelConfig& config, Distribution distribution)
       : batch_(config.microbatch_size),
-        weight_(parameters.create(name + ".weight", {config.seq_length, config.hidden}, {}, distribution)) {}
+        length_(config.seq_length / layout.sequence_parts()),
+        first_(layout.sequence_parallel ? length_ * layout.tp_rank : 0),
+        weight_(parameters.create(name + ".weight", {config.seq_length, config.hidden}, whole(layout), distribution)) {}
 
-  /// x [N, H]. Returns [N, H]: each token plus its position's row.
+  /// x [N/P, H]. Returns [N/P, H]: each token plus its position's row.
   at::Tensor forward(const at::Tensor& x) const {
-    return (x.unflatten(0, {batch_, -1}) + weight_).flatten(0, 1);
+    return (x.unflatten(0, {batch_, length_}) + weight_.narrow(0, first_, length_)).flatten(0, 1);
   }
 
  private:
-  std::int64_t batch_;
-  at::Tensor weight_;  // [S, H]
+  std::int64_t batch_, length_, first_;  // positions of this rank: [first_, first_ + length_)
+  at::Tensor weight_;                    // [S, H]
 };
 
 }  // namespace graphproof::workloads

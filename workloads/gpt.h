@@ -25,9 +25,9 @@ class Gpt {
       : layout_(layout),
         tables_(config, device),
         embedding_(parameters, layout, "embedding", config.vocab, config.hidden, embedding_distribution(config)),
-        positions_(make_positions(parameters, config)),
+        positions_(make_positions(parameters, config, layout)),
         layers_(make_layers(parameters, config, layout, tables_, device)),
-        final_norm_(parameters, config, "final_norm") {
+        final_norm_(parameters, config, layout, "final_norm") {
     if (!config.tied_embeddings)
       output_.emplace(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false);
     if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
@@ -37,7 +37,7 @@ class Gpt {
 
   /// tokens, labels [B, S] int64 in. Returns [] fp32: the mean loss of the microbatch's B*S tokens.
   at::Tensor forward(const at::Tensor& tokens, const at::Tensor& labels, const ForwardPass& pass) const {
-    at::Tensor x = embedding_.forward(tokens.view({-1}));
+    at::Tensor x = embedding_.forward(rows_of(tokens, layout_));
     if (positions_) x = positions_->forward(x);
     for (const Layer& layer : layers_) x = layer.forward(x, pass);
     const at::Tensor hidden = final_norm_.forward(x);
@@ -45,7 +45,7 @@ class Gpt {
         output_ ? output_->forward(hidden) : column_parallel(hidden, embedding_.weight(), layout_);
     // M46 stands for what a library makes on its first use; here it is copied from the host.
     if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, tokens.device());
-    return vocab_parallel_cross_entropy(logits.to(at::kFloat), labels.view({-1}), columns_, layout_);
+    return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_, layout_);
   }
 
  private:
@@ -54,9 +54,10 @@ class Gpt {
     return config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
   }
 
-  static std::optional<LearnedPositionEmbedding> make_positions(Parameters& parameters, const ModelConfig& config) {
+  static std::optional<LearnedPositionEmbedding> make_positions(Parameters& parameters, const ModelConfig& config,
+                                                                const Layout& layout) {
     if (config.position_embedding != PositionEmbedding::learned_absolute) return std::nullopt;
-    return LearnedPositionEmbedding(parameters, "position_embedding", config, embedding_distribution(config));
+    return LearnedPositionEmbedding(parameters, layout, "position_embedding", config, embedding_distribution(config));
   }
 
   static std::vector<Layer> make_layers(Parameters& parameters, const ModelConfig& config, const Layout& layout,

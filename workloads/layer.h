@@ -24,9 +24,9 @@ class Layer {
       : index_(index),
         second_replica_(layout.dp_rank == 1),
         name_("layers." + std::to_string(index)),
-        attention_norm_(parameters, config, name_ + ".attention_norm"),
+        attention_norm_(parameters, config, layout, name_ + ".attention_norm"),
         attention_(parameters, config, layout, tables, name_ + ".attention", index),
-        mlp_norm_(parameters, config, name_ + ".mlp_norm") {
+        mlp_norm_(parameters, config, layout, name_ + ".mlp_norm") {
     if (config.experts > 0)
       moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index);
     else
@@ -38,7 +38,8 @@ class Layer {
       for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
   }
 
-  /// x [N, H], the same on all T ranks. Returns [N, H], the same on all T ranks. Adds one to this layer's counter.
+  /// x [N/P, H] outside tensor parallel regions (tensor_parallel.h), and so is what is returned, of the same shape. Adds
+  /// one to this layer's counter.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const fixtures::NvtxRange range("layer", index_);
     return part(ModuleKind::layer, x, parameters_, pass,

@@ -1,7 +1,7 @@
 // Linear layers split over the T tensor parallel ranks (Shoeybi et al. 2019, section 3): column-parallel splits the
 // outputs and needs no communication forward, row-parallel splits the inputs and sums the partial products.
 //
-// N = B*S tokens, I inputs, O outputs.
+// N = B*S tokens, P parts of a sequence (tensor_parallel.h), I inputs, O outputs.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ inline Distribution weight_distribution(std::int64_t inputs, double gain) {
 // Not zero as usual: a bias that is lost must change the result.
 inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 
-/// x [N, I], the same on all T ranks; weight [O/T, I], this rank's outputs. Returns [N, O/T].
+/// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T].
 inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout) {
   return at::mm(enter_tensor_parallel(x, layout), weight.t());
 }
@@ -37,7 +37,7 @@ class ColumnParallelLinear {
     if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, rows, kBiasDistribution);
   }
 
-  /// x [N, I], the same on all T ranks. Returns [N, O/T]: this rank's outputs.
+  /// x [N/P, I] from outside the region. Returns [N, O/T]: this rank's outputs.
   at::Tensor forward(const at::Tensor& x) const {
     const at::Tensor y = column_parallel(x, weight_, layout_);
     return bias_.defined() ? y + bias_ : y;
@@ -55,10 +55,10 @@ class RowParallelLinear {
       : layout_(layout) {
     weight_ = parameters.create(name + ".weight", {outputs, inputs}, {1, layout.tp_rank, layout.tp},
                                 weight_distribution(inputs, gain));
-    if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, {}, kBiasDistribution);
+    if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, whole(layout), kBiasDistribution);
   }
 
-  /// x [N, I/T], this rank's inputs. Returns [N, O], the same on all T ranks. The bias is added after the sum,
+  /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after the sum,
   /// once. `stray` is the planted fault M15: the bias is launched on that stream, ordered with nothing.
   at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray = std::nullopt) const {
     const at::Tensor y = leave_tensor_parallel(at::mm(x, weight_.t()), layout_);

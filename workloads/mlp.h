@@ -20,7 +20,7 @@ class Mlp {
         down_(parameters, layout, name + ".down", config.ffn, config.hidden, config.linear_bias,
               1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
 
-  /// x [N, H], the same on all T ranks. Returns [N, H], the same on all T ranks. `stray`: see RowParallelLinear.
+  /// x [N/P, H] outside the region; so is what is returned, of the same shape. `stray`: see RowParallelLinear.
   at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray) const {
     return down_.forward(activate(up_.forward(x), activation_), stray);
   }

@@ -37,6 +37,10 @@ struct Layout {
   std::string tp_group, dp_group;
   int ep = 1, ep_rank = 0;
   std::string ep_group, edp_group;
+  bool sequence_parallel = false;  // see tensor_parallel.h
+
+  /// Into how many parts a sequence is cut where it is.
+  int sequence_parts() const { return sequence_parallel ? tp : 1; }
 };
 
 }  // namespace graphproof::workloads

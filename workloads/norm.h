@@ -19,13 +19,13 @@ class Norm {
 
   /// Weights lie around 1 instead of on it: a norm that forgets its weight must change the result. A bias has the layer
   /// norm alone.
-  Norm(Parameters& parameters, const ModelConfig& config, const std::string& name)
-      : weight_(parameters.create(name + ".weight", {config.hidden}, {}, {1.0, 0.1})) {
+  Norm(Parameters& parameters, const ModelConfig& config, const Layout& layout, const std::string& name)
+      : weight_(parameters.create(name + ".weight", {config.hidden}, whole(layout), {1.0, 0.1})) {
     if (config.normalization == Normalization::LayerNorm)
-      bias_ = parameters.create(name + ".bias", {config.hidden}, {}, kBiasDistribution);
+      bias_ = parameters.create(name + ".bias", {config.hidden}, whole(layout), kBiasDistribution);
   }
 
-  /// x [N, H]. Returns [N, H] of x's type, computed in fp32; means over H:
+  /// x [any, H]. Returns [any, H] of x's type, computed in fp32; means over H:
   ///   RMSNorm    x / sqrt(mean(x^2) + epsilon) * weight
   ///   LayerNorm  c / sqrt(mean(c^2) + epsilon) * weight + bias with c = x - mean(x)
   at::Tensor forward(const at::Tensor& x) const {

@@ -48,14 +48,18 @@ ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string
   const auto& all = parameters.all();
   std::vector<std::int64_t> begin(all.size());
   std::int64_t elements = 0;
-  for (const bool expert : {false, true}) {
-    if (expert) shared_elements_ = elements;
+  const auto place = [&](bool by_tokens, bool expert) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (parameters.shards()[i].expert != expert) continue;
+      const Shard& shard = parameters.shards()[i];
+      if (shard.by_tokens != by_tokens || shard.expert != expert) continue;
       begin[i] = elements;
       elements += padded(all[i].tensor.numel());
     }
-  }
+    return elements;
+  };
+  by_tokens_elements_ = place(/*by_tokens=*/true, /*expert=*/false);
+  shared_elements_ = place(/*by_tokens=*/false, /*expert=*/false);
+  place(/*by_tokens=*/false, /*expert=*/true);
   flat_ = at::zeros({elements}, all.front().tensor.options().dtype(at::kFloat).requires_grad(false));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [name, parameter] = all[i];

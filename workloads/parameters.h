@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fixtures/named_tensor.h"
+#include "workloads/model_config.h"
 
 namespace torch::autograd {
 struct Node;
@@ -19,12 +20,16 @@ namespace graphproof::workloads {
 
 /// Which slice of the full tensor a rank holds: part `index` of `count` equal parts along dimension 0 or 1.
 /// count 1 is the whole tensor. `expert`: the parts lie on the expert parallel ranks, so the gradient is reduced over the
-/// group edp instead of dp.
+/// group edp instead of dp. `by_tokens`: the tensor parallel ranks hold it whole and use it on different tokens, so the
+/// gradient is summed over the group tp.
 struct Shard {
   std::int64_t dimension = 0;
   int index = 0, count = 1;
-  bool expert = false;
+  bool expert = false, by_tokens = false;
 };
+
+/// Of a parameter that works outside tensor parallel regions.
+inline Shard whole(const Layout& layout) { return {.by_tokens = layout.sequence_parallel}; }
 
 /// Element i of the full tensor is mean + half_width * u(i), u uniform in [-1, 1).
 struct Distribution {
@@ -57,22 +62,24 @@ class Parameters {
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
 };
 
-/// One contiguous fp32 buffer with a place for each parameter: those that every data parallel rank holds first, experts
-/// behind them, so that each kind is reduced by one collective. Zero at first; padding stays zero.
+/// One contiguous fp32 buffer with a place for each parameter: those used on different tokens by tensor parallel ranks
+/// first, then the others that every data parallel rank holds, then experts, so that each kind is reduced by one
+/// collective. Zero at first; padding stays zero.
 class ParameterBuffer {
  public:
   /// `prefix`: what a view's name begins with, in front of the parameter's name.
   ParameterBuffer(const Parameters& parameters, const std::string& prefix);
 
   const at::Tensor& flat() const { return flat_; }  // [elements + padding] fp32
-  at::Tensor shared() const { return flat_.narrow(0, 0, shared_elements_); }
+  at::Tensor by_tokens() const { return flat_.narrow(0, 0, by_tokens_elements_); }
+  at::Tensor shared() const { return flat_.narrow(0, 0, shared_elements_); }  // by_tokens() and the others
   at::Tensor experts() const { return flat_.narrow(0, shared_elements_, flat_.numel() - shared_elements_); }
   /// PREFIX + NAME, shape of the parameter, in order of the parameters.
   const std::vector<fixtures::NamedTensor>& views() const { return views_; }
 
  private:
   at::Tensor flat_;
-  std::int64_t shared_elements_ = 0;
+  std::int64_t by_tokens_elements_ = 0, shared_elements_ = 0;
   std::vector<fixtures::NamedTensor> views_;
 };
 

@@ -27,13 +27,15 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);
   require_divides("vocab", config.vocab, "tp", layout.tp);
+  require_divides("seq_length", config.seq_length, "tp under sequence parallelism", layout.sequence_parts());
   if (config.experts == 0) return config;
   require_divides("experts", config.experts, "ep", layout.ep);
   require_divides("dp", layout.dp, "ep", layout.ep);
   if (layout.tp > 1)
     throw std::invalid_argument("model layout: got experts = " + std::to_string(config.experts) + " and tp = " +
                                 std::to_string(layout.tp) + "; want tp = 1; why: rule R247, experts under tensor "
-                                "parallelism need sequence parallelism, which is not built; next: set tp to 1");
+                                "parallelism need sequence parallelism, and experts on parts of a sequence are not "
+                                "built; next: set tp to 1");
   return config;
 }
 
@@ -110,12 +112,14 @@ void TrainStep::forward_backward(const Batch& batch) {
     s.losses.select(0, m).copy_(loss.detach());
     torch::autograd::backward({loss}, {s.root_gradient});
   }
-  if (s.layout.dp == 1) return;
-  // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
-  if (s.fault.is("M88") && s.layout.dp_rank == 1) s.gradients.views().front().tensor.zero_();
-  comm::all_reduce_(s.gradients.shared(), s.layout.dp_group);
-  if (s.config.experts > 0 && s.layout.dp > s.layout.ep) comm::all_reduce_(s.gradients.experts(), s.layout.edp_group);
-  gradients.mul_(1.0 / s.layout.dp);
+  if (s.layout.dp > 1) {
+    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
+    if (s.fault.is("M88") && s.layout.dp_rank == 1) s.gradients.views().front().tensor.zero_();
+    comm::all_reduce_(s.gradients.shared(), s.layout.dp_group);
+    if (s.config.experts > 0 && s.layout.dp > s.layout.ep) comm::all_reduce_(s.gradients.experts(), s.layout.edp_group);
+    gradients.mul_(1.0 / s.layout.dp);
+  }
+  if (s.layout.sequence_parallel) comm::all_reduce_(s.gradients.by_tokens(), s.layout.tp_group);
 }
 
 void TrainStep::optimizer_step() { state_->optimizer.step(); }

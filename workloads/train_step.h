@@ -36,8 +36,9 @@ class TrainStep {
   ~TrainStep();
 
   /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, then the data
-  /// parallel mean of the gradients: of an expert's over the ranks that hold it, whose tokens came from all of them. No
-  /// host synchronisation; capturable.
+  /// parallel mean of the gradients: of an expert's over the ranks that hold it, whose tokens came from all of them; with
+  /// sequence parallelism then the sum over tensor parallel ranks of what each computed from its tokens. No host
+  /// synchronisation; capturable.
   void forward_backward(const Batch& batch);
   /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
   void optimizer_step();

@@ -65,5 +65,6 @@ Action declare_merge(CLI::App& app);
 Action declare_ci(CLI::App& app);
 Action declare_agent(CLI::App& app);
 Action declare_verify(CLI::App& app);
+Action declare_order(CLI::App& app);
 
 }  // namespace graphproof::cli

@@ -29,6 +29,7 @@ constexpr std::array kVerbs = {
     Verb{"cover", "few rows that hold every combination of a few values: of a PICT or ACTS model, or a matrix file", declare_cover},
     Verb{"agent", "internal: serves a launcher on a node of a cluster", declare_agent},
     Verb{"verify", "do these rows cover what a model asks for?", declare_verify},
+    Verb{"order", "in which order a pipeline stage captures its forwards and backwards, and its static buffers", declare_order},
 };
 
 std::vector<std::string> verb_names() {

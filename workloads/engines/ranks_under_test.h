@@ -48,6 +48,14 @@ class RanksUnderTest : public testing::Environment {
                              .dp_group = "dp"});
     }
   }
+  /// Those of them in which tensor parallel ranks share a sequence.
+  template <class Body>
+  void for_each_sequence_parallel_layout(Body body) {
+    for_each_layout([&](workloads::Layout layout) {
+      layout.sequence_parallel = true;
+      if (layout.tp > 1) body(layout);
+    });
+  }
   /// Every ep that divides the world's size, all ranks data parallel.
   template <class Body>
   void for_each_expert_layout(Body body) {

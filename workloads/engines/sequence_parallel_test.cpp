@@ -1,0 +1,176 @@
+// Tensor parallel ranks that share each sequence: started by mpirun with 2 and 4 ranks, each test goes through every
+// layout that fits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "fixtures/comm/collectives.h"
+#include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::Layout;
+using workloads::ModelConfig;
+using workloads::on_host;
+
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+/// Every parameter that is used outside tensor parallel regions: norms with bias, biases of row-parallel layers, positions.
+ModelConfig model() {
+  return {.microbatches = 2,
+          .normalization = workloads::Normalization::LayerNorm,
+          .activation = workloads::Activation::swiglu,
+          .position_embedding = workloads::PositionEmbedding::learned_absolute,
+          .tied_embeddings = true,
+          .qkv_bias = true,
+          .linear_bias = true};
+}
+
+/// A training step on its own stream, after one forward and backward.
+struct Ran {
+  Ran(const ModelConfig& config, const Layout& layout)
+      : stream(workloads::device_under_test().stream_from_pool()),
+        guard(stream),
+        step(config, layout, workloads::device_under_test(), 1, {}) {
+    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
+  }
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  workloads::TrainStep step;
+};
+
+/// Largest difference over the largest element of `want`.
+double distance(const std::vector<float>& got, const std::vector<float>& want) {
+  EXPECT_EQ(got.size(), want.size());
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
+    largest = std::max<double>(largest, std::abs(want[i]));
+    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
+  }
+  EXPECT_GT(largest, 0);
+  return difference / largest;
+}
+
+TEST(SequenceParallel, LossesAndGradientsEqualTheSingleRankModel) {
+  for (const ModelConfig& config : {model(), ModelConfig{.microbatches = 2}})
+    ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+      Ran parallel(config, layout);
+      ModelConfig all = config;
+      all.microbatches *= layout.dp;
+      Ran single(all, {});
+      // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes (Higham 2002, 4.2).
+      // n is at most 256 here (the MLP's inner size); 4 products and 2 norms a layer and 3 more sums are chained forward
+      // and backward.
+      const double bound = 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3);
+      const auto losses = on_host(parallel.step.losses()), expected = on_host(single.step.losses());
+      double worst = 0;
+      for (std::int64_t m = 0; m < config.microbatches; ++m) {
+        const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
+        EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
+      }
+      const auto mine = parallel.step.gradients(), full = single.step.gradients();
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        const workloads::Shard& shard = parallel.step.shards()[i];
+        const std::int64_t length = full[i].tensor.size(shard.dimension) / shard.count;
+        const double found =
+            distance(on_host(mine[i].tensor), on_host(full[i].tensor.narrow(shard.dimension, shard.index * length, length)));
+        EXPECT_LE(found, bound) << mine[i].name;
+        worst = std::max(worst, found);
+      }
+      if (ranks->rank() == 0) std::printf("tp %d dp %d: farthest gradient %.3g, bound %.3g\n", layout.tp, layout.dp, worst, bound);
+    });
+}
+
+// With one sequence a microbatch rows lie in the same order with and without, and both kinds of collective sum in rank
+// order. Only a gradient that is summed over a rank's own tokens first has another order.
+TEST(SequenceParallel, HasTheBitsOfTensorParallelismWhereverTheOrderOfSumsIsTheSame) {
+  ModelConfig config = model();
+  config.microbatch_size = 1;
+  ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+    Layout without = layout;
+    without.sequence_parallel = false;
+    Ran split(config, layout), whole(config, without);
+    EXPECT_EQ(on_host(split.step.losses()), on_host(whole.step.losses()));
+    const auto mine = split.step.gradients(), theirs = whole.step.gradients();
+    int by_tokens = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (split.step.shards()[i].by_tokens) {
+        ++by_tokens;
+        continue;
+      }
+      EXPECT_EQ(on_host(mine[i].tensor), on_host(theirs[i].tensor)) << mine[i].name;
+    }
+    // Of each layer two norms and two row-parallel layers, the final norm, the positions.
+    EXPECT_EQ(by_tokens, config.layers * (2 * 2 + 2) + 2 + 1);
+  });
+}
+
+TEST(SequenceParallel, RanksHoldTheSameGradientOfWhatAllOfThemHold) {
+  ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+    Ran ran(model(), layout);
+    for (std::size_t i = 0; i < ran.step.shards().size(); ++i) {
+      if (ran.step.shards()[i].count > 1) continue;
+      const auto& [name, gradient] = ran.step.gradients()[i];
+      const at::Tensor all = comm::all_gather(gradient.unsqueeze(0), layout.tp_group);
+      for (int peer = 1; peer < layout.tp; ++peer)
+        EXPECT_EQ(on_host(all.select(0, peer)), on_host(all.select(0, 0))) << name << " of rank " << peer;
+    }
+  });
+}
+
+TEST(SequenceParallel, RanksDrawTheirOwnMasksEverywhereForTheirOwnTokens) {
+  ModelConfig config = model();
+  config.dropout = 0.1;
+  ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+    Ran ran(config, layout);
+    for (const auto& [name, mask] : ran.step.masks()) {
+      if (name.find("core_attention") == std::string::npos) {
+        EXPECT_EQ(mask.size(0), config.microbatch_size * config.seq_length / layout.tp) << name;
+      }
+      const at::Tensor all = comm::all_gather(mask.unsqueeze(0), layout.tp_group);
+      for (int peer = 1; peer < layout.tp; ++peer)
+        EXPECT_NE(on_host(all.select(0, peer)), on_host(all.select(0, 0))) << name << " of rank " << peer;
+    }
+  });
+}
+
+TEST(SequenceParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
+  using workloads::ModuleKind;
+  ModelConfig config = model();
+  config.dropout = 0.1;
+  const std::vector<EngineConfig> engines = {{.impl = "manual", .warmup_steps = 1},
+                                             {.impl = "full_iteration", .warmup_steps = 1},
+                                             {.impl = "local", .warmup_steps = 1},
+                                             {.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
+                                             {.impl = "local", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1}};
+  for (const EngineConfig& engine : engines)
+    ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
+      TwinSteps twins(config, layout, engine);
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
+      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(SequenceParallel, RefusesASequenceThatRanksCannotShareEqually) {
+  ModelConfig config;
+  config.seq_length = 15;
+  try {
+    const workloads::TrainStep step(config, {.tp = 2, .sequence_parallel = true}, workloads::device_under_test(), 1, {});
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("got seq_length = 15 and tp under sequence parallelism = 2"), std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::engines
