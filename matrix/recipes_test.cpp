@@ -82,7 +82,7 @@ TEST(RecipesTest, EachOfThe33ShapesBecomesACaseThatKeepsWhatMakesIt) {
 
 TEST(RecipesTest, TheProfileHasALineForEverySettingAndARunnableOneBesideThoseThatLack) {
   const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes", kMachine, std::nullopt);
-  EXPECT_EQ(plan.raw, 1152);
+  EXPECT_EQ(plan.raw.rows, 1152);
   std::map<std::string, const nlohmann::json*> lines;
   for (const nlohmann::json& line : plan.lines) lines[line.at("id")] = &line;
   int to_run = 0;
