@@ -179,6 +179,17 @@ TEST_F(RunVerbsTest, ARerunIsARunOfItsOwnThatNamesItsParent) {
   EXPECT_EQ(json_of(all).at("cases").at(0).at("isolation"), "process");
 }
 
+TEST_F(RunVerbsTest, ReproAndExplainNameTheFirstDivergentTensor) {
+  setenv("GRAPHPROOF_FAKE", "wrong replay 1", 1);
+  const Printed printed = cli({"repro", "impl=manual,tp=2", "--device", "sim"});
+  unsetenv("GRAPHPROOF_FAKE");
+  const std::string named = "first divergent tensor: rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17";
+  EXPECT_NE(printed.out.find("\n" + named), std::string::npos) << printed.out << printed.err;
+  const std::string of_the_run = "latest/" + plan().front().id;
+  EXPECT_NE(cli({"explain", of_the_run}).out.find("\n" + named), std::string::npos);
+  EXPECT_EQ(json_of(cli({"explain", of_the_run, "--json"})).at("divergence").get<std::string>().rfind("rank 1, step 3", 0), 0u);
+}
+
 TEST_F(RunVerbsTest, AScriptReproducesACaseWithoutTheLauncher) {
   const fs::path script = top / "case.sh", folder = top / "it's here";
   const Printed printed = cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", script});
