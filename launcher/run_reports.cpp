@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "matrix/catalogue.h"
+#include "reports/divergence.h"
 #include "reports/faults.h"
 #include "reports/hazards.h"
 #include "reports/html.h"
@@ -35,7 +36,8 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
   record::write_atomically(folder / "report.html", reports::html(result, [&](const record::Record& record) {
     if (record.artefacts.empty()) return reports::CaseDetail{};
-    return reports::CaseDetail{reports::read_series(folder / record.artefacts), reports::read_errors(folder / record.artefacts)};
+    const fs::path attempt = folder / record.artefacts;
+    return reports::CaseDetail{reports::read_series(attempt), reports::read_errors(attempt), reports::divergence_text(attempt, record.ranks)};
   }));
 }
 

@@ -38,6 +38,7 @@ json case_json(const RunResult& run, const CaseResult& one, const json& summary,
   value["exit_code"] = record::value(exit_code(record.verdict, record.rule));
   const CaseDetail detail = detail_of(record);
   if (!detail.series.empty()) value["series"] = to_json(detail.series);
+  value["divergence"] = detail.divergence;
   value["symptoms"] = to_json(symptoms(record, detail.errors));
   return value;
 }

@@ -16,6 +16,7 @@ namespace graphproof::reports {
 struct CaseDetail {
   Series series;
   std::vector<ErrorFact> errors;
+  std::string divergence;  // reports/divergence.h
 };
 using DetailOf = std::function<CaseDetail(const record::Record&)>;
 

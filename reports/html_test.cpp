@@ -40,10 +40,12 @@ TEST(Html, TextOfARankCannotEndTheDataNorTakeAPlace) {
   EXPECT_TRUE(got.starts_with("</script><script>alert(1)</script><!-- /*chart.js*/ ")) << got;
 }
 
-TEST(Html, ACaseHasTheCurvesThatAreFound) {
+TEST(Html, ACaseHasTheCurvesAndTheDivergentTensorThatAreFound) {
   const std::string page = html(mixed_run(), [](const record::Record& record) {
     CaseDetail detail;
-    if (record.case_id == std::string(16, '3')) detail.series.loss["eager_a"] = {{0, 1}, {2.5, 2.25}};
+    if (record.case_id != std::string(16, '3')) return detail;
+    detail.series.loss["eager_a"] = {{0, 1}, {2.5, 2.25}};
+    detail.divergence = "rank 1, step 3, </script>";
     return detail;
   });
   const nlohmann::json data = data_of(page);
@@ -51,6 +53,8 @@ TEST(Html, ACaseHasTheCurvesThatAreFound) {
   EXPECT_FALSE(data["cases"][0].contains("series"));
   EXPECT_EQ(data["cases"][2]["symptoms"][0]["symptom"], "numbers that differ from eager");
   EXPECT_TRUE(data["cases"][0]["symptoms"].empty());
+  EXPECT_EQ(data["cases"][2]["divergence"], "rank 1, step 3, </script>");
+  EXPECT_EQ(data["cases"][0]["divergence"], "");
 }
 
 }  // namespace

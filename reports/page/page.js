@@ -179,6 +179,7 @@ function showCase(one) {
     ' ranks, ' + one.seconds.toFixed(2) + ' s' + (one.observed !== one.verdict ? ', observed ' + one.observed : '') + '; evidence in ' +
     (one.artefacts || 'no folder') + ')';
   document.getElementById('case-failing').replaceChildren(...one.failing.map(failingPart));
+  document.getElementById('case-divergence').textContent = one.divergence ? 'First divergent tensor: ' + one.divergence : '';
   document.getElementById('case-symptoms').replaceChildren(...one.symptoms.map(symptomPart));
   document.getElementById('case-repro').textContent = one.repro;
   const series = one.series || {loss: {}, difference: {}, memory: {}};
