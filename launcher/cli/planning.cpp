@@ -131,6 +131,18 @@ matrix::Machine machine_of(const launcher::Device& device) {
   return machine;
 }
 
+std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run, const Surroundings& surroundings) {
+  const bool shipped = !matrix::shipped_profile_text(run.profile).empty() && run.matrix.name == "matrix/profiles/" + run.profile + ".json";
+  PlanOptions options{.matrix_file = shipped ? "" : run.matrix.name};
+  try {
+    matrix::MatrixFile file = matrix_file(options, run.profile, surroundings);
+    if (file.sha256 == run.matrix.sha256) return file;
+  } catch (const matrix::InputError&) {
+    // Gone, or no longer what this version reads.
+  }
+  return std::nullopt;
+}
+
 record::PlanLine plan_line(const nlohmann::json& line) { return record::plan_line_from(line, "the plan"); }
 
 Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings, bool explain) {
@@ -164,7 +176,7 @@ std::string new_run_id() {
   return launcher::make_run_id(std::chrono::system_clock::to_time_t(now), salt);
 }
 
-launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
+launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
   launcher::RunSetup setup;
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;
@@ -174,12 +186,17 @@ launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& opt
   setup.run.started = launcher::utc_text(std::time(nullptr));
   setup.run.command = surroundings.command_line;
   setup.run.device = device.name;
-  const record::Cluster cluster = cluster_of(options.cluster);
-  setup.run.engine = cluster.engine;
+  setup.run.engine = cluster_of(options.cluster).engine;
   setup.run.slots = device.slots;
   setup.run.stack = device.stack;
   setup.run.options = recorded_options(options, surroundings);
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
+  return setup;
+}
+
+launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
+  launcher::RunSetup setup = run_setup(device, options, surroundings);
+  const record::Cluster cluster = cluster_of(options.cluster);
   setup.folder = launcher::create_run_folder(surroundings.runs, options.run_dir, setup.run.run_id);
   write_cluster(cluster, setup.folder);
   setup.allocation = allocation(cluster, setup, surroundings);

@@ -14,6 +14,7 @@
 #include "launcher/programs.h"
 #include "launcher/run.h"
 #include "matrix/machine.h"
+#include "matrix/matrix_file.h"
 #include "matrix/plan.h"
 #include "reports/record/plan.h"
 
@@ -40,6 +41,9 @@ struct Planned {
 /// `explain`: say what is unreachable. Throws InputError for an unknown profile, a bad matrix file or filter.
 Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings, bool explain = false);
 
+/// The matrix file that a run was planned from; nothing where it is not at hand as it was then.
+std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run, const Surroundings& surroundings);
+
 record::PlanLine plan_line(const nlohmann::json& line);
 
 /// How a run goes, whatever its cases are.
@@ -53,8 +57,9 @@ void declare(CLI::App& app, RunOptions& options);
 
 /// The id of a run that begins now.
 std::string new_run_id();
-/// Everything of a RunSetup but its plan and profile, in a fresh run folder. InputError for options that make no sense,
-/// before the folder is made.
+/// Everything of a RunSetup but its plan, profile and folder.
+launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings);
+/// The same in a fresh run folder. InputError for options that make no sense, before the folder is made.
 launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings);
 /// The RunSetup of a recorded run, as it was. InputError where this machine or this version can't go on with it: another
 /// stack, or a plan that is not the recorded one.

@@ -54,6 +54,7 @@ Action declare_plan(CLI::App& app);
 Action declare_case(CLI::App& app);
 Action declare_explain(CLI::App& app);
 Action declare_repro(CLI::App& app);
+Action declare_shrink(CLI::App& app);
 Action declare_list(CLI::App& app);
 Action declare_check(CLI::App& app);
 Action declare_rules(CLI::App& app);

@@ -18,6 +18,7 @@ constexpr std::array kVerbs = {
     Verb{"case", "read a case from its name: id, axes, ranks, expectation; or from a training configuration", declare_case, true},
     Verb{"explain", "the rules and checks that a case meets, and its verdict if it was run", declare_explain},
     Verb{"repro", "run one case again alone and show its evidence", declare_repro},
+    Verb{"shrink", "which values of a failing case make it fail, and the smallest job that shows it", declare_shrink},
     Verb{"list", "axes, profiles, rules, checks, faults, runs or cases", declare_list},
     Verb{"check", "what upstream rejects, rewrites or lets pass of a training configuration", declare_check, true},
     Verb{"rules", "the rules in full, or one of them; ours or an upstream's", declare_rules},

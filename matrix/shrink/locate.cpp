@@ -13,13 +13,16 @@ constexpr int kPool = 60;                  // rows that are weighed against each
 constexpr int kRivals = 6;                 // of the leader, for which rows are made on purpose
 constexpr double kInteresting = 0.9999;    // the candidates that are looked at hold so much of the probability
 constexpr std::size_t kMostLooked = 5000;  // and are so many at most: beyond it each of them is improbable
+constexpr std::size_t kMostWeighedTogether = 500;  // rows that are run together are weighed by 2^8 combinations of outcomes
 constexpr double kTellsNothing = 1e-6;     // bits: a job below it is not worth running
 constexpr double kTellsMore = 0.05;        // bits that a further job of a round must add
-constexpr int kMostRepeats = 8;            // at b = .7, the worst noise believed in, a failing row passes 8 times in 17 cases of 1,000... with 8 repeats
-constexpr int kMostInvalid = 12;           // jobs without an outcome, more than those with one
-// Failing rows without the combination that speak of a second fault. One that shares a value with the combination can
-// make it fail alone too, by a value that half of the rows have: five failures leave one chance in 32 of that.
-constexpr int kManyUnexplained = 3, kAloneFailsOfTwo = 5;
+constexpr int kMostRepeats = 8;            // under the worst noise believed in, 0.7, so many pass all in 6 of 100 cases
+constexpr int kMostInvalid = 12;           // jobs without an outcome, if they are more than those with one
+// More often alone where there may be a second fault: one that shares a value with the combination fails with it too, by
+// a value that perhaps half of the passed rows have.
+constexpr int kAloneFailsOfTwo = 4, kManyUnexplained = 3;
+constexpr double kRatherTwo = 0.8;
+constexpr double kSomePassed = 0.25;       // of rows keep what passed even where nothing speaks of a second fault
 constexpr double kFlaky = 0.15;             // from here on it is rather chance than a second fault that lets a row pass
 constexpr double kOtherFaultFails = 0.2;   // of rows that do not have the combination, where a second fault is about
 // Noise is never believed to be impossible, otherwise one odd outcome leaves no candidate at all.
@@ -124,6 +127,7 @@ std::vector<Job> Locator::next_jobs(int idle) {
     idle = std::min(idle, question_.most_jobs - valid - invalid);
     if (std::vector<Job> jobs = repeat(); !jobs.empty() || state_ != State::running) return pending_ = jobs;
     const Leader now = leader();
+    second_fault_ = second_fault(now);
     if (confirming_ && (now.closure != *confirming_ || now.probability < kSure)) {
       confirming_.reset();
       if (fall_back()) continue;
@@ -169,15 +173,13 @@ std::vector<Job> Locator::repeat() {
 /// Rows for what is not shown yet of the leader; none once all is.
 std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
   std::vector<Job> jobs;
-  int fails = 0, unexplained = 0;
+  int fails = 0;
   for (const Evidence& one : evidence_) {
-    if (one.outcome != Outcome::fail) continue;
-    unexplained += (leader.mask & ~around_->mask(one.row)) != 0 ? 1 : 0;
-    if (!one.job) continue;
+    if (!one.job || one.outcome != Outcome::fail) continue;
     const bool alone = std::find(alone_.begin(), alone_.end(), std::pair(one.job->id, leader.closure)) != alone_.end();
     if (alone || around_->mask(one.row) == leader.closure) ++fails;
   }
-  const int wanted = unexplained >= kManyUnexplained ? kAloneFailsOfTwo : kAloneFails;
+  const int wanted = second_fault_ > 0.5 ? kAloneFailsOfTwo : kAloneFails;
   // Each axis outside has to be shown to be irrelevant: changed in a row that failed all the same.
   Mask unshown = candidates_->whole() & ~leader.closure;
   for (const Evidence& one : evidence_)
@@ -185,7 +187,9 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
   std::vector<cover::Row> rows;
   while ((fails < wanted || unshown != 0) && static_cast<int>(rows.size()) < idle) {
     const auto bit = unshown != 0 ? std::optional(std::countr_zero(unshown)) : std::nullopt;
-    auto row = bare_row(leader, bit, rows);
+    // By turns with little else of the failing row, and with what passed.
+    const bool passed = fails % 2 == 1 || second_fault_ > 0.5;
+    auto row = passed ? fresh_row(leader.mask, bit, Rest::passed, rows) : bare_row(leader, bit, rows);
     ++fails;
     if (!row) break;
     unshown &= around_->mask(*row);
@@ -208,7 +212,7 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
       unneeded += std::max(believed[belief], candidates_->beliefs()[belief].prior) * std::pow(candidates_->beliefs()[belief].noise.pass_triggered, passes);
     if (unneeded <= kUnneeded || static_cast<int>(jobs.size() + rows.size()) >= idle) continue;
     if ((around_->closure(rest) & bit) != 0) continue;  // the rest never comes without it
-    if (auto row = fresh_row(rest, std::countr_zero(bit), rows)) rows.push_back(std::move(*row));
+    if (auto row = fresh_row(rest, std::countr_zero(bit), some_rest(), rows)) rows.push_back(std::move(*row));
   }
   for (Job& job : numbered(Purpose::without, std::move(rows))) jobs.push_back(std::move(job));
   return jobs;
@@ -246,26 +250,22 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
       for (const Likely& one : likely)
         if ((one.mask & ~keep) == 0) held += one.probability();
     }
-    offer(fresh_row(keep, std::nullopt, pool));
+    offer(fresh_row(keep, std::nullopt, some_rest(), pool));
   }
-  offer(bare_row(leader, std::nullopt, pool));
   // Those that tell the leader from the most probable ones that mean something else, either way.
   int rivals = 0;
   for (const Likely& one : likely) {
     const Mask closure = around_->closure(one.mask);
     if (closure == leader.closure) continue;
-    if (const Mask missing = closure & ~leader.closure; missing != 0) offer(fresh_row(leader.mask, std::countr_zero(missing), pool));
-    if (const Mask missing = leader.closure & ~closure; missing != 0) offer(fresh_row(one.mask, std::countr_zero(missing), pool));
+    if (const Mask missing = closure & ~leader.closure; missing != 0) offer(fresh_row(leader.mask, std::countr_zero(missing), some_rest(), pool));
+    if (const Mask missing = leader.closure & ~closure; missing != 0) offer(fresh_row(one.mask, std::countr_zero(missing), some_rest(), pool));
     if (++rivals == kRivals) break;
   }
   offer(bare_row(leader, std::nullopt, pool));
-  // One with the most probable candidate that lacks the next, and the other way round.
-  for (std::size_t i = 1; i < std::min<std::size_t>(likely.size(), 4); ++i)
-    for (const auto& [with, without] : {std::pair(likely[0].mask, likely[i].mask), std::pair(likely[i].mask, likely[0].mask)})
-      if (const Mask missing = without & ~with; missing != 0) offer(fresh_row(with, std::countr_zero(missing), pool));
 
   std::vector<cover::Row> chosen;
   std::vector<Mask> asked;
+  const std::span<const Likely> weighed(likely.data(), std::min(likely.size(), idle > 1 ? kMostWeighedTogether : kMostLooked));
   double told = 0;
   while (static_cast<int>(chosen.size()) < idle && asked.size() < kMostAtOnce) {
     double best = -1;
@@ -273,7 +273,7 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
     asked.push_back(0);
     for (std::size_t i = 0; i < pool.size(); ++i) {
       asked.back() = masks[i];
-      const double tells = information(likely, candidates_->beliefs(), asked);
+      const double tells = information(weighed, candidates_->beliefs(), asked);
       if (tells > best + 1e-12) {
         best = tells;
         best_at = i;
@@ -311,11 +311,11 @@ bool Locator::fall_back() {
 }
 
 /// A row that was not lost before and is not among `taken`; nothing where there is none.
-std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> without, const std::vector<cover::Row>& taken) {
+std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> without, Rest rest, const std::vector<cover::Row>& taken) {
   constexpr int kTries = 4;
   std::optional<cover::Row> row;
   for (int i = 0; i < kTries; ++i) {
-    row = around_->row(keep, without, random_);
+    row = around_->row(keep, without, rest, random_);
     if (!row) return row;
     const bool lost = std::any_of(evidence_.begin(), evidence_.end(), [&](const Evidence& one) {
       return one.outcome == Outcome::invalid && one.row == *row;
@@ -325,13 +325,16 @@ std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> witho
   return std::nullopt;
 }
 
+/// The more probable a second fault, the more rows stay as they passed.
+Locator::Rest Locator::some_rest() { return random_.unit() < std::max(second_fault_, kSomePassed) ? Rest::passed : Rest::bare; }
+
 /// The one of several that keeps least beside the leader.
 std::optional<cover::Row> Locator::bare_row(const Leader& leader, std::optional<int> without, const std::vector<cover::Row>& taken) {
   constexpr int kTries = 12;
   std::optional<cover::Row> best;
   int least = 0;
   for (int i = 0; i < kTries; ++i) {
-    auto row = fresh_row(leader.mask, without, taken);
+    auto row = fresh_row(leader.mask, without, Rest::bare, taken);
     if (!row) break;
     const int kept = std::popcount(around_->mask(*row) & ~leader.closure);
     if (!best || kept < least) {
@@ -347,6 +350,19 @@ std::vector<Job> Locator::numbered(Purpose purpose, std::vector<cover::Row> rows
   std::vector<Job> jobs;
   for (cover::Row& row : rows) jobs.push_back({next_id_++, purpose, std::move(row)});
   return jobs;
+}
+
+/// How probable it is that a second fault makes rows fail that do not have the leader.
+double Locator::second_fault(const Leader& leader) const {
+  const std::vector<double> believed = candidates_->beliefs_now();
+  double sum = 0;
+  for (std::size_t belief = 0; belief < believed.size(); ++belief)
+    if (candidates_->beliefs()[belief].noise.fail_otherwise >= kOtherFaultFails) sum += believed[belief];
+  // Under one belief there is nothing to compare: failures that it leaves unexplained tell.
+  int unexplained = 0;
+  for (const Evidence& one : evidence_)
+    unexplained += one.outcome == Outcome::fail && (leader.mask & ~around_->mask(one.row)) != 0 ? 1 : 0;
+  return unexplained >= kManyUnexplained ? std::max(sum, kRatherTwo) : sum;
 }
 
 double Locator::pass_triggered() const {

@@ -125,7 +125,10 @@ class Locator {
   bool split(const Leader& leader);
   bool fall_back();
   double pass_triggered() const;
-  std::optional<cover::Row> fresh_row(Mask keep, std::optional<int> without, const std::vector<cover::Row>& taken);
+  double second_fault(const Leader& leader) const;
+  using Rest = Neighbourhood::Rest;
+  Rest some_rest();
+  std::optional<cover::Row> fresh_row(Mask keep, std::optional<int> without, Rest rest, const std::vector<cover::Row>& taken);
   std::optional<cover::Row> bare_row(const Leader& leader, std::optional<int> without, const std::vector<cover::Row>& taken);
   std::vector<Job> numbered(Purpose purpose, std::vector<cover::Row> rows);
 
@@ -137,6 +140,7 @@ class Locator {
   std::vector<Job> pending_;
   State state_ = State::running;
   bool fell_back_ = false;
+  double second_fault_ = 0;
   std::optional<Mask> confirming_;      // closure of the leader that was being confirmed
   std::vector<std::pair<int, Mask>> alone_;  // job that ran a combination alone, closure of it
   int next_id_ = 0;

@@ -96,7 +96,7 @@ std::vector<int> Neighbourhood::other_values(int parameter, cover::Random& rando
   return order;
 }
 
-std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> without, cover::Random& random) {
+std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> without, Rest rest, cover::Random& random) {
   cover::Cells cells = cells_of(keep);
   std::vector<char> kept(failing_.size(), 0);
   for (const cover::Cell& cell : cells) kept[static_cast<std::size_t>(cell.parameter)] = 1;
@@ -105,7 +105,7 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
   for (std::size_t parameter = 0; parameter < failing_.size(); ++parameter) {
     liking[parameter] = failing_[parameter];
     if (kept[parameter] != 0) continue;
-    if (passed != nullptr && (*passed)[parameter] >= 0 && (*passed)[parameter] != failing_[parameter]) {
+    if (passed != nullptr && (*passed)[parameter] >= 0 && (rest == Rest::passed || (*passed)[parameter] != failing_[parameter])) {
       liking[parameter] = (*passed)[parameter];
       continue;
     }
@@ -125,11 +125,23 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
   if (!found) return std::nullopt;
   const auto shown = [&] { return cover::Row(oracle_.row().begin(), oracle_.row().begin() + static_cast<std::ptrdiff_t>(failing_.size())); };
   cover::Row row = shown();
-  // What is still as in the failing row is changed one after the other, with what already differs held.
   std::vector<int> order;
   for (int parameter = 0; parameter < static_cast<int>(row.size()); ++parameter)
     if (kept[static_cast<std::size_t>(parameter)] == 0) order.push_back(parameter);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
+  if (passed != nullptr && rest == Rest::passed) {
+    // As much of it as the rules allow beside what is kept.
+    for (const int parameter : order) {
+      const int value = (*passed)[static_cast<std::size_t>(parameter)];
+      if (value < 0) continue;
+      cells.push_back({parameter, value});
+      if (row[static_cast<std::size_t>(parameter)] == value) continue;
+      if (solve(cells, liking)) row = shown();
+      else cells.pop_back();
+    }
+    return row;
+  }
+  // What is still as in the failing row is changed one after the other, with what already differs held.
   const auto differs = [&](int parameter) { return row[static_cast<std::size_t>(parameter)] != failing_[static_cast<std::size_t>(parameter)]; };
   std::stable_partition(order.begin(), order.end(), differs);
   for (const int parameter : order) {

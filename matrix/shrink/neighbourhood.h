@@ -37,10 +37,12 @@ class Neighbourhood {
   /// A row that passed: its values are liked from now on.
   void like(const cover::Row& row);
 
-  /// A valid row that keeps `keep`, differs in bit `without` (where given), and changes what else it can, by the values
-  /// of one liked row where they differ: what passed together is not likely to fail by itself. Nothing where no valid row
-  /// has both.
-  std::optional<cover::Row> row(Mask keep, std::optional<int> without, cover::Random& random);
+  /// A valid row that keeps `keep` and differs in bit `without` (where given); nothing where no valid row does both. The
+  /// rest is made from one of the rows that passed, where there is one. `bare`: what it has in common with the failing
+  /// row is changed too, as far as the rules allow, so that little but `keep` is left; otherwise it stays as it passed, so
+  /// that another fault, which `keep` has no part in, does not come in.
+  enum class Rest { bare, passed };
+  std::optional<cover::Row> row(Mask keep, std::optional<int> without, Rest rest, cover::Random& random);
 
  private:
   cover::Cells cells_of(Mask mask) const;

@@ -55,6 +55,7 @@ const std::vector<Kind>& kinds() {
       {"cluster", "cluster.json", [](const json& value) { return json(to_json(cluster_from(value, "example"))); }},
       {"shard", "shard.json", [](const json& value) { return json(to_json(shard_from(value, "example"))); }},
       {"report", "reports.jsonl", [](const json& value) { return json(to_json(report_from(value, "example"))); }},
+      {"shrink", "shrink.json", nullptr},
   };
   return kKinds;
 }
@@ -236,6 +237,9 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"hazards", 0, "/cells/0/basis", "guessed"},
       {"compare", 0, "/exit_code", 6},
       {"compare", 0, "/slower/cases/0/figure", "replay"},
+      {"shrink", 0, "/state", "found"},
+      {"shrink", 0, "/known_issue/expect", "pass"},
+      {"shrink", 0, "/jobs/0/outcome", "passed"},
       {"run", 0, "/started", "yesterday"},
       {"batch", 0, "/cases", json::array()},
       {"live", 0, "/pid", 0},

@@ -11,7 +11,7 @@
 namespace graphproof::record {
 
 /// The file kinds with a schema: batch, heartbeat, evidence, checks, plan, record, run, context, summary, faults, live,
-/// compare.
+/// compare, shrink.
 const std::vector<std::string_view>& schema_names();
 
 /// One schema, parsed once for many values.

@@ -1,0 +1,66 @@
+#include "matrix/shrink/reduce.h"
+
+#include <algorithm>
+
+namespace graphproof::shrink {
+
+const std::vector<std::string>& sizes() {
+  static const std::vector<std::string> kSizes = {"dp", "tp", "pp", "cp", "ep", "vpp", "microbatches", "layers", "steps"};
+  return kSizes;
+}
+
+Reducer::Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<std::string> keep, int tries,
+                 std::function<bool(const matrix::Case&)> allowed)
+    : axes_(axes), smallest_(std::move(failing)), keep_(std::move(keep)), tries_(tries), allowed_(std::move(allowed)) {
+  keep_.insert("fault");
+}
+
+matrix::Case Reducer::with_sizes_at_minimum(matrix::Case test_case) const {
+  for (const std::string& size : sizes())
+    if (!keep_.contains(size)) matrix::set_value(axes_, test_case, size, axes_.find(size)->minimum);
+  return test_case;
+}
+
+/// What to try from the smallest so far, the boldest first.
+std::vector<matrix::Case> Reducer::smaller() const {
+  const auto is_size = [](const std::string& name) { return std::find(sizes().begin(), sizes().end(), name) != sizes().end(); };
+  matrix::Case plain;  // nothing but the combination and the sizes
+  for (const auto& [name, value] : smallest_.values)
+    if (keep_.contains(name) || is_size(name)) plain.values.insert({name, value});
+  std::vector<matrix::Case> ways = {with_sizes_at_minimum(plain), plain, with_sizes_at_minimum(smallest_)};
+  for (const std::string& size : sizes()) {
+    const std::int64_t now = matrix::integer_of(axes_, smallest_, size), least = axes_.find(size)->minimum;
+    std::set<std::int64_t> values;
+    if (!keep_.contains(size)) values.insert(least);
+    if (now / 2 >= least) values.insert(now / 2);
+    for (const std::int64_t value : values) {
+      if (value >= now) continue;
+      ways.push_back(smallest_);
+      matrix::set_value(axes_, ways.back(), size, value);
+    }
+  }
+  for (const auto& [name, value] : smallest_.values) {
+    if (keep_.contains(name) || is_size(name)) continue;
+    ways.push_back(smallest_);
+    ways.back().values.erase(name);
+  }
+  return ways;
+}
+
+std::optional<matrix::Case> Reducer::next() {
+  if (jobs_ >= kMostReductions) return std::nullopt;
+  for (matrix::Case& way : smaller()) {
+    if (way == smallest_ || passes_[matrix::canonical_text(way)] >= tries_ || !allowed_(way)) continue;
+    return asked_ = std::move(way);
+  }
+  return std::nullopt;
+}
+
+void Reducer::record(Outcome outcome) {
+  ++jobs_;
+  if (outcome == Outcome::fail) smallest_ = asked_;
+  // Without an outcome it is given up too: it would be asked for again and again.
+  else passes_[matrix::canonical_text(asked_)] += outcome == Outcome::pass ? 1 : tries_;
+}
+
+}  // namespace graphproof::shrink
