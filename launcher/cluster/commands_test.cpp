@@ -116,6 +116,7 @@ TEST(CommandsTest, AnEnvironmentFileWinsAndReachesOtherHosts) {
   for (const char* name : {"NCCL_IB_HCA", "MY_SITE"})
     EXPECT_NE(std::find(hosts.arguments.begin(), hosts.arguments.end(), name), hosts.arguments.end()) << name;
   EXPECT_EQ(std::find(hosts.arguments.begin(), hosts.arguments.end(), "HOME"), hosts.arguments.end());
+  EXPECT_EQ(hosts.environment.at("PMIX_MCA_gds"), "hash") << "the default store fails now and then at start";
 }
 
 TEST(CommandsTest, AnEnvironmentFileThatIsAScriptIsRefusedWithItsLine) {

@@ -152,7 +152,7 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
     PilotSetup pilot = pilot_setup({.nodes = 1, .slots = 2}, slurm.environment());
     pilot.agent_silent_ms = 3000;
     std::vector<PlanLine> plan = {fake_line(1, 2, kSecondIsSlow), fake_line(2, 2, kSecondIsSlow), fake_line(3, 2, kSecondIsSlow)};
-    plan[1].limits_ms[record::Phase::teardown_comm] = 60000;
+    for (PlanLine& line : plan) line.limits_ms[record::Phase::teardown_comm] = 60000;
     bool lost = false;
     listener.progress = [&](const reports::Progress&) {
       if (lost || !begun(plan[1].id)) return;
@@ -167,6 +167,7 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
       if (one.case_id == plan[1].id) of_second.emplace_back(one.verdict.text());
     EXPECT_EQ(of_second, (std::vector<std::string>{row.infra, "pass"})) << said;
     EXPECT_EQ(result.cases[1].record.again, std::string("attempt 1 ended ") + row.infra);
+    EXPECT_NE(result.cases[2].record.again.find("attempt 1 was ordered of a node that was lost"), std::string::npos) << "it had not begun";
     EXPECT_NE(said.find("the nodes are lost"), std::string::npos) << said;
     EXPECT_TRUE(fs::exists(folder / "pilots/p2/node-0/reports.jsonl")) << "it was asked again";
     EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(15))) << slurm.queue();

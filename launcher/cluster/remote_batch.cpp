@@ -59,14 +59,15 @@ void RemoteBatch::over(const record::Report& report) {
 
 void RemoteBatch::lost(const record::Infra& why, std::vector<record::Context>& finished) {
   over_ = true;
+  std::error_code absent;
+  for (std::size_t i = 0; i < finished_.size(); ++i)
+    if (!finished_[i] && fs::exists(attempt(i) / "context.json", absent)) ended(i, finished);
+  bool progress = false;
+  for (std::size_t i = 0; i < finished_.size(); ++i) progress = progress || finished_[i] || launcher::was_begun(attempt(i));
   for (std::size_t i = 0; i < finished_.size(); ++i) {
-    std::error_code absent;
     if (finished_[i]) continue;
-    if (fs::exists(attempt(i) / "context.json", absent)) {
-      ended(i, finished);
-      continue;
-    }
-    if (launcher::was_begun(attempt(i)) && !stopped_) {
+    // A batch that never got anywhere may do so again and again: its cases have that as their verdict, and one more try.
+    if ((launcher::was_begun(attempt(i)) || !progress) && !mailbox_->stop_asked) {
       finished_[i] = true;
       finished.push_back(launcher::context_of(request_, i));
       finished.back().ended = "died";
