@@ -128,7 +128,7 @@ class FakeRank {
     // Long enough for the launcher to look between two cases, and to look again.
     if (script_.only_case != 0) std::this_thread::sleep_for(std::chrono::milliseconds(700));
     // Longer than it takes to lose a node; what was lost is run again as another attempt, which is quick.
-    if (mine("once_slow") && one.attempt == 1 && (script_.only_case == 0 || script_.only_case == count)) std::this_thread::sleep_for(std::chrono::seconds(20));
+    if (script_.behaviour == "once_slow" && one.attempt == 1 && (script_.only_case == 0 || script_.only_case == count)) std::this_thread::sleep_for(std::chrono::seconds(20));
     if (mine("slow")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     beat(one, "case_end");
   }
