@@ -148,6 +148,38 @@ TEST_F(ResumeTest, ABudgetStopsStartingAndTheRestIsResumed) {
   expect_each_case_once();
 }
 
+TEST_F(ResumeTest, GpuMinutesThatAreUsedUpStopStartingAndTheRestIsResumed) {
+  setup.run.options.max_gpu_ms = 600;
+  const auto result = go(slow_plan(8));
+  EXPECT_EQ(result.ending, reports::Ending::budget);
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::interrupted);
+  EXPECT_EQ(verdict(result, 7), "not_run");
+  EXPECT_NE(said.find("--max-gpu-minutes is reached"), std::string::npos) << said;
+  setup.run.options.max_gpu_ms = 0;
+  EXPECT_EQ(reports::exit_code(go_on()), record::ExitCode::ok);
+  expect_each_case_once();
+}
+
+TEST_F(ResumeTest, ConfirmationsMeasureAFailuresRateAndNeverMakeItAPass) {
+  setup.run.options.confirm = 3;
+  setup.run.slots = 1;
+  const fs::path count = scratch.path() / "count";
+  const auto result = go({fake_line(0, 1, "wrong replay 0", "process"), fake_line(1, 1, "wrong_at_times " + count.string() + " 0", "process"),
+                          fake_line(2, 1, "", "process")});
+  EXPECT_EQ(verdict(result, 0), "fail.numerics");
+  EXPECT_EQ(verdict(result, 1), "flaky");
+  EXPECT_NE(result.cases[1].record.reason.find("1 of 3 confirmations failed"), std::string::npos) << result.cases[1].record.reason;
+  EXPECT_EQ(verdict(result, 2), "pass");
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
+  std::map<std::string, int> attempts;
+  for (const record::Record& record : journal()) {
+    ++attempts[record.name];
+    EXPECT_TRUE(record.attempt == 1 || record.again.starts_with("confirmation ")) << record.again;
+    EXPECT_TRUE(record.name == "case2" || record.verdict.text() != "pass") << "no record of a failure alone may say pass";
+  }
+  EXPECT_EQ(attempts, (std::map<std::string, int>{{"case0", 4}, {"case1", 4}, {"case2", 1}}));
+}
+
 TEST_F(ResumeTest, MaxFailStopsStartingAndTheRestIsResumed) {
   setup.run.options.max_fail = 2;
   std::vector<record::PlanLine> plan{fake_line(0, 1, "", "process")};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "launcher/batch_request.h"
+#include "launcher/doctor.h"
 #include "launcher/run_folder.h"
 #include "reports/divergence.h"
 #include "reports/record/file.h"
@@ -106,6 +107,7 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
   for (const record::Record& record : earlier) {
     junit_.add(record);
     infra_count_[record.case_id] += record.verdict.in("infra");
+    leased_ms_ += static_cast<std::int64_t>(record.seconds * 1000) * record.ranks;
   }
   for (const std::string& gpu : setup.gpus) exclusive_process_ = exclusive_process_ || (gpu_memory_ && gpu_memory_->exclusive_process(gpu));
   junit_.write(setup.folder / "junit.xml");
@@ -187,6 +189,7 @@ void Runner::round(std::int64_t now_ms) {
     stop_starting(reports::Ending::budget);
   }
   if (setup_.allocation) setup_.allocation->step(now_ms);
+  heed_price(now_ms);
   step_batches(now_ms);
   step_held(now_ms);
   for (const JudgePool::Judged& judged : judges_.step(now_ms)) case_judged(judged, now_ms);
@@ -216,6 +219,17 @@ void Runner::heed_interrupts(std::int64_t now_ms) {
     say("interrupted again: ending all processes");
     for (const auto& batch : running_) batch->stop(now_ms);
   }
+}
+
+void Runner::heed_price(std::int64_t now_ms) {
+  const std::int64_t most_ms = setup_.run.options.max_gpu_ms;
+  if (most_ms == 0 || stopped_) return;
+  std::int64_t leased_ms = leased_ms_;
+  for (const auto& batch : running_)
+    leased_ms += batch->batch().world_size * (now_ms - started_at_ms_.at(batch->batch().batch));
+  if (leased_ms < most_ms) return;
+  say("--max-gpu-minutes is reached: running cases end, no others start; graphproof resume goes on");
+  stop_starting(reports::Ending::budget);
 }
 
 bool Runner::disk_is_low() const {
@@ -301,6 +315,7 @@ void Runner::start(const Start& start, std::int64_t now_ms) {
   const auto group = waiting_.extract(start.batch);
   auto held = held_.extract(start.batch);
   if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end()) divergence->second.started_ms = now_ms;
+  started_at_ms_[start.batch] = now_ms;
   if (held) {
     held.mapped()->go();
     running_.push_back(std::move(held.mapped()));
@@ -400,6 +415,7 @@ void Runner::step_batches(std::int64_t now_ms) {
       ++next;
       continue;
     }
+    leased_ms_ += batch.batch().world_size * (now_ms - started_at_ms_.extract(batch.batch().batch).mapped());
     if (const auto immortal = batch.immortal(); immortal.empty()) {
       schedule_.release(batch.batch().batch);
     } else {
@@ -448,8 +464,16 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   std::optional<record::Record> final_record;
   if (const auto first = first_outcome_.find(context.case_id); first != first_outcome_.end() && context.isolation == "process") {
     outcome = reports::fold(first->second, outcome);
-    final_record = record();
-    keep(*final_record, true);
+    first_outcome_.erase(first);
+    const bool again = confirm(ended, outcome);
+    const record::Record folded = record();
+    keep(folded, !again);
+    if (!again) final_record = folded;
+  } else if (confirming_.contains(context.case_id)) {
+    const bool again = confirm(ended, outcome);
+    const record::Record confirmed = record();
+    keep(confirmed, !again);
+    if (!again) final_record = confirmed;
   } else {
     const record::Record one = record();
     const auto batch = std::find_if(running_.begin(), running_.end(), [&](const auto& running) {
@@ -459,8 +483,10 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     if (is_product_failure(one) && batch != running_.end()) (*batch)->stop(now_ms);
     const bool again = wants_diagnosis(one, ended.line) && !stopped_;
     const bool retry = wants_retry(one);
-    keep(one, !again && !retry);
-    if (!again && !retry) final_record = one;
+    const bool confirmed = !again && !retry && confirm(ended, outcome);
+    const bool final = !again && !retry && !confirmed;
+    keep(one, final);
+    if (final) final_record = one;
     if (retry) add({.attempts = {{ended.line, context.attempt + 1, why_retry(one)}}});
     if (again) {
       Attempt alone{ended.line, context.attempt + 1, why_alone(one)};
@@ -470,7 +496,40 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   }
   if (final_record && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
     look_for_divergence(*final_record, ended.line);
+  if (context.infra && !setup_.allocation) say_what_is_ill();
   judging_.erase(place);
+}
+
+void Runner::say_what_is_ill() {
+  for (const Finding& one : examine(look_at_host(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, {})))
+    // The run's own processes are no leftovers.
+    if (one.health != Health::ok && one.check != "leftover_processes") say("doctor: " + one.check + ": " + one.got + "; want " + one.want + "; next: " + one.next);
+}
+
+bool Runner::confirm(const Ended& ended, reports::Outcome& outcome) {
+  const int wanted = setup_.run.options.confirm;
+  const std::string& kind = ended.line.expect.kind;
+  // What is planted or forbidden on purpose has no rate to be measured.
+  if (wanted == 0 || kind == "fault" || kind == "hazard" || kind == "rejected") return false;
+  auto known = confirming_.find(ended.line.id);
+  if (known == confirming_.end()) {
+    if (reports::exit_code(outcome.verdict, outcome.rule) != record::ExitCode::product || stopped_) return false;
+    known = confirming_.emplace(ended.line.id, Confirming{outcome, {}}).first;
+  } else {
+    // The record of each confirmation says what is known by then, so that none of them alone can pass for the case's.
+    known->second.seen.push_back(outcome);
+    outcome = reports::confirm(known->second.first, known->second.seen);
+  }
+  const int seen = static_cast<int>(known->second.seen.size());
+  if (seen == wanted || stopped_) {
+    confirming_.erase(known);
+    return false;
+  }
+  Attempt again{ended.line, ended.context.attempt + 1,
+                "confirmation " + std::to_string(seen + 1) + " of " + std::to_string(wanted) + " of " + std::string(known->second.first.verdict.text())};
+  again.line.isolation = "process";
+  add({.attempts = {std::move(again)}});
+  return true;
 }
 
 /// Where other nodes can be had, what says nothing about the product is tried once more.

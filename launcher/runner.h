@@ -49,6 +49,7 @@ class Runner {
   void round(std::int64_t now_ms);
   void heed_interrupts(std::int64_t now_ms);
   void heed_disk(std::int64_t now_ms);
+  void heed_price(std::int64_t now_ms);
   void disk_full(const std::string& why);
   void start_batches(std::int64_t now_ms);
   void start(const Start& start, std::int64_t now_ms);
@@ -65,6 +66,8 @@ class Runner {
   void case_judged(const JudgePool::Judged& judged, std::int64_t now_ms);
   void keep(const record::Record& record, bool final);
   void add(CaseGroup group);
+  /// True if the case is run again to measure the rate of its failure. `outcome` becomes what is known by then.
+  bool confirm(const Ended& ended, reports::Outcome& outcome);
   void add_alone(const record::Record& first, Attempt attempt);
   void look_for_divergence(const record::Record& record, const record::PlanLine& line);
   bool looks_for_divergence(const RunningBatch& batch) const { return divergences_.contains(batch.batch().batch); }
@@ -74,6 +77,7 @@ class Runner {
   void show(std::int64_t now_ms);
   bool disk_is_low() const;
   bool wants_retry(const record::Record& record);
+  void say_what_is_ill();
   BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
   reports::Progress progress(std::int64_t now_ms) const;
   record::Live live(std::int64_t now_ms) const;
@@ -109,6 +113,13 @@ class Runner {
   std::map<std::string, Divergence> divergences_;                  // by batch, until it has ended
   int looked_for_divergence_ = 0;
   std::map<std::string, reports::Outcome> first_outcome_;          // of cases that run again alone
+  struct Confirming {
+    reports::Outcome first;
+    std::vector<reports::Outcome> seen;
+  };
+  std::map<std::string, Confirming> confirming_;                   // failures whose rate is being measured
+  std::map<std::string, std::int64_t> started_at_ms_;              // by batch name
+  std::int64_t leased_ms_ = 0;                                     // slots times the time that ended batches held them
   std::map<std::string, record::Record> final_;
   std::map<std::string, int> infra_count_;                         // attempts that ended infra.*
   std::optional<reports::Ending> stopped_;                         // nothing is started any more

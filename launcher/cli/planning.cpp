@@ -65,6 +65,9 @@ std::int64_t budget_ms(const std::string& text) {
   return matrix::duration_ms(matrix::Located(document));
 }
 
+// A failure's rate is known well enough then, and a typing error costs no day.
+constexpr int kMostConfirmations = 1000;
+
 record::Options recorded_options(const RunOptions& options, const Surroundings& surroundings) {
   static const std::vector<std::string> words = {"planned", "process", "batch"};
   record::Options recorded;
@@ -76,6 +79,15 @@ record::Options recorded_options(const RunOptions& options, const Surroundings& 
     throw matrix::InputError({"--max-fail can't be negative", std::to_string(options.max_fail), "1 or more; 0 for no bound", "",
                               "leave it out for no bound"});
   recorded.max_fail = options.max_fail;
+  if (options.max_gpu_minutes < 0 || options.confirm < 0 || options.confirm > kMostConfirmations) {
+    const bool minutes = options.max_gpu_minutes < 0;
+    throw matrix::InputError({minutes ? "--max-gpu-minutes can't be negative" : "--confirm is a number of runs",
+                              minutes ? std::to_string(options.max_gpu_minutes) : std::to_string(options.confirm),
+                              minutes ? "more than 0; 0 for no bound" : "0 to " + std::to_string(kMostConfirmations), "",
+                              "leave it out"});
+  }
+  recorded.max_gpu_ms = static_cast<std::int64_t>(options.max_gpu_minutes * 60000);
+  recorded.confirm = options.confirm;
   recorded.budget_ms = budget_ms(options.budget);
   for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
     if (const auto known = record::phase_from(phase)) recorded.limits_ms[*known] = limit_ms;
@@ -168,6 +180,9 @@ void declare(CLI::App& app, RunOptions& options) {
   app.add_option("--budget", options.budget, "start no more cases after this time, such as 30m or 4h; resume goes on");
   app.add_option("--max-fail", options.max_fail, "start no more cases after this many failures (default: no bound)");
   declare(app, options.cluster);
+  app.add_option("--max-gpu-minutes", options.max_gpu_minutes, "start no more cases once GPUs were leased for this long together");
+  app.add_option("--confirm", options.confirm, "run each failure this often again, alone, to measure its rate; it never becomes a pass");
+  app.add_flag("--cold", options.cold, "start no ranks before their slots are free");
 }
 
 std::string new_run_id() {
@@ -191,6 +206,7 @@ launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& o
   setup.run.stack = device.stack;
   setup.run.options = recorded_options(options, surroundings);
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
+  setup.warm = !options.cold;
   return setup;
 }
 

@@ -50,7 +50,9 @@ record::PlanLine plan_line(const nlohmann::json& line);
 struct RunOptions {
   std::optional<std::string> run_dir;
   std::string isolation, budget;
-  int max_fail = 0;
+  int max_fail = 0, confirm = 0;
+  double max_gpu_minutes = 0;
+  bool cold = false;
   ClusterOptions cluster;
 };
 void declare(CLI::App& app, RunOptions& options);

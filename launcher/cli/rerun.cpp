@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/run_folder.h"
+#include "matrix/expression.h"
 #include "matrix/input_error.h"
 #include "reports/summary.h"
 
@@ -19,7 +21,7 @@ namespace {
 struct Options {
   std::string run = "latest";
   std::vector<std::string> cases;
-  std::string verdict;
+  std::string verdict, where;
   bool failed = false, infra = false, json = false;
   RunOptions options;
 };
@@ -50,16 +52,32 @@ std::set<std::string> named_cases(const Options& options, const reports::RunResu
   return ids;
 }
 
+/// Whether a case meets --where; one that nobody can tell of does not.
+std::function<bool(const record::PlanLine&)> where(const Options& options, const launcher::Device& device, const Surroundings& surroundings) {
+  if (options.where.empty()) return [](const record::PlanLine&) { return true; };
+  const matrix::AxisTable& axes = surroundings.catalogue.axes;
+  return [&axes, machine = machine_of(device),
+          condition = matrix::Expression::condition(options.where, matrix::Scope{&axes, {}}, matrix::Origin::option("--where", options.where))](
+             const record::PlanLine& line) {
+    return condition.holds(matrix::case_from_json(axes, line.axes, "plan.jsonl"), machine) == matrix::Truth::yes;
+  };
+}
+
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
-  if (options.cases.empty() && !options.failed && !options.infra && options.verdict.empty())
-    throw matrix::InputError({"which cases?", "no CASE and none of --failed, --infra, --verdict", "one of them",
+  if (options.cases.empty() && !options.failed && !options.infra && options.verdict.empty() && options.where.empty())
+    throw matrix::InputError({"which cases?", "no CASE and none of --failed, --infra, --verdict, --where", "one of them",
                               "a whole run again is graphproof run", "graphproof rerun " + options.run + " --failed"});
   if (!options.verdict.empty()) expect_verdict(options.verdict);
   const reports::RunResult parent = launcher::read_run(launcher::find_run(surroundings.runs, options.run));
   const std::set<std::string> named = named_cases(options, parent);
+  const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device, surroundings);
+  const auto meets = where(options, device, surroundings);
+  // Alone it selects; beside a verdict it narrows.
+  const bool by_verdict = options.failed || options.infra || !options.verdict.empty();
   std::vector<record::PlanLine> lines;
   for (const reports::CaseResult& one : parent.cases) {
-    if (!named.contains(one.plan.id) && !wanted(options, one.record)) continue;
+    const bool selected = by_verdict ? wanted(options, one.record) && meets(one.plan) : !options.where.empty() && meets(one.plan);
+    if (!named.contains(one.plan.id) && !selected) continue;
     lines.push_back(one.plan);
     lines.back().why = "rerun of " + parent.run.run_id;
   }
@@ -68,7 +86,6 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     if (options.json) surroundings.out << nlohmann::json{{"parent", parent.run.run_id}, {"selected", 0}}.dump(2) << "\n";
     return record::ExitCode::coverage;
   }
-  const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device, surroundings);
   launcher::RunSetup setup = new_run(device, options.options, surroundings);
   fit(lines, device.slots);
   isolate(lines, setup.run.options.isolation);
@@ -89,6 +106,7 @@ Action declare_rerun(CLI::App& app) {
   app.add_flag("--failed", options->failed, "those with a product failure");
   app.add_flag("--infra", options->infra, "those that ended infra.*");
   app.add_option("--verdict", options->verdict, "those with this verdict, or one that begins with it, such as fail.hang");
+  app.add_option("--where", options->where, "those for which this expression holds, such as 'tp == 2'; beside the others it narrows them");
   declare(app, options->options);
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };

@@ -7,6 +7,7 @@
 #include "launcher/cli/planning.h"
 #include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
+#include "launcher/expectation.h"
 #include "launcher/merge.h"
 #include "matrix/input_error.h"
 #include "reports/record/file.h"
@@ -79,6 +80,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
     record::write_json(setup.folder / "shard.json", record::to_json(shard));
     setup.plan = launcher::lines_of(shard, setup.plan);
   }
+  launcher::expect(setup.plan, launcher::earlier_seconds(surroundings.runs, device.name));
   if (options.run.budget.empty()) setup.run.options.budget_ms = planned.plan.budget_ms;
   return run_and_show(setup, surroundings, options.json);
 }

@@ -59,6 +59,46 @@ TEST_F(RunVerbsTest, IsolationIsAskedForAndRecorded) {
   EXPECT_EQ(run_json().at("plan_sha256").get<std::string>().size(), 64u);
 }
 
+TEST_F(RunVerbsTest, PriceConfirmationsAndGpuMinutesAreAskedForAndRecorded) {
+  const Printed first = run({"--confirm", "2", "--max-gpu-minutes", "30", "--cold"});
+  ASSERT_EQ(first.exit_code, 4) << first.err;
+  EXPECT_EQ(run_json().at("options").at("confirm"), 2);
+  EXPECT_EQ(run_json().at("options").at("max_gpu_ms"), 1800000);
+  EXPECT_NE(first.err.find("rank-minutes; at most 30.0, "), std::string::npos) << first.err;
+}
+
+TEST_F(RunVerbsTest, RerunTakesCasesByAnExpression) {
+  run();
+  const std::string parent = run_json().at("run_id");
+  const Printed again = cli({"rerun", parent, "--where", "impl == none", "--json"});
+  ASSERT_EQ(again.exit_code, 4) << again.err;
+  for (const record::PlanLine& line : plan()) EXPECT_EQ(line.axes.at("impl"), "none");
+  EXPECT_EQ(cli({"rerun", parent, "--where", "impl == nonsense"}).exit_code, 2);
+  const Printed none = cli({"rerun", parent, "--where", "impl == none", "--failed"});
+  EXPECT_EQ(none.exit_code, 4);
+  EXPECT_NE(none.err.find("has no such case"), std::string::npos) << "beside --failed it narrows: " << none.err;
+}
+
+TEST_F(RunVerbsTest, StatusIsWatchedUntilTheRunHasEnded) {
+  run();
+  const Printed watched = cli({"status", "--watch", "--json"});
+  EXPECT_EQ(watched.exit_code, 0);
+  EXPECT_EQ(json_of(watched).at("state"), "finished") << "one line, because it has ended";
+}
+
+TEST_F(RunVerbsTest, DoctorLooksAtThisMachine) {
+  const Printed doctor = cli({"doctor", "--device", "sim", "--json"});
+  EXPECT_NE(doctor.exit_code, 2) << doctor.err;
+  EXPECT_EQ(json_of(doctor).at("schema"), "graphproof-doctor/1");
+  EXPECT_NE(cli({"doctor", "--device", "sim"}).out.find("mpirun"), std::string::npos);
+}
+
+TEST_F(RunVerbsTest, SelftestMissesALieThatItsJudgeDoesNotSee) {
+  const Printed selftest = cli({"selftest", "--device", "sim", "--json"});
+  EXPECT_EQ(selftest.exit_code, 1) << "the judge of these tests sees nothing: " << selftest.err;
+  EXPECT_GT(json_of(selftest).at("missed"), 0);
+}
+
 TEST_F(RunVerbsTest, FaultsKeepTheirIsolation) {
   const Printed printed = cli({"run", "--profile", "faults", "--device", "sim", "--where", "fault == M23", "--isolation", "process", "--json"});
   ASSERT_NE(printed.exit_code, 2) << printed.err;

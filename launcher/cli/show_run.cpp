@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "launcher/doctor.h"
 #include "reports/faults.h"
 #include "reports/hazards.h"
 #include "reports/outcome.h"
@@ -17,6 +18,25 @@ namespace graphproof::cli {
 reports::TerminalStyle style_of(const Surroundings& surroundings) {
   return {.colour = surroundings.terminal && std::getenv("NO_COLOR") == nullptr, .columns = surroundings.columns};
 }
+
+namespace {
+
+/// What the run is expected to cost, by the plan.
+std::string price(const launcher::RunSetup& setup) {
+  double slot_seconds = 0, longest_seconds = 0;
+  for (const record::PlanLine& line : setup.plan) {
+    if (line.skip) continue;
+    slot_seconds += line.ranks * line.expected_seconds;
+    longest_seconds = std::max(longest_seconds, line.expected_seconds);
+  }
+  const double wall_seconds = std::max(longest_seconds, slot_seconds / std::max(1, setup.run.slots));
+  std::string bound;
+  if (setup.run.options.max_gpu_ms > 0) bound = fmt::format("; at most {:.1f}", static_cast<double>(setup.run.options.max_gpu_ms) / 60000);
+  return fmt::format("price about {:.1f} {}-minutes{}, {} or more on {} slots\n", slot_seconds / 60,
+                     setup.run.device == "cuda" ? "GPU" : "rank", bound, reports::clock_text(wall_seconds), setup.run.slots);
+}
+
+}  // namespace
 
 ProgressPrinter::ProgressPrinter(Surroundings& surroundings, bool json)
     : out_(json ? surroundings.err : surroundings.out), live_(surroundings.terminal && !json),
@@ -30,7 +50,7 @@ void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile, setup.plan.size(), place)
        << fmt::format("stack torch {}  cuda {}  nccl {}  driver {}  {}\n", stack.torch_version, stack.cuda_version,
                       stack.nccl_version, stack.driver, stack.mpi)
-       << "folder " << setup.folder.string() << "\n"
+       << price(setup) << "folder " << setup.folder.string() << "\n"
        << std::flush;
 }
 
@@ -88,6 +108,9 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
 record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings, bool json, RunLoop loop) {
   ProgressPrinter printer(surroundings, json);
   printer.begin(setup);
+  for (const launcher::Finding& one : launcher::examine(launcher::look_at_host(setup.folder, setup.run.device, setup.run.slots, setup.gpus, {})))
+    if (one.health != launcher::Health::ok)
+      surroundings.err << "doctor: " << one.check << ": " << one.got << "; want " << one.want << "; " << one.why << "; next: " << one.next << "\n";
   const reports::RunResult result = loop(setup, printer.listener());
   printer.end();
   show_result(result, setup.folder, surroundings, json);

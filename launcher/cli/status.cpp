@@ -3,17 +3,20 @@
 
 #include <chrono>
 #include <memory>
+#include <thread>
 
 #include "launcher/cli/verb.h"
 #include "launcher/remains.h"
 #include "launcher/run_folder.h"
 #include "launcher/run_lock.h"
-#include "launcher/run_reports.h"
+#include "launcher/tally.h"
 #include "reports/printable.h"
 #include "reports/record/file.h"
 #include "reports/record/journal.h"
 #include "reports/record/live.h"
-#include "reports/summary.h"
+#include "reports/record/run.h"
+#include "reports/record/summary.h"
+#include "reports/run_result.h"
 #include "reports/terminal.h"
 
 namespace graphproof::cli {
@@ -21,34 +24,54 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A launcher tells what it does once a second.
+constexpr std::chrono::seconds kWatch{1};
+
 struct Options {
   std::string run = "latest";
-  bool json = false;
+  bool json = false, watch = false;
 };
 
 struct Status {
-  reports::RunResult result;
-  record::Summary summary;
+  std::string run_id;
+  launcher::Tally tally;
+  std::string ending = "interrupted";
   std::optional<std::string> owner;   // of the lock: the launcher lives
   std::optional<record::Live> live;   // its last word; after a kill, of what was going on then
   double live_age_seconds = 0;
   std::optional<launcher::Remains> remains;  // of a run that can be resumed
 
-  std::string state() const { return owner ? "running" : summary.finished ? "finished" : "ended early"; }
-  int left() const { return owner || !summary.finished ? summary.coverage.not_run : 0; }
+  bool finished() const { return ending == reports::name(reports::Ending::finished); }
+  std::string state() const { return owner ? "running" : finished() ? "finished" : "ended early"; }
+  int left() const { return tally.not_run; }
 };
 
+/// How the run ended, from its summary; "interrupted" if nobody wrote one. The summary of a large run is large, and is
+/// not read for its cases here.
+std::string ending_of(const fs::path& folder) {
+  std::error_code absent;
+  if (!fs::exists(folder / "summary.json", absent)) return std::string(reports::name(reports::Ending::interrupted));
+  const std::string text = record::read_text(folder / "summary.json");
+  static constexpr std::string_view kKey = "\n  \"ending\": \"";  // of the outermost object: two blanks
+  if (const std::size_t at = text.find(kKey); at != text.npos)
+    return text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size());
+  return record::summary_from(record::parse_json(text, folder / "summary.json"), folder / "summary.json").ending;
+}
+
 Status read_status(const fs::path& folder) {
-  Status status{.result = launcher::read_run(folder), .summary = {}, .owner = launcher::RunLock::owner(folder), .live = {},
-                .live_age_seconds = 0, .remains = {}};
-  status.summary = reports::summary(status.result);
+  Status status;
+  // The lock first: a run that ends meanwhile is told as running, and not as ended with an old tally.
+  status.owner = launcher::RunLock::owner(folder);
+  status.run_id = record::run_from(record::read_json(folder / "run.json"), folder / "run.json").run_id;
+  status.ending = ending_of(folder);
+  status.tally = launcher::tally(folder);
   if (std::error_code absent; fs::exists(folder / "live.json", absent)) {
     status.live = record::live_from(record::read_json(folder / "live.json"), folder / "live.json");
     using namespace std::chrono;
     const std::int64_t now_ms = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     status.live_age_seconds = std::max<double>(0, static_cast<double>(now_ms - status.live->updated_ms) / 1000);
   }
-  if (!status.owner && !status.summary.finished) {
+  if (!status.owner && !status.finished()) {
     const auto plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
     status.remains = launcher::remains(folder, plan, record::read_journal(folder / "journal.jsonl").records);
   }
@@ -56,9 +79,11 @@ Status read_status(const fs::path& folder) {
 }
 
 nlohmann::json as_json(const Status& status) {
-  nlohmann::json value{{"run_id", status.summary.run_id}, {"state", status.state()}, {"planned", status.summary.coverage.planned},
-                       {"left", status.left()},           {"counts", status.summary.counts}, {"ending", status.summary.ending},
-                       {"launcher", nullptr},             {"live", nullptr},                 {"resume", nullptr}};
+  std::map<std::string, int> counts = status.tally.counts;
+  if (status.left() > 0) counts["not_run"] += status.left();
+  nlohmann::json value{{"run_id", status.run_id}, {"state", status.state()}, {"planned", status.tally.planned},
+                       {"left", status.left()},   {"counts", counts},        {"ending", status.ending},
+                       {"launcher", nullptr},     {"live", nullptr},         {"resume", nullptr}};
   if (status.owner) value["launcher"] = *status.owner;
   if (status.owner) value["ending"] = nullptr;
   if (status.live) {
@@ -91,26 +116,32 @@ void print(const record::Live& live, bool alive, double age_seconds, std::ostrea
 }
 
 void print(const Status& status, std::ostream& out) {
-  const record::Summary& summary = status.summary;
-  out << fmt::format("run {}  {}  {} of {} cases done{}\n", summary.run_id, status.state(),
-                     summary.coverage.planned - status.left(), summary.coverage.planned,
-                     status.owner ? "  (" + *status.owner + ")" : summary.finished ? "" : "  (" + summary.ending + ")");
-  for (const auto& [verdict, count] : summary.counts) out << fmt::format("  {:>5} {}\n", count, verdict);
+  out << fmt::format("run {}  {}  {} of {} cases done{}\n", status.run_id, status.state(),
+                     status.tally.planned - status.left(), status.tally.planned,
+                     status.owner ? "  (" + *status.owner + ")" : status.finished() ? "" : "  (" + status.ending + ")");
+  for (const auto& [verdict, count] : status.tally.counts) out << fmt::format("  {:>5} {}\n", count, verdict);
   if (status.live) print(*status.live, status.owner.has_value(), status.live_age_seconds, out);
   if (!status.remains) return;
   const launcher::Remains& remains = *status.remains;
   out << fmt::format("graphproof resume {} would keep {} cases, run {} ({} of them were cut off), run {} alone and judge {}\n",
-                     summary.run_id, remains.kept, remains.attempts.size() + remains.diagnoses.size(), remains.cut_off,
+                     status.run_id, remains.kept, remains.attempts.size() + remains.diagnoses.size(), remains.cut_off,
                      remains.diagnoses.size(), remains.unjudged.size());
 }
 
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {
-  const Status status = read_status(launcher::find_run(surroundings.runs, options.run));
-  if (options.json)
-    surroundings.out << as_json(status).dump(2) << "\n";
-  else
-    print(status, surroundings.out);
-  return record::ExitCode::ok;
+  const fs::path folder = launcher::find_run(surroundings.runs, options.run);
+  for (;;) {
+    const Status status = read_status(folder);
+    // On a terminal what is told now replaces what was told before.
+    if (options.watch && surroundings.terminal && !options.json) surroundings.out << "\x1b[H\x1b[2J";
+    if (options.json)
+      surroundings.out << as_json(status).dump(options.watch ? -1 : 2) << "\n";
+    else
+      print(status, surroundings.out);
+    surroundings.out.flush();
+    if (!options.watch || !status.owner) return record::ExitCode::ok;
+    std::this_thread::sleep_for(kWatch);
+  }
 }
 
 }  // namespace
@@ -118,7 +149,8 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 Action declare_status(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
-  app.add_flag("--json", options->json, "print one JSON object");
+  app.add_flag("--watch", options->watch, "again every second, until the run has ended");
+  app.add_flag("--json", options->json, "print one JSON object; with --watch one a line");
   return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
 }
 

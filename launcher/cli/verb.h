@@ -61,6 +61,8 @@ Action declare_rules(CLI::App& app);
 Action declare_report(CLI::App& app);
 Action declare_compare(CLI::App& app);
 Action declare_status(CLI::App& app);
+Action declare_doctor(CLI::App& app);
+Action declare_selftest(CLI::App& app);
 Action declare_cover(CLI::App& app);
 Action declare_merge(CLI::App& app);
 Action declare_ci(CLI::App& app);

@@ -27,6 +27,8 @@ constexpr std::array kVerbs = {
     Verb{"merge", "join the runs of a plan's shards to one run", declare_merge},
     Verb{"ci", "print a pipeline that runs shards and merges them: gitlab, github or slurm", declare_ci},
     Verb{"status", "how far a run is, whether it still runs or not", declare_status},
+    Verb{"doctor", "can this machine run cases?", declare_doctor},
+    Verb{"selftest", "are ranks that lie caught here?", declare_selftest},
     Verb{"cover", "few rows that hold every combination of a few values: of a PICT or ACTS model, or a matrix file", declare_cover},
     Verb{"agent", "internal: serves a launcher on a node of a cluster", declare_agent},
     Verb{"verify", "do these rows cover what a model asks for?", declare_verify},

@@ -61,6 +61,9 @@ std::string to_line(const PlanLine& line) { return to_json(line).dump() + "\n"; 
 PlanLine plan_line_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kPlanSchema);
+  // It names a folder of the run.
+  if (const auto id = in.required<std::string>("id"); id.size() != 16 || id.find_first_not_of("0123456789abcdef") != id.npos)
+    in.reject("id", "`" + id + "`", "16 hexadecimal digits");
   PlanLine line{.id = in.required<std::string>("id"),
                 .name = in.required<std::string>("name"),
                 .axes = in.required<nlohmann::json>("axes"),

@@ -32,6 +32,8 @@ Json to_json(const Options& options) {
   return {{"isolation", options.isolation},
           {"budget_ms", options.budget_ms},
           {"max_fail", options.max_fail},
+          {"max_gpu_ms", options.max_gpu_ms},
+          {"confirm", options.confirm},
           {"limits_ms", record::to_json(options.limits_ms)}};
 }
 
@@ -39,6 +41,8 @@ Options options_from(const Fields& in) {
   return {.isolation = in.word("isolation", {"planned", "process", "batch"}),
           .budget_ms = in.required<std::int64_t>("budget_ms"),
           .max_fail = in.required<int>("max_fail"),
+          .max_gpu_ms = in.optional<std::int64_t>("max_gpu_ms").value_or(0),
+          .confirm = in.optional<int>("confirm").value_or(0),
           .limits_ms = limits_from(in, "limits_ms", false)};
 }
 

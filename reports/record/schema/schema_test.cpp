@@ -56,6 +56,7 @@ const std::vector<Kind>& kinds() {
       {"shard", "shard.json", [](const json& value) { return json(to_json(shard_from(value, "example"))); }},
       {"report", "reports.jsonl", [](const json& value) { return json(to_json(report_from(value, "example"))); }},
       {"shrink", "shrink.json", nullptr},
+      {"doctor", "doctor.json", nullptr},
   };
   return kKinds;
 }
@@ -114,7 +115,7 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
 
 // Keys that were added later: files of before lack them, and stay readable.
 const std::set<std::string> kAdded = {"record/again",    "context/again",   "summary/ending",
-                                      "run/plan_sha256", "run/parent", "run/options",
+                                      "run/plan_sha256", "run/parent", "run/options", "run/options/max_gpu_ms", "run/options/confirm",
                                       "evidence/capture/generators",
                                       "evidence/capture/generators_wanted",
                                       "evidence/capture/pools",
