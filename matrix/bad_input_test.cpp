@@ -119,7 +119,7 @@ TEST_F(BadInputTest, LongLineOfValuesIsReadInTimeThatGrowsWithItsLength) {
 
 TEST_F(BadInputTest, ManyKeysOfOneObjectAreReadInTimeThatGrowsWithTheirNumber) {
   std::string axes;
-  for (int i = 0; i < 200'000; ++i) axes += (i > 0 ? ", " : "") + std::string("\"env.A") + std::to_string(i) + "\": [\"0\", \"1\"]";
+  for (int i = 0; i < 50'000; ++i) axes += (i > 0 ? ", " : "") + std::string("\"env.A") + std::to_string(i) + "\": [\"0\", \"1\"]";
   EXPECT_EQ(thrown([&] { parse(whole("\"axes\": {" + axes + "}")); }).what, "too many axes");
 }
 

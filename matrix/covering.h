@@ -58,7 +58,7 @@ cover::Model cover_model(const MatrixFile& file, const Catalogue& catalogue, con
 
 /// Rows that cover what can be run. Include rows of the file that name only varying axes and their values, and that the
 /// machine can run, are completed to rows; the others are left to the caller. `previous`: cases of an earlier plan, kept
-/// where they are still valid or made so by at most two changes, unless that costs more than 3 % more rows. Throws InputError: a contradiction (the minimal set of ids is named), a
+/// where they are still valid or made so by at most two changes, unless that costs more than 3 % and more than one row. Throws InputError: a contradiction (the minimal set of ids is named), a
 /// rule that reads too many values to be tabled.
 Covering cover_rows(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
                     const std::optional<Expression>& where, const CoverRequest& request, std::int64_t seed,

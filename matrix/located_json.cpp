@@ -333,6 +333,8 @@ Place Document::at(std::size_t offset) const {
   const std::size_t begin = *(after - 1), end = after == line_begins.end() ? text->size() : *after - 1;
   const auto characters_before = [&](std::size_t at) {
     const std::size_t block = at / kBlockBytes;
+    // A document that was not read here (YAML) has no counts.
+    if (block >= character_counts.size()) return character_count(std::string_view(*text).substr(begin, at - begin));
     return character_counts[block] + character_count(std::string_view(*text).substr(block * kBlockBytes, at - block * kBlockBytes));
   };
   return place_in_line(source, *text, offset, {.begin = begin, .end = end, .number = static_cast<int>(after - line_begins.begin()),

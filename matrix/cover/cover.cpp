@@ -190,7 +190,8 @@ Result extended(const Model& model, const Options& options) {
   Options tried = options;
   tried.previous.clear();
   const Result fresh = answer(model, tried);
-  const double most = size(fresh) * kExtendedShare;
+  // A row more is not worth giving up rows for, however few there are.
+  const double most = size(fresh) * std::max(kExtendedShare, 1 + 1 / static_cast<double>(std::max<std::size_t>(fresh.rows.size(), 1)));
   for (std::size_t part = kParts; part > 0; --part) {
     const std::size_t kept = (options.previous.size() * part + kParts - 1) / kParts;
     tried.previous.assign(options.previous.begin(), options.previous.begin() + static_cast<std::ptrdiff_t>(kept));

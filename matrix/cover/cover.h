@@ -25,8 +25,8 @@ struct Options {
   int threads = 1;            // starts and searches share them; no effect on the result unless `stop` says so
   double memory_bytes = 4e9;  // a model that needs more is refused, or gets a first answer without a search
   std::vector<Row> required;  // must-have rows, may be partial: completed, never changed
-  /// An earlier plan's: kept where still valid, or made so by at most two cells, unless the answer would then be more
-  /// than 3 % larger than a fresh one; then as many from the front as that allows.
+  /// An earlier plan's: kept where still valid, or made so by at most two cells, unless the answer would then be larger
+  /// than a fresh one by more than 3 % and more than a row; then as many from the front as that allows.
   std::vector<Row> previous;
   /// What a full row of visible parameters costs, above 0: then the total is made small instead of the number. Called
   /// from several threads at once where there are several.

@@ -225,10 +225,10 @@ TEST(CoverTest, ARequiredRowThatNothingCompletesIsRefusedByItsReason) {
 }
 
 TEST(CoverTest, AnEarlierPlanIsKeptRepairedAndExtended) {
-  const Model before = pict("a: 0, 1, 2\nb: 0, 1, 2\nc: 0, 1, 2\nd: 0, 1\n");
+  const Model before = pict("a: 0, 1, 2, 3, 4, 5, 6\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\n");
   const std::vector<Row> plan = cells_of(cover(before, {}));
   // One value and one constraint more.
-  const Model after = pict("a: 0, 1, 2, 3\nb: 0, 1, 2\nc: 0, 1, 2\nd: 0, 1\nIF [a] = 0 THEN [b] <> 0;\n");
+  const Model after = pict("a: 0, 1, 2, 3, 4, 5, 6, 7\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\nIF [a] = 0 THEN [b] <> 0;\n");
   const Result result = cover(after, {.previous = plan});
   EXPECT_TRUE(verify(after, cells_of(result), 2).complete());
   std::size_t kept = 0, repaired = 0;
@@ -245,7 +245,22 @@ TEST(CoverTest, AnEarlierPlanIsKeptRepairedAndExtended) {
   EXPECT_EQ(kept, plan.size());
   EXPECT_EQ(repaired, 1u);
   EXPECT_TRUE(result.dropped.empty());
-  EXPECT_LE(result.rows.size(), plan.size() + 4);
+  EXPECT_LE(result.rows.size(), plan.size() + 7);
+}
+
+// Many rows of a plan for more than what is left to cover would be carried on for ever.
+TEST(CoverTest, AnExtendedPlanIsAtMostThreePercentLargerThanAFreshOne) {
+  const Model before = uniform(6, 4), after = uniform(6, 3);
+  std::vector<Row> plan;
+  for (Row& row : cells_of(cover(before, {})))
+    if (std::none_of(row.begin(), row.end(), [](int value) { return value == 3; })) plan.push_back(row);
+  for (int value = 0; value < 3; ++value)
+    for (int other = 0; other < 3; ++other) plan.push_back({value, value, value, value, other, other});
+  const Result fresh = cover(after, {}), extended = cover(after, {.previous = plan});
+  EXPECT_TRUE(verify(after, cells_of(extended), 2).complete());
+  EXPECT_LE(extended.rows.size(), fresh.rows.size() + 1) << "3 % of it are less than a row";
+  const auto kept = std::count_if(extended.rows.begin(), extended.rows.end(), [](const PlannedRow& row) { return row.origin == Origin::previous; });
+  EXPECT_EQ(static_cast<std::size_t>(kept) + extended.dropped.size(), plan.size());
 }
 
 TEST(CoverTest, ARowThatNeedsMoreThanTwoChangesIsDropped) {
