@@ -1,29 +1,62 @@
-// libnvidia-ml.so.1 for the launcher's tests: one GPU whose used memory, in MiB, is the sum of the lines of the file that
-// GRAPHPROOF_FAKE_NVML names.
+// libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and one MIG device. Their
+// used memory, in MiB, is the sum of the lines of the file that GRAPHPROOF_FAKE_NVML names. GRAPHPROOF_FAKE_NVML_MODE is
+// the compute mode; GRAPHPROOF_FAKE_NVML_PID the one process that the driver lists, with 100 MiB.
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 namespace {
 struct Memory {
   unsigned long long total, free, used;
 };
+struct Process {
+  unsigned pid;
+  unsigned long long used;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr int kGpus = 4, kNotFound = 6;
+int gpus[kGpus + 1];  // the last one is the MIG device
+
+int number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::atoi(text) : 0;
+}
+int index_of(const void* device) { return static_cast<int>(static_cast<const int*>(device) - gpus); }
 }  // namespace
 
 extern "C" {
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  static int gpu;
-  *device = &gpu;
-  return index == 0 ? 0 : 2;
+  if (index >= kGpus) return kNotFound;
+  *device = &gpus[index];
+  return 0;
 }
-int nvmlDeviceGetHandleByUUID(const char*, void**) { return 2; }
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  if (std::strcmp(uuid, "MIG-1") != 0) return kNotFound;
+  *device = &gpus[kGpus];
+  return 0;
+}
 int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
   const char* file = std::getenv("GRAPHPROOF_FAKE_NVML");
   unsigned long long used_mib = 0;
   std::ifstream in(file != nullptr ? file : "");
   for (unsigned long long line; in >> line;) used_mib += line;
   *memory = {1ull << 36, (1ull << 36) - (used_mib << 20), used_mib << 20};
+  return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* processes) {
+  const int pid = number_in("GRAPHPROOF_FAKE_NVML_PID");
+  *count = pid != 0 ? 1 : 0;
+  if (pid != 0) processes[0] = {static_cast<unsigned>(pid), 100ull << 20, 0, 0};
+  return 0;
+}
+int nvmlDeviceGetComputeMode(void*, int* mode) {
+  *mode = number_in("GRAPHPROOF_FAKE_NVML_MODE");
+  return 0;
+}
+int nvmlDeviceGetP2PStatus(void* left, void* right, int, int* status) {
+  *status = index_of(left) / 2 == index_of(right) / 2 ? 0 : 1;
   return 0;
 }
 }

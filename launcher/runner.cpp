@@ -66,8 +66,13 @@ reports::Outcome outcome_of(const record::Record& record) {
           .failing = record.failing, .counts = record.checks, .phase = record.phase};
 }
 
-int slots_of(const RunSetup& setup) {
-  return setup.allocation ? setup.allocation->nodes() * setup.run.slots : setup.run.slots;
+/// Nodes that a cluster lends are alike and each an island; of this host the driver knows which GPUs are joined.
+Schedule schedule_of(const RunSetup& setup, const GpuMemory* gpus) {
+  if (setup.allocation) return Schedule(setup.allocation->nodes() * setup.run.slots, setup.run.slots);
+  if (gpus == nullptr || setup.gpus.empty()) return Schedule(setup.run.slots);
+  std::vector<Place> places;
+  for (const int island : gpus->islands(setup.gpus)) places.push_back({island, 0});
+  return Schedule(std::move(places));
 }
 
 /// Its figures would be another's doing: a check that fails as fail.perf is required of it.
@@ -97,9 +102,8 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
                double earlier_seconds)
     : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
       earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), warm_(setup.warm && !setup.allocation),
-      schedule_(slots_of(setup), setup.run.slots),
-      junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program),
-      gpu_memory_(setup.run.device == "cuda" ? GpuMemory::open() : nullptr), journal_(setup.folder / "journal.jsonl") {
+      gpu_memory_(setup.run.device == "cuda" ? GpuMemory::open() : nullptr), schedule_(schedule_of(setup, gpu_memory_.get())),
+      junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program), journal_(setup.folder / "journal.jsonl") {
   for (const record::PlanLine& line : setup.plan) {
     line_of_.emplace(line.id, &line);
     skipped_ += line.skip.has_value();

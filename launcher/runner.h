@@ -93,10 +93,10 @@ class Runner {
   const std::int64_t started_ms_;
   bool warm_;
   Signals signals_;
+  std::unique_ptr<GpuMemory> gpu_memory_;
   Schedule schedule_;
   reports::Junit junit_;
   JudgePool judges_;
-  std::unique_ptr<GpuMemory> gpu_memory_;
   std::unique_ptr<HostFolders> folders_;
   record::JournalWriter journal_;
   std::map<std::string, const record::PlanLine*> line_of_;
