@@ -157,5 +157,18 @@ TEST_F(RemainsTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
   }
 }
 
+TEST(PlanTest, AnIdThatIsNoneNamesNoFolder) {
+  for (const char* id : {"../../../../tmp/x", "/etc/passwd00000", "000000000000000", "000000000000000G", "; touch /tmp/x ;"}) {
+    nlohmann::json json = nlohmann::json::parse(record::to_line(line('a')));
+    json["id"] = id;
+    try {
+      record::plan_line_from(json, "plan.jsonl");
+      ADD_FAILURE() << id << " was taken";
+    } catch (const record::ReadError& error) {
+      EXPECT_NE(std::string(error.what()).find("16 hexadecimal digits"), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::launcher
