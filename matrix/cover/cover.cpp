@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kExtendedShare = 1.03;  // rows of an extended plan for each of a fresh one: each row costs GPU time in every run
 constexpr std::size_t kParts = 8;        // of the earlier rows, given up one after the other
+constexpr std::uint64_t kAttempts = 3;   // searches before a part is given up: the first may just have missed the row too many
 
 [[noreturn]] void refuse(std::string what, std::string got, std::string want, std::string next) {
   throw matrix::InputError({std::move(what), std::move(got), std::move(want), "", std::move(next)});
@@ -195,9 +196,12 @@ Result extended(const Model& model, const Options& options) {
   for (std::size_t part = kParts; part > 0; --part) {
     const std::size_t kept = (options.previous.size() * part + kParts - 1) / kParts;
     tried.previous.assign(options.previous.begin(), options.previous.begin() + static_cast<std::ptrdiff_t>(kept));
-    Result result = answer(model, tried);
-    for (std::size_t index = kept; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
-    if (size(result) <= most) return result;
+    for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
+      tried.seed = options.seed + attempt;
+      Result result = answer(model, tried);
+      for (std::size_t index = kept; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
+      if (size(result) <= most) return result;
+    }
   }
   Result result = fresh;
   for (std::size_t index = 0; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
