@@ -32,8 +32,9 @@ constexpr std::int64_t kExtensionSteps = 20'000;
 constexpr std::uint64_t kMostForChiSquare = 3'000'000;  // rows of a model that are few enough to count how often each is drawn
 
 constexpr const char* kUsage =
-    "graphproof-bench-expansion [--model FILE]... [--profile NAME]...\n"
-    "  FILE: a PICT, ACTS or clause model; NAME: a shipped profile, for a simulated device of four slots (default: all that vary)\n";
+    "graphproof-bench-expansion [--rows] [--model FILE]... [--profile NAME]...\n"
+    "  FILE: a PICT, ACTS or clause model; NAME: a shipped profile, for a simulated device of four slots (default: all that vary)\n"
+    "  --rows: counting, streaming and drawing alone\n";
 
 double cpu_seconds() {
   timespec now{};
@@ -97,7 +98,7 @@ void extend(const std::string& name, const cover::Model& model) {
   if (count >= 3) extend(name, "pairs to triples", model, 2, model, 3);
 }
 
-void measure(const std::string& name, const cover::Model& model) {
+void measure(const std::string& name, const cover::Model& model, bool rows_alone) {
   double began = cpu_seconds();
   const cover::Product product(model);
   const double counted = cpu_seconds() - began;
@@ -116,7 +117,12 @@ void measure(const std::string& name, const cover::Model& model) {
   walked = cpu_seconds() - began;
 
   began = cpu_seconds();
-  const std::vector<cover::Row> drawn = product.sample(kDrawn, 1);
+  std::vector<cover::Row> drawn;
+  try {
+    drawn = product.sample(kDrawn, 1);
+  } catch (const matrix::InputError& error) {
+    std::cout << name << ": " << error.problem().what << ": " << error.problem().got << "\n";
+  }
   const double sampled = cpu_seconds() - began;
 
   // Values, then pairs, that no valid row has.
@@ -132,7 +138,7 @@ void measure(const std::string& name, const cover::Model& model) {
     all += took;
     ++explained;
   };
-  const int parameters = model.visible_count();
+  const int parameters = rows_alone ? 0 : model.visible_count();
   const auto size = [&](int parameter) { return static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size()); };
   for (int left = 0; left < parameters; ++left)
     for (int right = left + 1; right < parameters && explained < kExplained; ++right)
@@ -169,13 +175,18 @@ void measure(const std::string& name, const cover::Model& model) {
     std::cout << fmt::format("{:<24} uniform: chi-square {:.0f} where {:.0f} is expected\n", name, chi_square, 0.9 * static_cast<double>(valid));
   }
 
-  extend(name, model);
+  if (!rows_alone) extend(name, model);
 }
 
 void run(int count, char** words) {
   std::vector<std::string> models, profiles;
+  bool rows_alone = false;
   for (int at = 1; at < count; ++at) {
     const std::string word = words[at];
+    if (word == "--rows") {
+      rows_alone = true;
+      continue;
+    }
     if ((word != "--model" && word != "--profile") || at + 1 == count) throw std::runtime_error(word + " is not understood\n" + kUsage);
     (word == "--model" ? models : profiles).push_back(words[++at]);
   }
@@ -187,11 +198,11 @@ void run(int count, char** words) {
     const double began = cpu_seconds();
     const cover::Model model = matrix::cover_model(file, catalogue, {.device = "sim", .slots = 4, .stack = {}}, std::nullopt, false);
     std::cout << fmt::format("{:<24} rules tabled in {:.3f} s\n", profile, cpu_seconds() - began);
-    measure(profile, model);
+    measure(profile, model, rows_alone);
   }
   for (const std::string& path : models) {
     const cover::ModelFile file = cover::read_model(text_of(path), path, cover::Format::automatic);
-    measure(path.substr(path.rfind('/') + 1), file.model);
+    measure(path.substr(path.rfind('/') + 1), file.model, rows_alone);
   }
 }
 
