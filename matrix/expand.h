@@ -40,6 +40,8 @@ class Expansion {
   /// REQUIRES: all outlive the expansion. Rules of the catalogue come first in source order, then the file's constraints,
   /// then `where`. Throws InputError where a rule reads too many combinations.
   Expansion(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine, const std::optional<Expression>& where);
+  Expansion(const Expansion&) = delete;  // the product points into the model
+  Expansion& operator=(const Expansion&) = delete;
 
   const ExpansionCounts& counts() const { return counts_; }
   /// How many rows for_each visits.
