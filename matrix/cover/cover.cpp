@@ -188,24 +188,28 @@ Result answer(const Model& model, const Options& options) {
 /// last ones of a plan add least.
 Result extended(const Model& model, const Options& options) {
   const auto size = [&](const Result& result) { return options.cost ? result.cost : static_cast<double>(result.rows.size()); };
-  Options tried = options;
-  tried.previous.clear();
-  const Result fresh = answer(model, tried);
+  const auto ended = [&] { return options.stop && options.stop(); };
+  const auto keeping = [&](std::size_t kept, std::uint64_t seed) {
+    Options tried = options;
+    tried.seed = seed;
+    tried.previous.resize(kept);
+    Result result = answer(model, tried);
+    for (std::size_t index = kept; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
+    return result;
+  };
+  Result all = keeping(options.previous.size(), options.seed);
+  if (ended()) return all;
+  Result fresh = keeping(0, options.seed);
   // A row more is not worth giving up rows for, however few there are.
   const double most = size(fresh) * std::max(kExtendedShare, 1 + 1 / static_cast<double>(std::max<std::size_t>(fresh.rows.size(), 1)));
-  for (std::size_t part = kParts; part > 0; --part) {
-    const std::size_t kept = (options.previous.size() * part + kParts - 1) / kParts;
-    tried.previous.assign(options.previous.begin(), options.previous.begin() + static_cast<std::ptrdiff_t>(kept));
-    for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
-      tried.seed = options.seed + attempt;
-      Result result = answer(model, tried);
-      for (std::size_t index = kept; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
+  if (size(all) <= most) return all;
+  for (std::size_t part = kParts; part > 0; --part)
+    for (std::uint64_t attempt = part == kParts ? 1 : 0; attempt < kAttempts; ++attempt) {
+      Result result = keeping((options.previous.size() * part + kParts - 1) / kParts, options.seed + attempt);
       if (size(result) <= most) return result;
+      if (ended()) return all;
     }
-  }
-  Result result = fresh;
-  for (std::size_t index = 0; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
-  return result;
+  return fresh;
 }
 
 }  // namespace
