@@ -9,8 +9,8 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kMostLeaves = 1 << 20;  // parts of the space of one rule's inputs
-constexpr std::int64_t kSmallIntegers[] = {0, 1, 2, 4};
+constexpr std::size_t kMostLeaves = 1 << 18;  // parts of the space of one expression's inputs
+constexpr std::int64_t kSmallIntegers[] = {0, 1, 2, 3, 4, 8};  // some divide each other, some do not
 
 // The constants that stand in one comparison or call with an input, by input name.
 using Compared = std::map<std::string, std::vector<Value>>;
@@ -128,7 +128,13 @@ std::vector<Value> domain_of(const Axis& axis, const std::vector<Value>& constan
       break;
     case AxisType::set:
     case AxisType::words:
-      add_lists(values, axis.values.empty() ? words : axis.values);
+      if (axis.values.empty()) {
+        std::vector<std::string> open = words;
+        open.emplace_back("some_other_word");
+        add_lists(values, open);
+      } else {
+        add_lists(values, axis.values);
+      }
       break;
     case AxisType::call: add_calls(values, axis); break;
     case AxisType::text:
@@ -140,6 +146,18 @@ std::vector<Value> domain_of(const Axis& axis, const std::vector<Value>& constan
     if (std::holds_alternative<Absent>(constant)) add(values, Absent{});
   std::erase_if(values, [](const Value& value) { return std::holds_alternative<Unknown>(value); });
   return values;
+}
+
+}  // namespace
+
+namespace {
+
+Truth holds(const Expression& expression, const std::vector<Value>& values) {
+  try {
+    return expression.holds(values);
+  } catch (const InputError&) {
+    return Truth::no;  // a division by zero: such values are refused elsewhere
+  }
 }
 
 }  // namespace
@@ -177,35 +195,49 @@ struct RuleLogic::Encoded {
     inputs.emplace(name, std::move(variable));
   }
 
-  // A new variable that is true exactly where `truth` says yes: the space of the inputs is cut until it is decided.
-  int define(const LogicRule& rule, const std::vector<std::string>& names, const std::function<Truth(const std::map<std::string, Value>&)>& truth) {
+  // A variable that is true exactly where the expression holds: the space of its inputs is cut until that is decided.
+  int define(const std::string& rule, const Expression& expression) {
     const int defined = ++variables;
-    std::map<std::string, Value> values;
-    for (const std::string& name : names) values[name] = Unknown{};
+    std::vector<Value> values(expression.inputs().size(), Unknown{});
     std::vector<int> path;
     std::size_t count = 0;
     const std::function<void(std::size_t)> cut = [&](std::size_t at) {
-      const Truth decided = truth(values);
-      if (decided != Truth::unknown || at == names.size()) {
+      const Truth decided = holds(expression, values);
+      if (decided != Truth::unknown || at == values.size()) {
         if (++count > kMostLeaves)
-          throw InputError({.what = "rule " + rule.id + " reads too many values", .got = "more than " + std::to_string(kMostLeaves) + " parts", .want = "fewer", .why = "each is looked at",
-                            .next = "split the rule", .place = {}});
+          throw InputError({.what = "rule " + rule + " reads too many values", .got = "more than " + std::to_string(kMostLeaves) + " parts", .want = "fewer", .why = "each is looked at",
+                            .next = "split the condition", .place = {}});
         std::vector<int> literals;
         for (const int literal : path) literals.push_back(-literal);
         literals.push_back(decided == Truth::yes ? defined : -defined);
         return clause(literals);
       }
-      const Variable& variable = inputs.at(names[at]);
+      const Variable& variable = inputs.at(expression.inputs()[at].name);
       for (std::size_t i = 0; i < variable.values.size(); ++i) {
-        values[names[at]] = variable.values[i];
+        values[at] = variable.values[i];
         path.push_back(variable.first + static_cast<int>(i));
         cut(at + 1);
         path.pop_back();
       }
-      values[names[at]] = Unknown{};
+      values[at] = Unknown{};
     };
     cut(0);
     return defined;
+  }
+
+  int all_of(const std::vector<int>& literals) {
+    const int defined = ++variables;
+    std::vector<int> back{defined};
+    for (const int literal : literals) {
+      clause({-defined, literal});
+      back.push_back(-literal);
+    }
+    clause(back);
+    return defined;
+  }
+  int any_of(std::vector<int> literals) {
+    for (int& literal : literals) literal = -literal;
+    return -all_of(literals);
   }
 
   bool solve(const std::vector<int>& assumptions) {
@@ -215,26 +247,6 @@ struct RuleLogic::Encoded {
 };
 
 namespace {
-
-Truth both(Truth left, Truth right) {
-  if (left == Truth::no || right == Truth::no) return Truth::no;
-  return left == Truth::yes && right == Truth::yes ? Truth::yes : Truth::unknown;
-}
-Truth either(Truth left, Truth right) {
-  if (left == Truth::yes || right == Truth::yes) return Truth::yes;
-  return left == Truth::no && right == Truth::no ? Truth::no : Truth::unknown;
-}
-Truth opposite(Truth truth) { return truth == Truth::unknown ? truth : truth == Truth::yes ? Truth::no : Truth::yes; }
-
-Truth holds(const Expression& expression, const std::map<std::string, Value>& values) {
-  std::vector<Value> aligned;
-  for (const Input& input : expression.inputs()) aligned.push_back(values.at(input.name));
-  try {
-    return expression.holds(aligned);
-  } catch (const InputError&) {
-    return Truth::no;  // a division by zero: such values are refused elsewhere
-  }
-}
 
 std::vector<const Expression*> expressions_of(const LogicRule& rule) {
   std::vector<const Expression*> all{&rule.when};
@@ -263,17 +275,15 @@ RuleLogic::RuleLogic(std::vector<LogicRule> rules, const AxisTable& axes) : rule
     for (const Expression* expression : expressions_of(rule))
       for (const Input& input : expression->inputs())
         if (std::find(one.inputs.begin(), one.inputs.end(), input.name) == one.inputs.end()) one.inputs.push_back(input.name);
-    using Values = std::map<std::string, Value>;
-    one.applies = encoded_->define(rule, one.inputs, [&](const Values& values) {
-      Truth part = Truth::no;
-      for (const LogicPart& each : rule.parts) part = either(part, holds(each.when, values));
-      return both(holds(rule.when, values), part);
-    });
-    one.broken = encoded_->define(rule, one.inputs, [&](const Values& values) {
-      Truth part = Truth::no;
-      for (const LogicPart& each : rule.parts) part = either(part, both(holds(each.when, values), opposite(holds(each.require, values))));
-      return both(holds(rule.when, values), part);
-    });
+    const int when = encoded_->define(rule.id, rule.when);
+    std::vector<int> applying, breaking;
+    for (const LogicPart& part : rule.parts) {
+      const int applies = encoded_->define(rule.id, part.when);
+      applying.push_back(applies);
+      breaking.push_back(encoded_->all_of({applies, -encoded_->define(rule.id, part.require)}));
+    }
+    one.applies = encoded_->all_of({when, encoded_->any_of(applying)});
+    one.broken = encoded_->all_of({when, encoded_->any_of(breaking)});
     encoded_->propositions.push_back(std::move(one));
   }
 }
@@ -293,14 +303,25 @@ bool RuleLogic::can_fire_before(std::size_t rule, std::span<const std::size_t> e
   return encoded_->solve(assumptions);
 }
 
+std::vector<std::size_t> RuleLogic::hiders(std::size_t rule, std::span<const std::size_t> earlier) {
+  std::vector<std::size_t> left(earlier.begin(), earlier.end());
+  for (std::size_t i = 0; i < left.size();) {
+    std::vector<std::size_t> fewer = left;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (can_fire_before(rule, fewer)) ++i;
+    else left = std::move(fewer);
+  }
+  return left;
+}
+
 bool RuleLogic::contradict(std::size_t one, std::size_t other) {
   const auto& a = encoded_->propositions[one];
   const auto& b = encoded_->propositions[other];
   const auto share = [&] {
     return std::any_of(a.inputs.begin(), a.inputs.end(), [&](const std::string& name) { return std::find(b.inputs.begin(), b.inputs.end(), name) != b.inputs.end(); });
   };
-  if (!share()) return false;
-  return encoded_->solve({a.applies, b.applies, -a.broken}) && encoded_->solve({a.applies, b.applies, -b.broken}) && !encoded_->solve({a.applies, b.applies, -a.broken, -b.broken});
+  if (!share() || !can_hold(one) || !can_hold(other)) return false;
+  return !encoded_->solve({a.applies, -a.broken, -b.broken}) || !encoded_->solve({b.applies, -b.broken, -a.broken});
 }
 
 std::string RuleLogic::example(std::span<const std::size_t> rules) const {

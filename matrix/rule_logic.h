@@ -38,7 +38,10 @@ class RuleLogic {
   bool can_hold(std::size_t rule);
   /// Some values break the rule and none of `earlier`.
   bool can_fire_before(std::size_t rule, std::span<const std::size_t> earlier);
-  /// Both apply to some values, each can be satisfied where both apply, and yet never both.
+  /// Where it can't: those of `earlier` that hide it, none of which can be left out.
+  std::vector<std::size_t> hiders(std::size_t rule, std::span<const std::size_t> earlier);
+  /// Each can be satisfied alone, but one of them, wherever it applies, only by breaking the other: together they forbid
+  /// what that rule speaks of, which neither says.
   bool contradict(std::size_t one, std::size_t other);
   /// Values of the last question that was answered with true: "impl=local, modules=[attn]", of the rules' inputs.
   std::string example(std::span<const std::size_t> rules) const;

@@ -29,6 +29,12 @@ TEST(RuleLogicTest, TwoRulesThatAskForTheOppositeContradict) {
   EXPECT_FALSE(logic.contradict(0, 3)) << "both can be satisfied";
 }
 
+TEST(RuleLogicTest, FeaturesThatExcludeEachOtherAreNoContradiction) {
+  // Adam wants the check, the whole iteration forbids it: then not both.
+  RuleLogic logic({rule("A", "impl == full_iteration", "not nan_check_loss"), rule("B", "optimizer == adam", "nan_check_loss")}, catalogue().axes);
+  EXPECT_FALSE(logic.contradict(0, 1));
+}
+
 TEST(RuleLogicTest, ARuleThatForbidsAllThatItAppliesToIsNoContradiction) {
   RuleLogic logic({rule("A", "impl == full_iteration", "false"), rule("B", "impl == full_iteration", "tp == 1")}, catalogue().axes);
   EXPECT_FALSE(logic.contradict(0, 1));
@@ -52,6 +58,8 @@ TEST(RuleLogicTest, ARuleThatAnEarlierOneHidesIsNeverFirst) {
   const std::size_t earlier[] = {0};
   EXPECT_FALSE(logic.can_fire_before(1, earlier));
   EXPECT_TRUE(logic.can_fire_before(2, earlier));
+  const std::size_t both[] = {0, 2};
+  EXPECT_EQ(logic.hiders(1, both), (std::vector<std::size_t>{2})) << "either hides it; the later one is kept";
 }
 
 TEST(RuleLogicTest, OurOwnRulesNeitherContradictNorHideEachOther) {

@@ -175,8 +175,13 @@ TEST(DialectRows, ARowWithoutAnExampleOfEachKindIsRefused) {
     }
     return std::string();
   };
-  for (const char* examples : {"", R"(, "examples": {"breaks": [{"bf16": true}]})", R"(, "examples": {"holds": [{"bf16": false}]})"})
-    EXPECT_NE(refusal(examples).find("has no example that breaks it, or none that holds"), std::string::npos) << examples << refusal(examples);
+  const std::pair<const char*, const char*> kRows[] = {
+      {"", "has no example that breaks it, or none that holds"},
+      {R"(, "examples": {"breaks": [], "holds": [{"bf16": false}]})", "has no example that breaks it, or none that holds"},
+      {R"(, "examples": {"breaks": [{"bf16": true}], "holds": []})", "has no example that breaks it, or none that holds"},
+      {R"(, "examples": {"breaks": [{"bf16": true}]})", "the key `holds` is missing"},
+      {R"(, "examples": {"holds": [{"bf16": false}]})", "the key `breaks` is missing"}};
+  for (const auto& [examples, says] : kRows) EXPECT_NE(refusal(examples).find(says), std::string::npos) << examples << refusal(examples);
   EXPECT_EQ(refusal(R"(, "examples": {"breaks": [{"bf16": true}], "holds": [{"bf16": false}]})"), "");
 }
 
