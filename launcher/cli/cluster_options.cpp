@@ -54,8 +54,8 @@ void declare(CLI::App& app, ClusterOptions& options) {
   app.add_option("--account", cluster.account, "passed to Slurm");
   app.add_option("--qos", cluster.qos, "passed to Slurm");
   app.add_option("--time-limit", cluster.time_limit, "of the allocation or of each array task, such as 4h");
-  app.add_option("--constraint", cluster.constraints, "a node feature, or ARCH=FEATURE for --arch ARCH; may be given again");
-  app.add_option("--arch", cluster.arch, "which of the ARCH=FEATURE constraints hold, such as sm_90");
+  app.add_option("--constraint", cluster.constraints, "a node feature, or ARCH=FEATURE for --node-arch ARCH; may be given again");
+  app.add_option("--node-arch", cluster.arch, "which of the ARCH=FEATURE constraints hold, such as sm_90");
   app.add_option("--slurm-arg", cluster.slurm_arguments, "passed to salloc or sbatch as it is, such as --slurm-arg=--mem=0; may be given again");
   app.add_option("--container-image", cluster.container_image, "agents and ranks run in this image (pyxis)");
   app.add_option("--container-mounts", cluster.container_mounts, "further mounts of it");

@@ -308,7 +308,9 @@ TEST(Structs, AFileOfBeforeAKeyWasAddedIsRead) {
       });
       ASSERT_NE(found, values.end()) << added;
       json older = *found;
-      ASSERT_EQ(older.erase(key), 1u) << added;
+      // Of evidence the key lies at the top of its kind of line, of all others where the path says.
+      const json::json_pointer at(std::string_view(kind.schema) == "evidence" ? "" : added.substr(prefix.size() - 1, added.rfind('/') - prefix.size() + 1));
+      ASSERT_EQ(older[at].erase(key), 1u) << added;
       EXPECT_EQ(joined(violations(kind.schema, older)), "") << added;
       if (kind.round_trip) {
         EXPECT_NO_THROW(kind.round_trip(older)) << added;
