@@ -112,7 +112,8 @@ class Shrink {
     const auto fault_of = [&](const matrix::Case& one) { return matrix::text_of(surroundings_.catalogue.axes, one, "fault"); };
     for (const reports::CaseResult& one : run.cases) {
       const matrix::Case test_case = matrix::case_from_json(surroundings_.catalogue.axes, one.plan.axes, "plan.jsonl");
-      if (one.plan.id == failing.plan.id || fault_of(test_case) != fault_of(found.test_case)) continue;
+      const bool ran = !one.plan.skip && one.plan.expect.kind != "rejected";
+      if (!ran || one.plan.id == failing.plan.id || fault_of(test_case) != fault_of(found.test_case)) continue;
       others.push_back(test_case);
       outcomes.push_back(outcome_of(one, signature));
       ++(outcomes.back() == shrink::Outcome::pass ? result_.passed : outcomes.back() == shrink::Outcome::fail ? result_.failed : result_.silent);
