@@ -97,6 +97,8 @@ std::string plan_sha256(const std::vector<record::PlanLine>& plan) { return matr
 
 reports::RunResult run(const RunSetup& setup, const RunListener& listener) {
   const RunLock lock(setup.folder);
+  // Of a start that was cut off before the run had its plan.
+  remove_stale_files(setup.folder);
   // run.json last: a folder with it is a run whose plan is whole.
   record::write_atomically(setup.folder / "plan.jsonl", plan_text(setup.plan));
   record::Run run = setup.run;
