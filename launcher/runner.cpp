@@ -498,7 +498,8 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
       add_alone(one, std::move(alone));
     }
   }
-  if (final_record && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
+  // What shrink asks is whether a case fails, of many cases that mostly do.
+  if (final_record && setup_.run.profile != "shrink" && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
     look_for_divergence(*final_record, ended.line);
   if (context.infra && !setup_.allocation) say_what_is_ill();
   judging_.erase(place);

@@ -73,8 +73,10 @@ TEST_F(CoverVerbTest, AnEarlierAnswerIsKept) {
   const Printed covered = cli({"cover", top / "m.pict", "--extend", top / "rows.csv", "--json"});
   ASSERT_EQ(covered.exit_code, 0) << covered.err;
   const auto report = nlohmann::json::parse(covered.out);
-  EXPECT_EQ(report.at("kept").size(), before);
-  EXPECT_EQ(report.at("dropped").size(), 0u);
+  // A row more than a fresh answer at most: what would make it two is given up, and said.
+  EXPECT_EQ(report.at("kept").size() + report.at("dropped").size(), before);
+  EXPECT_GE(report.at("kept").size(), before - 1);
+  EXPECT_LE(report.at("rows").get<int>(), 13);
 }
 
 TEST_F(CoverVerbTest, CostsAreReadByName) {

@@ -52,7 +52,8 @@ matrix::Document read_document(const std::string& path) {
 }
 
 bool is_case(const matrix::Document& document, const matrix::AxisTable& axes) {
-  return document.value.is_object() && !document.value.empty() &&
+  // `model` names an axis of ours and a section of a container's configuration.
+  return document.value.is_object() && !document.value.empty() && !(document.value.contains("model") && document.value["model"].is_object()) &&
          std::all_of(document.value.items().begin(), document.value.items().end(), [&](const auto& member) { return axes.find(member.key()) != nullptr; });
 }
 

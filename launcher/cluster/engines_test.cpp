@@ -44,7 +44,8 @@ TEST(EnginesTest, TheSameMatrixHasTheSameVerdictsOnEveryEngine) {
     EXPECT_EQ(run.exit, launcher::Exit{}) << run.error;
     std::string seen;
     int cases = 0;
-    for (const auto& one : record::read_json(folder / "summary.json").at("cases")) {
+    const nlohmann::json summary = record::read_json(folder / "summary.json");
+    for (const auto& one : summary.at("cases")) {
       seen += one.at("name").get<std::string>() + " " + one.at("verdict").get<std::string>() + "\n";
       ++cases;
     }

@@ -75,7 +75,7 @@ TEST(LocateTest, TwoValuesAreFoundAndTheRestIsShownIrrelevant) {
   EXPECT_EQ(answer.irrelevant, (std::vector<int>{0, 2, 3, 4, 6, 7, 8, 9}));
   EXPECT_TRUE(answer.open.empty());
   EXPECT_EQ(answer.repeats, 3);
-  EXPECT_LE(answer.jobs - answer.repeats, 8);
+  EXPECT_LT(answer.jobs - answer.repeats, 10);  // one factor at a time takes a job for each axis
 }
 
 TEST(LocateTest, WithoutEvidenceOfOtherRowsItTakesMoreJobsAndIsFound) {
