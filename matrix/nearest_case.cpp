@@ -181,6 +181,11 @@ class Mapping {
     for (const Size& one : kSizes) {
       const auto size = number(one.option);
       if (!size || *size <= 1) continue;
+      const std::string_view axis = one.axis;
+      if ((axis == "ep" || axis == "etp") && !has_experts()) {  // upstream gives etp the size of tp, whatever the model
+        drop(one.option, "the model has no experts");
+        continue;
+      }
       const auto asked = static_cast<std::int64_t>(*size);
       if (asked == kShrunkSize) keep(one.option, one.axis, asked);
       else shrink(one.option, one.axis, kShrunkSize, "two show what more would");
@@ -247,12 +252,19 @@ class Mapping {
     if (number("seq_length")) account(Mapped::Kind::shrunk, spelled("seq_length"), set_text("seq_length"), "a graph's shape is fixed, whatever its length");
   }
 
-  void model() {
+  /// Experts, though it isn't known how many.
+  bool some_experts() const {
     const auto found = values_.find("num_moe_experts");
-    const bool some = found != values_.end() && std::holds_alternative<Unknown>(found->second);
+    return found != values_.end() && std::holds_alternative<Unknown>(found->second);
+  }
+  bool has_experts() {
     const auto count = number("num_moe_experts");
+    return count ? *count > 1 : some_experts() && !text("moe_token_dispatcher_type").empty();
+  }
+
+  void model() {
+    const bool some = some_experts(), experts = has_experts();
     const std::string dispatcher = text("moe_token_dispatcher_type");
-    const bool experts = count ? *count > 1 : some && !dispatcher.empty();
     const std::vector<std::string> modules = list("cuda_graph_modules");
     const bool mamba = std::find(modules.begin(), modules.end(), "mamba") != modules.end();
     const bool hybrid = mamba || boolean("is_hybrid_model").value_or(false) || !text("hybrid_layer_pattern").empty() || !text("hybrid_override_pattern").empty();

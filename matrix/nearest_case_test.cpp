@@ -32,6 +32,13 @@ TEST(NearestCaseTest, SizesAboveOneBecomeTwoAndSizesOfOneStay) {
   EXPECT_TRUE(made.missing.empty());
 }
 
+TEST(NearestCaseTest, ADenseModelHasNoExpertGroupsThoughUpstreamGivesEtpTheSizeOfTp) {
+  const NearestCase made = nearest({{"cuda_graph_impl", word("local")}, {"tensor_model_parallel_size", number(2)}, {"expert_tensor_parallel_size", number(2)}});
+  EXPECT_EQ(case_name(catalogue().axes, made.asked), "impl=local,tp=2");
+  EXPECT_NE(accounted(made, Mapped::Kind::dropped, "expert_tensor_parallel_size=2"), "");
+  EXPECT_FALSE(catalogue().rules.refusal(made.runnable, {.device = "sim", .slots = 4, .stack = {}}));
+}
+
 TEST(NearestCaseTest, DataParallelRanksGiveWayToTheSlotsUnlessExpertGroupsNeedThem) {
   const TrainingValues dense{{"cuda_graph_impl", word("local")}, {"tensor_model_parallel_size", number(8)}, {"world_size", number(64)}};
   EXPECT_EQ(case_name(catalogue().axes, nearest(dense, 2).asked), "impl=local,tp=2");
