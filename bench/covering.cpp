@@ -1,9 +1,8 @@
 // The covering generator beside the published best sizes and PICT's, on models that lie outside the repository: a folder
 // with casa/*.json, cudagraph/* and results/*.json (reports in the form that the option --models expects). One thread;
 // seconds are CPU seconds of that thread, so that a busy machine falsifies nothing. Every answer is verified.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,32 +15,18 @@
 #include <string>
 #include <vector>
 
+#include "bench/cost.h"
 #include "matrix/cover/cover.h"
 #include "matrix/cover/model_file.h"
 #include "matrix/cover/verify.h"
-#include "matrix/input_error.h"
+#include "reports/record/file.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace graphproof;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double peak_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using bench::cpu_seconds;
+using bench::peak_mb;
 
 struct Arguments {
   fs::path models;
@@ -51,31 +36,6 @@ struct Arguments {
   bool verify = true;
   std::vector<std::string> files;  // relative to the folder; all of casa/ where none is named
 };
-
-constexpr const char* kUsage =
-    "graphproof-bench-covering --models FOLDER [--strength 2] [--seconds 10] [--seed 1] [--no-verify] [FILE...]\n"
-    "  FOLDER has casa/*.json and results/published_casa_ibm.json, results/pict_3.7.4_measured.json\n"
-    "  --seconds 0: first answers alone (greedy); FILE: below FOLDER, such as cudagraph/cudagraph_na.pict\n";
-
-Arguments arguments_of(int count, char** words) {
-  Arguments arguments;
-  for (int at = 1; at < count; ++at) {
-    const std::string word = words[at];
-    const auto next = [&]() -> std::string {
-      if (at + 1 == count) throw std::runtime_error(word + " takes a value\n" + kUsage);
-      return words[++at];
-    };
-    if (word == "--models") arguments.models = next();
-    else if (word == "--strength") arguments.strength = std::stoi(next());
-    else if (word == "--seconds") arguments.seconds = std::stod(next());
-    else if (word == "--seed") arguments.seed = std::stoull(next());
-    else if (word == "--no-verify") arguments.verify = false;
-    else if (word.starts_with("-")) throw std::runtime_error("no option " + word + "\n" + kUsage);
-    else arguments.files.push_back(word);
-  }
-  if (arguments.models.empty()) throw std::runtime_error(std::string("--models is missing\n") + kUsage);
-  return arguments;
-}
 
 struct Reference {
   nlohmann::json published, pict;
@@ -103,7 +63,7 @@ struct Reference {
   }
 };
 
-nlohmann::json json_or_empty(const fs::path& file) { return fs::exists(file) ? nlohmann::json::parse(text_of(file)) : nlohmann::json::object(); }
+nlohmann::json json_or_empty(const fs::path& file) { return fs::exists(file) ? nlohmann::json::parse(record::read_text(file)) : nlohmann::json::object(); }
 
 struct Measured {
   std::size_t first_rows = 0, rows = 0;
@@ -156,7 +116,7 @@ int run(const Arguments& arguments) {
   int compared = 0, pict_compared = 0, equal = 0, wrong = 0;
   for (const std::string& file : files) {
     const std::string name = fs::path(file).stem().stem().string();
-    const cover::ModelFile model = cover::read_model(text_of(arguments.models / file), file, cover::Format::automatic);
+    const cover::ModelFile model = cover::read_model(record::read_text(arguments.models / file), file, cover::Format::automatic);
     const Measured measured = measure(model.model, arguments);
     const auto best = reference.best(name);
     const auto pict = reference.measured(name);
@@ -188,8 +148,18 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** words) {
+  Arguments arguments;
+  CLI::App app("the covering generator beside the published best sizes and PICT's");
+  app.add_option("--models", arguments.models, "has casa/*.json, results/published_casa_ibm.json and results/pict_3.7.4_measured.json")
+      ->required()->check(CLI::ExistingDirectory);
+  app.add_option("--strength", arguments.strength);
+  app.add_option("--seconds", arguments.seconds, "CPU seconds a model; 0: first answers alone");
+  app.add_option("--seed", arguments.seed);
+  app.add_flag("!--no-verify", arguments.verify);
+  app.add_option("FILE", arguments.files, "below the folder, such as cudagraph/cudagraph_na.pict; none: all of casa/");
+  CLI11_PARSE(app, count, words);
   try {
-    return run(arguments_of(count, words));
+    return run(arguments);
   } catch (const std::exception& error) {
     std::cerr << "graphproof-bench-covering: " << error.what() << "\n";
     return 2;

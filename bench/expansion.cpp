@@ -1,18 +1,15 @@
 // The whole product of a model: how long counting takes, how many valid rows a second stream by, how many a second are
 // drawn, how long an explanation takes, and what extending an earlier covering plan costs. One thread; seconds are CPU
 // seconds of that thread.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/cost.h"
 #include "matrix/catalogue.h"
 #include "matrix/cover/cover.h"
 #include "matrix/cover/model_file.h"
@@ -20,10 +17,13 @@
 #include "matrix/cover/product.h"
 #include "matrix/covering.h"
 #include "matrix/input_error.h"
+#include "reports/record/file.h"
 
 namespace {
 
 using namespace graphproof;
+using bench::cpu_seconds;
+using bench::peak_mb;
 
 constexpr double kLongestWalk_s = 5;       // of one model; a product of billions is cut off there
 constexpr std::size_t kDrawn = 200'000;
@@ -31,30 +31,7 @@ constexpr int kExplained = 300;
 constexpr std::int64_t kExtensionSteps = 20'000;
 constexpr std::uint64_t kMostForChiSquare = 3'000'000;  // rows of a model that are few enough to count how often each is drawn
 
-constexpr const char* kUsage =
-    "graphproof-bench-expansion [--rows] [--model FILE]... [--profile NAME]...\n"
-    "  FILE: a PICT, ACTS or clause model; NAME: a shipped profile, for a simulated device of four slots (default: all that vary)\n"
-    "  --rows: counting, streaming and drawing alone\n";
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double peak_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 struct Enough {};
-
-std::string text_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// An earlier plan's rows taken into a plan for `model`, beside a plan made afresh with the same effort.
 void extend(const std::string& name, const std::string& change, const cover::Model& earlier, int earlier_strength, const cover::Model& model, int strength) {
@@ -178,18 +155,7 @@ void measure(const std::string& name, const cover::Model& model, bool rows_alone
   if (!rows_alone) extend(name, model);
 }
 
-void run(int count, char** words) {
-  std::vector<std::string> models, profiles;
-  bool rows_alone = false;
-  for (int at = 1; at < count; ++at) {
-    const std::string word = words[at];
-    if (word == "--rows") {
-      rows_alone = true;
-      continue;
-    }
-    if ((word != "--model" && word != "--profile") || at + 1 == count) throw std::runtime_error(word + " is not understood\n" + kUsage);
-    (word == "--model" ? models : profiles).push_back(words[++at]);
-  }
+void run(const std::vector<std::string>& models, std::vector<std::string> profiles, bool rows_alone) {
   std::cout << std::unitbuf;  // a figure that was measured is shown, whatever happens to the next
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   if (models.empty() && profiles.empty()) profiles = {"smoke", "hazards", "pairwise", "nightly"};
@@ -201,7 +167,7 @@ void run(int count, char** words) {
     measure(profile, model, rows_alone);
   }
   for (const std::string& path : models) {
-    const cover::ModelFile file = cover::read_model(text_of(path), path, cover::Format::automatic);
+    const cover::ModelFile file = cover::read_model(record::read_text(path), path, cover::Format::automatic);
     measure(path.substr(path.rfind('/') + 1), file.model, rows_alone);
   }
 }
@@ -209,11 +175,18 @@ void run(int count, char** words) {
 }  // namespace
 
 int main(int count, char** words) {
+  std::vector<std::string> models, profiles;
+  bool rows_alone = false;
+  CLI::App app("the whole product of a model");
+  app.add_option("--model", models, "a PICT, ACTS or clause model; may be given again")->allow_extra_args(false);
+  app.add_option("--profile", profiles, "a shipped profile, for a simulated device of four slots; neither: all that vary")->allow_extra_args(false);
+  app.add_flag("--rows", rows_alone, "counting, streaming and drawing alone");
+  CLI11_PARSE(app, count, words);
   try {
-    run(count, words);
+    run(models, profiles, rows_alone);
     return 0;
   } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
+    std::cerr << "graphproof-bench-expansion: " << error.what() << "\n";
     return 2;
   }
 }

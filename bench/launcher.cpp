@@ -1,6 +1,7 @@
-// What the launcher itself costs: `graphproof-bench-launcher [--cases N] [--alone N]` runs no-op cases, whose ranks and
+// What the launcher itself costs: no-op cases, whose ranks and
 // judge are those of the launcher's tests, in batches and in processes of their own, and as many no-ops through ctest, and
-// prints, as Markdown, CPU time of the launcher alone, wall time, memory, and the time to the first rank.
+// prints, as Markdown, CPU time of the launcher alone, wall time, memory, and the time to the first verdict.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,10 +12,12 @@
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "launcher/child.h"
+#include "launcher/fake_run.h"
 #include "launcher/processes.h"
 #include "launcher/run.h"
 #include "launcher/tally.h"
@@ -45,49 +48,27 @@ double resident_mib() {
 }
 
 struct Cost {
-  double cpu_s = 0, wall_s = 0, first_rank_ms = 0, resident_mib = 0;
+  double cpu_s = 0, wall_s = 0, first_verdict_ms = 0, resident_mib = 0;
   int passed = 0;
 };
 
-record::PlanLine line(int number, const char* isolation) {
-  record::PlanLine line;
-  line.id = fmt::format("{:016x}", 0xabc000 + number);
-  line.name = fmt::format("impl=none,seq={}", number);
-  line.axes = {{"impl", "none"}, {"fault", "none"}};
-  line.isolation = isolation;
-  line.required_checks = {"D01.lockstep"};
-  line.why = "a bench";
-  line.expected_seconds = 0.01;
-  return line;
-}
-
 Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, const char* isolation) {
   fs::create_directories(folder);
-  launcher::RunSetup setup;
-  setup.folder = folder;
-  setup.run.run_id = setup.run_name = "20260101-000000-be2c";
-  setup.run.started = "2026-01-01T00:00:00Z";
-  setup.run.command = {"bench"};
-  setup.run.profile = "bench";
-  setup.run.matrix = {"bench", std::string(64, '0'), 1};
-  setup.run.device = "sim";
-  setup.run.engine = "local";
+  launcher::RunSetup setup = launcher::fake_setup(folder, "20260101-000000-be2c", fake_rank);
   setup.run.slots = 2;
-  setup.run.stack = {"2.11.0", "none", "none", "none", "none", "Open MPI", {}, 0, "6.1", "here", 2, {}};
-  for (std::size_t i = 0; i < record::kPhaseCount; ++i) setup.run.options.limits_ms[static_cast<record::Phase>(i)] = 30000;
-  setup.effects = {{"D01.lockstep", {"fail.numerics", {"sim", "cuda"}}}};
-  setup.rank_program = setup.judge_program = fake_rank;
-  for (int i = 0; i < cases; ++i) setup.plan.push_back(line(i, isolation));
+  for (auto& [phase, limit_ms] : setup.run.options.limits_ms) limit_ms = 30000;
+  for (int i = 0; i < cases; ++i) setup.plan.push_back(launcher::fake_line(i, 1, "", isolation));
   Cost cost;
   const double cpu_before = cpu_seconds();
   const Clock::time_point begin = Clock::now();
   launcher::RunListener listener;
   listener.finished = [&](const record::Record& record, const reports::Progress&) {
-    if (cost.passed == 0) cost.first_rank_ms = seconds_since(begin) * 1000;
+    if (cost.passed == 0) cost.first_verdict_ms = seconds_since(begin) * 1000;
     cost.passed += record.verdict.text() == "pass";
     cost.resident_mib = std::max(cost.resident_mib, resident_mib());
   };
   launcher::run(setup, listener);
+  if (cost.passed != cases) throw std::runtime_error(fmt::format("{} of {} no-op cases passed: {}", cost.passed, cases, folder.string()));
   cost.cpu_s = cpu_seconds() - cpu_before;
   cost.wall_s = seconds_since(begin);
   return cost;
@@ -101,27 +82,26 @@ double ctest_wall_s(const fs::path& folder, int cases) {
   tests.close();
   const Clock::time_point begin = Clock::now();
   const launcher::Output output = launcher::run_to_end({{"ctest", "--test-dir", folder, "-j2", "-Q"}, launcher::own_environment()}, 600000);
-  return output.exit == launcher::Exit{} ? seconds_since(begin) : -1;
+  if (output.exit != launcher::Exit{}) throw std::runtime_error("ctest failed: " + output.error);
+  return seconds_since(begin);
 }
 
 void print(const char* what, int cases, const Cost& cost) {
   std::cout << fmt::format("| {} | {} | {:.2f} | {:.2f} | {:.0f} | {:.0f} |\n", what, cases, cost.cpu_s * 1000 / cases,
-                           cost.wall_s * 1000 / cases, cost.resident_mib, cost.first_rank_ms)
+                           cost.wall_s * 1000 / cases, cost.resident_mib, cost.first_verdict_ms)
             << std::flush;
   if (cost.passed != cases) std::cout << "only " << cost.passed << " of them passed: the figures are of something else\n";
-}
-
-int option(int count, char** arguments, const std::string& name, int otherwise) {
-  for (int i = 1; i + 1 < count; ++i)
-    if (arguments[i] == name) return std::max(1, std::atoi(arguments[i + 1]));
-  return otherwise;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  const int cases = option(count, arguments, "--cases", 10000), alone = option(count, arguments, "--alone", 300);
-  const int listed = option(count, arguments, "--status", 100000);
+  int cases = 10000, alone = 300, listed = 100000;
+  CLI::App app("what the launcher itself costs");
+  app.add_option("--cases", cases, "no-op cases in batches")->check(CLI::PositiveNumber);
+  app.add_option("--alone", alone, "no-op cases in processes of their own")->check(CLI::PositiveNumber);
+  app.add_option("--status", listed, "cases of the plan whose status is asked")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, count, arguments);
   const fs::path tests = launcher::own_environment().contains("GRAPHPROOF_TESTS")
                              ? fs::path(std::getenv("GRAPHPROOF_TESTS"))
                              : fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests";
@@ -147,7 +127,7 @@ int main(int count, char** arguments) {
     }();
     std::ofstream plan(large / "plan.jsonl"), journal(large / "journal.jsonl");
     for (int i = 0; i < listed; ++i) {
-      plan << record::to_line(line(i, "batch"));
+      plan << record::to_line(launcher::fake_line(i, 1, ""));
       std::string one = journal_line;
       one.replace(one.find("\"case\":\"") + 8, 16, fmt::format("{:016x}", 0xabc000 + i));
       journal << one;

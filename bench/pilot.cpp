@@ -10,7 +10,7 @@
 #include "launcher/cluster/commands.h"
 #include "launcher/cluster/own_slurm.h"
 #include "launcher/cluster/pilot.h"
-#include "launcher/run.h"
+#include "launcher/fake_run.h"
 #include "reports/outcome.h"
 
 namespace {
@@ -20,34 +20,12 @@ namespace fs = std::filesystem;
 
 void measure(const cluster::OwnSlurm& slurm, const fs::path& build, int cases, const std::string& isolation) {
   const record::ScratchFolder scratch{"/tmp"};
-  launcher::RunSetup setup;
-  setup.folder = scratch.path() / "run";
-  fs::create_directories(setup.folder);
-  setup.run.run_id = setup.run_name = "20260101-000000-be9c";
-  setup.run.started = "2026-01-01T00:00:00Z";
-  setup.run.command = {"bench"};
-  setup.run.profile = "bench";
-  setup.run.matrix = {"bench", std::string(64, '0'), 1};
-  setup.run.device = "sim";
+  const fs::path folder = scratch.path() / "run";
+  fs::create_directories(folder);
+  launcher::RunSetup setup = launcher::fake_setup(folder, "20260101-000000-be9c", build / "tests/graphproof_fake_rank");
   setup.run.engine = "slurm";
-  setup.run.slots = 4;
-  for (std::size_t phase = 0; phase < record::kPhaseCount; ++phase) setup.run.options.limits_ms[static_cast<record::Phase>(phase)] = 30000;
-  setup.effects = {{"D01.lockstep", {"fail.numerics", {"sim", "cuda"}}}};
-  setup.rank_program = setup.judge_program = build / "tests/graphproof_fake_rank";
-  for (int number = 0; number < cases; ++number) {
-    record::PlanLine line;
-    char id[32];
-    std::snprintf(id, sizeof id, "%016x", 0xbe0000 + number);
-    line.id = id;
-    line.name = "case" + std::to_string(number);
-    line.axes = {{"impl", "manual"}, {"fault", "none"}};
-    line.ranks = 1;
-    line.isolation = isolation;
-    line.required_checks = {"D01.lockstep"};
-    line.why = "bench";
-    line.expected_seconds = 0.01;
-    setup.plan.push_back(line);
-  }
+  for (auto& [phase, limit_ms] : setup.run.options.limits_ms) limit_ms = 30000;
+  for (int number = 0; number < cases; ++number) setup.plan.push_back(launcher::fake_line(number, 1, "", isolation));
   const record::Cluster options{.engine = "slurm", .nodes = 2, .slots = 4};
   const cluster::AgentStart start{setup.run.run_id, "sim", setup.folder, {}, build / "bin/graphproof", setup.rank_program};
   setup.allocation = std::make_shared<cluster::Pilot>(cluster::PilotSetup{

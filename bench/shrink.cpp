@@ -1,28 +1,28 @@
 // How many jobs it takes to find out which values make a row fail, in simulation: random faults in rows of a covering
 // array, located by matrix/shrink and by FIC_BS (Zhang and Zhang: fixes one failure-inducing value after the other by
 // binary search), both with what the array's other rows did. One thread; jobs are counted, not timed.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/cost.h"
 #include "matrix/catalogue.h"
 #include "matrix/cover/cover.h"
 #include "matrix/cover/model_file.h"
 #include "matrix/covering.h"
 #include "matrix/shrink/locate.h"
+#include "reports/record/file.h"
 
 namespace {
 
 using namespace graphproof;
+using bench::cpu_seconds;
 using shrink::Mask;
 
 struct Arguments {
@@ -35,41 +35,8 @@ struct Arguments {
   std::optional<shrink::Noise> noise;  // assumed instead of the default beliefs
 };
 
-constexpr const char* kUsage =
-    "graphproof-bench-shrink [--model FILE] [--strength 2] [--faults 100] [--seed 1] [--steps 20000] [--jobs 1] [--only NAME] [--assume-noise B,A]\n"
-    "  FILE: a PICT, ACTS or clause model; without it the model of the shipped profile nightly\n";
-
-Arguments arguments_of(int count, char** words) {
-  Arguments arguments;
-  for (int at = 1; at < count; ++at) {
-    const std::string word = words[at];
-    const auto next = [&]() -> std::string {
-      if (at + 1 == count) throw std::runtime_error(word + " takes a value\n" + kUsage);
-      return words[++at];
-    };
-    if (word == "--model") arguments.model = next();
-    else if (word == "--strength") arguments.strength = std::stoi(next());
-    else if (word == "--faults") arguments.faults = std::stoi(next());
-    else if (word == "--seed") arguments.seed = std::stoull(next());
-    else if (word == "--steps") arguments.steps = std::stoll(next());
-    else if (word == "--jobs") arguments.jobs = std::stoi(next());
-    else if (word == "--only") arguments.only = next();
-    else if (word == "--assume-noise") {
-      const std::string text = next();
-      arguments.noise = {std::stod(text), std::stod(text.substr(text.find(',') + 1))};
-    }
-    else throw std::runtime_error("no option " + word + "\n" + kUsage);
-  }
-  return arguments;
-}
-
 cover::Model model_of(const Arguments& arguments) {
-  if (!arguments.model.empty()) {
-    std::ifstream in(arguments.model, std::ios::binary);
-    if (!in) throw std::runtime_error("can't read " + arguments.model);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    return cover::read_model(text, arguments.model, cover::Format::automatic).model;
-  }
+  if (!arguments.model.empty()) return cover::read_model(record::read_text(arguments.model), arguments.model, cover::Format::automatic).model;
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const matrix::MatrixFile file = matrix::shipped_matrix_file("nightly", catalogue);
   return matrix::cover_model(file, catalogue, {.device = "sim", .slots = 4, .stack = {}}, {}, true);
@@ -178,12 +145,6 @@ struct Scenario {
   std::vector<int> sizes;    // values of each fault; 0: one to three
   shrink::Noise noise;
 };
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 cover::Cells fault_of(const cover::Row& row, int size, cover::Random& random) {
   std::vector<int> parameters(row.size());
@@ -296,8 +257,21 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** words) {
+  Arguments arguments;
+  std::vector<double> noise;
+  CLI::App app("how many jobs it takes to find out which values make a row fail");
+  app.add_option("--model", arguments.model, "a PICT, ACTS or clause model; without it the model of the shipped profile nightly");
+  app.add_option("--strength", arguments.strength);
+  app.add_option("--faults", arguments.faults)->check(CLI::PositiveNumber);
+  app.add_option("--seed", arguments.seed);
+  app.add_option("--steps", arguments.steps);
+  app.add_option("--jobs", arguments.jobs, "at the same time")->check(CLI::PositiveNumber);
+  app.add_option("--only", arguments.only, "rows of the table whose name begins so");
+  app.add_option("--assume-noise", noise, "B,A instead of the default beliefs")->delimiter(',')->expected(2);
+  CLI11_PARSE(app, count, words);
+  if (!noise.empty()) arguments.noise = {noise[0], noise[1]};
   try {
-    run(arguments_of(count, words));
+    run(arguments);
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "graphproof-bench-shrink: " << error.what() << "\n";

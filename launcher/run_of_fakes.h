@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "launcher/child.h"
+#include "launcher/fake_run.h"
 #include "launcher/processes.h"
 #include "launcher/run.h"
 #include "reports/record/file.h"
@@ -24,22 +25,6 @@
 #include "reports/summary.h"
 
 namespace graphproof::launcher {
-
-inline record::PlanLine fake_line(int number, int ranks, const std::string& script, const std::string& isolation = "batch") {
-  record::PlanLine line;
-  char id[32];
-  std::snprintf(id, sizeof id, "%016x", 0xabc000 + number);
-  line.id = id;
-  line.name = "case" + std::to_string(number);
-  line.axes = {{"impl", "manual"}, {"fault", "none"}};
-  line.ranks = ranks;
-  line.isolation = isolation;
-  line.required_checks = {"D01.lockstep"};
-  line.why = "a test";
-  line.expected_seconds = 0.1;
-  if (!script.empty()) line.environment = {{"GRAPHPROOF_FAKE", script}};
-  return line;
-}
 
 /// A launcher in a child of this process, which the test can interrupt and kill.
 class Background {
@@ -80,26 +65,12 @@ struct RunOfFakes : testing::Test {
     std::filesystem::create_directories(folder);
     char digits[8];
     std::snprintf(digits, sizeof digits, "%04x", getpid() & 0xffff);
-    setup.folder = folder;
-    setup.run.run_id = std::string("20260101-000000-") + digits;
-    setup.run_name = setup.run.run_id;
-    setup.run.started = "2026-01-01T00:00:00Z";
-    setup.run.command = {"test"};
-    setup.run.profile = "test";
-    setup.run.matrix = {"test", std::string(64, '0'), 1};
-    setup.run.device = "sim";
-    setup.run.engine = "local";
-    setup.run.slots = 4;
-    setup.run.stack.mpi = "Open MPI";
-    for (std::size_t i = 0; i < record::kPhaseCount; ++i) setup.run.options.limits_ms[static_cast<record::Phase>(i)] = 2000;
-    setup.run.options.limits_ms[record::Phase::init] = 15000;  // mpirun itself takes a second on a busy machine
-    setup.effects = {{"D01.lockstep", {"fail.numerics", {"sim", "cuda"}}}};
-    setup.rank_program = setup.judge_program =
-        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
+    setup = fake_setup(folder, std::string("20260101-000000-") + digits,
+                       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank");
     listener.said = [this](const std::string& text) { said += text + "\n"; };
   }
   void SetUp() override {
-    if (find_program("mpirun", own_environment()).empty()) GTEST_SKIP() << "this machine has no mpirun";
+    ASSERT_FALSE(find_program("mpirun", own_environment()).empty()) << "this machine has no mpirun: ./graphproof installs it";
   }
 
   reports::RunResult go(std::vector<record::PlanLine> plan) {
