@@ -144,4 +144,14 @@ inline void expect_evidence_fits_its_schema(const BatchOfCases& batch) {
           ADD_FAILURE() << listed.name << ", rank " << rank << ", line " << line.line << ": " << violation;
 }
 
+/// No check fails, and those that the case requires pass. Returns them all, by name.
+inline auto expect_required_checks_pass(const BatchOfCases& batch, const record::BatchCase& listed) {
+  auto words = batch.judge(listed);
+  for (const std::string& check : batch.required(listed))
+    EXPECT_EQ(words.at(check).result, record::Result::pass) << check << ": " << record::to_text(words.at(check).message);
+  for (const auto& [check, result] : words)
+    EXPECT_NE(result.result, record::Result::fail) << check << ": " << record::to_text(result.message);
+  return words;
+}
+
 }  // namespace graphproof::suites

@@ -79,20 +79,28 @@ TEST(RuleLogic, NoTwoLiveErrorsOfAStageContradict) {
 }
 
 // A rule whose every example is met by another error first says so (`behind`); the solver knows whether it ever comes first.
-TEST(RuleLogic, AnErrorThatIsNeverFirstIsMarkedSo) {
-  const Dialect dialect = load_dialect("megatron-lm", "");
+/// Errors of the dialect's parsing and configuration that no configuration meets first and that don't say behind which
+/// others they stand, each with those.
+std::map<std::string, std::string> hidden(const std::string& name) {
+  const Dialect dialect = load_dialect(name, "");
+  std::map<std::string, std::string> found;
   for (const Stage stage : {Stage::cli, Stage::config}) {
     const std::vector<const Rule*> rules = rules_of(dialect, stage, true);
     matrix::RuleLogic logic(logic_rules(rules, true), dialect.options.names());
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      std::vector<std::size_t> earlier;
-      for (std::size_t j = 0; j < i; ++j) earlier.push_back(j);
+    std::vector<std::size_t> earlier;
+    for (std::size_t i = 0; i < rules.size(); earlier.push_back(i++)) {
       if (logic.can_fire_before(i, earlier) || !rules[i]->behind.empty()) continue;
-      std::string hiders;
-      for (const std::size_t one : logic.hiders(i, earlier)) hiders += " " + rules[one]->id;
-      ADD_FAILURE() << stage_name(stage) << ": " << rules[i]->id << " is refused by" << hiders << " in all that it refuses";
+      for (const std::size_t one : logic.hiders(i, earlier)) found[rules[i]->id] += " " + rules[one]->id;
     }
   }
+  return found;
+}
+
+TEST(RuleLogic, AnErrorThatIsNeverFirstIsMarkedSo) {
+  EXPECT_EQ(hidden("megatron-lm"), (std::map<std::string, std::string>()));
+  // R088 refuses local graphs that hold the expert layer, or nothing to offload. Bridge's B02 leaves local graphs no
+  // module to hold, and R120 refuses the rest; the field is the core's own, so there it does come first.
+  EXPECT_EQ(hidden("megatron-bridge"), (std::map<std::string, std::string>{{"R088", " B02 R120 R014 R021 R032 R071 R086"}}));
 }
 
 TEST(RuleLogic, DeadAndRemovedRulesSayWhy) {
