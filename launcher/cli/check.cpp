@@ -44,7 +44,7 @@ Verdict own_verdict(const OwnCase& own, const matrix::Catalogue& catalogue) {
 }
 
 void show(const Finding& finding, std::ostream& out) {
-  out << fmt::format("{} {}{}{}: {}\n", finding.rule, finding.severity, finding.first ? ", the first that upstream meets" : "",
+  out << fmt::format("{} {}{}{}{}: {}\n", finding.rule, finding.severity, finding.unknown ? ", unless a script of your own knows it" : "", finding.first ? ", the first that upstream meets" : "",
                      finding.stage == dialect::Stage::construct || finding.stage == dialect::Stage::run ? fmt::format(", at {}", dialect::stage_name(finding.stage)) : "", printable(finding.what));
   if (finding.place.line > 0) out << printable(fmt::format("  at    {}:{}:{}", finding.place.source, finding.place.line, finding.place.column)) << "\n";
   for (const auto& [name, text] : {std::pair<const char*, const std::string*>{"got", &finding.got}, {"want", &finding.want}, {"why", &finding.why}, {"next", &finding.next}})
@@ -70,7 +70,8 @@ std::set<std::string> missing_facts(const Verdict& verdict) {
 void show(const Verdict& verdict, const std::string& dialect, bool all, std::ostream& out) {
   std::vector<std::string> undecided;
   for (const Finding& finding : verdict.findings) {
-    if (finding.unknown) undecided.push_back(finding.rule + " (" + finding.got + ")");
+    // An undecided rule lacks facts; a flag that upstream's parser does not have was written, and is never passed over.
+    if (finding.unknown && finding.rule != dialect::kUnknownFlag) undecided.push_back(finding.rule + " (" + finding.got + ")");
     else show(finding, out);
   }
   if (!undecided.empty()) {

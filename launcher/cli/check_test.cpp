@@ -144,6 +144,13 @@ TEST_F(CheckTest, UndecidedRulesAreCountedAndListedWhenAskedFor) {
   EXPECT_NE(listed.find("\n  R042 ("), std::string::npos) << listed;
 }
 
+TEST_F(CheckTest, AFlagThatNobodyKnowsIsShownThoughItMayBelongToTheScript) {
+  const auto checked = cli({"check", "--dialect", "megatron-lm", "--world-size", "1", "--", "--frobnicate", "7"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.out;
+  EXPECT_NE(checked.out.find("RN01 error, unless a script of your own knows it: an option that upstream's parser does not have\n"
+                             "  at    command line:1:1\n  got   --frobnicate\n"), std::string::npos) << checked.out;
+}
+
 TEST_F(CheckTest, OnlyErrorsOfParsingAndConfigurationRefuse) {
   // R146 to R149 and the like come when the model is built: findings, but accepted.
   const json verdict = json::parse(cli({"check", "--json", "--stack", "te_version=none", file("l.json", R"({"cuda_graph_impl": "transformer_engine"})")}).out);

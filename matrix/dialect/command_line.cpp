@@ -11,7 +11,6 @@ using matrix::AxisType;
 using matrix::Value;
 
 // Rules of near.json.
-constexpr const char* kUnknownFlag = "RN01";
 constexpr const char* kBadValue = "RN02";
 constexpr const char* kMissingValue = "RN03";
 constexpr const char* kRetiredFlag = "RN18";

@@ -19,6 +19,9 @@ struct Program {
 };
 Program read_program(const std::vector<std::string>& words);
 
+/// The rule of a flag that upstream's parser does not have. Undecided (`Finding::unknown`) where no flag resembles it.
+inline constexpr const char* kUnknownFlag = "RN01";
+
 /// Options of `words` from index `begin` on. Values that can't be taken are findings and leave the option unknown.
 Reading read_command_line(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin, bool harness);
 
