@@ -20,8 +20,9 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 /// What ranks write today, in the start line; a file without it is of revision 1. A check says since which revision it
 /// has something to look at, so that old evidence is judged by what could be asked of it.
 ///   1  the first form
-///   2  solo arms (timing, busy, memory with `when`), registered generators, pools, operands of replays
-inline constexpr std::int64_t kEvidenceRevision = 2;
+///   2  solo arms (timing, busy, memory with `when`), registered generators, pools, operands of replays on sim
+///   3  operands of replays on CUDA too
+inline constexpr std::int64_t kEvidenceRevision = 3;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 

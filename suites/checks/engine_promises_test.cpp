@@ -38,9 +38,11 @@ TEST(OperandsAlive, Rows) {
              });
 }
 
-TEST(OperandsAlive, OnlyTheSimulatedDeviceCanTell) {
-  const auto result = judge_one("D05.operands_alive", kCase, [](Attempt&) {}, "cuda");
-  EXPECT_EQ(result.result, record::Result::not_applicable);
+TEST(OperandsAlive, AreJudgedOnBothDevices) {
+  const Where third{.rank = 1, .kind = "freed", .arm = "lockstep_graph", .step = 3};
+  EXPECT_EQ(judge_one("D05.operands_alive", kCase, [](Attempt&) {}, "cuda").result, record::Result::pass);
+  EXPECT_EQ(judge_one("D05.operands_alive", kCase, [=](Attempt& a) { set(a, third, "freed", {"0x7f0000000200, 4096 bytes"}); }, "cuda").result,
+            record::Result::fail);
 }
 
 TEST(KeptLosses, Rows) {
