@@ -26,13 +26,18 @@ namespace {
   throw std::system_error(code, std::generic_category(), what);
 }
 
-/// Everything after the fork and before the exec: only async-signal-safe calls. Reports errno through `error_pipe`.
-[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment, int output, int errors,
+/// Everything after the vfork and before the exec, in the launcher's own memory: only async-signal-safe calls, and no
+/// handler of the launcher's may run here. Reports errno through `error_pipe`.
+[[noreturn, gnu::noinline]] void become(const char* program, char* const* arguments, char* const* environment, int output, int errors,
                          int parent, int error_pipe) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The launcher may have died between the fork and the line above; then nobody would ever send the signal.
   if (getppid() != parent) _exit(127);
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action;
+    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) signal(number, SIG_DFL);
+  }
   signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -63,9 +68,14 @@ int start(const Command& command, int output, int errors) {
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) fail(errno, "can't make a pipe for '" + name + "'");
   const int parent = getpid();
-  const int pid = fork();
+  sigset_t every, before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_BLOCK, &every, &before);
+  // fork would copy the page tables of a launcher that holds ten thousand records.
+  const int pid = vfork();
   if (pid == 0) become(program.c_str(), argument_list.data(), variable_list.data(), output, errors, parent, error_pipe[1]);
   const int fork_error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(error_pipe[1]);
   int code = 0;
   const bool failed = pid < 0 || read(error_pipe[0], &code, sizeof code) == sizeof code;
@@ -151,6 +161,8 @@ Child::Child(const Command& command, const std::filesystem::path& output, const 
   const File out(output), error(errors.empty() ? output : errors);
   pid_ = start(command, out.descriptor, error.descriptor);
 }
+
+Child::Child(const Command& command, int output) : pid_(start(command, output, output)) {}
 
 Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_(other.exit_) {}
 

@@ -1,5 +1,11 @@
 #include "launcher/judge_pool.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +17,16 @@ namespace {
 std::string ended_badly(const Exit& exit) {
   return std::string("graphproof-judge ended with ") + (exit.signalled ? "signal " : "exit code ") +
          std::to_string(exit.value) + "; its output is in judge.log";
+}
+
+// A judge that says more than this is broken, and its first words tell why.
+constexpr std::size_t kKept_bytes = 1 << 16;
+
+/// Throws record::WriteError.
+void keep_words(int said, const std::filesystem::path& folder) {
+  std::array<char, kKept_bytes> text;
+  const ssize_t got = pread(said, text.data(), text.size(), 0);
+  record::write_atomically(folder / "judge.log", {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
 }
 
 JudgePool::Judged read(const std::filesystem::path& folder, const std::string& otherwise) {
@@ -33,6 +49,10 @@ record::Checks read_checks(const std::filesystem::path& attempt_folder) {
 JudgePool::JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped)
     : program_(std::move(judge_program)), dropped_(std::move(dropped)) {}
 
+JudgePool::~JudgePool() {
+  for (const Running& one : running_) close(one.said);
+}
+
 void JudgePool::add(std::filesystem::path attempt_folder) {
   std::error_code absent;
   // An older judgement must not be taken for this one.
@@ -53,20 +73,28 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
     else
       ended.push_back({next->attempt_folder, std::nullopt,
                        "graphproof-judge did not end in " + std::to_string(kDeadline_ms / 1000) + " s"});
+    if (!ended.back().trouble.empty()) keep_words(next->said, next->attempt_folder);
+    close(next->said);
     next = running_.erase(next);
   }
   while (running_.size() < kSideBySide && !waiting_.empty()) {
-    const std::filesystem::path folder = std::move(waiting_.front());
+    start(std::move(waiting_.front()), now_ms, ended);
     waiting_.pop_front();
-    Command command{{program_, folder}, own_environment()};
-    for (const std::string& check : dropped_) command.arguments.insert(command.arguments.end(), {"--drop", check});
-    try {
-      running_.push_back({folder, Child(command, folder / "judge.log"), now_ms + kDeadline_ms});
-    } catch (const std::system_error& error) {
-      ended.push_back({folder, std::nullopt, error.what()});
-    }
   }
   return ended;
+}
+
+void JudgePool::start(std::filesystem::path folder, std::int64_t now_ms, std::vector<Judged>& ended) {
+  Command command{{program_, folder}, own_environment()};
+  for (const std::string& check : dropped_) command.arguments.insert(command.arguments.end(), {"--drop", check});
+  const int said = memfd_create("judge.log", MFD_CLOEXEC);
+  try {
+    if (said < 0) throw std::system_error(errno, std::generic_category(), "can't make a file in memory for the judge's output");
+    running_.push_back({folder, said, Child(command, said), now_ms + kDeadline_ms});
+  } catch (const std::system_error& error) {
+    close(said);
+    ended.push_back({folder, std::nullopt, error.what()});
+  }
 }
 
 }  // namespace graphproof::launcher

@@ -23,13 +23,16 @@ class JudgePool {
 
   /// `dropped`: checks that the judge leaves out.
   explicit JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped = {});
+  ~JudgePool();
+  JudgePool(const JudgePool&) = delete;
+  JudgePool& operator=(const JudgePool&) = delete;
 
   void add(std::filesystem::path attempt_folder);
 
   struct Judged {
     std::filesystem::path attempt_folder;
     std::optional<record::Checks> checks;  // nothing: the judge left none that can be read
-    std::string trouble;                   // why not
+    std::string trouble;                   // why not; what the judge said is then in judge.log beside the evidence
   };
   /// Starts what may start and returns what has ended. Never waits.
   std::vector<Judged> step(std::int64_t now_ms);
@@ -39,9 +42,11 @@ class JudgePool {
  private:
   struct Running {
     std::filesystem::path attempt_folder;
+    int said;  // an unnamed file in memory: kept as judge.log only where there was trouble
     Child child;
     std::int64_t deadline_ms;
   };
+  void start(std::filesystem::path folder, std::int64_t now_ms, std::vector<Judged>& ended);
 
   std::filesystem::path program_;
   std::vector<std::string> dropped_;

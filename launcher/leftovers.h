@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/listeners.h"
 #include "launcher/private_folder.h"
 #include "launcher/processes.h"
 #include "reports/record/context.h"

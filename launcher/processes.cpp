@@ -55,16 +55,19 @@ bool carries(int pid, const std::string& entry) {
   return false;
 }
 
-/// Where the open descriptors of a process lead: paths, "socket:[4711]" and the like.
-std::vector<std::string> open_files(const std::filesystem::path& process) {
-  std::vector<std::string> targets;
+/// This process's children, also those that it never started; all processes where the kernel does not list them.
+std::vector<Process> children() {
+  std::vector<Process> found;
+  bool listed = false;
   std::error_code gone;
-  for (std::filesystem::directory_iterator entry(process / "fd", gone), end; !gone && entry != end; entry.increment(gone)) {
-    std::error_code closed;
-    const std::filesystem::path target = std::filesystem::read_symlink(entry->path(), closed);
-    if (!closed) targets.push_back(target);
+  for (std::filesystem::directory_iterator task("/proc/self/task", gone), end; !gone && task != end; task.increment(gone)) {
+    const std::filesystem::path file = task->path() / "children";
+    listed = listed || access(file.c_str(), R_OK) == 0;
+    std::istringstream pids(proc_text(file));
+    for (std::string pid; pids >> pid;)
+      if (const auto process = from_stat(proc_text("/proc/" + pid + "/stat"))) found.push_back(*process);
   }
-  return targets;
+  return listed ? found : all_processes();
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ std::vector<Process> processes_of(int session, std::string_view mark) {
 }
 
 void reap_orphans(const std::vector<int>& known) {
-  for (const Process& process : all_processes())
+  for (const Process& process : children())
     if (process.parent == getpid() && process.state == 'Z' &&
         std::find(known.begin(), known.end(), process.pid) == known.end())
       waitpid(process.pid, nullptr, WNOHANG);
@@ -112,46 +115,26 @@ std::vector<Process> ProcessTable::of(int session, std::string_view mark) const 
 
 void ProcessTable::send(int pid, int signal) const { ::kill(pid, signal); }
 
+std::vector<std::string> open_files(int pid) {
+  std::vector<std::string> targets;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end; !gone && entry != end; entry.increment(gone)) {
+    std::error_code closed;
+    const std::filesystem::path target = std::filesystem::read_symlink(entry->path(), closed);
+    if (!closed) targets.push_back(target);
+  }
+  return targets;
+}
+
 std::vector<std::string> shm_in_use(int pid) {
   static constexpr std::string_view folder = "/dev/shm/", gone = " (deleted)";
-  const std::filesystem::path process = "/proc/" + std::to_string(pid);
   std::set<std::string> names;
-  std::istringstream maps(proc_text(process / "maps"));
+  std::istringstream maps(proc_text("/proc/" + std::to_string(pid) + "/maps"));
   for (std::string line; std::getline(maps, line);)
     if (const auto at = line.find(folder); at != std::string::npos && !line.ends_with(gone)) names.insert(line.substr(at));
-  for (const std::string& target : open_files(process))
+  for (const std::string& target : open_files(pid))
     if (target.starts_with(folder) && !target.ends_with(gone)) names.insert(target);
   return {names.begin(), names.end()};
-}
-
-/// /proc/net/tcp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...", addresses in hex.
-Listeners all_listeners() {
-  static constexpr std::string_view kListen = "0A";
-  Listeners found;
-  for (const char* file : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
-    std::istringstream lines(proc_text(file));
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream words(line);
-      std::string number, local, remote, state, queues, timer, retries, user, timeout, inode;
-      words >> number >> local >> remote >> state >> queues >> timer >> retries >> user >> timeout >> inode;
-      const auto colon = local.rfind(':');
-      if (state == kListen && colon != std::string::npos)
-        found.emplace(inode, static_cast<int>(std::strtol(local.c_str() + colon + 1, nullptr, 16)));
-    }
-  }
-  return found;
-}
-
-Listeners listeners_of(const std::vector<int>& pids) {
-  static constexpr std::string_view kSocket = "socket:[";
-  std::set<std::string> sockets;
-  for (const int pid : pids)
-    for (const std::string& target : open_files("/proc/" + std::to_string(pid)))
-      if (target.starts_with(kSocket)) sockets.insert(target.substr(kSocket.size(), target.size() - kSocket.size() - 1));
-  if (sockets.empty()) return {};
-  Listeners found = all_listeners();
-  std::erase_if(found, [&](const auto& listener) { return !sockets.contains(listener.first); });
-  return found;
 }
 
 }  // namespace graphproof::launcher

@@ -2,7 +2,6 @@
 // process that vanishes while it is read is left out.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,11 +52,7 @@ void reap_orphans(const std::vector<int>& known);
 /// The files below /dev/shm that `pid` has mapped or open.
 std::vector<std::string> shm_in_use(int pid);
 
-/// A socket's number in the kernel, which no other socket ever has, and the TCP port on which it listens.
-using Listeners = std::map<std::string, int>;
-/// Those of these processes, in this process's network namespace.
-Listeners listeners_of(const std::vector<int>& pids);
-/// All that there are.
-Listeners all_listeners();
+/// Where the open descriptors of `pid` lead: paths, "socket:[4711]" and the like.
+std::vector<std::string> open_files(int pid);
 
 }  // namespace graphproof::launcher
