@@ -1,15 +1,17 @@
-// What the launcher itself costs: no-op cases, whose ranks and
-// judge are those of the launcher's tests, in batches and in processes of their own, and as many no-ops through ctest, and
-// prints, as Markdown, CPU time of the launcher alone, wall time, memory, and the time to the first verdict.
+// What the launcher itself costs, beside ctest and, where it is in PATH, ReFrame in the same run: no-op cases, whose ranks and
+// judge are those of the launcher's tests, in batches and in processes of their own. Prints, as Markdown, CPU time of the
+// launcher alone, wall time, memory, the time to the first verdict, from the program's start to its first rank, and of status.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -20,7 +22,7 @@
 #include "launcher/fake_run.h"
 #include "launcher/processes.h"
 #include "launcher/run.h"
-#include "launcher/tally.h"
+#include "reports/record/evidence.h"
 #include "reports/record/plan.h"
 #include "reports/record/scratch_folder.h"
 
@@ -74,68 +76,109 @@ Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, con
   return cost;
 }
 
+/// How long a program takes, milliseconds. Throws std::runtime_error unless it ends with one of `codes`.
+double wall_ms(const std::vector<std::string>& arguments, std::initializer_list<int> codes = {0}) {
+  const Clock::time_point begin = Clock::now();
+  const launcher::Output output = launcher::run_to_end({arguments, launcher::own_environment()}, 1200000);
+  const double ms = seconds_since(begin) * 1000;
+  if (output.exit.signalled || std::find(codes.begin(), codes.end(), output.exit.value) == codes.end())
+    throw std::runtime_error(fmt::format("{} ended with {}: {}{}", arguments.front(), output.exit.value, output.out, output.error));
+  return ms;
+}
+
 /// The same number of no-ops as tests of ctest, two side by side; its own time and that of its children can't be told apart.
-double ctest_wall_s(const fs::path& folder, int cases) {
+double ctest_ms(const fs::path& folder, int cases) {
   fs::create_directories(folder);
   std::ofstream tests(folder / "CTestTestfile.cmake");
   for (int i = 0; i < cases; ++i) tests << "add_test(t" << i << " /bin/true)\n";
   tests.close();
-  const Clock::time_point begin = Clock::now();
-  const launcher::Output output = launcher::run_to_end({{"ctest", "--test-dir", folder, "-j2", "-Q"}, launcher::own_environment()}, 600000);
-  if (output.exit != launcher::Exit{}) throw std::runtime_error("ctest failed: " + output.error);
-  return seconds_since(begin);
+  return wall_ms({"ctest", "--test-dir", folder, "-j2", "-Q"});
+}
+
+/// And as cases of one parametrized ReFrame test on a local partition, two side by side.
+double reframe_ms(const fs::path& folder, int cases) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "settings.py")
+      << "site_configuration = {'systems': [{'name': 'box', 'hostnames': ['.*'], 'partitions': [{'name': 'local', 'scheduler': 'local', "
+         "'launcher': 'local', 'environs': ['none'], 'max_jobs': 2}]}], 'environments': [{'name': 'none'}]}\n";
+  std::ofstream(folder / "noop.py")
+      << "import reframe as rfm\nimport reframe.utility.sanity as sn\n@rfm.simple_test\nclass NoOp(rfm.RunOnlyRegressionTest):\n"
+         "    p = parameter(range(" << cases << "))\n    valid_systems = ['*']\n    valid_prog_environs = ['*']\n    executable = 'true'\n"
+         "    @sanity_function\n    def ended(self):\n        return sn.assert_true(1)\n";
+  return wall_ms({"reframe", "-C", folder / "settings.py", "--system", "box:local", "-c", folder / "noop.py", "--prefix", folder, "-r"});
+}
+
+/// From the start of the program graphproof, stand-ins for its ranks and judge beside it, to the first line of its first rank.
+double first_rank_ms(const fs::path& folder, const fs::path& program, const fs::path& fake_rank) {
+  fs::create_directories(folder / "bin");
+  fs::copy_file(program, folder / "bin/graphproof");
+  for (const char* name : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake_rank, folder / "bin" / name);
+  const double begin_ms = std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
+  // That judge knows one check only, so every case ends unexercised.
+  wall_ms({folder / "bin/graphproof", "run", "--profile", "smoke", "--device", "sim", "--where", "tp * pp * dp * ep == 1", "--run-dir", folder / "run"}, {4});
+  double first_ms = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "run/cases"))
+    if (entry.path().filename() == "rank-0.evidence.jsonl") {
+      const double began_ms = record::read_evidence(entry.path()).lines.at(0).fields.at("t_ms").get<double>() - begin_ms;
+      first_ms = first_ms == 0 ? began_ms : std::min(first_ms, began_ms);
+    }
+  return first_ms;
+}
+
+/// A run of this many cases with as many records, made of a small one's files.
+void enlarge(const fs::path& small, const fs::path& large, int cases) {
+  fs::create_directories(large);
+  for (const char* name : {"run.json", "summary.json"}) fs::copy_file(small / name, large / name);
+  std::ifstream in(small / "journal.jsonl");
+  std::string journal_line;
+  std::getline(in, journal_line);
+  std::ofstream plan(large / "plan.jsonl"), journal(large / "journal.jsonl");
+  for (int i = 0; i < cases; ++i) {
+    plan << record::to_line(launcher::fake_line(i, 1, ""));
+    std::string one = journal_line + "\n";
+    one.replace(one.find("\"case\":\"") + 8, 16, fmt::format("{:016x}", 0xabc000 + i));
+    journal << one;
+  }
 }
 
 void print(const char* what, int cases, const Cost& cost) {
   std::cout << fmt::format("| {} | {} | {:.2f} | {:.2f} | {:.0f} | {:.0f} |\n", what, cases, cost.cpu_s * 1000 / cases,
                            cost.wall_s * 1000 / cases, cost.resident_mib, cost.first_verdict_ms)
             << std::flush;
-  if (cost.passed != cases) std::cout << "only " << cost.passed << " of them passed: the figures are of something else\n";
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   int cases = 10000, alone = 300, listed = 100000;
+  std::string runs = "/tmp";
   CLI::App app("what the launcher itself costs");
   app.add_option("--cases", cases, "no-op cases in batches")->check(CLI::PositiveNumber);
   app.add_option("--alone", alone, "no-op cases in processes of their own")->check(CLI::PositiveNumber);
   app.add_option("--status", listed, "cases of the plan whose status is asked")->check(CLI::PositiveNumber);
+  app.add_option("--runs", runs, "where run folders go: the file system's cost is in the figures")->check(CLI::ExistingDirectory);
   CLI11_PARSE(app, count, arguments);
-  const fs::path tests = launcher::own_environment().contains("GRAPHPROOF_TESTS")
-                             ? fs::path(std::getenv("GRAPHPROOF_TESTS"))
-                             : fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests";
+  const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests";
   const char* path = std::getenv("PATH");
-  const record::ScratchFolder scratch{"/tmp"};
+  const record::ScratchFolder scratch(runs);
   std::cout << "| what | cases | launcher CPU, ms per case | wall, ms per case | resident, MiB | to the first verdict, ms |\n"
             << "| --- | ---: | ---: | ---: | ---: | ---: |\n";
   print("process isolation, Open MPI's mpirun", alone, run_cases(scratch.path() / "mpirun", tests / "graphproof_fake_rank", alone, "process"));
   setenv("PATH", (tests.string() + "/fake_mpirun:" + (path != nullptr ? path : "/usr/bin:/bin")).c_str(), 1);
   print("process isolation, a starter without MPI", alone, run_cases(scratch.path() / "alone", tests / "graphproof_fake_rank", alone, "process"));
   print("batches, a starter without MPI", cases, run_cases(scratch.path() / "batch", tests / "graphproof_fake_rank", cases, "batch"));
-  const double ctest_s = ctest_wall_s(scratch.path() / "ctest", alone);
-  std::cout << fmt::format("| ctest, `true` | {} | - | {:.2f} | - | - |\n", alone, ctest_s * 1000 / alone);
-  // A plan of this size with as many records, made of those above.
+  std::cout << fmt::format("| ctest, `true` | {} | - | {:.2f} | - | - |\n", alone, ctest_ms(scratch.path() / "ctest", alone) / alone);
+  if (!launcher::find_program("reframe", launcher::own_environment()).empty())
+    std::cout << fmt::format("| ReFrame, `true` | {} | - | {:.2f} | - | - |\n", alone, reframe_ms(scratch.path() / "reframe", alone) / alone);
+  const fs::path program = tests.parent_path() / "bin/graphproof";
+  std::cout << "\n| what | ms |\n| --- | ---: |\n"
+            << fmt::format("| start of graphproof to its first rank, a starter without MPI | {:.0f} |\n",
+                           first_rank_ms(scratch.path() / "start", program, tests / "graphproof_fake_rank"));
   const fs::path large = scratch.path() / "large";
-  fs::create_directories(large);
-  {
-    const std::string journal_line = [&] {
-      std::ifstream in(scratch.path() / "batch" / "journal.jsonl");
-      std::string first;
-      std::getline(in, first);
-      return first + "\n";
-    }();
-    std::ofstream plan(large / "plan.jsonl"), journal(large / "journal.jsonl");
-    for (int i = 0; i < listed; ++i) {
-      plan << record::to_line(launcher::fake_line(i, 1, ""));
-      std::string one = journal_line;
-      one.replace(one.find("\"case\":\"") + 8, 16, fmt::format("{:016x}", 0xabc000 + i));
-      journal << one;
-    }
-  }
-  const Clock::time_point begin = Clock::now();
-  const launcher::Tally tally = launcher::tally(large);
-  std::cout << fmt::format("\nstatus of a plan of {} cases with {} records: {:.2f} s\n", tally.planned, tally.planned - tally.not_run,
-                           seconds_since(begin));
+  enlarge(scratch.path() / "batch", large, listed);
+  std::cout << fmt::format("| status of {} cases, finished | {:.0f} |\n", listed, wall_ms({program, "status", large}));
+  fs::remove(large / "summary.json");
+  fs::resize_file(large / "journal.jsonl", fs::file_size(large / "journal.jsonl") / 2);
+  std::cout << fmt::format("| status of {} cases, killed half-way | {:.0f} |\n", listed, wall_ms({program, "status", large}));
   return 0;
 }

@@ -80,6 +80,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
     child_ = std::make_unique<Child>(command, batch_folder_ / "mpirun.log");
     leftovers_->started(child_->pid(), batch.mark);
+    if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   } catch (const std::system_error& error) {
     infra_ = record::Infra{"launch", error.what()};
   } catch (const record::WriteError& error) {
@@ -99,6 +100,30 @@ void BatchRun::write_files(const Command& command) const {
 }
 
 std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
+  std::vector<record::Context> finished = advance(now_ms);
+  look_at_gpus(now_ms, finished);
+  return finished;
+}
+
+void BatchRun::look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished) {
+  if (request_.gpu_health == nullptr || request_.job.gpus.empty() || held_) return;
+  // A report belongs to the case that runs when it comes, so the driver is asked before the case is given out.
+  request_.gpu_health->look(now_ms, !finished.empty());
+  for (const GpuTrouble& trouble : request_.gpu_health->since(gpu_troubles_, request_.job.gpus)) {
+    const std::string text = "GPU " + trouble.gpu + ": " + trouble.what;
+    std::ofstream(batch_folder_ / "driver.log", std::ios::app) << text << "\n";
+    if (trouble.hardware) gpu_trouble_.insert(text);
+  }
+  gpu_troubles_ = request_.gpu_health->count();
+  if (finished.empty() || gpu_trouble_.empty()) return;
+  std::string why;
+  for (const std::string& text : gpu_trouble_) why += (why.empty() ? "" : "; ") + text;
+  gpu_trouble_.clear();
+  for (record::Context& context : finished)
+    if (!context.infra) context.infra = record::Infra{"gpu", why};
+}
+
+std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   std::vector<record::Context> finished;
   if (stage_ == Stage::over) return finished;
   if (!child_) {
@@ -131,6 +156,7 @@ void BatchRun::step_held(std::int64_t now_ms) {
   lost_ = lost_ || child_->poll() || watch_.first_dead() || (!watch_.all_ready() && now_ms - started_ms_ > limit_ms);
   if (lost_ || !go_ || !watch_.all_ready()) return;
   held_ = false;
+  if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   started_ms_ = now_ms;
   watch_.restart(now_ms);
   std::ofstream(node_folder_->path() / "go").flush();
@@ -273,20 +299,20 @@ void BatchRun::finish_remaining_cases(std::int64_t now_ms, std::vector<record::C
 }
 
 std::optional<std::int64_t> BatchRun::own_gpu_bytes(const std::string& gpu) const {
-  return request_.gpu_memory->used_bytes(gpu, living_ranks());
+  return request_.nvml->used_bytes(gpu, living_ranks());
 }
 
 bool BatchRun::owns_visible_gpu_memory() const {
-  return request_.gpu_memory != nullptr && std::all_of(request_.job.gpus.begin(), request_.job.gpus.end(), [&](const std::string& gpu) {
+  return request_.nvml != nullptr && std::all_of(request_.job.gpus.begin(), request_.job.gpus.end(), [&](const std::string& gpu) {
     return own_gpu_bytes(gpu).has_value();
   });
 }
 
 std::vector<std::int64_t> BatchRun::gpu_bytes() const {
   std::vector<std::int64_t> bytes;
-  if (request_.gpu_memory == nullptr) return bytes;
+  if (request_.nvml == nullptr) return bytes;
   for (const std::string& gpu : request_.job.gpus) {
-    const auto used = request_.gpu_memory->used_bytes(gpu);
+    const auto used = request_.nvml->used_bytes(gpu);
     if (!used) return {};
     bytes.push_back(*used - (held_beside_ ? held_beside_->own_gpu_bytes(gpu).value_or(0) : 0));
   }

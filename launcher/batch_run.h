@@ -16,6 +16,7 @@
 #include "launcher/child.h"
 #include "launcher/ending.h"
 #include "launcher/engine.h"
+#include "launcher/gpu_health.h"
 #include "launcher/heartbeat_pipe.h"
 #include "launcher/leftovers.h"
 #include "launcher/nvml.h"
@@ -38,7 +39,8 @@ struct BatchRequest {
   Job job;                                 // batch_file, mark, node_folder and shm_folder are filled in
   std::filesystem::path run_folder;
   std::filesystem::path node_folder, shm_folder;  // of the run; each batch gets a folder in both
-  const GpuMemory* gpu_memory = nullptr;   // null: not measured
+  const Nvml* nvml = nullptr;   // null: not measured
+  GpuHealth* gpu_health = nullptr;         // null: nobody tells what goes wrong with GPUs
   const ProcessTable* processes = nullptr;
   std::optional<record::Infra> refused;    // why it is not even started: each case then ends infra.*
   std::string engine = "local";            // that the contexts name
@@ -89,6 +91,8 @@ class BatchRun final : public RunningBatch {
  private:
   enum class Stage { running, stacks, ending, gpu, over };
 
+  std::vector<record::Context> advance(std::int64_t now_ms);
+  void look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished);
   void write_files(const Command& command) const;
   void read_heartbeats(std::int64_t now_ms);
   void look_at_processes(std::int64_t now_ms);
@@ -129,6 +133,8 @@ class BatchRun final : public RunningBatch {
   StarterReport report_;
   std::optional<Culprit> culprit_;
   std::vector<std::int64_t> gpu_bytes_before_;
+  std::size_t gpu_troubles_ = 0;         // of gpu_health, that were looked at
+  std::set<std::string> gpu_trouble_;    // of the GPUs themselves, since the last case ended
   std::unique_ptr<Leftovers> leftovers_;
   /// What was found between two cases is given a moment to go by itself; the context of its case waits.
   struct Suspicion {

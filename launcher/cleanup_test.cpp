@@ -84,10 +84,13 @@ TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
   setup.run.device = "cuda";
   setup.run.slots = 1;
   setup.gpus = {"0"};
-  const auto result = go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process")});
+  const auto result = go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"), fake_line(3, 1, "", "process")});
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
   EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos) << result.cases[1].record.reason;
+  EXPECT_EQ(verdict(result, 2), "infra.gpu") << "it would be measured with what somebody holds";
+  EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots 0: 134217728 bytes stayed in use after batch b002"), std::string::npos)
+      << result.cases[2].record.reason;
 }
 
 /// As a rank inside a driver call that never returns: seen for as long as anybody looks.
@@ -121,7 +124,7 @@ TEST_F(CleanupTest, AProcessThatCannotBeEndedKeepsItsSlotAndTheOthersGoOn) {
   EXPECT_EQ(verdict(result, 1), "pass");
   EXPECT_EQ(verdict(result, 3), "pass");
   EXPECT_EQ(verdict(result, 2), "infra.node");
-  EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots of batch b001 are held by"), std::string::npos)
+  EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots 0: held by " + std::to_string(StuckInTheDriver::kPid) + " stuck-rank of batch b001"), std::string::npos)
       << result.cases[2].record.reason;
   EXPECT_NE(said.find("which even SIGKILL does not end"), std::string::npos) << said;
 }

@@ -146,7 +146,7 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
       facts.marked_processes.push_back(named({process}).front());
   }
   facts.folder_faults = folder_faults(folder);
-  if (const auto memory = gpus.empty() ? nullptr : GpuMemory::open())
+  if (const auto memory = gpus.empty() ? nullptr : Nvml::open())
     for (const std::string& gpu : gpus) facts.gpus.push_back({gpu, memory->used_bytes(gpu), memory->exclusive_process(gpu)});
   return facts;
 }

@@ -22,6 +22,15 @@ const Environment& defaults() {
   return table;
 }
 
+/// The same on GPUs. NCCL's RAS opens a TCP port in every rank, and takes part in every communicator.
+const Environment& defaults_on_cuda() {
+  static const Environment table = {
+      {"NCCL_RAS_ENABLE", "0"},
+      {"NCCL_SOCKET_IFNAME", "lo"},  // one host: no fabric decides whether the bootstrap works
+  };
+  return table;
+}
+
 /// Always set: results must not depend on the shell that the run was started from. Only an axis wins over them.
 const Environment& pinned() {
   static const Environment table = {
@@ -80,8 +89,8 @@ Command local_command(const Job& job, const Environment& own) {
   environment.insert(defaults().begin(), defaults().end());
   overlay(environment, pinned());
   if (cuda) {
+    environment.insert(defaults_on_cuda().begin(), defaults_on_cuda().end());
     overlay(environment, pinned_on_cuda());
-    environment.emplace("NCCL_SOCKET_IFNAME", "lo");  // one host: no fabric decides whether the bootstrap works
   }
   overlay(environment, job.environment);
   environment["OMPI_MCA_btl_vader_backing_directory"] = job.shm_folder;

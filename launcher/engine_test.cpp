@@ -51,13 +51,25 @@ TEST(EngineTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
   EXPECT_TRUE(passes_on(command, "OMP_NUM_THREADS"));
 }
 
+TEST(EngineTest, NcclsRasIsOffUnlessItIsAskedFor) {
+  Job cuda = job("cuda");
+  cuda.gpus = {"0", "1"};
+  const Command off = local_command(cuda, {}), shell = local_command(cuda, {{"NCCL_RAS_ENABLE", "1"}});
+  EXPECT_EQ(off.environment.at("NCCL_RAS_ENABLE"), "0");
+  EXPECT_TRUE(passes_on(off, "NCCL_RAS_ENABLE"));
+  EXPECT_EQ(shell.environment.at("NCCL_RAS_ENABLE"), "1");
+  cuda.environment["NCCL_RAS_ENABLE"] = "1";
+  EXPECT_EQ(local_command(cuda, {{"NCCL_RAS_ENABLE", "0"}}).environment.at("NCCL_RAS_ENABLE"), "1") << "an axis asks for it";
+  EXPECT_FALSE(local_command(job("sim"), {}).environment.contains("NCCL_RAS_ENABLE"));
+}
+
 TEST(EngineTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
   Job cuda = job("cuda");
   cuda.gpus = {"2", "5"};
   const Command command = local_command(cuda, {{"CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5"}, {"NCCL_ALGO", "Tree"}, {"NCCL_NVLS_ENABLE", "0"}});
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"CUDA_VISIBLE_DEVICES", "2,5"},  {"NCCL_ALGO", "Ring"},         {"NCCL_PROTO", "Simple"},
-      {"NCCL_SOCKET_IFNAME", "lo"},     {"NCCL_NVLS_ENABLE", "0"},     {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
+      {"NCCL_SOCKET_IFNAME", "lo"},     {"NCCL_RAS_ENABLE", "0"},      {"NCCL_NVLS_ENABLE", "0"},     {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
       {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
   for (const auto& [name, value] : rows) {
     ASSERT_TRUE(command.environment.count(name)) << name;

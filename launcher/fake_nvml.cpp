@@ -1,9 +1,12 @@
 // libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and one MIG device. Their
 // used memory, in MiB, is the sum of the lines of the file that GRAPHPROOF_FAKE_NVML names. GRAPHPROOF_FAKE_NVML_MODE is
-// the compute mode; GRAPHPROOF_FAKE_NVML_PID the one process that the driver lists, with 100 MiB.
+// the compute mode; GRAPHPROOF_FAKE_NVML_PID the one process that the driver lists, with 100 MiB. What goes wrong are lines
+// "KIND NUMBER GPU" of the file GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is reported once, of "ecc" errors the numbers are
+// added, "heat" stays.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string>
 
 namespace {
 struct Memory {
@@ -17,11 +20,36 @@ struct Process {
 constexpr int kGpus = 4, kNotFound = 6;
 int gpus[kGpus + 1];  // the last one is the MIG device
 
+struct Event {
+  void* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr int kTimeout = 10, kXidEvent = 8;
+int xids_told = 0;
+
 int number_in(const char* variable) {
   const char* text = std::getenv(variable);
   return text != nullptr ? std::atoi(text) : 0;
 }
 int index_of(const void* device) { return static_cast<int>(static_cast<const int*>(device) - gpus); }
+
+template <class Use>
+void for_each_trouble(Use&& use) {
+  const char* file = std::getenv("GRAPHPROOF_FAKE_NVML_TROUBLE");
+  std::ifstream in(file != nullptr ? file : "");
+  std::string kind;
+  int number = 0, gpu = 0;
+  while (in >> kind >> number >> gpu) use(kind, number, gpu);
+}
+
+unsigned long long trouble(const char* wanted, const void* device) {
+  unsigned long long sum = 0;
+  for_each_trouble([&](const std::string& kind, int number, int gpu) {
+    if (kind == wanted && gpu == index_of(device)) sum += static_cast<unsigned long long>(number);
+  });
+  return sum;
+}
 }  // namespace
 
 extern "C" {
@@ -53,6 +81,40 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* pro
 }
 int nvmlDeviceGetComputeMode(void*, int* mode) {
   *mode = number_in("GRAPHPROOF_FAKE_NVML_MODE");
+  return 0;
+}
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void* device, void** whole) {
+  *whole = &gpus[3];
+  return index_of(device) == kGpus ? 0 : kNotFound;
+}
+int nvmlEventSetCreate(void** set) {
+  static int the_set;
+  *set = &the_set;
+  return 0;
+}
+int nvmlEventSetFree(void*) { return 0; }
+int nvmlDeviceRegisterEvents(void*, unsigned long long, void*) {
+  // What was reported before is not heard.
+  xids_told = 0;
+  for_each_trouble([&](const std::string& kind, int, int) { xids_told += kind == "xid"; });
+  return 0;
+}
+int nvmlEventSetWait_v2(void*, Event* event, unsigned) {
+  int seen = 0, code = kTimeout;
+  for_each_trouble([&](const std::string& kind, int number, int gpu) {
+    if (kind != "xid" || seen++ != xids_told || code == 0) return;
+    *event = {&gpus[gpu], kXidEvent, static_cast<unsigned long long>(number), 0, 0};
+    code = 0;
+  });
+  if (code == 0) ++xids_told;
+  return code;
+}
+int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned long long* count) {
+  *count = type == 1 && counter == 0 ? trouble("ecc", device) : 0;
+  return 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  *reasons = trouble("heat", device) != 0 ? 0x40 : 0x1;
   return 0;
 }
 int nvmlDeviceGetP2PStatus(void* left, void* right, int, int* status) {

@@ -120,7 +120,7 @@ class FakeRank {
       if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
       evidence.write("phase", {{"phase", record::name(phase)}, {"arm", line.arm}, {"ms", 0.1}});
     }
-    const bool equal = !(wrong() || (mine("wrong_at_times") && wrong_this_time()) || (mine("leak") && count > 1) || (mine("meet") && meets(one)));
+    const bool equal = !(wrong() || (mine("xid_then_wrong") && !leased("0")) || (mine("wrong_at_times") && wrong_this_time()) || (mine("leak") && count > 1) || (mine("meet") && meets(one)));
     evidence.write("compare", {{"left", "lockstep_eager"}, {"right", "lockstep_graph"}, {"subject", "lockstep"},
                                {"step", 1}, {"input", "fresh"}, {"tensors", 1}, {"bytes", 4}, {"equal", equal},
                                {"mismatch", nullptr}});
@@ -203,6 +203,15 @@ class FakeRank {
       hide();
     }
     if (mine("gpu_memory")) add_gpu_memory();
+    if (leased("0")) {
+      if (mine("xid") || mine("xid_then_wrong")) report_trouble("xid 79 0");
+      if (mine("ecc")) report_trouble("ecc 1 0");
+      if (mine("heat")) report_trouble("heat 1 0");
+    }
+    if (mine("page_fault")) {
+      report_trouble("xid 31 0");
+      _exit(7);
+    }
     if (mine("brief_daemon") && fork() == 0) {
       setsid();
       usleep(300000);  // gone before the launcher counts it as left
@@ -254,6 +263,11 @@ class FakeRank {
 
   /// As a process that leaves a context on the GPU: the tests' libnvidia-ml reads this file.
   static void add_gpu_memory() { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML"), std::ios::app) << 128 << "\n"; }
+
+  static bool leased(const std::string& gpu) { return std::getenv("CUDA_VISIBLE_DEVICES") == gpu; }
+
+  /// As the driver does: the tests' libnvidia-ml reads this file.
+  static void report_trouble(const std::string& line) { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_TROUBLE"), std::ios::app) << line << "\n"; }
 
   record::Batch batch_;
   int rank_;

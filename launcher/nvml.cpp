@@ -19,8 +19,16 @@ struct ProcessInfo {  // nvmlProcessInfo_v2
   unsigned long long used_bytes;
   unsigned gpu_instance, compute_instance;
 };
+struct EventData {
+  Device device;
+  unsigned long long type, data;  // of an Xid event: its number
+  unsigned gpu_instance, compute_instance;
+};
 constexpr unsigned long long kNotAvailable = ~0ull;
-constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0;
+constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0, kUncorrected = 1, kVolatile = 0;
+constexpr unsigned long long kXidEvent = 8, kHardwareHeat = 0x40;
+// A GPU that reports without end must not keep the loop.
+constexpr int kEventsAtOnce = 64;
 
 template <class Function>
 bool look_up(void* library, const char* name, Function& function) {
@@ -30,7 +38,7 @@ bool look_up(void* library, const char* name, Function& function) {
 
 }  // namespace
 
-struct GpuMemory::Library {
+struct Nvml::Library {
   ~Library() {
     if (shutdown != nullptr && started) shutdown();
     if (handle != nullptr) dlclose(handle);
@@ -46,9 +54,16 @@ struct GpuMemory::Library {
   int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
   int (*compute_mode)(Device, int*) = nullptr;
   int (*p2p_status)(Device, Device, int, int*) = nullptr;
+  int (*whole_device)(Device, Device*) = nullptr;
+  int (*new_events)(void**) = nullptr;
+  int (*free_events)(void*) = nullptr;
+  int (*register_events)(Device, unsigned long long, void*) = nullptr;
+  int (*wait_for_event)(void*, EventData*, unsigned) = nullptr;
+  int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
+  int (*clock_limits)(Device, unsigned long long*) = nullptr;
 };
 
-std::unique_ptr<GpuMemory> GpuMemory::open() {
+std::unique_ptr<Nvml> Nvml::open() {
   auto library = std::make_unique<Library>();
   library->handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library->handle == nullptr) return nullptr;
@@ -60,29 +75,39 @@ std::unique_ptr<GpuMemory> GpuMemory::open() {
   look_up(library->handle, "nvmlDeviceGetComputeRunningProcesses_v3", library->processes);
   look_up(library->handle, "nvmlDeviceGetComputeMode", library->compute_mode);
   look_up(library->handle, "nvmlDeviceGetP2PStatus", library->p2p_status);
+  look_up(library->handle, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", library->whole_device);
+  look_up(library->handle, "nvmlEventSetCreate", library->new_events);
+  look_up(library->handle, "nvmlEventSetFree", library->free_events);
+  look_up(library->handle, "nvmlDeviceRegisterEvents", library->register_events);
+  look_up(library->handle, "nvmlEventSetWait_v2", library->wait_for_event);
+  look_up(library->handle, "nvmlDeviceGetTotalEccErrors", library->ecc_errors);
+  // By its old name, which newer libraries keep.
+  look_up(library->handle, "nvmlDeviceGetCurrentClocksThrottleReasons", library->clock_limits);
   if (!complete || library->init() != kSuccess) return nullptr;
   library->started = true;
-  return std::unique_ptr<GpuMemory>(new GpuMemory(std::move(library)));
+  return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
 }
 
-GpuMemory::GpuMemory(std::unique_ptr<Library> library) : library_(std::move(library)) {}
-GpuMemory::~GpuMemory() = default;
+Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+Nvml::~Nvml() {
+  if (events_ != nullptr && library_->free_events != nullptr) library_->free_events(events_);
+}
 
-void* GpuMemory::device(const std::string& gpu) const {
+void* Nvml::device(const std::string& gpu) const {
   Device device = nullptr;
   const bool index = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos;
   const int found = index ? library_->by_index(static_cast<unsigned>(std::stoi(gpu)), &device) : library_->by_uuid(gpu.c_str(), &device);
   return found == kSuccess ? device : nullptr;
 }
 
-std::optional<std::int64_t> GpuMemory::used_bytes(const std::string& gpu) const {
+std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu) const {
   const auto handle = static_cast<Device>(device(gpu));
   Memory memory{};
   if (handle == nullptr || library_->memory(handle, &memory) != kSuccess) return std::nullopt;
   return static_cast<std::int64_t>(memory.used);
 }
 
-std::optional<std::int64_t> GpuMemory::used_bytes(const std::string& gpu, const std::vector<int>& pids) const {
+std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu, const std::vector<int>& pids) const {
   const auto handle = static_cast<Device>(device(gpu));
   if (handle == nullptr || library_->processes == nullptr) return std::nullopt;
   // More processes than this on one GPU: then nobody is told whose memory is whose.
@@ -97,14 +122,14 @@ std::optional<std::int64_t> GpuMemory::used_bytes(const std::string& gpu, const 
   return bytes;
 }
 
-bool GpuMemory::exclusive_process(const std::string& gpu) const {
+bool Nvml::exclusive_process(const std::string& gpu) const {
   const auto handle = static_cast<Device>(device(gpu));
   int mode = 0;
   return handle != nullptr && library_->compute_mode != nullptr && library_->compute_mode(handle, &mode) == kSuccess &&
          mode == kExclusiveProcess;
 }
 
-std::vector<int> GpuMemory::islands(const std::vector<std::string>& gpus) const {
+std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
   std::vector<int> islands(gpus.size(), 0);
   if (library_->p2p_status == nullptr) return islands;
   std::iota(islands.begin(), islands.end(), 0);
@@ -125,6 +150,40 @@ std::vector<int> GpuMemory::islands(const std::vector<std::string>& gpus) const 
     island = number;
   }
   return islands;
+}
+
+void Nvml::listen(const std::vector<std::string>& gpus) {
+  if (library_->new_events == nullptr || library_->register_events == nullptr || library_->wait_for_event == nullptr) return;
+  if (events_ == nullptr && library_->new_events(&events_) != kSuccess) return;
+  for (const std::string& gpu : gpus) {
+    auto handle = static_cast<Device>(device(gpu));
+    // Of anything but a MIG device this is refused.
+    if (Device whole = nullptr; handle != nullptr && library_->whole_device != nullptr && library_->whole_device(handle, &whole) == kSuccess) handle = whole;
+    if (handle != nullptr && library_->register_events(handle, kXidEvent, events_) == kSuccess) listened_.emplace_back(handle, gpu);
+  }
+}
+
+std::vector<Nvml::Xid> Nvml::xids() {
+  std::vector<Xid> seen;
+  EventData event{};
+  for (int i = 0; !listened_.empty() && i < kEventsAtOnce && library_->wait_for_event(events_, &event, 0) == kSuccess; ++i)
+    for (const auto& [reporter, gpu] : listened_)
+      if (reporter == event.device && event.type == kXidEvent) seen.push_back({gpu, static_cast<int>(event.data)});
+  return seen;
+}
+
+std::optional<std::int64_t> Nvml::uncorrected_errors(const std::string& gpu) const {
+  const auto handle = static_cast<Device>(device(gpu));
+  unsigned long long count = 0;
+  if (handle == nullptr || library_->ecc_errors == nullptr || library_->ecc_errors(handle, kUncorrected, kVolatile, &count) != kSuccess)
+    return std::nullopt;
+  return static_cast<std::int64_t>(count);
+}
+
+bool Nvml::slowed_by_heat(const std::string& gpu) const {
+  const auto handle = static_cast<Device>(device(gpu));
+  unsigned long long limits = 0;
+  return handle != nullptr && library_->clock_limits != nullptr && library_->clock_limits(handle, &limits) == kSuccess && (limits & kHardwareHeat) != 0;
 }
 
 }  // namespace graphproof::launcher

@@ -8,17 +8,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace graphproof::launcher {
 
-class GpuMemory {
+class Nvml {
  public:
   /// Null where the library is absent or refuses to start.
-  static std::unique_ptr<GpuMemory> open();
-  ~GpuMemory();
-  GpuMemory(const GpuMemory&) = delete;
-  GpuMemory& operator=(const GpuMemory&) = delete;
+  static std::unique_ptr<Nvml> open();
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
 
   /// Bytes in use on `gpu`. Nothing if the device can't be asked.
   std::optional<std::int64_t> used_bytes(const std::string& gpu) const;
@@ -30,11 +31,26 @@ class GpuMemory {
   /// Which of `gpus` are joined by NVLink: for each the number of its island, from 0. One island where nobody can tell.
   std::vector<int> islands(const std::vector<std::string>& gpus) const;
 
+  /// From now on xids() tells what the driver reports of `gpus`; of a MIG device, what it reports of the GPU around it.
+  void listen(const std::vector<std::string>& gpus);
+  struct Xid {
+    std::string gpu;
+    int number = 0;
+  };
+  /// What was reported since the last call. Never waits.
+  std::vector<Xid> xids();
+  /// Memory errors that could not be corrected, since the driver was loaded. Nothing where the GPU does not count them.
+  std::optional<std::int64_t> uncorrected_errors(const std::string& gpu) const;
+  /// Its clocks are cut down at this moment, by its own protection against heat. Software's gentler limit is no trouble.
+  bool slowed_by_heat(const std::string& gpu) const;
+
  private:
   struct Library;
   void* device(const std::string& gpu) const;
-  explicit GpuMemory(std::unique_ptr<Library> library);
+  explicit Nvml(std::unique_ptr<Library> library);
   std::unique_ptr<Library> library_;
+  void* events_ = nullptr;
+  std::vector<std::pair<void*, std::string>> listened_;  // the device that reports, and as which GPU
 };
 
 }  // namespace graphproof::launcher

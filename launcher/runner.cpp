@@ -67,7 +67,7 @@ reports::Outcome outcome_of(const record::Record& record) {
 }
 
 /// Nodes that a cluster lends are alike and each an island; of this host the driver knows which GPUs are joined.
-Schedule schedule_of(const RunSetup& setup, const GpuMemory* gpus) {
+Schedule schedule_of(const RunSetup& setup, const Nvml* gpus) {
   if (setup.allocation) return Schedule(setup.allocation->nodes() * setup.run.slots, setup.run.slots);
   if (gpus == nullptr || setup.gpus.empty()) return Schedule(setup.run.slots);
   std::vector<Place> places;
@@ -102,7 +102,7 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
                double earlier_seconds)
     : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
       earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), warm_(setup.warm && !setup.allocation),
-      gpu_memory_(setup.run.device == "cuda" ? GpuMemory::open() : nullptr), schedule_(schedule_of(setup, gpu_memory_.get())),
+      nvml_(setup.run.device == "cuda" ? Nvml::open() : nullptr), schedule_(schedule_of(setup, nvml_.get())),
       junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program), journal_(setup.folder / "journal.jsonl") {
   for (const record::PlanLine& line : setup.plan) {
     line_of_.emplace(line.id, &line);
@@ -113,7 +113,8 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
     infra_count_[record.case_id] += record.verdict.in("infra");
     leased_ms_ += static_cast<std::int64_t>(record.seconds * 1000) * record.ranks;
   }
-  for (const std::string& gpu : setup.gpus) exclusive_process_ = exclusive_process_ || (gpu_memory_ && gpu_memory_->exclusive_process(gpu));
+  for (const std::string& gpu : setup.gpus) exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
+  if (nvml_ && !setup.allocation) gpu_health_ = std::make_unique<GpuHealth>(*nvml_, setup.gpus);
   junit_.write(setup.folder / "junit.xml");
 }
 
@@ -274,10 +275,10 @@ void Runner::stop_starting(reports::Ending ending) {
   for (const auto& batch : running_) batch->stop_after_case();
 }
 
-void Runner::add(CaseGroup group) {
+void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
   char name[16];
   std::snprintf(name, sizeof name, "b%03d", ++batch_count_);
-  Queued queued{name, group.ranks(), group.expected_seconds()};
+  Queued queued{.batch = name, .slots = group.ranks(), .expected_seconds = group.expected_seconds(), .avoided = avoided};
   for (const Attempt& attempt : group.attempts) queued.exclusive = queued.exclusive || measures_time(attempt.line, setup_.effects);
   // Refusals must come before device work, and planned hangs take their time to end: neither gains anything.
   const std::string& expects = group.attempts.front().line.expect.kind;
@@ -369,6 +370,19 @@ void Runner::discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms) {
   discarded_.push_back(std::move(held));
 }
 
+void Runner::discard_unprepared(std::int64_t now_ms) {
+  std::vector<std::string> lost;
+  for (const auto& [name, held] : held_)
+    if (!schedule_.prepared(name)) lost.push_back(name);
+  for (const std::string& name : lost) {
+    discard(std::move(held_.extract(name).mapped()), now_ms);
+    // Its folders are in use until its processes are gone: its cases start under another name.
+    schedule_.drop(name);
+    const auto group = waiting_.extract(name);
+    if (divergences_.erase(name) == 0) add(group.mapped());
+  }
+}
+
 void Runner::discard_all(std::int64_t now_ms) {
   while (!held_.empty()) discard(std::move(held_.extract(held_.begin()).mapped()), now_ms);
 }
@@ -387,7 +401,8 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
   BatchRequest request = batch_request(setup_.run, setup_.folder, group, name);
   request.node_folder = folders_->node();
   request.shm_folder = folders_->shm();
-  request.gpu_memory = gpu_memory_.get();
+  request.nvml = nvml_.get();
+  request.gpu_health = gpu_health_.get();
   request.processes = &processes_;
   request.job.program = setup_.rank_program;
   if (setup_.run.device == "cuda" && !setup_.allocation)
@@ -400,8 +415,10 @@ void Runner::step_batches(std::int64_t now_ms) {
     RunningBatch& batch = **next;
     const bool divergence = looks_for_divergence(batch);
     if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms) batch.stop(now_ms);
-    for (record::Context& context : batch.step(now_ms))
+    for (record::Context& context : batch.step(now_ms)) {
+      heed_gpus(batch, context, now_ms);
       if (!divergence) case_ended(std::move(context));
+    }
     if (batch.lost()) {
       // Its folders are in use until its processes are gone, so its cases start under another name; and cold, as all do
       // from now on: what goes wrong there is not to be tried for ever.
@@ -420,17 +437,15 @@ void Runner::step_batches(std::int64_t now_ms) {
       continue;
     }
     leased_ms_ += batch.batch().world_size * (now_ms - started_at_ms_.extract(batch.batch().batch).mapped());
-    if (const auto immortal = batch.immortal(); immortal.empty()) {
-      schedule_.release(batch.batch().batch);
-    } else {
-      schedule_.quarantine(batch.batch().batch);
-      quarantine_ += (quarantine_.empty() ? "" : "; ") + std::string("slots of batch ") + batch.batch().batch +
-                     " are held by " + joined(immortal) + ", which even SIGKILL does not end";
-      say(quarantine_);
+    if (const auto immortal = batch.immortal(); !immortal.empty()) {
+      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(immortal) + " of batch " + batch.batch().batch +
+                                                            ", which even SIGKILL does not end");
     }
+    schedule_.release(batch.batch().batch);
+    discard_unprepared(now_ms);
     std::vector<Attempt> left = batch.not_done();
     if (divergence) divergence_ended(batch.batch().batch);
-    else if (!left.empty() && !stopped_) add({.attempts = std::move(left)});
+    else if (!left.empty() && !stopped_) add({.attempts = std::move(left)}, avoided(batch.batch().batch));
     next = running_.erase(next);
     std::vector<int> known = setup_.allocation ? setup_.allocation->children() : std::vector<int>();
     for (const auto& other : running_) known.push_back(other->starter_pid());
@@ -438,6 +453,34 @@ void Runner::step_batches(std::int64_t now_ms) {
     for (const auto& discarded : discarded_) known.push_back(discarded->starter_pid());
     if (judges_.idle()) reap_orphans(known);
   }
+}
+
+void Runner::heed_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms) {
+  const std::string& name = batch.batch().batch;
+  const std::vector<Slot> slots = schedule_.slots_of(name);
+  if (context.infra && context.infra->kind == "gpu" && !ill_.contains(name)) {
+    ill_.emplace(name, slots);
+    if (const std::vector<Slot> out = schedule_.strike(name); !out.empty()) withdraw(out, context.infra->why);
+    batch.stop(now_ms);  // its other cases run elsewhere
+  }
+  if (!context.cleanup.gpu_memory) return;
+  // Whatever holds it would be part of the next case's measurements.
+  for (const auto& [gpu, bytes] : *context.cleanup.gpu_memory)
+    withdraw({slots.at(static_cast<std::size_t>(gpu))}, std::to_string(bytes) + " bytes stayed in use after batch " + name);
+}
+
+void Runner::withdraw(const std::vector<Slot>& slots, const std::string& why) {
+  schedule_.withdraw(slots);
+  std::string names;
+  for (const Slot slot : slots) names += (names.empty() ? "" : ", ") + std::to_string(slot);
+  const std::string text = "slots " + names + ": " + why;
+  quarantine_ += (quarantine_.empty() ? "" : "; ") + text;
+  say("not leased again, " + text);
+}
+
+std::vector<Slot> Runner::avoided(const std::string& batch) const {
+  const auto found = ill_.find(batch);
+  return found == ill_.end() ? std::vector<Slot>() : found->second;
 }
 
 void Runner::case_ended(record::Context context) {
@@ -491,7 +534,7 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     const bool final = !again && !retry && !confirmed;
     keep(one, final);
     if (final) final_record = one;
-    if (retry) add({.attempts = {{ended.line, context.attempt + 1, why_retry(one)}}});
+    if (retry) add({.attempts = {{ended.line, context.attempt + 1, why_retry(one)}}}, avoided(context.batch));
     if (again) {
       Attempt alone{ended.line, context.attempt + 1, why_alone(one)};
       alone.line.isolation = "process";
@@ -537,9 +580,12 @@ bool Runner::confirm(const Ended& ended, reports::Outcome& outcome) {
   return true;
 }
 
-/// Where other nodes can be had, what says nothing about the product is tried once more.
+/// What says nothing about the product is tried once more, elsewhere: on other nodes where these can be had, and on this
+/// host's other GPUs if it was a GPU's doing.
 bool Runner::wants_retry(const record::Record& record) {
-  return record.verdict.in("infra") && ++infra_count_[record.case_id] < kInfraAttempts && setup_.allocation && !stopped_;
+  if (!record.verdict.in("infra") || ++infra_count_[record.case_id] >= kInfraAttempts || stopped_) return false;
+  const auto ill = ill_.find(record.context.batch);
+  return setup_.allocation || (ill != ill_.end() && schedule_.fits_elsewhere(record.ranks, ill->second));
 }
 
 void Runner::keep(const record::Record& record, bool final) {

@@ -14,6 +14,7 @@
 #include "launcher/allocation.h"
 #include "launcher/batch_run.h"
 #include "launcher/batches.h"
+#include "launcher/gpu_health.h"
 #include "launcher/host_folders.h"
 #include "launcher/judge_pool.h"
 #include "launcher/nvml.h"
@@ -57,6 +58,8 @@ class Runner {
   bool may_prepare_beside(const std::string& batch) const;
   void step_held(std::int64_t now_ms);
   void discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms);
+  /// Those whose slots were lost meanwhile.
+  void discard_unprepared(std::int64_t now_ms);
   void discard_all(std::int64_t now_ms);
   /// Null where it runs on another node, or not at all.
   BatchRun* running(const std::string& batch) const;
@@ -65,7 +68,8 @@ class Runner {
   void case_ended(record::Context context);
   void case_judged(const JudgePool::Judged& judged, std::int64_t now_ms);
   void keep(const record::Record& record, bool final);
-  void add(CaseGroup group);
+  /// `avoided`: slots where these cases met trouble of the hardware.
+  void add(CaseGroup group, const std::vector<Slot>& avoided = {});
   /// True if the case is run again to measure the rate of its failure. `outcome` becomes what is known by then.
   bool confirm(const Ended& ended, reports::Outcome& outcome);
   void add_alone(const record::Record& first, Attempt attempt);
@@ -77,6 +81,10 @@ class Runner {
   void show(std::int64_t now_ms);
   bool disk_is_low() const;
   bool wants_retry(const record::Record& record);
+  /// What a case shows of the GPUs below it: those that are ill or not as before are not leased again.
+  void heed_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms);
+  void withdraw(const std::vector<Slot>& slots, const std::string& why);
+  std::vector<Slot> avoided(const std::string& batch) const;
   void say_what_is_ill();
   BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
   reports::Progress progress(std::int64_t now_ms) const;
@@ -93,7 +101,8 @@ class Runner {
   const std::int64_t started_ms_;
   bool warm_;
   Signals signals_;
-  std::unique_ptr<GpuMemory> gpu_memory_;
+  std::unique_ptr<Nvml> nvml_;
+  std::unique_ptr<GpuHealth> gpu_health_;
   Schedule schedule_;
   reports::Junit junit_;
   JudgePool judges_;
@@ -123,7 +132,8 @@ class Runner {
   std::map<std::string, record::Record> final_;
   std::map<std::string, int> infra_count_;                         // attempts that ended infra.*
   std::optional<reports::Ending> stopped_;                         // nothing is started any more
-  std::string quarantine_;                                         // what holds the slots that are lost
+  std::string quarantine_;                                         // why slots are not leased any more
+  std::map<std::string, std::vector<Slot>> ill_;                   // by batch: its slots, if their GPUs met trouble
   int heeded_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;
   int failed_ = 0, failed_now_ = 0, final_now_ = 0;                // now: by this launcher
   std::map<std::string, int> alike_;                               // verdict -> final records of this launcher

@@ -235,12 +235,9 @@ std::vector<Schedule::Waiting>::iterator Schedule::waiting(const std::string& ba
   return std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.queued.batch == batch; });
 }
 
-void Schedule::end(std::vector<Running>::iterator ended, bool free) {
-  for (const Slot slot : ended->slots) {
-    const auto index = static_cast<std::size_t>(slot);
-    withdrawn_[index] = withdrawn_[index] || !free;
-    free_[index] = !withdrawn_[index];
-  }
+void Schedule::release(const std::string& batch) {
+  const auto ended = running(batch);
+  for (const Slot slot : ended->slots) free_[static_cast<std::size_t>(slot)] = !withdrawn_[static_cast<std::size_t>(slot)];
   if (!ended->prepared.empty()) {
     const auto next = waiting(ended->prepared);
     const bool lost = std::any_of(ended->slots.begin(), ended->slots.end(), [&](Slot slot) { return withdrawn_[static_cast<std::size_t>(slot)]; });
@@ -249,8 +246,6 @@ void Schedule::end(std::vector<Running>::iterator ended, bool free) {
   running_.erase(ended);
 }
 
-void Schedule::release(const std::string& batch) { end(running(batch), true); }
-void Schedule::quarantine(const std::string& batch) { end(running(batch), false); }
 
 std::vector<Slot> Schedule::strike(const std::string& batch) {
   std::vector<Slot> out;
@@ -258,6 +253,23 @@ std::vector<Slot> Schedule::strike(const std::string& batch) {
     if (++strikes_[static_cast<std::size_t>(slot)] >= kStrikes) out.push_back(slot);
   withdraw(out);
   return out;
+}
+
+std::vector<Slot> Schedule::slots_of(const std::string& batch) const {
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.queued.batch == batch; });
+  assert(found != running_.end());
+  return found->slots;
+}
+
+bool Schedule::prepared(const std::string& batch) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.queued.batch == batch && one.prepared; });
+}
+
+bool Schedule::fits_elsewhere(int slots, const std::vector<Slot>& avoided) const {
+  Flags usable = withdrawn_;
+  usable.flip();
+  for (const Slot slot : avoided) usable[static_cast<std::size_t>(slot)] = false;
+  return widest(usable) >= slots;
 }
 
 void Schedule::withdraw(const std::vector<Slot>& slots) {
@@ -287,7 +299,7 @@ std::vector<std::string> Schedule::drop_waiting() {
   return dropped;
 }
 
-std::vector<Slot> Schedule::quarantined() const {
+std::vector<Slot> Schedule::withdrawn() const {
   std::vector<Slot> slots;
   for (std::size_t slot = 0; slot < withdrawn_.size(); ++slot)
     if (withdrawn_[slot]) slots.push_back(static_cast<Slot>(slot));

@@ -60,8 +60,6 @@ class Schedule {
   std::vector<Start> start(std::int64_t now_ms = 0);
   /// The batch's processes are gone; its slots are free, and go first to what was prepared on them.
   void release(const std::string& batch);
-  /// The batch is over, but a process of it could not be ended: its slots are never leased again.
-  void quarantine(const std::string& batch);
   /// The batch ended by infrastructure trouble. Call before release(). Slots that it struck too often are never leased
   /// again; they are returned.
   std::vector<Slot> strike(const std::string& batch);
@@ -80,10 +78,17 @@ class Schedule {
   /// Nothing waits any more; what runs goes on. Returns the batches that will not start.
   std::vector<std::string> drop_waiting();
 
+  /// REQUIRES: it runs.
+  std::vector<Slot> slots_of(const std::string& batch) const;
+  /// It waits for the slots of a running batch; no longer once these are lost.
+  bool prepared(const std::string& batch) const;
+  /// Whether a batch of so many slots can ever be placed without these.
+  bool fits_elsewhere(int slots, const std::vector<Slot>& avoided) const;
+
   bool idle() const { return waiting_.empty() && running_.empty(); }
   int slot_count() const { return static_cast<int>(places_.size()); }
   /// Slots that are not leased again, ascending.
-  std::vector<Slot> quarantined() const;
+  std::vector<Slot> withdrawn() const;
   int busy_slots() const;
 
  private:
@@ -115,7 +120,6 @@ class Schedule {
   std::optional<std::vector<Slot>> may_start(const Waiting& waiting, const std::optional<Reservation>& reservation,
                                              std::int64_t now_ms) const;
   Reservation reserve(const Queued& queued, Flags free, std::int64_t now_ms) const;
-  void end(std::vector<Running>::iterator ended, bool free);
 
   std::vector<Place> places_;
   bool across_nodes_;

@@ -182,9 +182,11 @@ TEST(ScheduleTest, WhatNoNodeCanHoldAnyMoreIsDropped) {
   schedule.add({"b", 2, 8});
   schedule.start(0);
   schedule.add({"two", 2, 1});
-  schedule.quarantine("a");
+  schedule.withdraw(schedule.slots_of("a"));
+  schedule.release("a");
   EXPECT_TRUE(schedule.drop_unfit().empty()) << "the other node still can";
-  schedule.quarantine("b");
+  schedule.withdraw(schedule.slots_of("b"));
+  schedule.release("b");
   EXPECT_EQ(schedule.drop_unfit(), Names{"two"});
 }
 
@@ -206,9 +208,24 @@ TEST(ScheduleTest, ASlotThatIsStruckTwiceIsNotLeasedAgain) {
     EXPECT_EQ(schedule.strike(name), strike == 2 ? std::vector<Slot>{0} : std::vector<Slot>{});
     schedule.release(name);
   }
-  EXPECT_EQ(schedule.quarantined(), (std::vector<Slot>{0}));
+  EXPECT_EQ(schedule.withdrawn(), (std::vector<Slot>{0}));
   schedule.add({"wide", 2, 1});
   EXPECT_EQ(schedule.drop_unfit(), Names{"wide"});
+}
+
+TEST(ScheduleTest, WhatIsPreparedForSlotsThatAreLostIsToldSo) {
+  Schedule schedule(2);
+  for (const char* name : {"runs", "next"}) schedule.add({name, 1, 5, false, {}, "key"});
+  schedule.add({"elsewhere", 1, 9});
+  EXPECT_EQ(names(schedule.start(0)), (Names{"elsewhere", "runs"}));
+  EXPECT_EQ(names(schedule.prepare(always)), Names{"next"});
+  EXPECT_TRUE(schedule.prepared("next"));
+  EXPECT_TRUE(schedule.fits_elsewhere(1, schedule.slots_of("runs")));
+  EXPECT_FALSE(schedule.fits_elsewhere(2, schedule.slots_of("runs")));
+  schedule.withdraw(schedule.slots_of("runs"));
+  schedule.release("runs");
+  EXPECT_FALSE(schedule.prepared("next"));
+  EXPECT_FALSE(schedule.fits_elsewhere(1, schedule.slots_of("elsewhere"))) << "the other one is lost";
 }
 
 TEST(ScheduleTest, SlotsOfALostNodeAreWithdrawnWhenTheirBatchHasEnded) {
@@ -217,7 +234,7 @@ TEST(ScheduleTest, SlotsOfALostNodeAreWithdrawnWhenTheirBatchHasEnded) {
   const auto slots = schedule.start(0).at(0).slots;
   schedule.withdraw(slots);
   schedule.release("runs");
-  EXPECT_EQ(schedule.quarantined(), slots);
+  EXPECT_EQ(schedule.withdrawn(), slots);
 }
 
 TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
@@ -241,7 +258,8 @@ TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
   schedule.add({"third", 1, 7, false, {}, "key"});
   schedule.start(0);
   EXPECT_EQ(names(schedule.prepare(always)), Names{"third"});
-  schedule.quarantine("first");
+  schedule.withdraw(schedule.slots_of("first"));
+  schedule.release("first");
   EXPECT_TRUE(schedule.start(0).empty());
   schedule.release("second");
   EXPECT_EQ(names(schedule.start(0)), Names{"third"});

@@ -58,7 +58,7 @@ class Agent {
   Agent(const AgentSetup& setup, const launcher::Environment& environment)
       : setup_(setup), channel_(channel_folder(setup.channels, agent_number(environment))), orders_(orders_file(channel_)),
         run_(record::run_from(record::read_json(setup.run_folder / "run.json"), setup.run_folder / "run.json")),
-        folders_(run_.run_id), gpu_memory_(run_.device == "cuda" ? launcher::GpuMemory::open() : nullptr),
+        folders_(run_.run_id), nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
         interval_(look_interval(channel_)), started_ms_(steady_ms()), launcher_ms_(started_ms_) {
     const fs::path plan = setup.run_folder / "plan.jsonl";
     for (record::PlanLine& line : record::plan_from(record::read_text(plan), plan)) {
@@ -76,6 +76,7 @@ class Agent {
                                .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment, "CUDA_VISIBLE_DEVICES"),
                                .want = std::to_string(setup_.slots) + " GPUs", .why = "each slot of the plan is a GPU",
                                .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
+    if (nvml_) gpu_health_ = std::make_unique<launcher::GpuHealth>(*nvml_, gpus_);
   }
 
   int run() {
@@ -129,7 +130,8 @@ class Agent {
     launcher::BatchRequest request = launcher::batch_request(run_, setup_.run_folder, group, order.batch);
     request.node_folder = folders_.node();
     request.shm_folder = folders_.shm();
-    request.gpu_memory = gpu_memory_.get();
+    request.nvml = nvml_.get();
+    request.gpu_health = gpu_health_.get();
     request.processes = &processes_;
     request.job.program = setup_.rank_program;
     if (!gpus_.empty())
@@ -204,7 +206,8 @@ class Agent {
   const launcher::ProcessTable processes_;
   launcher::Signals signals_;
   launcher::HostFolders folders_;
-  std::unique_ptr<launcher::GpuMemory> gpu_memory_;
+  std::unique_ptr<launcher::Nvml> nvml_;
+  std::unique_ptr<launcher::GpuHealth> gpu_health_;
   std::string node_, job_;
   std::vector<std::string> gpus_;
   std::map<std::string, std::unique_ptr<BatchRun>> running_;

@@ -83,10 +83,11 @@ std::string OwnSlurm::missing() {
   return {};
 }
 
-OwnSlurm::OwnSlurm(Size size) : size_(size), port_(free_ports(size.nodes + 1)) {
+OwnSlurm::OwnSlurm(Size size)
+    : size_(size), networks_(size.networks ? std::make_unique<NodeNetworks>(size.nodes) : nullptr), port_(free_ports(size.nodes + 1)) {
   for (const char* folder : {"etc", "state", "log"}) fs::create_directories(top_ / folder);
   std::ofstream conf(top_ / "etc/slurm.conf");
-  conf << "ClusterName=graphproof\nSlurmctldHost=" << host() << "(127.0.0.1)\nSlurmUser=" << user() << "\nSlurmdUser=" << user()
+  conf << "ClusterName=graphproof\nSlurmctldHost=" << host() << "(" << (networks_ ? networks_->host_address() : "127.0.0.1") << ")\nSlurmUser=" << user() << "\nSlurmdUser=" << user()
        << "\nAuthType=auth/none\nCredType=cred/none\nSlurmctldPort=" << port_ << "\nStateSaveLocation=" << (top_ / "state").string()
        << "\nSlurmdSpoolDir=" << (top_ / "spool-%n").string() << "\nTmpFS=" << (top_ / "tmp-%n").string()
        << "\nSlurmctldPidFile=" << (top_ / "slurmctld.pid").string() << "\nSlurmdPidFile=" << (top_ / "slurmd-%n.pid").string()
@@ -98,7 +99,7 @@ OwnSlurm::OwnSlurm(Size size) : size_(size), port_(free_ports(size.nodes + 1)) {
   for (int node = 1; node <= size_.nodes; ++node) {
     const std::string name = "n" + std::to_string(node);
     for (const char* folder : {"spool-", "tmp-"}) fs::create_directories(top_ / (folder + name));
-    conf << "NodeName=" << name << " NodeHostname=" << host() << " NodeAddr=127.0.0.1 Port=" << port_ + node << " CPUs=" << size_.cpus
+    conf << "NodeName=" << name << " NodeHostname=" << host() << " NodeAddr=" << (networks_ ? networks_->address(node) : "127.0.0.1") << " Port=" << port_ + node << " CPUs=" << size_.cpus
          << " RealMemory=4000 Gres=gpu:h200:" << size_.gpus << " Feature=hopper State=UNKNOWN\n";
   }
   conf << "PartitionName=gpu Nodes=n[1-" << size_.nodes << "] Default=YES MaxTime=60 State=UP\n";
@@ -109,7 +110,7 @@ OwnSlurm::OwnSlurm(Size size) : size_(size), port_(free_ports(size.nodes + 1)) {
   conf.close();
   gres.close();
   start_controller();
-  for (int node = 1; node <= size_.nodes; ++node) start({"slurmd", "-N", "n" + std::to_string(node)});
+  for (int node = 1; node <= size_.nodes; ++node) start_node(node);
   if (!wait_until(kUp, [&] { return up(); })) {
     const std::string said = logs();
     for (int node = 1; node <= size_.nodes; ++node) end("slurmd-n" + std::to_string(node) + ".pid", SIGKILL);
@@ -162,6 +163,23 @@ void OwnSlurm::start(const std::vector<std::string>& arguments) const {
 }
 
 void OwnSlurm::start_controller() { start(fs::exists(top_ / "state/last_config_lite") ? std::vector<std::string>{"slurmctld"} : std::vector<std::string>{"slurmctld", "-i"}); }
+void OwnSlurm::start_node(int number) const {
+  std::vector<std::string> words = networks_ ? networks_->inside(number) : std::vector<std::string>();
+  words.insert(words.end(), {"slurmd", "-N", "n" + std::to_string(number)});
+  start(words);
+}
+
+bool OwnSlurm::runs(const std::string& pid_file) const {
+  const auto daemon = pid(pid_file);
+  return daemon && launcher::running_process(*daemon);
+}
+
+void OwnSlurm::repair() {
+  if (!runs("slurmctld.pid")) start_controller();
+  for (int node = 1; node <= size_.nodes; ++node)
+    if (!runs("slurmd-n" + std::to_string(node) + ".pid")) start_node(node);
+}
+
 void OwnSlurm::kill_controller() { end("slurmctld.pid", SIGKILL); }
 void OwnSlurm::kill_node(const std::string& name) { end("slurmd-" + name + ".pid", SIGKILL); }
 

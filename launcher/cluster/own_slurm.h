@@ -8,11 +8,13 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/child.h"
+#include "launcher/cluster/node_networks.h"
 #include "reports/record/scratch_folder.h"
 
 namespace graphproof::cluster {
@@ -21,6 +23,7 @@ class OwnSlurm {
  public:
   struct Size {
     int nodes = 3, gpus = 2, cpus = 8;
+    bool networks = false;  // every node in a network of its own, whose link can be cut: see node_networks.h
   };
 
   /// Why there is none on this machine: a missing program or a machine that lets it run nowhere. "" where there is one.
@@ -47,17 +50,26 @@ class OwnSlurm {
   void start_controller();
   /// SIGKILL to the daemon of a node (n1, n2, ...): for Slurm the node is down, 10 s later.
   void kill_node(const std::string& name);
+  /// Starts what was killed.
+  void repair();
+  /// No packet reaches the node, or leaves it. REQUIRES: networks.
+  void cut(const std::string& name) const { networks_->link(number_of(name), false); }
+  void mend(const std::string& name) const { networks_->link(number_of(name), true); }
 
  private:
   std::optional<int> pid(const std::string& file) const;
   void end(const std::string& pid_file, int signal) const;
   void start(const std::vector<std::string>& arguments) const;
+  void start_node(int number) const;
+  static int number_of(const std::string& name) { return std::stoi(name.substr(1)); }
+  bool runs(const std::string& pid_file) const;
   bool up() const;
   std::string logs() const;
 
   const record::ScratchFolder scratch_{"/tmp"};
   const std::filesystem::path top_ = scratch_.path();
   const Size size_;
+  const std::unique_ptr<NodeNetworks> networks_;
   int port_ = 0;
 };
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/cluster/commands.h"
 #include "launcher/cluster/own_slurm.h"
+#include "launcher/cluster/pilot_of_fakes.h"
 #include "launcher/cluster/task_array.h"
 #include "launcher/run_of_fakes.h"
 
@@ -27,25 +27,9 @@ struct PilotTest : launcher::RunOfFakes {
     ASSERT_EQ(OwnSlurm::missing(), "") << "./graphproof installs it";
   }
 
-  AgentStart agents() const {
-    const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path();
-    return {setup.run.run_id, setup.run.device, folder, {}, tests.parent_path() / "bin/graphproof", setup.rank_program};
-  }
-
+  AgentStart agents() const { return agents_of_fakes(setup); }
   PilotSetup pilot_setup(record::Cluster options, const launcher::Environment& environment) {
-    if (options.engine == "local") options.engine = "slurm";
-    setup.run.slots = options.slots;
-    setup.run.engine = options.engine;
-    const AgentStart start = agents();
-    PilotSetup pilot{.run_folder = folder, .nodes = options.nodes, .slots = options.slots,
-                     .command = [=](const fs::path& channels) {
-                       AgentStart agents = start;
-                       agents.channels = channels;
-                       return pilot_command(options, agents, environment);
-                     },
-                     .cancel = {}};
-    if (options.engine == "slurm") pilot.cancel = cancel_command(setup.run.run_id, environment);
-    return pilot;
+    return pilot_of_fakes(setup, std::move(options), environment);
   }
 
   reports::RunResult go_on_nodes(PilotSetup wanted, std::vector<PlanLine> plan) {
