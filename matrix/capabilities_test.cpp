@@ -22,12 +22,15 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
             (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
-  EXPECT_EQ(missing("pp=2"), std::vector<std::string>{"pp=2, vpp=1, microbatch_group=0: pipeline schedules are not built yet"});
+  EXPECT_EQ(missing("pp=2,recompute=selective(core_attn)"),
+            std::vector<std::string>{"pp=2, recompute=selective(core_attn): experts and recompute on pipeline stages are not built yet"});
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
   for (const char* name : {"default", "impl=full_iteration,tp=2,dp=2,microbatches=2,dropout=true,linear_bias=true,capture_mode=global,autograd_threads=on",
                            "impl=local,normalization=LayerNorm,activation=swiglu,position_embedding=learned_absolute,tied_embeddings=true",
+                           "impl=full_iteration,pp=2,tp=2,sequence_parallel=true,microbatches=4,tied_embeddings=true",
+                           "impl=local,pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=2",
                            "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
                            "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
     EXPECT_TRUE(missing(name).empty()) << name;

@@ -45,7 +45,7 @@ TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachE
     ids.insert(one.at("id"));
     EXPECT_EQ(one.at("expect").at("kind"), "pass");
     EXPECT_TRUE(one.at("skip").is_null());
-    EXPECT_EQ(one.at("ranks").get<int>(), axes.at("tp").get<int>() * axes.at("dp").get<int>());
+    EXPECT_EQ(one.at("ranks").get<int>(), axes.at("tp").get<int>() * axes.at("dp").get<int>() * axes.at("pp").get<int>());
     product += one.at("why") != "included by the matrix file" ? 1 : 0;
     for (const char* axis : {"optimizer", "precision", "recompute", "model", "normalization", "activation", "position_embedding"})
       features.insert({axes.at(axis).get<std::string>(), axes.at("impl")});

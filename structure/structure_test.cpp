@@ -29,7 +29,7 @@ const std::vector<Row>& rows() {
       {"matrix", {}},
       {"reports/record", {}},
       {"workloads/order", {}},
-      {"suites/checks", {"reports/record", "matrix"}},
+      {"suites/checks", {"reports/record", "matrix", "workloads/order"}},
       {"suites/judge", {"suites/checks", "reports/record", "matrix"}},
       {"suites/recorded", {"launcher", "reports", "reports/record", "matrix"}},
       {"launcher", {"matrix", "reports", "reports/record", "workloads/order"}},
@@ -43,7 +43,7 @@ const std::vector<Row>& rows() {
       {"fixtures/cuda", {"fixtures", "fixtures/capture", "reports/record"}},
       {"workloads", {"fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
       {"workloads/engines", {"workloads", "fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
-      {"suites", {"workloads", "workloads/engines", "fixtures", "fixtures/capture", "fixtures/comm", "matrix", "reports/record"}},
+      {"suites", {"workloads", "workloads/engines", "workloads/order", "fixtures", "fixtures/capture", "fixtures/comm", "matrix", "reports/record"}},
       {"bench", {"matrix", "reports", "reports/record", "launcher", "launcher/cluster", "suites/checks"}},
       {"structure", {}},
   };

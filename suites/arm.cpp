@@ -125,7 +125,7 @@ Snapshot Arm::finish(std::int64_t last) {
     // One count for the whole run: a look after each step would have waited for it.
     const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
                                 std::max<std::int64_t>(1, engine_->counters().launches_per_step);
-    write_replay(last, std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.model.layers), 0),
+    write_replay(last, std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
                  std::max<std::int64_t>(0, wanted - device_.counts().replays));
   }
   return fixtures::on_host(outputs());
@@ -179,7 +179,7 @@ void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& coun
                                 {"out_of_order", engine_->counters().out_of_order},
                                 {"counter_before", counter_before},
                                 {"counter_after", layer_counts(device_, *step_)},
-                                {"counter_per_replay", std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.model.layers),
+                                {"counter_per_replay", std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
                                                                                  parts_.config.model.microbatches)}});
 }
 

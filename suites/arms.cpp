@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 
 #include "fixtures/torch.h"
 #include "suites/arm_lines.h"
@@ -45,6 +46,12 @@ OneStep one_step(const CaseParts& parts, const StepConfig& config) {
   std::vector<NamedTensor> tensors = step.gradients();
   tensors.push_back({"losses", step.losses()});
   return {.left = fixtures::on_host(tensors), .shards = step.shards()};
+}
+
+const at::Tensor& tensor_named(const Snapshot& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& one) { return one.name == name; });
+  if (found == tensors.end()) throw std::logic_error("the single-rank model has no " + name);
+  return found->tensor;
 }
 
 void write_reference(const CaseParts& parts, const std::string& subject, const std::vector<ReferencePair>& pairs,
@@ -98,13 +105,15 @@ void run_layout_reference(const CaseParts& parts) {
   std::vector<ReferencePair> losses, gradients;
   const std::int64_t microbatches = parts.config.model.microbatches;
   for (std::size_t i = 0; i < ours.size(); ++i) {
-    const at::Tensor& full = whole[i].tensor;
-    if (ours[i].name == "losses")
-      losses.push_back({ours[i].name, ours[i].tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches)});
+    const auto& [name, tensor] = ours[i];
+    const at::Tensor& full = tensor_named(whole, name);
+    if (name == "losses")
+      losses.push_back({name, tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches)});
     else
-      gradients.push_back({ours[i].name, ours[i].tensor, own_shard(full, ours[i].tensor.sizes(), shards[i].index)});
+      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i].index)});
   }
-  write_reference(parts, "losses", losses, bound);
+  // Only the last stage of a pipeline has losses.
+  if (parts.config.layout.last_stage()) write_reference(parts, "losses", losses, bound);
   write_reference(parts, "gradients", gradients, bound);
   collectives.write();
 }

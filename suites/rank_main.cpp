@@ -12,6 +12,7 @@
 #include "fixtures/capture/operator_log.h"
 #include "fixtures/comm/collectives.h"
 #include "fixtures/comm/collectives_into.h"
+#include "fixtures/comm/point_to_point.h"
 #include "fixtures/torch.h"
 #include "matrix/input_error.h"
 #include "reports/record/message.h"
@@ -42,6 +43,7 @@ int print_operators() {
   const auto device = capture::make_device(0);
   std::set<std::string> names(comm::operator_names().begin(), comm::operator_names().end());
   names.insert(comm::into_operator_names().begin(), comm::into_operator_names().end());
+  names.insert(comm::point_to_point_operator_names().begin(), comm::point_to_point_operator_names().end());
   {
     const capture::OperatorLog log;
     run_every_operator(*device);

@@ -115,7 +115,7 @@ void flush_communicators(const CaseParts& parts) {
   if (!parts.groups) return;
   const c10::StreamGuard guard(parts.stream);
   for (const comm::GroupLayout& group : process_groups(parts.config.layout))
-    if (parts.groups->size(group.name) > 1)
+    if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1)
       comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group.name);
   parts.device.synchronize(parts.stream);
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "reports/record/message.h"
+#include "workloads/order/pipeline_turns.h"
 
 namespace graphproof::suites {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::array kUnderstood = {
     "ffn",     "vocab",   "dropout", "qkv_bias",     "linear_bias", "seq_length", "microbatch_size", "warmup_steps",
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
-    "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
+    "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer"};
 constexpr std::array kEngines = {"none", "local", "manual", "full_iteration"};
 
@@ -118,11 +119,11 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   const std::string impl = text("impl");
   if (std::find(kEngines.begin(), kEngines.end(), impl) == kEngines.end())
     cannot_run("impl", impl, "none, local, manual or full_iteration");
-  const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp"));
-  if (tp * dp != place.world_size)
+  const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp")), pp = static_cast<int>(integer("pp"));
+  if (tp * dp * pp != place.world_size)
     throw record::Error({.what = "world size of case " + matrix::case_name(axes, test_case),
                          .got = std::to_string(place.world_size) + " ranks",
-                         .want = "tp * dp = " + std::to_string(tp * dp),
+                         .want = "tp * dp * pp = " + std::to_string(tp * dp * pp),
                          .why = "each rank holds one part of the layout",
                          .next = "start as many ranks as the batch file says"});
 
@@ -160,14 +161,19 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.layout = {.tp = tp,
                    .dp = dp,
                    .tp_rank = place.rank % tp,
-                   .dp_rank = place.rank / tp,
+                   .dp_rank = place.rank / tp % dp,
                    .tp_group = "tp",
                    .dp_group = "dp",
                    .ep = ep,
                    .ep_rank = place.rank % ep,
                    .ep_group = "ep",
                    .edp_group = ep == 1 ? "dp" : "edp",
-                   .sequence_parallel = boolean("sequence_parallel")};
+                   .sequence_parallel = boolean("sequence_parallel"),
+                   .pp = pp,
+                   .pp_rank = place.rank / (tp * dp),
+                   .vpp = static_cast<int>(integer("vpp")),
+                   .microbatch_group = integer("microbatch_group"),
+                   .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : ""};
   config.engine = {.impl = impl,
                    .modules = module_kinds(std::get<std::vector<std::string>>(matrix::value_of(axes, test_case, "modules"))),
                    .pool = pool_sharing(text("pool")),
@@ -180,9 +186,14 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
 }
 
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout) {
-  auto groups = comm::tensor_data_groups(layout.tp, layout.dp);
+  auto groups = comm::tensor_data_groups(layout.tp, layout.dp, layout.pp);
+  const int stage_ranks = layout.tp * layout.dp;
+  for (const order::Edge& edge : order::edges(layout.pp, layout.vpp))
+    groups.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage_ranks, edge.from, edge.to));
+  if (!layout.embedding_group.empty())
+    groups.push_back(comm::stage_pairs(layout.embedding_group, stage_ranks, 0, layout.pp - 1));
   if (layout.ep > 1)
-    for (comm::GroupLayout& group : comm::expert_groups(layout.tp * layout.dp, layout.ep)) groups.push_back(std::move(group));
+    for (comm::GroupLayout& group : comm::expert_groups(stage_ranks * layout.pp, layout.ep, layout.pp)) groups.push_back(std::move(group));
   return groups;
 }
 

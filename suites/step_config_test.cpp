@@ -67,6 +67,43 @@ TEST_F(StepConfigTest, SplitsSequencesOverTensorParallelRanksAndNotInTheSingleRa
   EXPECT_EQ(single_rank(config).layout.sequence_parts(), 1);
 }
 
+TEST_F(StepConfigTest, PutsPipelineStagesOneBehindTheOtherWithAGroupForEachDirectedEdge) {
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto layout =
+        config_of("tp=2,pp=2,tied_embeddings=true", {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"}).layout;
+    EXPECT_EQ(layout.pp_rank, rank / 2);
+    EXPECT_EQ(layout.tp_rank, rank % 2);
+    EXPECT_EQ(layout.dp_rank, 0);
+    const auto groups = process_groups(layout);
+    ASSERT_EQ(groups.size(), 5u);
+    EXPECT_EQ(groups[0], (comm::GroupLayout{.name = "tp", .ranks = {{0, 1}, {2, 3}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "pp.0>1", .ranks = {{0, 2}, {1, 3}}}));
+    EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}}));
+    EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "embd", .ranks = {{0, 2}, {1, 3}}}));
+  }
+  const auto four = process_groups({.pp = 4});
+  ASSERT_EQ(four.size(), 2u + 6u) << "no embedding group where embeddings are not tied";
+  EXPECT_EQ(four[4], (comm::GroupLayout{.name = "pp.1>2", .ranks = {{1, 2}}}));
+  EXPECT_EQ(process_groups({.pp = 4, .vpp = 2}).size(), 2u + 8u) << "chunks need the way back from the last stage";
+}
+
+TEST_F(StepConfigTest, GivesStagesTheirChunksOfLayersInTurnAndTheSingleRankAll) {
+  const StepConfig config = config_of("pp=2,vpp=2,layers=8,microbatches=4,microbatch_group=2",
+                                      {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  std::vector<std::int64_t> held, places;
+  for (std::int64_t layer = 0; layer < 8; ++layer)
+    if (config.layout.holds(config.model, layer)) {
+      held.push_back(layer);
+      places.push_back(config.layout.place(config.model, layer));
+    }
+  EXPECT_EQ(held, (std::vector<std::int64_t>{2, 3, 6, 7}));
+  EXPECT_EQ(places, (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(config.layout.first_layer(config.model, 1), 6);
+  EXPECT_EQ(config.layout.microbatch_group, 2);
+  EXPECT_EQ(single_rank(config).layout.vpp, 1);
+  EXPECT_EQ(single_rank(config).layout.stage_layers(config.model), 8);
+}
+
 TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultOrDropout) {
   const StepConfig single = single_rank(
       config_of("impl=full_iteration,tp=2,dp=2,microbatches=3,dropout=true,fault=M26", {.world_size = 4, .rank = 1, .local_rank = 1, .from = "test"}));
@@ -79,7 +116,7 @@ TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultO
 
 TEST_F(StepConfigTest, RefusesAWorldThatIsNotTheLayouts) {
   const std::string message = refusal("tp=2", {});
-  EXPECT_NE(message.find("got 1 ranks; want tp * dp = 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("got 1 ranks; want tp * dp * pp = 2"), std::string::npos) << message;
   EXPECT_NE(message.find("next: "), std::string::npos);
 }
 

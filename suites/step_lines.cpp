@@ -96,6 +96,10 @@ void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index,
                           {"overflowed", integers(named(ledgers, "experts:overflowed"))}});
 }
 
+void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {
+  scope.write("schedule", {{"arm", arm}, {"step", index}, {"ran", integers(named(step.ledgers(), "schedule"))}});
+}
+
 }  // namespace
 
 StepBefore look_before_step(workloads::TrainStep& step) {
@@ -108,6 +112,7 @@ void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t ind
   write_knobs(scope, arm, index, learning_rate, step, before);
   if (step.config().recompute_core_attention) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
+  if (step.layout().pp > 1) write_schedule(scope, arm, index, step);
 }
 
 }  // namespace graphproof::suites

@@ -44,7 +44,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
               ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
                                           config.heads / config.kv_groups * length, length}
               : std::vector<std::int64_t>{config.microbatches, rows * length / layout.sequence_parts(), config.hidden};
-      by_place_.push_back(drawn(config, s) ? at::zeros(shape, bytes) : at::Tensor());
+      by_place_.push_back(layout.holds(config, l) && drawn(config, s) ? at::zeros(shape, bytes) : at::Tensor());
     }
   }
   for (std::int64_t m = 0; m < config.microbatches; ++m)

@@ -18,7 +18,7 @@ namespace graphproof::workloads {
 struct ForwardPass {
   std::int64_t microbatch;
   Dropout& dropout;
-  /// One [] int64 view of the layer counter per layer: each forward adds one on the device, so that a kernel which is
+  /// One [] int64 view of the layer counter per layer of this stage: each forward adds one on the device, so that a kernel which is
   /// not in the graph can be told from one that is.
   const std::vector<at::Tensor>& counters;
   const fixtures::Fault& fault;

@@ -19,15 +19,24 @@ namespace graphproof::workloads {
 
 class Gpt {
  public:
-  /// Parameters are created in the order of the forward.
+  /// This rank's stage of it, parameters created in the order of the forward. Tied embeddings are held by the first stage
+  /// and by the last.
   Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
       const fixtures::Fault& fault)
-      : layout_(layout),
-        tables_(config, device),
-        embedding_(parameters, layout, "embedding", config.vocab, config.hidden, embedding_distribution(config)),
-        positions_(make_positions(parameters, config, layout)),
-        layers_(make_layers(parameters, config, layout, tables_, device)),
-        final_norm_(parameters, config, layout, "final_norm") {
+      : layout_(layout), tables_(config, device) {
+    // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for small activations.
+    const Distribution embedding = config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
+    if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
+      embedding_.emplace(parameters, layout, "embedding", config.vocab, config.hidden, embedding);
+    if (layout.first_stage() && config.position_embedding == PositionEmbedding::learned_absolute)
+      positions_.emplace(parameters, layout, "position_embedding", config, embedding);
+    chunks_.resize(static_cast<std::size_t>(layout.vpp));
+    for (int chunk = 0; chunk < layout.vpp; ++chunk)
+      for (std::int64_t l = 0; l < layout.chunk_layers(config); ++l)
+        chunks_[static_cast<std::size_t>(chunk)].emplace_back(parameters, config, layout, tables_, device,
+                                                              layout.first_layer(config, chunk) + l);
+    if (!layout.last_stage()) return;
+    final_norm_.emplace(parameters, config, layout, "final_norm");
     if (!config.tied_embeddings)
       output_.emplace(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false);
     if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
@@ -35,36 +44,32 @@ class Gpt {
   Gpt(const Gpt&) = delete;  // layers refer to the tables
   Gpt& operator=(const Gpt&) = delete;
 
-  /// tokens, labels [B, S] int64 in. Returns [] fp32: the mean loss of the microbatch's B*S tokens.
-  at::Tensor forward(const at::Tensor& tokens, const at::Tensor& labels, const ForwardPass& pass) const {
-    at::Tensor x = embedding_.forward(rows_of(tokens, layout_));
-    if (positions_) x = positions_->forward(x);
-    for (const Layer& layer : layers_) x = layer.forward(x, pass);
-    const at::Tensor hidden = final_norm_.forward(x);
-    const at::Tensor logits =
-        output_ ? output_->forward(hidden) : column_parallel(hidden, embedding_.weight(), layout_);
-    // M46 stands for what a library makes on its first use; here it is copied from the host.
-    if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, tokens.device());
-    return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_, layout_);
+  /// Whether a chunk of this stage begins with the tokens, and ends with the loss.
+  bool embeds(std::int64_t chunk) const { return layout_.first_stage() && chunk == 0; }
+  bool makes_loss(std::int64_t chunk) const { return layout_.last_stage() && chunk == layout_.vpp - 1; }
+
+  /// One chunk. tokens, labels [B, S] int64 in; received [N/P, H], what the chunk before returned, unless it embeds.
+  /// Returns [N/P, H]; where it makes the loss [] fp32, the mean over the microbatch's B*S tokens.
+  at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& received,
+                     const ForwardPass& pass) const {
+    at::Tensor x = embeds(chunk) ? embed(tokens) : received;
+    for (const Layer& layer : chunks_[static_cast<std::size_t>(chunk)]) x = layer.forward(x, pass);
+    return makes_loss(chunk) ? loss(x, labels) : x;
   }
 
  private:
-  // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for small activations.
-  static Distribution embedding_distribution(const ModelConfig& config) {
-    return config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
+  at::Tensor embed(const at::Tensor& tokens) const {
+    const at::Tensor x = embedding_->forward(rows_of(tokens, layout_));
+    return positions_ ? positions_->forward(x) : x;
   }
 
-  static std::optional<LearnedPositionEmbedding> make_positions(Parameters& parameters, const ModelConfig& config,
-                                                                const Layout& layout) {
-    if (config.position_embedding != PositionEmbedding::learned_absolute) return std::nullopt;
-    return LearnedPositionEmbedding(parameters, layout, "position_embedding", config, embedding_distribution(config));
-  }
-
-  static std::vector<Layer> make_layers(Parameters& parameters, const ModelConfig& config, const Layout& layout,
-                                        const AttentionTables& tables, at::Device device) {
-    std::vector<Layer> layers;
-    for (std::int64_t l = 0; l < config.layers; ++l) layers.emplace_back(parameters, config, layout, tables, device, l);
-    return layers;
+  at::Tensor loss(const at::Tensor& x, const at::Tensor& labels) const {
+    const at::Tensor hidden = final_norm_->forward(x);
+    const at::Tensor logits =
+        output_ ? output_->forward(hidden) : column_parallel(hidden, embedding_->weight(), layout_);
+    // M46 stands for what a library makes on its first use; here it is copied from the host.
+    if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, labels.device());
+    return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_, layout_);
   }
 
   at::Tensor own_columns(std::int64_t vocab, at::Device device) const {
@@ -74,10 +79,10 @@ class Gpt {
 
   Layout layout_;
   AttentionTables tables_;
-  VocabParallelEmbedding embedding_;
+  std::optional<VocabParallelEmbedding> embedding_;
   std::optional<LearnedPositionEmbedding> positions_;
-  std::vector<Layer> layers_;
-  Norm final_norm_;
+  std::vector<std::vector<Layer>> chunks_;  // of this stage
+  std::optional<Norm> final_norm_;
   std::optional<ColumnParallelLinear> output_;  // none where it is tied
   mutable at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries; mutable for M46 only
 };

@@ -23,6 +23,7 @@ class Layer {
         at::Device device, std::int64_t index)
       : index_(index),
         second_replica_(layout.dp_rank == 1),
+        counter_(static_cast<std::size_t>(layout.place(config, index))),
         name_("layers." + std::to_string(index)),
         attention_norm_(parameters, config, layout, name_ + ".attention_norm"),
         attention_(parameters, config, layout, tables, name_ + ".attention", index),
@@ -52,7 +53,7 @@ class Layer {
  private:
   at::Tensor attention_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::attn, x, attention_parameters_, pass, [this, pass](const at::Tensor& input) {
-      count(pass.counters[index_], stray_stream(pass));
+      count(pass.counters[counter_], stray_stream(pass));
       // M01 stands for a host that looks at a value inside the region: a NaN check, a log line, a token count.
       // M20 for one that does so on one rank only.
       if (index_ == 1 && (pass.fault.is("M01") || (pass.fault.is("M20") && second_replica_))) (void)input.detach().sum().item<float>();
@@ -119,6 +120,7 @@ class Layer {
 
   std::int64_t index_;
   bool second_replica_;  // M20 only
+  std::size_t counter_;  // its place among the layers of this stage
   std::string name_;
   Norm attention_norm_;
   Attention attention_;

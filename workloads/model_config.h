@@ -38,9 +38,27 @@ struct Layout {
   int ep = 1, ep_rank = 0;
   std::string ep_group, edp_group;
   bool sequence_parallel = false;  // see tensor_parallel.h
+  /// Pipeline stage, and of how many chunks it is made. The layers are cut into pp * vpp equal pieces; stage p holds pieces
+  /// p, p + pp, p + 2 pp and so on as its chunks, as Megatron-LM places them. Each directed edge between two stages is a
+  /// group (comm::edge_name); the embedding group is first and last stage.
+  int pp = 1, pp_rank = 0, vpp = 1;
+  std::int64_t microbatch_group = 0;  // microbatches that a chunk runs before the next chunk does; 0 is pp
+  std::string embedding_group;
 
   /// Into how many parts a sequence is cut where it is.
   int sequence_parts() const { return sequence_parallel ? tp : 1; }
+  bool first_stage() const { return pp_rank == 0; }
+  bool last_stage() const { return pp_rank == pp - 1; }
+  std::int64_t stage_layers(const ModelConfig& config) const { return config.layers / pp; }
+  std::int64_t chunk_layers(const ModelConfig& config) const { return config.layers / (pp * vpp); }
+  std::int64_t first_layer(const ModelConfig& config, std::int64_t chunk) const {
+    return chunk_layers(config) * (chunk * pp + pp_rank);
+  }
+  bool holds(const ModelConfig& config, std::int64_t layer) const { return layer / chunk_layers(config) % pp == pp_rank; }
+  /// Where a layer that this stage holds stands among its layers.
+  std::int64_t place(const ModelConfig& config, std::int64_t layer) const {
+    return layer / chunk_layers(config) / pp * chunk_layers(config) + layer % chunk_layers(config);
+  }
 };
 
 }  // namespace graphproof::workloads

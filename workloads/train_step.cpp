@@ -1,13 +1,18 @@
 #include "workloads/train_step.h"
 
+#include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
 #include "workloads/gpt.h"
 #include "workloads/optimizer.h"
 #include "workloads/parameters.h"
+#include "workloads/pipeline.h"
 #include "workloads/precision.h"
+#include "workloads/schedule_ledger.h"
 
 namespace graphproof::workloads {
 namespace {
@@ -26,6 +31,10 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("heads", config.heads, "kv_groups", config.kv_groups);
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);
+  require_divides("layers", config.layers, "pp * vpp", layout.pp * layout.vpp);
+  if (layout.pp > 1 && (config.experts > 0 || config.recompute_core_attention))
+    throw std::invalid_argument("model layout: got pp = " + std::to_string(layout.pp) + " with experts or recompute; want "
+                                "neither; why: their ledgers hold every layer, and a stage holds some; next: set pp to 1");
   require_divides("vocab", config.vocab, "tp", layout.tp);
   require_divides("seq_length", config.seq_length, "tp under sequence parallelism", layout.sequence_parts());
   if (config.experts == 0) return config;
@@ -38,6 +47,9 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
                                 "built; next: set tp to 1");
   return config;
 }
+
+// Megatron-LM's offset between the seeds of pipeline stages: each draws masks of its own.
+constexpr std::uint64_t kStageSeedOffset = 100;
 
 }  // namespace
 
@@ -62,10 +74,24 @@ struct TrainStep::State {
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
         // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches), options.dtype(at::kFloat))),
-        counter(at::zeros({config.layers}, options.dtype(at::kLong))) {
-    tracker.add_parallel_regions(seed, layout.tp_rank);
-    for (std::int64_t l = 0; l < config.layers; ++l) layer_counters.push_back(counter.select(0, l));
+        counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
+        turns(order::turns(stage_of(layout, config))),
+        transfers(layout, config, options.dtype(scalar_type(config.precision))),
+        schedule(config, layout, device_.torch_device()) {
+    tracker.add_parallel_regions(seed + kStageSeedOffset * static_cast<std::uint64_t>(layout.pp_rank), layout.tp_rank);
+    for (std::int64_t l = 0; l < counter.size(0); ++l) layer_counters.push_back(counter.select(0, l));
+    for (const NamedTensor& gradient : gradients.views())
+      if (gradient.name == "grad:embedding.weight" && config.tied_embeddings && layout.pp > 1) tied_gradient = gradient.tensor;
   }
+
+  /// A forward whose backward is owed: what it came from, undefined for the tokens, and what it made.
+  struct Outstanding {
+    at::Tensor received, output;
+  };
+  Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
+  at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
+  void run_microbatches(const Batch& batch);
+  void reduce_gradients();
 
   const ModelConfig config;
   const Layout layout;
@@ -82,6 +108,10 @@ struct TrainStep::State {
   ExpertLedger experts;
   at::Tensor losses, root_gradient, counter;
   std::vector<at::Tensor> layer_counters;
+  const std::vector<order::Turn> turns;
+  const StageTransfers transfers;
+  ScheduleLedger schedule;
+  at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
   bool recording = false;
   ModuleRunner* runner = nullptr;
 };
@@ -91,35 +121,86 @@ TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::D
     : state_(std::make_unique<State>(config, layout, device, seed, std::move(fault), backend)) {}
 TrainStep::~TrainStep() = default;
 
+TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, const order::Work& work, at::Tensor received) {
+  const std::int64_t m = work.microbatch;
+  schedule.note(work);
+  dropout.begin(m);
+  recomputes.begin(m);
+  if (received.defined()) received.requires_grad_(true);
+  const ForwardPass pass{.microbatch = m,
+                         .dropout = dropout,
+                         .counters = layer_counters,
+                         .fault = fault,
+                         .recording = recording,
+                         .default_stream = device.default_stream(),
+                         .runner = runner,
+                         .recomputes = recomputes,
+                         .experts = experts};
+  const auto index = static_cast<std::size_t>(m);
+  const at::Tensor output = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), received, pass);
+  if (model.makes_loss(work.chunk)) losses.select(0, m).copy_(output.detach());
+  return {received, output};
+}
+
+/// Returns the gradient of what the forward received; undefined where that were the tokens.
+at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient) {
+  schedule.note(work);
+  torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root_gradient : gradient});
+  return done.received.defined() ? done.received.grad() : at::Tensor();
+}
+
+void TrainStep::State::run_microbatches(const Batch& batch) {
+  std::map<std::pair<std::int64_t, std::int64_t>, Outstanding> outstanding;  // by chunk and microbatch
+  std::map<order::Work, at::Tensor> arrived;                                 // by what takes it
+  for (const order::Turn& turn : turns) {
+    at::Tensor made;
+    if (turn.work) {
+      at::Tensor input;
+      if (auto taken = arrived.extract(*turn.work)) input = std::move(taken.mapped());
+      order::Work work = *turn.work;
+      // M76 stands for a stage that takes its microbatches in another order than its neighbours.
+      if (fault.is("M76") && layout.pp > 1 && layout.last_stage() && work.microbatch < 2) work.microbatch = 1 - work.microbatch;
+      const std::pair key{work.chunk, work.microbatch};
+      if (work.forward)
+        made = outstanding.emplace(key, forward(batch, work, std::move(input))).first->second.output;
+      else
+        made = backward(work, outstanding.extract(key).mapped(), input);
+    }
+    std::vector<order::Transfer> in_order = turn.transfers;
+    // M57 stands for a stage that sends back before it receives: where its neighbour sends first too, neither ends.
+    if (fault.is("M57") && layout.last_stage()) std::reverse(in_order.begin(), in_order.end());
+    for (const order::Transfer& transfer : in_order) {
+      if (transfer.from == layout.pp_rank)
+        transfers.send(transfer, made);
+      else
+        arrived[transfer.takes] = transfers.receive(transfer);
+    }
+  }
+}
+
+/// In Megatron-LM's order: over data parallel ranks, over tensor parallel ones that had other tokens, over the two ends of
+/// the pipeline.
+void TrainStep::State::reduce_gradients() {
+  if (layout.dp > 1) {
+    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
+    if (fault.is("M88") && layout.dp_rank == 1) at::Tensor(gradients.views().front().tensor).zero_();
+    comm::all_reduce_(gradients.shared(), layout.dp_group);
+    if (config.experts > 0 && layout.dp > layout.ep) comm::all_reduce_(gradients.experts(), layout.edp_group);
+    at::Tensor(gradients.flat()).mul_(1.0 / layout.dp);
+  }
+  if (layout.sequence_parallel) comm::all_reduce_(gradients.by_tokens(), layout.tp_group);
+  // M94 stands for tied weights that each stage takes for its own: first and last drift apart.
+  if (tied_gradient.defined() && !fault.is("M94")) comm::all_reduce_(tied_gradient, layout.embedding_group);
+}
+
 void TrainStep::forward_backward(const Batch& batch) {
   State& s = *state_;
-  at::Tensor gradients = s.gradients.flat();
-  gradients.zero_();
+  at::Tensor(s.gradients.flat()).zero_();
   s.experts.begin_step();
-  for (std::int64_t m = 0; m < s.config.microbatches; ++m) {
-    s.dropout.begin(m);
-    s.recomputes.begin(m);
-    const ForwardPass pass{.microbatch = m,
-                           .dropout = s.dropout,
-                           .counters = s.layer_counters,
-                           .fault = s.fault,
-                           .recording = s.recording,
-                           .default_stream = s.device.default_stream(),
-                           .runner = s.runner,
-                           .recomputes = s.recomputes,
-                           .experts = s.experts};
-    const at::Tensor loss = s.model.forward(batch.tokens.at(m), batch.labels.at(m), pass);
-    s.losses.select(0, m).copy_(loss.detach());
-    torch::autograd::backward({loss}, {s.root_gradient});
-  }
-  if (s.layout.dp > 1) {
-    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
-    if (s.fault.is("M88") && s.layout.dp_rank == 1) s.gradients.views().front().tensor.zero_();
-    comm::all_reduce_(s.gradients.shared(), s.layout.dp_group);
-    if (s.config.experts > 0 && s.layout.dp > s.layout.ep) comm::all_reduce_(s.gradients.experts(), s.layout.edp_group);
-    gradients.mul_(1.0 / s.layout.dp);
-  }
-  if (s.layout.sequence_parallel) comm::all_reduce_(s.gradients.by_tokens(), s.layout.tp_group);
+  s.schedule.begin_step();
+  if (!s.layout.last_stage()) s.losses.zero_();
+  s.run_microbatches(batch);
+  s.reduce_gradients();
 }
 
 void TrainStep::optimizer_step() { state_->optimizer.step(); }
@@ -137,6 +218,7 @@ std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.probes(); }
 std::vector<NamedTensor> TrainStep::ledgers() {
   std::vector<NamedTensor> tensors = state_->recomputes.probes();
   for (NamedTensor& tensor : state_->experts.probes()) tensors.push_back(std::move(tensor));
+  for (NamedTensor& tensor : state_->schedule.probes()) tensors.push_back(std::move(tensor));
   return tensors;
 }
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }

@@ -35,10 +35,10 @@ class TrainStep {
             fixtures::Fault fault, fixtures::RngBackend backend = fixtures::RngBackend::graph_safe);
   ~TrainStep();
 
-  /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, then the data
-  /// parallel mean of the gradients: of an expert's over the ranks that hold it, whose tokens came from all of them; with
-  /// sequence parallelism then the sum over tensor parallel ranks of what each computed from its tokens. No host
-  /// synchronisation; capturable.
+  /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, in a pipeline in 1F1B
+  /// order, interleaved where a stage has several chunks, with what stages send each other (workloads/pipeline.h); then the data parallel mean of the gradients: of an expert's over the ranks
+  /// that hold it, whose tokens came from all of them; with sequence parallelism the sum over tensor parallel ranks of what
+  /// each computed from its tokens; of tied embeddings the sum of first and last stage. No host synchronisation; capturable.
   void forward_backward(const Batch& batch);
   /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
   void optimizer_step();
@@ -51,13 +51,15 @@ class TrainStep {
   std::vector<NamedTensor> gradients();     // "grad:NAME" fp32, static buffers, same order as parameters()
   std::vector<NamedTensor> updated();          // Optimizer::updated(), same order
   std::vector<NamedTensor> optimizer_state();  // Optimizer::state()
-  at::Tensor losses();                      // [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens
+  /// [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens, zero on all stages but the last.
+  at::Tensor losses();
   std::vector<NamedTensor> masks();         // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
-  /// RecomputeLedger::probes() and ExpertLedger::probes(): what the last step wrote about itself, completely, static.
+  /// probes() of RecomputeLedger, ExpertLedger and ScheduleLedger: what the last step wrote about itself, completely,
+  /// static.
   std::vector<NamedTensor> ledgers();
   at::Tensor recompute_counter();           // RecomputeLedger::counts()
   at::Tensor dropped();                     // [L] int64: assignments without room in the last step; undefined if dense
-  at::Tensor layer_counter();               // [L] int64: forwards run by each layer, in device memory outside pools
+  at::Tensor layer_counter();               // [L/pp] int64: forwards run by each layer here, in device memory outside pools
   fixtures::RngTracker& rng();
   const ModelConfig& config() const;
   const Layout& layout() const;

@@ -59,7 +59,7 @@ record::CheckResult census(const Attempt& attempt) {
 
 record::CheckResult rank_signatures(const Attempt& attempt) {
   Judgement judgement("D24.rank_signatures", attempt);
-  if (!judgement.for_graph_cases() || !judgement.for_parallel_cases()) return judgement.result("", "");
+  if (!judgement.for_graph_cases() || !judgement.for_replicated_roles()) return judgement.result("", "");
   for (const std::vector<int>& role : roles(attempt.axes, attempt.context.world_size)) {
     std::map<std::string, std::pair<int, const Line*>> first;  // by arm and graph: the first rank that has it
     for (const int rank : role) {

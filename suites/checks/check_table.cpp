@@ -55,6 +55,7 @@ constexpr std::array kChecks = {
     Check{"D36.capture_changes_nothing", capture_changes_nothing},
     Check{"D37.warmed_up", warmed_up},
     Check{"D40.expert_ledger", expert_ledger},
+    Check{"D41.schedule", schedule},
     Check{"D42.recompute", recompute},
     Check{"D43.replays", replays},
     Check{"D53.layout_reference", layout_reference},

@@ -37,6 +37,8 @@ std::vector<Shape> shapes() {
                       {"topk", 2},          {"dp", 2},          {"ep", 2},
                       {"dispatch", "drop_and_pad"}, {"dispatcher", "alltoall"}};
     result.push_back({moe});
+    result.push_back({{{"impl", impl}, {"pp", 2}, {"microbatches", 2}}});
+    result.push_back({{{"impl", impl}, {"pp", 2}, {"vpp", 2}, {"dp", 2}, {"layers", 4}, {"microbatches", 2}, {"tied_embeddings", true}}});
     result.push_back({{{"impl", impl}, {"optimizer", "adam"}, {"precision", "bf16"}}});
     for (const bool dropout : {false, true})
       result.push_back({{{"impl", impl}, {"recompute", "selective(core_attn)"}, {"dropout", dropout}}});

@@ -9,6 +9,7 @@
 #include "suites/checks/capture.h"
 #include "suites/checks/expected.h"
 #include "suites/checks/say.h"
+#include "workloads/order/pipeline_turns.h"
 
 namespace graphproof::checks {
 namespace {
@@ -27,7 +28,7 @@ class RankScript {
  public:
   RankScript(const Attempt& attempt, int rank)
       : attempt_(attempt), plan_(expected(attempt.axes)), rank_(rank), world_size_(attempt.context.world_size) {
-    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("dp") > 1;
+    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("dp") * attempt.axes.integer("pp") > 1;
   }
 
   /// What NCCL prints in a case of model collective; "" otherwise.
@@ -136,7 +137,19 @@ class RankScript {
             {"effective", step + 1},
             {"bound", 0}});
   }
-  /// Of a model that recomputes, and of one with experts: three tokens of the second expert of layer 0 had no room.
+  std::vector<std::int64_t> schedule() const {
+    const Axes& axes = attempt_.axes;
+    std::vector<std::int64_t> ran;
+    for (const order::Turn& turn :
+         order::turns({.pp = axes.integer("pp"), .rank = rank_ / (world_size_ / axes.integer("pp")), .chunks = axes.integer("vpp"),
+                       .microbatches = axes.integer("microbatches"), .group = axes.integer("microbatch_group")}))
+      if (turn.work) {
+        const std::int64_t number = turn.work->chunk * axes.integer("microbatches") + turn.work->microbatch + 1;
+        ran.push_back(turn.work->forward ? number : -number);
+      }
+    return ran;
+  }
+  /// Of a pipeline stage, of a model that recomputes, and of one with experts: three tokens of the second expert of layer 0 had no room.
   void ledgers(const char* arm, std::int64_t step) {
     const Axes& axes = attempt_.axes;
     if (!plan_.trains) return;
@@ -153,6 +166,8 @@ class RankScript {
             {"masks_digest", masks},
             {"masks_again_digest", masks}});
     }
+    if (axes.integer("pp") > 1)
+      line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;
@@ -371,6 +386,14 @@ class RankScript {
     json digests = json::object();
     for (const char* kind : {"tp", "dp", "ep"})
       if (attempt_.axes.integer(kind) > 1) digests[kind] = digest(0x99aa0000, kind[0]);
+    const std::int64_t stages = attempt_.axes.integer("pp");
+    const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to) {
+      for (const auto& pair : pairs(attempt_.axes, world_size_, from, to))
+        if (pair[0] == rank_ || pair[1] == rank_) digests[name] = digest(0x99aa0000, 16 * from + to);
+    };
+    for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
+      add(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
+    if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
     for (const char* arm : {"eager_a", "lockstep"})
       line({{"kind", "collectives"},
             {"arm", arm},

@@ -4,17 +4,17 @@
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
+#include "workloads/order/pipeline_turns.h"
 
 namespace graphproof::checks {
 namespace {
 
-/// The digest of the rank's group of `kind`; group names begin with it ("tp", "tp.1"). Empty when there is none.
-std::string digest_of(const Line& line, std::string_view kind) {
+/// The digest of the rank's group `name`. Empty when there is none.
+std::string digest_of(const Line& line, std::string_view name) {
   const nlohmann::json& digests = field(line, "digest");
-  if (!digests.is_object()) return "";
-  for (const auto& [name, digest] : digests.items())
-    if (std::string_view(name).starts_with(kind) && digest.is_string()) return digest.get<std::string>();
-  return "";
+  if (!digests.is_object() || !digests.contains(name)) return "";
+  const nlohmann::json& digest = digests.at(std::string(name));
+  return digest.is_string() ? digest.get<std::string>() : "";
 }
 
 /// The last ledger line of each arm.
@@ -24,7 +24,9 @@ std::map<std::string, const Line*> ledgers(const RankFiles& files) {
   return result;
 }
 
-void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind, const std::vector<int>& group) {
+/// `alike`: the ranks do the same work, so all that they issue is equally much; otherwise in this group alone.
+void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind, const std::vector<int>& group,
+                 bool alike) {
   std::map<std::string, std::pair<int, const Line*>> first;  // by arm: the first rank that has a ledger of it
   for (const int rank : group)
     for (const auto& [arm, line] : ledgers(attempt.ranks[rank])) first.try_emplace(arm, rank, line);
@@ -48,7 +50,7 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
                           .got = say(count, " collectives, digest `", digest, "`"),
                           .want = "at least one, and a digest of them",
                           .why = "a parallel group that never communicates does not share its work"});
-      } else if (digest != want || count != integer(*other, "count")) {
+      } else if (digest != want || (alike && count != integer(*other, "count"))) {
         judgement.defect({.rank = rank,
                           .step = std::nullopt,
                           .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
@@ -73,8 +75,16 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
   for (const std::string_view kind : {"tp", "dp", "ep"}) {
     if (attempt.axes.integer(kind) == 1) continue;
     for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
-      judge_group(judgement, attempt, kind, group);
+      judge_group(judgement, attempt, kind, group, /*alike=*/true);
   }
+  const std::int64_t stages = attempt.axes.integer("pp");
+  const auto judge_stages = [&](const std::string& name, std::int64_t from, std::int64_t to) {
+    for (const std::vector<int>& pair : pairs(attempt.axes, attempt.context.world_size, from, to))
+      judge_group(judgement, attempt, name, pair, /*alike=*/false);
+  };
+  for (const order::Edge& edge : order::edges(stages, attempt.axes.integer("vpp")))
+    judge_stages(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
+  if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
   return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
                           "equal counts and digests in each group");
 }

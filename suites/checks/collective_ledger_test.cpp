@@ -63,5 +63,20 @@ TEST(CollectiveLedger, GroupsMayDifferFromEachOther) {
   EXPECT_EQ(result.result, record::Result::pass) << record::to_text(result.message);
 }
 
+TEST(CollectiveLedger, StagesAgreeOnTheirEdgeAndMayIssueMoreElsewhere) {
+  const nlohmann::json axes = {{"impl", "manual"}, {"pp", 4}, {"layers", 4}};
+  const record::CheckResult more = judge_one("D25.collective_ledger", axes, [](Attempt& a) {
+    set(a, {.rank = 1, .kind = "collectives"}, "count", 57);
+  });
+  EXPECT_EQ(more.result, record::Result::pass) << record::to_text(more.message);
+  const record::CheckResult other = judge_one("D25.collective_ledger", axes, [](Attempt& a) {
+    set(a, {.rank = 2, .kind = "collectives"}, "digest",
+        {{"pp.1>2", "99aa0000000000ff"}, {"pp.2>1", "99aa000000000021"}, {"pp.2>3", "99aa000000000023"}, {"pp.3>2", "99aa000000000032"}});
+  });
+  EXPECT_EQ(other.result, record::Result::fail);
+  EXPECT_NE(record::to_text(other.message).find("ranks 1 and 2 of one pp.1>2 group issued other collectives"), std::string::npos)
+      << record::to_text(other.message);
+}
+
 }  // namespace
 }  // namespace graphproof::checks

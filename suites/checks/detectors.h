@@ -151,6 +151,10 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt);
 /// M74.
 record::CheckResult expert_ledger(const Attempt& attempt);
 
+/// D41. Wants, in every step of a pipeline (arms as for D04), each stage's forwards and backwards in the order of its
+/// schedule. Kills M76.
+record::CheckResult schedule(const Attempt& attempt);
+
 /// D42. Wants, in every step of a case with recompute (arms as for D04), one recompute for each layer and microbatch, with
 /// the masks and the outputs of its forward. Kills M34.
 record::CheckResult recompute(const Attempt& attempt);

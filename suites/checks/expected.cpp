@@ -24,12 +24,12 @@ Expected expected(const Axes& axes) {
   result.steps = axes.integer("steps");
   result.warmup_steps = axes.integer("warmup_steps");
   result.microbatches = axes.integer("microbatches");
-  result.layers = axes.integer("pp") == 1 ? axes.integer("layers") : 0;
+  result.layers = axes.integer("layers") / axes.integer("pp");
   const bool local = axes.text("impl") == "local";
   result.first_replay = local ? 1 : result.warmup_steps;
   result.capture_step = local ? 0 : result.warmup_steps;
   // Axis modules: empty is the whole layer, else each is a part of every layer.
-  if (local) result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * axes.integer("layers") * result.microbatches;
+  if (local) result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * result.layers * result.microbatches;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
   result.replays_leave_time = result.first_replay + 1 < result.steps;
@@ -42,6 +42,14 @@ std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
   const int ranks_per_stage = world_size / stages;
   std::vector<std::vector<int>> result(stages);
   for (int rank = 0; rank < ranks_per_stage * stages; ++rank) result[rank / ranks_per_stage].push_back(rank);
+  return result;
+}
+
+std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from, std::int64_t to) {
+  const int stage_ranks = world_size / static_cast<int>(axes.integer("pp"));
+  std::vector<std::vector<int>> result;
+  for (int place = 0; place < stage_ranks; ++place)
+    result.push_back({static_cast<int>(from) * stage_ranks + place, static_cast<int>(to) * stage_ranks + place});
   return result;
 }
 

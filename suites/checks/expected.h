@@ -27,7 +27,7 @@ struct Expected {
   std::int64_t steps = 0;  // compared steps of an arm
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
-  std::int64_t layers = 0;             // on this rank; 0 where the layout decides (pipeline)
+  std::int64_t layers = 0;             // on this rank: those of its pipeline stage
   std::int64_t first_replay = 0;       // step index
   std::int64_t capture_step = 0;       // whose inputs the graphs captured
   std::int64_t last_inputs_step = 0;   // the step that repeats the capture inputs
@@ -53,5 +53,8 @@ std::vector<std::vector<int>> roles(const Axes& axes, int world_size);
 
 /// The groups of `kind` ("tp", "dp" or "ep"), tensor parallel ranks next to each other, and so expert parallel ones.
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind);
+
+/// The ranks of two pipeline stages that stand at the same place in them, in pairs.
+std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from, std::int64_t to);
 
 }  // namespace graphproof::checks

@@ -57,5 +57,14 @@ TEST(LayoutReference, EqualIsWithinAnyBound) {
   EXPECT_EQ(result.result, record::Result::pass);
 }
 
+TEST(LayoutReference, WantsLossesFromTheLastStageOfAPipelineAlone) {
+  const auto without = [](int rank) {
+    return judge_one("D53.layout_reference", {{"impl", "none"}, {"pp", 2}},
+                     [rank](Attempt& a) { erase(a, {.rank = rank, .kind = "reference", .subject = "losses"}); });
+  };
+  EXPECT_EQ(without(0).result, record::Result::pass) << record::to_text(without(0).message);
+  EXPECT_NE(without(1).result, record::Result::pass);
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -173,8 +173,13 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std:
 
 ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
   const Slots& slots = this->slots(call);
-  for (const auto& graphs : slots)
-    if (graphs->idle() && graphs->fits(inputs)) return *graphs;
+  ModuleGraphs* out_of_order = nullptr;
+  for (const auto& graphs : slots) {
+    if (!graphs->idle() || !graphs->fits(inputs)) continue;
+    if (graphs->in_order()) return *graphs;
+    if (!out_of_order) out_of_order = graphs.get();
+  }
+  if (out_of_order) return *out_of_order;  // whose launch says what is wrong
   std::size_t owed = 0;
   std::string differences;
   for (const auto& graphs : slots) {
@@ -199,23 +204,24 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
   std::vector<at::Tensor> outputs = body(inputs);
   Slots& slots = this->slots(call);
   ModuleGraphs* graphs = nullptr;
-  for (const auto& known : slots)
-    if (known->idle() && known->fits(inputs)) {
-      graphs = known.get();
-      break;
-    }
+  for (const auto& known : slots) {
+    if (!known->idle() || !known->fits(inputs)) continue;
+    const auto pool = shared_pool(*known);
+    if (pool && !recorded_pools_[*pool].allows(recorded_turns_.at({known.get(), false}))) continue;
+    graphs = known.get();
+    break;
+  }
   const bool first_call = graphs == nullptr;
   if (first_call) {
     slots.push_back(std::make_unique<ModuleGraphs>(
         parts_, ModuleGraphs::Recorded{call, std::move(arguments), body, &parameters, outputs.size()}, slots.size()));
     graphs = slots.back().get();
-    record_.push_back({graphs, false});
     for (std::size_t i = 0; i < inputs.size(); ++i)
       for (const Output& output : recorded_outputs_)
         if (output.tensor.lock().get() == inputs[i].unsafeGetTensorImpl()) graphs->feed(i, *output.producer, output.index);
   }
   graphs->idle(false);
-  ++recorded_launches_;
+  recorded_launch(*graphs, /*backward=*/false);
 
   torch::autograd::edge_list edges;
   std::vector<std::size_t> differentiable;
@@ -238,10 +244,22 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
 
 void Local::recorded_backward(ModuleGraphs& graphs) {
   graphs.idle(true);
+  recorded_launch(graphs, /*backward=*/true);
+}
+
+/// The first launch of a graph becomes its capture; each is a turn in the order of its pool.
+void Local::recorded_launch(ModuleGraphs& graphs, bool backward) {
   ++recorded_launches_;
-  for (const Entry& entry : record_)
-    if (entry.graphs == &graphs && entry.backward) return;
-  record_.push_back({&graphs, true});
+  PoolOrder alone;
+  const auto pool = shared_pool(graphs);
+  PoolOrder& order = pool ? recorded_pools_[*pool] : alone;
+  const auto [turn, first] = recorded_turns_.try_emplace({&graphs, backward}, order.captures);
+  if (first) {
+    ++order.captures;
+    record_.push_back({&graphs, backward});
+  }
+  order.last = turn->second;
+  order.alive += backward ? -1 : 1;
 }
 
 // ---- capture
@@ -269,28 +287,39 @@ void Local::create() {
         break;
       }
   counters_.launches_per_step = recorded_launches_;
-  record_.clear();
-  recorded_launches_ = 0;
+  forget_record();
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
   step_outputs_ = overwritten_outputs(step_);
   created_ = true;
 }
 
+/// Which of the pools that graphs share is these graphs'; none where each graph has its own.
+std::optional<std::size_t> Local::shared_pool(const ModuleGraphs& graphs) const {
+  if (config_.pool == PoolSharing::per_graph) return std::nullopt;
+  return config_.pool == PoolSharing::single ? 0 : graphs.slot();
+}
+
 ModuleGraphs::Place Local::place_for(const ModuleGraphs& graphs) {
-  if (config_.pool == PoolSharing::per_graph) return {device_.make_pool(), nullptr};
-  const std::size_t index = config_.pool == PoolSharing::single ? 0 : graphs.slot();
-  while (pools_.size() <= index) {
+  const auto index = shared_pool(graphs);
+  if (!index) return {device_.make_pool(), nullptr};
+  while (pools_.size() <= *index) {
     pools_.push_back(std::make_unique<PoolOrder>());
     pools_.back()->pool = device_.make_pool();
   }
-  return {pools_[index]->pool, pools_[index].get()};
+  return {pools_[*index]->pool, pools_[*index].get()};
+}
+
+void Local::forget_record() {
+  record_.clear();
+  recorded_pools_.clear();
+  recorded_turns_.clear();
+  recorded_launches_ = 0;
 }
 
 /// After a failure in the recorded step: nothing of it is used again.
 void Local::forget() {
-  record_.clear();
+  forget_record();
   recorded_outputs_.clear();
-  recorded_launches_ = 0;
   modules_ = {};
   pools_.clear();
 }

@@ -13,6 +13,7 @@
 #include "fixtures/rank.h"
 #include "workloads/device_under_test.h"
 #include "workloads/model_config.h"
+#include "workloads/order/pipeline_turns.h"
 
 namespace graphproof::engines {
 
@@ -47,6 +48,26 @@ class RanksUnderTest : public testing::Environment {
       body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / tp, .tp_group = "tp",
                              .dp_group = "dp"});
     }
+  }
+  /// Every (pp, tp, dp) of the world's size with two stages or more, each of `vpp` chunks; tensor parallel ranks share a
+  /// sequence.
+  template <class Body>
+  void for_each_pipeline_layout(int vpp, Body body) {
+    for (int pp = 2; pp <= world_->size(); ++pp)
+      for (int tp = 1; tp * pp <= world_->size(); ++tp) {
+        if (world_->size() % (pp * tp) != 0) continue;
+        const int dp = world_->size() / (pp * tp);
+        auto layouts = comm::tensor_data_groups(tp, dp, pp);
+        for (const order::Edge& edge : order::edges(pp, vpp))
+          layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), tp * dp, edge.from, edge.to));
+        layouts.push_back(comm::stage_pairs("embd", tp * dp, 0, pp - 1));
+        groups_->use(layouts, kLimit);
+        SCOPED_TRACE("pp " + std::to_string(pp) + " vpp " + std::to_string(vpp) + " tp " + std::to_string(tp) + " dp " +
+                     std::to_string(dp) + " rank " + std::to_string(rank()));
+        body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / tp % dp, .tp_group = "tp",
+                               .dp_group = "dp", .sequence_parallel = tp > 1, .pp = pp, .pp_rank = rank() / (tp * dp),
+                               .vpp = vpp, .embedding_group = "embd"});
+      }
   }
   /// Those of them in which tensor parallel ranks share a sequence.
   template <class Body>

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+const nlohmann::json kAxes = {{"impl", "manual"}, {"pp", 2}, {"microbatches", 3}};
+
+// The clean schedules: stage 0 runs 1 2 -1 3 -2 -3, stage 1 runs 1 -1 2 -2 3 -3.
+TEST(Schedule, Rows) {
+  const Where at_three{.rank = 1, .kind = "schedule", .arm = "lockstep_graph", .step = 3};
+  judge_rows("D41.schedule", kAxes,
+             {
+                 {.name = "two microbatches in the wrong order (M76)",
+                  .change = [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{2, -2, 1, -1, 3, -3}); },
+                  .rank = 1,
+                  .said = {"stage 1 left its schedule at entry 0 of step 3 of arm lockstep_graph",
+                           "got the forward of microbatch 1, chunk 0; want the forward of microbatch 0, chunk 0",
+                           "meet the labels"}},
+                 {.name = "a microbatch that never came back",
+                  .change = [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{1, -1, 2, -2, 3, 0}); },
+                  .rank = 1,
+                  .said = {"at entry 5", "got nothing; want the backward of microbatch 2, chunk 0"}},
+                 {.name = "one stage's schedule on another",
+                  .change = [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{1, 2, -1, 3, -2, -3}); },
+                  .rank = 1,
+                  .said = {"at entry 1", "got the forward of microbatch 1, chunk 0; want the backward of microbatch 0"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .said = {"`schedule` line of arm lockstep_graph at step 3"}},
+             });
+}
+
+TEST(Schedule, OfSeveralChunksIsInterleaved) {
+  const nlohmann::json axes = {{"impl", "none"}, {"pp", 2}, {"vpp", 2}, {"layers", 4}, {"microbatches", 2}};
+  EXPECT_EQ(record::name(judge_one("D41.schedule", axes, [](Attempt&) {}).result), "pass");
+  const auto swapped = judge_one("D41.schedule", axes, [](Attempt& a) {
+    set(a, {.rank = 0, .kind = "schedule", .arm = "eager_a", .step = 0}, "ran", std::vector<int>{1, 3, 2, 4, -3, -4, -1, -2});
+  });
+  EXPECT_EQ(record::name(swapped.result), "fail");
+  EXPECT_NE(record::to_text(swapped.message).find("got the forward of microbatch 0, chunk 1; want the forward of microbatch 1, chunk 0"),
+            std::string::npos)
+      << record::to_text(swapped.message);
+}
+
+TEST(Schedule, IsNotApplicableWithoutStages) {
+  EXPECT_EQ(record::name(judge_one("D41.schedule", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+}
+
+}  // namespace
+}  // namespace graphproof::checks

@@ -1,0 +1,233 @@
+// Pipelines: started by mpirun with 2 and 4 ranks, each test goes through every layout that fits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::Layout;
+using workloads::ModelConfig;
+using workloads::on_host;
+
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+// Of a stage: one schedule of each kind.
+const std::vector<int> kChunks = {1, 2};
+
+/// As small as it gets: what a pipeline does is no question of sizes, and ranks share cores here. A layer for each chunk,
+/// and two where that makes fewer than four.
+ModelConfig model(const Layout& layout, std::int64_t microbatches) {
+  return {.layers = std::max(4, layout.pp * layout.vpp), .hidden = 32, .ffn = 64, .vocab = 32, .seq_length = 8,
+          .microbatches = microbatches, .position_embedding = workloads::PositionEmbedding::learned_absolute, .linear_bias = true};
+}
+ModelConfig tied_model(const Layout& layout, std::int64_t microbatches) {
+  ModelConfig config = model(layout, microbatches);
+  config.tied_embeddings = true;
+  return config;
+}
+
+/// A training step on its own stream, after one forward and backward.
+struct Ran {
+  Ran(const ModelConfig& config, const Layout& layout, const char* fault = "none")
+      : stream(workloads::device_under_test().stream_from_pool()),
+        guard(stream),
+        step(config, layout, workloads::device_under_test(), 1, {fault}) {
+    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
+  }
+  at::Tensor gradient(const std::string& name) {
+    for (const auto& [other, tensor] : step.gradients())
+      if (other == name) return tensor;
+    return {};
+  }
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  workloads::TrainStep step;
+};
+
+/// Largest difference over the largest element of `want`.
+double distance(const std::vector<float>& got, const std::vector<float>& want) {
+  EXPECT_EQ(got.size(), want.size());
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
+    largest = std::max<double>(largest, std::abs(want[i]));
+    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
+  }
+  EXPECT_GT(largest, 0);
+  return difference / largest;
+}
+
+// A pipeline alone changes no sum: every microbatch passes the same layers, and gradients are added in the same order.
+// Two microbatches on four stages leave some stages without a middle part; chunks want whole groups of microbatches.
+TEST(Pipeline, HasTheBitsOfTheSingleRankModelOnStagesAlone) {
+  const std::pair<int, std::int64_t> rows[] = {{1, 1}, {1, 2}, {1, 6}, {2, 4}, {2, 8}};
+  for (const auto& [vpp, microbatches] : rows)
+    ranks->for_each_pipeline_layout(vpp, [&, microbatches = microbatches](const Layout& layout) {
+      if (layout.tp * layout.dp > 1) return;  // the same on every rank
+      const ModelConfig config = model(layout, microbatches);
+      Ran piped(config, layout), single(config, {});
+      for (const auto& [name, tensor] : piped.step.gradients())
+        EXPECT_EQ(on_host(tensor), on_host(single.gradient(name))) << name << ", " << microbatches << " microbatches";
+      if (layout.last_stage()) {
+        EXPECT_EQ(on_host(piped.step.losses()), on_host(single.step.losses()));
+      } else {
+        EXPECT_EQ(on_host(piped.step.losses()), std::vector<float>(static_cast<std::size_t>(microbatches), 0));
+      }
+    });
+}
+
+TEST(Pipeline, HoldsEveryParameterOnOneStageAndTiedEmbeddingsOnTheFirstAndTheLast) {
+  for (const int vpp : kChunks) ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
+    const ModelConfig tied = tied_model(layout, 4);
+    Ran piped(tied, layout);
+    bool embedding = false;
+    for (const auto& [name, tensor] : piped.step.parameters()) {
+      embedding |= name == "param:embedding.weight";
+      const std::string prefix = "param:layers.";
+      if (!name.starts_with(prefix)) continue;
+      const std::int64_t layer = std::stoll(name.substr(prefix.size()));
+      EXPECT_EQ(layer / (tied.layers / layout.pp / layout.vpp) % layout.pp, layout.pp_rank) << name;
+    }
+    EXPECT_EQ(embedding, layout.first_stage() || layout.last_stage());
+  });
+}
+
+TEST(Pipeline, LossesAndGradientsEqualTheSingleRankModelOnEveryLayout) {
+  for (const auto& [vpp, tied] : {std::pair{1, false}, {1, true}, {2, true}})
+    ranks->for_each_pipeline_layout(vpp, [&, tied = tied](const Layout& layout) {
+      const ModelConfig config = tied ? tied_model(layout, 4) : model(layout, 4);
+      ModelConfig all = config;
+      all.microbatches *= layout.dp;
+      Ran piped(config, layout), single(all, {});
+      // Reordered fp32 sums, as in sequence_parallel_test.cpp: 6 of at most 256 terms a layer and 3 more are chained
+      // forward and backward.
+      const double bound = 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3);
+      double worst = 0;
+      const auto mine = piped.step.gradients();
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        const workloads::Shard& shard = piped.step.shards()[i];
+        const at::Tensor full = single.gradient(mine[i].name);
+        const std::int64_t length = full.size(shard.dimension) / shard.count;
+        const double found =
+            distance(on_host(mine[i].tensor), on_host(full.narrow(shard.dimension, shard.index * length, length)));
+        EXPECT_LE(found, bound) << mine[i].name;
+        worst = std::max(worst, found);
+      }
+      if (layout.last_stage()) {
+        const auto losses = on_host(piped.step.losses()), expected = on_host(single.step.losses());
+        for (std::int64_t m = 0; m < config.microbatches; ++m) {
+          const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
+          EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
+        }
+      }
+      if (ranks->rank() == 0)
+        std::printf("pp %d vpp %d tp %d dp %d: farthest gradient %.3g, bound %.3g\n", layout.pp, layout.vpp, layout.tp,
+                    layout.dp, worst, bound);
+    });
+}
+
+TEST(Pipeline, ReplayEqualsEagerBitForBitUnderEveryEngine) {
+  const std::pair<int, EngineConfig> rows[] = {
+      {1, {.impl = "manual", .warmup_steps = 1}},
+      {1, {.impl = "local", .warmup_steps = 1}},
+      {1, {.impl = "local", .pool = PoolSharing::per_microbatch, .warmup_steps = 1}},
+      {2, {.impl = "full_iteration", .warmup_steps = 1}},
+      {2, {.impl = "local", .warmup_steps = 1}},
+      {2, {.impl = "local", .pool = PoolSharing::per_microbatch, .warmup_steps = 1}}};
+  for (const auto& [vpp, engine] : rows)
+    ranks->for_each_pipeline_layout(vpp, [&, engine = engine](const Layout& layout) {
+      ModelConfig config = tied_model(layout, 4);
+      config.dropout = 0.1;
+      TwinSteps twins(config, layout, engine);
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
+      EXPECT_EQ(twins.graph->counters().out_of_order, 0) << engine.impl;
+      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+      twins.graph->drop_graphs();
+    });
+}
+
+// In a pool of its own a graph may run again as soon as its backward ran. In one pool for all, whose graphs give memory to
+// each other, only when nothing is outstanding; upstream has a graph for each microbatch there.
+TEST(Pipeline, LocalHasGraphsForOutstandingMicrobatchesAndInOnePoolForAllThatOverlap) {
+  ranks->for_each_pipeline_layout(1, [&](const Layout& layout) {
+    const ModelConfig config = model(layout, 4);
+    const std::int64_t layers = layout.stage_layers(config), outstanding = layout.pp - layout.pp_rank;
+    for (const PoolSharing pool : {PoolSharing::per_microbatch, PoolSharing::per_graph, PoolSharing::single}) {
+      TwinSteps twins(config, layout, {.impl = "local", .pool = pool, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
+      const bool all = pool == PoolSharing::single && !layout.last_stage();
+      EXPECT_EQ(twins.graph->counters().graphs, 2 * layers * (all ? 4 : outstanding));
+      EXPECT_EQ(twins.graph->counters().launches_per_step, 2 * layers * 4);
+      EXPECT_EQ(twins.graph->counters().out_of_order, 0);
+      twins.graph->drop_graphs();
+    }
+  });
+}
+
+TEST(Pipeline, LedgerHasTheScheduleThatRanAndAReplayWritesItAgain) {
+  for (const int vpp : kChunks)
+    ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
+      TwinSteps twins(model(layout, 4), layout, {.impl = "full_iteration", .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
+      std::vector<float> want;
+      for (const order::Turn& turn : order::turns({.pp = layout.pp, .rank = layout.pp_rank, .chunks = vpp, .microbatches = 4}))
+        if (turn.work) want.push_back(static_cast<float>((turn.work->forward ? 1 : -1) * (turn.work->chunk * 4 + turn.work->microbatch + 1)));
+      for (workloads::TrainStep* step : {&twins.eager_step(), &twins.graph_step()})
+        EXPECT_EQ(on_host(step->ledgers().back().tensor.to(at::kFloat)), want);
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(Pipeline, StagesDrawMasksOfTheirOwnAndOnlyThoseOfTheirLayers) {
+  ranks->for_each_pipeline_layout(1, [&](const Layout& layout) {
+    ModelConfig config = model(layout, 2);
+    config.dropout = 0.1;
+    Ran ran(config, layout);
+    EXPECT_EQ(ran.step.masks().size(), static_cast<std::size_t>(2 * 3 * layout.stage_layers(config)));
+    const std::string first = "mask:0." + std::to_string(layout.first_layer(config, 0)) + ".";
+    EXPECT_TRUE(ran.step.masks()[0].name.starts_with(first)) << ran.step.masks()[0].name;
+  });
+}
+
+// M94: the embedding has the gradient of its own stage only. M76: the last stage pairs activations with other labels.
+TEST(Pipeline, PlantedFaultsBiteWhereTheyArePlanted) {
+  ranks->for_each_pipeline_layout(1, [&](const Layout& layout) {
+    const ModelConfig config = tied_model(layout, 4);
+    Ran sound(config, layout), untied(config, layout, "M94"), swapped(config, layout, "M76");
+    if (layout.first_stage() || layout.last_stage()) {
+      EXPECT_GT(distance(on_host(untied.gradient("grad:embedding.weight")), on_host(sound.gradient("grad:embedding.weight"))), 0.01);
+    }
+    EXPECT_EQ(on_host(untied.step.losses()), on_host(sound.step.losses()));
+    for (const auto& [name, tensor] : untied.step.gradients()) {
+      if (name == "grad:embedding.weight") continue;
+      EXPECT_EQ(on_host(tensor), on_host(sound.gradient(name))) << name;
+    }
+    const auto ran = [](Ran& one) { return on_host(one.step.ledgers().back().tensor.to(at::kFloat)); };
+    EXPECT_EQ(ran(untied), ran(sound));
+    EXPECT_EQ(ran(swapped) == ran(sound), !layout.last_stage());
+    EXPECT_EQ(on_host(swapped.step.losses()) == on_host(sound.step.losses()), !layout.last_stage());
+  });
+}
+
+TEST(Pipeline, RefusesLayersThatStagesCannotShareEqually) {
+  ModelConfig config;
+  config.layers = 3;
+  try {
+    const workloads::TrainStep step(config, {.pp = 2}, workloads::device_under_test(), 1, {});
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("got layers = 3 and pp * vpp = 2"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace graphproof::engines
