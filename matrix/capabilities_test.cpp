@@ -23,7 +23,7 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
             (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
   EXPECT_EQ(missing("pp=2,recompute=selective(core_attn)"),
-            std::vector<std::string>{"pp=2, recompute=selective(core_attn): experts and recompute on pipeline stages are not built yet"});
+            std::vector<std::string>{"pp=2, experts=0, recompute=selective(core_attn): experts and recompute on pipeline stages are not built yet"});
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {

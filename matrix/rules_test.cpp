@@ -64,12 +64,12 @@ TEST_F(RulesTest, IssueCasesAreRefusedByTheNamedRuleWithAFullMessage) {
       {"impl=full_iteration,rng_tracker=plain", "B08", "impl=full_iteration, rng_tracker=plain", "rng_tracker == graph_safe"},
       {"tp=2,hidden=48,heads=3", "G001", "tp=2, heads=3", "tp to divide heads: 3 over 2 leaves 1"},
       {"tp=3", "G001", "tp=3, heads=4", "tp to divide heads: 4 over 3 leaves 1"},
-      {"pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=1", "G001", "pp=2, vpp=2, microbatches=4, microbatch_group=1",
+      {"pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=1", "G001", "vpp=2, microbatch_group=1, pp=2, microbatches=4",
        "microbatch_group between pp and microbatches: 1 is not within 2 and 4"},
-      {"pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=3", "G001", "pp=2, vpp=2, microbatches=4, microbatch_group=3",
+      {"pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=3", "G001", "vpp=2, microbatch_group=3, microbatches=4, pp=2",
        "the last group of microbatches to be whole or at least pp: 4 over 3 leaves 1, and pp is 2"},
-      {"vpp=2", "G003", "pp=1, vpp=2", "virtual stages only in a pipeline: vpp 2 with pp 1"},
-      {"microbatch_group=2", "G003", "vpp=1, microbatch_group=2", "microbatch_group only with virtual stages, which take turns by it"},
+      {"vpp=2", "G003", "vpp=2, pp=1", "virtual stages only in a pipeline: vpp 2 with pp 1"},
+      {"microbatch_group=2", "G003", "microbatch_group=2, vpp=1", "microbatch_group only with virtual stages, which take turns by it"},
       {"pp=2,layers=3", "G001", "pp=2, vpp=1, layers=3", "pp x vpp to divide layers: 3 over 2 leaves 1"},
   };
   for (const auto& row : rows) {

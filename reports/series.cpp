@@ -53,9 +53,9 @@ std::map<std::string, Curve> thinned(const std::map<std::string, Points>& all) {
 struct Gathered {
   std::map<std::string, Points> loss, difference, memory;
 
-  void add(const record::EvidenceLine& line, bool first_rank) {
+  void add(const record::EvidenceLine& line, bool last_rank) {
     const json& fields = line.fields;
-    if (line.kind == "step" && first_rank) loss[fields.at("arm")][fields.at("step")] = mean(fields.at("loss"));
+    if (line.kind == "step" && last_rank) loss[fields.at("arm")][fields.at("step")] = mean(fields.at("loss"));
     if (line.kind == "compare") {
       const json& mismatch = fields.at("mismatch");
       keep_largest(difference[fields.at("subject")], fields.at("step"),
@@ -89,11 +89,12 @@ Series read_series(const std::filesystem::path& attempt_folder) {
     if (entry->path().string().ends_with(".evidence.jsonl")) files.push_back(entry->path());
   for (const auto& file : files) {
     const record::Evidence evidence = record::read_evidence(file);
-    const bool first_rank = file.filename() == record::evidence_file_name(0);
+    // The last rank is on the last pipeline stage, which alone has losses.
+    const bool last_rank = file.filename() == record::evidence_file_name(static_cast<int>(files.size()) - 1);
     for (const record::EvidenceLine& line : evidence.lines) {
       // A line of another shape belongs to a version that this page does not know; the others still draw.
       try {
-        gathered.add(line, first_rank);
+        gathered.add(line, last_rank);
       } catch (const json::exception&) {
       } catch (const record::Error&) {
       }

@@ -19,7 +19,7 @@ struct Curve {
 };
 
 struct Series {
-  std::map<std::string, Curve> loss;        // by arm: mean over the microbatches of rank 0
+  std::map<std::string, Curve> loss;        // by arm: mean over the microbatches of the last rank
   std::map<std::string, Curve> difference;  // by comparison's subject: largest absolute difference over all ranks
   std::map<std::string, Curve> memory;      // by "arm quantity": bytes, the largest over all ranks
 

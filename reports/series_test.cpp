@@ -23,7 +23,7 @@ Json compare(int index, double max_abs) {
   return {{"subject", "lockstep"}, {"step", index}, {"mismatch", max_abs == 0 ? Json() : Json{{"max_abs", record::number(max_abs)}}}};
 }
 
-TEST(Series, LossIsOfTheFirstRankAndDifferencesAreTheLargestOfAll) {
+TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
   const record::ScratchFolder folder;
   for (int rank = 0; rank < 2; ++rank) {
     record::EvidenceWriter writer(folder.path() / record::evidence_file_name(rank));
@@ -33,7 +33,7 @@ TEST(Series, LossIsOfTheFirstRankAndDifferencesAreTheLargestOfAll) {
     writer.write("memory", {{"arm", "lockstep"}, {"step", 0}, {"allocated", 100 * (rank + 1)}});
   }
   const Series series = read_series(folder.path());
-  EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {1.5}}));
+  EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {2.5}}));
   EXPECT_EQ(series.difference.at("lockstep").steps, (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(series.difference.at("lockstep").values[0], 0.5);
   EXPECT_TRUE(std::isnan(series.difference.at("lockstep").values[1])) << "a NaN on one rank hides behind no number";

@@ -88,6 +88,31 @@ TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLooke
   }
 }
 
+// Microbatches overlap on the first stage and chunks take turns on both, so a place that only counts would be wrong.
+TEST_F(Divergence, OfAPipelineIsNamedWithItsMicrobatchAndLayerOnEachStageAndNothingIsFoundInASoundOne) {
+  const std::vector<matrix::Case> cases = {named("impl=local,pp=2,microbatches=4,fault=M37"),
+                                           named("impl=full_iteration,pp=2,microbatches=4,dropout=true"),
+                                           named("impl=local,pp=2,vpp=2,layers=4,microbatches=4,dropout=true")};
+  const BatchOfCases batch(catalogue_, "stages", cases);
+  EXPECT_EQ(batch.look_for_divergence(), 0);
+  expect_evidence_fits_its_schema(batch);
+  for (int rank = 0; rank < 2; ++rank) {
+    const nlohmann::json found = line(batch, batch.batch().cases[0].id, rank);
+    SCOPED_TRACE(found.dump());
+    EXPECT_EQ(found["found"], true);
+    EXPECT_EQ(found["step"], 1);
+    EXPECT_EQ(found["microbatch"], 1) << "the second one, whose backward comes after the first's";
+    EXPECT_EQ(found["layer"], rank);
+    EXPECT_EQ(found["direction"], "backward");
+    for (std::size_t sound : {1, 2}) {
+      const nlohmann::json none = line(batch, batch.batch().cases[sound].id, rank);
+      SCOPED_TRACE(none.dump());
+      EXPECT_EQ(none["found"], false);
+      EXPECT_GT(none["taps"].get<int>(), 500);
+    }
+  }
+}
+
 TEST_F(Divergence, WhereOneRankOfFourGoesAnotherWayAllStopTogetherAndThatOneNamesIt) {
   const BatchOfCases batch(catalogue_, "one-rank", {named("impl=manual,dp=4,microbatches=2")});
   record::Batch other = batch.batch();

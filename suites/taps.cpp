@@ -51,8 +51,7 @@ class Taps::Inside {
  public:
   Inside(Taps& taps, const workloads::ModuleCall& call, bool engine) : taps_(taps) {
     const std::lock_guard lock(taps_.mutex_);
-    taps_.now_.work();
-    taps_.now_.microbatch = call.microbatch;
+    taps_.now_.work(taps_.step_.running());
     taps_.now_.parts_ran = true;
     taps_.regions_.push_back({call, engine});
   }
@@ -82,7 +81,6 @@ struct Taps::Callbacks {
       const std::lock_guard lock(taps->mutex_);
       const std::string_view node = function.name();
       taps->nodes_.push_back({function.seqNr(), node == "ReplayBackward" || node == "RecordBackward"});
-      taps->now_.backward_ran = true;
       return arguments;
     }
     const auto schema = function.operator_schema();
@@ -173,11 +171,10 @@ void Taps::begin_step() {
   bytes_ = 0;
 }
 
-/// Forward work after a backward is the next microbatch's, or what follows the last one.
-void Taps::Now::work() {
-  if (!backward_ran) return;
-  backward_ran = parts_ran = false;
-  ++microbatch;
+void Taps::Now::work(const std::optional<order::Work>& now) {
+  if (running == now) return;
+  running = now;
+  parts_ran = false;
 }
 
 std::vector<at::Tensor> Taps::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
@@ -239,7 +236,7 @@ void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t se
   if (recorded == capturing_.empty()) return;  // beside a capture
   const Owner* written = owner(result);
   if (written && (written->name == "layer_counter" || written->name.starts_with("recompute:") ||
-                  written->name.starts_with("experts:")))
+                  written->name.starts_with("experts:") || written->name == "schedule"))
     return;  // what a step writes about itself
   if (!recorded && !written && engine_at_work()) return;
   TapPlace place = place_of(written, op, sequence);
@@ -270,13 +267,14 @@ bool Taps::engine_at_work() const {
 TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_t sequence) {
   TapPlace place;
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
-  if (!backward) now_.work();
+  now_.work(step_.running());
+  const std::int64_t microbatch = now_.running ? now_.running->microbatch : -1;
   if (backward) {
     // A node that no operator made, as recompute's, was made behind the operator before it. Accumulators have no number.
     const auto after = nodes_.empty() ? forward_.begin() : forward_.upper_bound(nodes_.back().sequence);
     if (after != forward_.begin()) now_.last_backward = std::prev(after)->second;
     place = now_.last_backward;
-    place.microbatch = now_.microbatch;
+    place.microbatch = microbatch;
     place.direction = "backward";
   } else if (!regions_.empty()) {
     const workloads::ModuleCall& call = regions_.back().call;
@@ -284,10 +282,12 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_
     place.layer = call.layer;
     place.module = workloads::name(call.kind);
     place.direction = "forward";
-  } else if (now_.microbatch < step_.config().microbatches) {
-    place.microbatch = now_.microbatch;
-    place.module = now_.parts_ran ? "output" : "embedding";
-    place.direction = "forward";
+  } else if (now_.running) {
+    // Between stages: the activation of the next forward here, or the gradient of the next backward.
+    const bool transfer = op == "graphproof::receive_into";
+    place.microbatch = microbatch;
+    place.module = transfer ? "transfer" : now_.parts_ran ? "output" : "embedding";
+    place.direction = now_.running->forward ? "forward" : "backward";
   } else {
     place.module = "optimizer";
   }
@@ -301,7 +301,7 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_
     std::tie(place.layer, place.module) = module_of(written->name.substr(colon + 1));
     // Cleared before the first microbatch and reduced after the last, and in between added to.
     const bool added = backward || capturing_.ends_with(".backward");
-    place.microbatch = added ? now_.microbatch : -1;
+    place.microbatch = added ? microbatch : -1;
     place.direction = added ? "backward" : "";
   } else if (written->name.starts_with("param:") || written->name.starts_with("state:") || written->name == "learning_rate") {
     place = {.microbatch = -1, .layer = -1, .module = "optimizer", .direction = "", .what = written->name};

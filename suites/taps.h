@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,9 +101,9 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   /// Where in the step the work is.
   struct Now {
-    void work();
-    std::int64_t microbatch = 0;
-    bool backward_ran = false, parts_ran = false;  // since this microbatch began
+    void work(const std::optional<order::Work>& running);
+    std::optional<order::Work> running;
+    bool parts_ran = false;  // since it began
     TapPlace last_backward;
     std::map<TapPlace, std::int64_t> ordinals;
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -111,6 +112,7 @@ struct TrainStep::State {
   const std::vector<order::Turn> turns;
   const StageTransfers transfers;
   ScheduleLedger schedule;
+  std::optional<order::Work> running;
   at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
   bool recording = false;
   ModuleRunner* runner = nullptr;
@@ -150,6 +152,7 @@ at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding
 }
 
 void TrainStep::State::run_microbatches(const Batch& batch) {
+  running.reset();  // of a step that an error ended
   std::map<std::pair<std::int64_t, std::int64_t>, Outstanding> outstanding;  // by chunk and microbatch
   std::map<order::Work, at::Tensor> arrived;                                 // by what takes it
   for (const order::Turn& turn : turns) {
@@ -160,6 +163,7 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
       order::Work work = *turn.work;
       // M76 stands for a stage that takes its microbatches in another order than its neighbours.
       if (fault.is("M76") && layout.pp > 1 && layout.last_stage() && work.microbatch < 2) work.microbatch = 1 - work.microbatch;
+      running = work;
       const std::pair key{work.chunk, work.microbatch};
       if (work.forward)
         made = outstanding.emplace(key, forward(batch, work, std::move(input))).first->second.output;
@@ -170,11 +174,13 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
     // M57 stands for a stage that sends back before it receives: where its neighbour sends first too, neither ends.
     if (fault.is("M57") && layout.last_stage()) std::reverse(in_order.begin(), in_order.end());
     for (const order::Transfer& transfer : in_order) {
+      running = transfer.takes;
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, made);
       else
         arrived[transfer.takes] = transfers.receive(transfer);
     }
+    running.reset();
   }
 }
 
@@ -224,6 +230,7 @@ std::vector<NamedTensor> TrainStep::ledgers() {
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }
 at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }
 at::Tensor TrainStep::layer_counter() { return state_->counter; }
+std::optional<order::Work> TrainStep::running() const { return state_->running; }
 fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
 const ModelConfig& TrainStep::config() const { return state_->config; }
 const Layout& TrainStep::layout() const { return state_->layout; }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "workloads/data.h"
 #include "workloads/model_config.h"
 #include "workloads/module_runner.h"
+#include "workloads/order/pipeline_turns.h"
 #include "workloads/parameters.h"
 
 namespace graphproof::workloads {
@@ -60,6 +62,8 @@ class TrainStep {
   at::Tensor recompute_counter();           // RecomputeLedger::counts()
   at::Tensor dropped();                     // [L] int64: assignments without room in the last step; undefined if dense
   at::Tensor layer_counter();               // [L/pp] int64: forwards run by each layer here, in device memory outside pools
+  /// What the host is enqueuing now: a forward or backward, or a transfer to the one that takes it; nothing between them.
+  std::optional<order::Work> running() const;
   fixtures::RngTracker& rng();
   const ModelConfig& config() const;
   const Layout& layout() const;
