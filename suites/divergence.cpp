@@ -111,7 +111,8 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
     eager = std::make_unique<TappedArm>(parts, "none");
     graph = std::make_unique<TappedArm>(parts, parts.config.engine.impl);
   });
-  const bool one_graph = parts.config.engine.impl != "local";
+  const std::string& impl = parts.config.engine.impl;
+  const bool one_graph = impl != "local" && impl != "transformer_engine";
   const auto last = static_cast<std::int64_t>(inputs.size()) - 1;
   StepComparison found;
   for (std::int64_t index = 0; index <= last; ++index) {

@@ -28,8 +28,11 @@ Expected expected(const Axes& axes) {
   const bool local = axes.text("impl") == "local";
   result.first_replay = local ? 1 : result.warmup_steps;
   result.capture_step = local ? 0 : result.warmup_steps;
-  // Axis modules: empty is the whole layer, else each is a part of every layer.
-  if (local) result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * result.layers * result.microbatches;
+  const std::int64_t layer_passes = result.layers * result.microbatches;
+  // Axis modules: empty is the whole layer, else each is a part of every layer. Of transformer_engine those of a layer are
+  // one graph.
+  if (local) result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * layer_passes;
+  if (axes.text("impl") == "transformer_engine") result.launches_per_step = 2 * layer_passes;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
   result.replays_leave_time = result.first_replay + 1 < result.steps;

@@ -3,8 +3,8 @@
 //
 // Layout of a case (suites): steps 0..steps-1 in every arm; the first warmup_steps of a graph arm are eager, its
 // capture happens in step warmup_steps, which is replayed too; of local only step 0 is eager, which it records, and from
-// step 1 on a forward and a backward graph of each captured module run for each microbatch. The lockstep arm has one step more, index `steps`,
-// with the inputs of the capture again.
+// step 1 on a forward and a backward graph of each captured module run for each microbatch; of transformer_engine one pair for
+// each layer does. The lockstep arm has one step more, index `steps`, with the inputs of the capture again.
 #pragma once
 
 #include <cstdint>

@@ -56,6 +56,16 @@ std::vector<Argument> arguments_of(const workloads::ModuleCall& call, const std:
   return arguments;
 }
 
+std::string signature(const std::vector<Argument>& arguments) {
+  std::string all;
+  for (const Argument& argument : arguments) all += text(argument) + "; ";
+  return all;
+}
+
+at::Tensor like(const Argument& argument) {
+  return at::empty_strided(argument.sizes, argument.strides, at::TensorOptions().dtype(argument.dtype).device(argument.device));
+}
+
 bool fits(const std::vector<Argument>& captured, const std::vector<at::Tensor>& inputs) {
   if (captured.size() != inputs.size()) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i)

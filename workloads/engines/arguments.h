@@ -27,6 +27,12 @@ std::string place(const workloads::ModuleCall& call);
 /// another device than `device`, or overlaps itself.
 std::vector<Argument> arguments_of(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs, at::Device device);
 
+/// Type, device, shape and strides of each: equal where static tensors may be shared.
+std::string signature(const std::vector<Argument>& arguments);
+
+/// New memory for one, uninitialised.
+at::Tensor like(const Argument& argument);
+
 bool fits(const std::vector<Argument>& captured, const std::vector<at::Tensor>& inputs);
 
 /// What differs, for a message; empty where fits().

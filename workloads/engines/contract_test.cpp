@@ -230,7 +230,7 @@ TEST(Engine, RefusesAnImplThatHasNoEngine) {
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "engine: got impl callables; want one of none, local, manual, full_iteration; why: no other engine is built yet; "
+                 "engine: got impl callables; want one of none, local, transformer_engine, manual, full_iteration; why: no other engine is built yet; "
                  "next: choose one of them");
   }
 }

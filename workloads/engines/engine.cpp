@@ -8,6 +8,7 @@
 #include "workloads/engines/full_iteration.h"
 #include "workloads/engines/local.h"
 #include "workloads/engines/manual.h"
+#include "workloads/engines/transformer_engine.h"
 
 namespace graphproof::engines {
 namespace {
@@ -16,8 +17,9 @@ struct Row {
   std::string_view impl;
   std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream, workloads::TrainStep&, Observer*);
 };
-constexpr std::array<Row, 4> kEngines{{{"none", make_eager},
+constexpr std::array<Row, 5> kEngines{{{"none", make_eager},
                                         {"local", make_local},
+                                        {"transformer_engine", make_transformer_engine},
                                         {"manual", make_manual},
                                         {"full_iteration", make_full_iteration}}};
 

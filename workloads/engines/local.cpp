@@ -4,48 +4,12 @@
 #include <stdexcept>
 
 #include "fixtures/torch.h"
+#include "workloads/engines/during.h"
+#include "workloads/engines/saved_state.h"
 #include "workloads/engines/step_tensors.h"
 
 namespace graphproof::engines {
 namespace {
-
-/// True while it lives, also when something throws.
-class During {
- public:
-  explicit During(bool& flag) : flag_(flag) { flag_ = true; }
-  ~During() { flag_ = false; }
-  During(const During&) = delete;
-  During& operator=(const During&) = delete;
-
- private:
-  bool& flag_;
-};
-
-/// What passes of a module change beside their results.
-class SavedState {
- public:
-  explicit SavedState(workloads::TrainStep& step) : generators_(step.rng().generators()) {
-    const at::NoGradGuard no_grad;
-    append(tensors_, step.gradients());
-    append(tensors_, step.masks());
-    append(tensors_, step.ledgers());
-    tensors_.push_back({"layer_counter", step.layer_counter()});
-    if (step.recompute_counter().defined()) tensors_.push_back({"recompute_counter", step.recompute_counter()});
-    for (const NamedTensor& tensor : tensors_) copies_.push_back(tensor.tensor.clone());
-    for (at::Generator& generator : generators_) states_.push_back(generator.get_state());
-  }
-  void restore() {
-    const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].tensor.copy_(copies_[i]);
-    for (std::size_t i = 0; i < generators_.size(); ++i) generators_[i].set_state(states_[i]);
-  }
-
- private:
-  std::vector<NamedTensor> tensors_;
-  std::vector<at::Tensor> copies_;
-  std::vector<at::Generator> generators_;
-  std::vector<at::Tensor> states_;
-};
 
 [[noreturn]] void no_graphs_fit(const workloads::ModuleCall& call, std::size_t slots, std::size_t owed,
                                 const std::string& differences) {
@@ -214,7 +178,9 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
   const bool first_call = graphs == nullptr;
   if (first_call) {
     slots.push_back(std::make_unique<ModuleGraphs>(
-        parts_, ModuleGraphs::Recorded{call, std::move(arguments), body, &parameters, outputs.size()}, slots.size()));
+        parts_, ModuleGraphs::Recorded{call, std::string(workloads::name(call.kind)), std::move(arguments), body, &parameters,
+                                       outputs.size()},
+        slots.size(), ModuleGraphs::Ways{}));
     graphs = slots.back().get();
     for (std::size_t i = 0; i < inputs.size(); ++i)
       for (const Output& output : recorded_outputs_)
@@ -275,7 +241,14 @@ void Local::create() {
     if (entry.backward) {
       entry.graphs->capture_backward(place);
     } else {
-      entry.graphs->capture_forward(place, [&] { state.restore(); });
+      entry.graphs->capture_forward(place, config_.warmup_steps, [&] {
+        for (std::int64_t pass = 0; pass < config_.warmup_steps; ++pass) {
+          entry.graphs->warm_up_forward();
+          entry.graphs->warm_up_backward();
+        }
+        // M47 stands for a warm-up that leaves random numbers, counters and statistics where its passes have taken them.
+        if (!config_.fault.is("M47")) state.restore();
+      });
       in_order_.push_back(entry.graphs);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
@@ -10,10 +11,6 @@
 
 namespace graphproof::engines {
 namespace {
-
-at::Tensor like(const Argument& argument) {
-  return at::empty_strided(argument.sizes, argument.strides, at::TensorOptions().dtype(argument.dtype).device(argument.device));
-}
 
 /// By address: unowned tensors share memory and no storage.
 bool overlaps_any(const at::Tensor& tensor, const std::vector<at::Tensor>& others) {
@@ -51,14 +48,14 @@ class ModuleGraphs::ReplayBackward final : public torch::autograd::Node {
   ModuleGraphs& graphs_;
 };
 
-ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot)
+ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot, Ways ways)
     : parts_(parts),
       recorded_(std::move(recorded)),
       slot_(slot),
+      ways_(std::move(ways)),
       sources_(recorded_.arguments.size()),
       consumers_(recorded_.outputs) {
-  const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." +
-                           std::string(workloads::name(recorded_.call.kind)) +
+  const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." + recorded_.name +
                            (slot == 0 ? std::string() : "." + std::to_string(slot));
   for (auto [captured, direction] : {std::pair{&forward_, ".forward"}, std::pair{&backward_, ".backward"}}) {
     captured->name = name + direction;
@@ -80,45 +77,69 @@ ModuleGraphs* ModuleGraphs::predecessor() const {
 
 // ---- capture
 
-void ModuleGraphs::capture_forward(Place place, const std::function<void()>& restore) {
+void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const std::function<void()>& warm_up) {
   forward_.place = place;
   if (place.order) forward_.turn = place.order->captures++;
-  if (parts_.config.fault.is("M27") && !sources_[0].module) inputs_ = {like(recorded_.arguments[0])};
-  warmups_ = parts_.config.warmup_steps;
-  forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_,
-                                          [&] { warm_up(restore); }});
+  // M27 stands for a static input whose memory is given back after the capture: it comes from outside the pool.
+  if (parts_.config.fault.is("M27") && !sources_[0].module) ways_.inputs = {like(recorded_.arguments[0])};
+  warmups_ = warmups;
+  forward_.graph =
+      capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_, warm_up});
 }
 
-void ModuleGraphs::warm_up(const std::function<void()>& restore) {
-  const c10::AutoGradMode with_gradients(true);
-  for (std::int64_t pass = 0; pass < warmups_; ++pass) {
-    std::vector<at::Tensor> inputs;
-    for (const Argument& argument : recorded_.arguments)
-      inputs.push_back(like(argument).zero_().requires_grad_(argument.requires_grad));
-    std::vector<at::Tensor> outputs, zeros;
-    for (const at::Tensor& output : recorded_.body(inputs)) {
-      if (!output.requires_grad()) continue;
-      outputs.push_back(output);
-      zeros.push_back(at::zeros_like(output));
-    }
-    if (!outputs.empty()) gradients_of(outputs, inputs, *recorded_.parameters, zeros, /*retain_graph=*/false);
+/// With histories of their own, from this call on. Inside a capture the memory comes from the pool.
+std::vector<at::Tensor> ModuleGraphs::static_inputs() const {
+  std::vector<at::Tensor> inputs;
+  for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
+    const Source& source = sources_[i];
+    const at::Tensor memory = i < ways_.inputs.size() ? ways_.inputs[i].variable_data()
+                              : source.module         ? source.module->outputs_[source.index].variable_data()
+                                                      : like(recorded_.arguments[i]);
+    inputs.push_back(at::Tensor(memory).requires_grad_(recorded_.arguments[i].requires_grad));
   }
-  // M47 stands for a warm-up that leaves random numbers, counters and statistics where its passes have taken them.
-  if (!parts_.config.fault.is("M47")) restore();
+  return inputs;
+}
+
+void ModuleGraphs::warm_up_forward() {
+  const c10::AutoGradMode with_gradients(true);
+  warm_inputs_.clear();
+  for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
+    const at::Tensor memory =
+        i < ways_.inputs.size() ? ways_.inputs[i].variable_data() : like(recorded_.arguments[i]).zero_();
+    warm_inputs_.push_back(at::Tensor(memory).requires_grad_(recorded_.arguments[i].requires_grad));
+  }
+  warm_outputs_ = recorded_.body(warm_inputs_);
+}
+
+void ModuleGraphs::warm_up_backward() {
+  std::vector<at::Tensor> outputs, gradients;
+  for (const at::Tensor& output : std::exchange(warm_outputs_, {})) {
+    if (!output.requires_grad()) continue;
+    outputs.push_back(output);
+    gradients.push_back(at::full_like(output, ways_.warm_up_gradient));
+  }
+  const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
+  if (!outputs.empty())
+    note_connected(gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
+}
+
+/// `gradients`: of the inputs that need one, then of the parameters.
+void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
+  std::vector<bool> connected;
+  for (std::size_t p = gradients.size() - recorded_.parameters->size(); p < gradients.size(); ++p)
+    connected.push_back(gradients[p].defined());
+  if (connected_.empty()) connected_ = connected;
+  if (connected == connected_) return;
+  throw std::logic_error(place(recorded_.call) + ": got a gradient for " +
+                         std::to_string(std::count(connected.begin(), connected.end(), true)) + " parameters; want the " +
+                         std::to_string(std::count(connected_.begin(), connected_.end(), true)) +
+                         " of the first pass; why: a graph has its parameters for good; next: let the module use the same "
+                         "parameters in every pass");
 }
 
 void ModuleGraphs::record_forward() {
   const c10::AutoGradMode with_gradients(true);
-  const std::vector<at::Tensor> given = std::move(inputs_);  // M27 only: memory outside the pool
-  inputs_.clear();
-  for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
-    const Argument& argument = recorded_.arguments[i];
-    const Source& source = sources_[i];
-    const at::Tensor memory = source.module        ? source.module->outputs_[source.index].variable_data()
-                              : i < given.size() ? given[i]
-                                                   : like(argument);
-    inputs_.push_back(at::Tensor(memory).requires_grad_(argument.requires_grad));
-  }
+  inputs_ = static_inputs();
   captured_outputs_ = recorded_.body(inputs_);
   require_outputs(captured_outputs_);
   outputs_.clear();
@@ -143,13 +164,18 @@ void ModuleGraphs::require_outputs(const std::vector<at::Tensor>& outputs) const
 void ModuleGraphs::capture_backward(Place place) {
   backward_.place = place;
   if (place.order) backward_.turn = place.order->captures++;
+  grad_outputs_.assign(differentiable_.size(), {});
+  if (ways_.output_gradient)
+    for (std::size_t k = 0; k < differentiable_.size(); ++k)
+      grad_outputs_[k] = ways_.output_gradient(differentiable_[k], outputs_[differentiable_[k]]);
   backward_.graph =
       capture_graph(parts_, {backward_.name, place.pool, [this] { record_backward(); }, warmups_, /*warm_up=*/{}});
   hooked_.clear();
+  const bool handed = ways_.weight_gradients == WeightGradients::cloned;
   const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                                               [](const Argument& argument) { return argument.requires_grad; });
-  for (const at::Tensor& parameter : *recorded_.parameters)
-    if (needs_a_parameter || has_hooks(parameter)) hooked_.push_back(parameter);
+  for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
+    if (handed ? connected_[p] : needs_a_parameter || has_hooks((*recorded_.parameters)[p])) hooked_.push_back(p);
   release();
   describe();
 }
@@ -168,14 +194,14 @@ at::Tensor ModuleGraphs::gradient_buffer(std::size_t output) const {
 
 void ModuleGraphs::record_backward() {
   std::vector<at::Tensor> outputs;
-  grad_outputs_.clear();
-  for (const std::size_t o : differentiable_) {
-    outputs.push_back(captured_outputs_[o]);
-    grad_outputs_.push_back(gradient_buffer(o));
+  for (std::size_t k = 0; k < differentiable_.size(); ++k) {
+    outputs.push_back(captured_outputs_[differentiable_[k]]);
+    if (!grad_outputs_[k].defined()) grad_outputs_[k] = gradient_buffer(differentiable_[k]);
   }
   // The graph of autograd is kept to the end of the capture, so that no result lies where an activation lay: results
   // may then be overwritten before a replay, which is how evidence knows that a replay wrote them.
   const auto gradients = gradients_of(outputs, inputs_, *recorded_.parameters, grad_outputs_, /*retain_graph=*/true);
+  note_connected(gradients);
   std::size_t next = 0;
   grad_inputs_.assign(inputs_.size(), {});
   for (std::size_t i = 0; i < inputs_.size(); ++i)
@@ -186,7 +212,7 @@ void ModuleGraphs::record_backward() {
 void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
   // M36 stands for an engine that returns its static gradients and an accumulator that takes them over as they are.
-  if (parts_.config.fault.is("M36")) {
+  if (ways_.weight_gradients == WeightGradients::cloned || parts_.config.fault.is("M36")) {
     wgrads_ = gradients;
     return;
   }
@@ -208,11 +234,19 @@ void ModuleGraphs::release() {
       if (handed.defined()) handed = unowned(handed);
       consumer.module->describe();
     }
-  for (auto* tensors : {&inputs_, &outputs_, &grad_outputs_})
+  for (auto* tensors : {&outputs_, &grad_outputs_})
     for (at::Tensor& tensor : *tensors) tensor = unowned(tensor);
+  // Inputs that the engine gave are its own; M27 loses them.
+  for (std::size_t i = parts_.config.fault.is("M27") ? 0 : ways_.inputs.size(); i < inputs_.size(); ++i)
+    inputs_[i] = unowned(inputs_[i]);
+  for (at::Tensor& tensor : inputs_) tensor = tensor.variable_data();
+  if (ways_.weight_gradients == WeightGradients::cloned)
+    for (at::Tensor& gradient : wgrads_)
+      if (gradient.defined()) gradient = unowned(gradient);
   for (at::Tensor& gradient : grad_inputs_)
     if (gradient.defined()) gradient = gradient.variable_data();
   if (!parts_.config.fault.is("M27") || sources_[0].module) return;
+  ways_.inputs.clear();
   // M27: the memory of the first static input belongs to somebody else now, who writes to it.
   std::vector<at::Tensor> tried;
   constexpr int kTries = 64;
@@ -220,6 +254,12 @@ void ModuleGraphs::release() {
     tried.push_back(at::empty_strided(inputs_[0].sizes(), inputs_[0].strides(), inputs_[0].options()));
     if (tried.back().const_data_ptr() == inputs_[0].const_data_ptr()) squatter_ = tried.back();
   }
+}
+
+void ModuleGraphs::release_input_gradients() {
+  for (at::Tensor& gradient : grad_inputs_)
+    if (gradient.defined()) gradient = unowned(gradient);
+  describe();
 }
 
 void ModuleGraphs::describe() {
@@ -234,7 +274,7 @@ void ModuleGraphs::describe() {
       continue;
     forward_.statics.push_back(parameters[p]);
     backward_.statics.push_back(parameters[p]);
-    backward_.statics.push_back(gradients[p]);
+    if (ways_.weight_gradients == WeightGradients::added) backward_.statics.push_back(gradients[p]);
   }
   const auto list = [](const std::string& what, const std::vector<at::Tensor>& tensors, std::vector<NamedTensor>& to) {
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -254,6 +294,10 @@ void ModuleGraphs::describe() {
   };
   written("output", outputs_, inputs_, forward_.outputs);
   written("grad_input", grad_inputs_, grad_outputs_, backward_.outputs);
+  if (ways_.weight_gradients == WeightGradients::cloned) {
+    list("weight_gradient", wgrads_, backward_.statics);
+    written("weight_gradient", wgrads_, grad_outputs_, backward_.outputs);
+  }
 }
 
 // ---- replay
@@ -302,7 +346,8 @@ std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call, 
   torch::autograd::edge_list edges;
   edges.reserve(inputs.size() + hooked_.size());
   for (const at::Tensor& input : inputs) edges.push_back(torch::autograd::impl::gradient_edge(input));
-  for (const at::Tensor& parameter : hooked_) edges.push_back(torch::autograd::impl::gradient_edge(parameter));
+  for (const std::size_t p : hooked_)
+    edges.push_back(torch::autograd::impl::gradient_edge((*recorded_.parameters)[p]));
   const std::shared_ptr<ReplayBackward> node(new ReplayBackward(*this, std::move(edges)), torch::autograd::deleteNode);
   std::vector<at::Tensor> outputs;
   outputs.reserve(outputs_.size());
@@ -336,12 +381,13 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   parts_.observer.after_replay(backward_.name, backward_.outputs);
   if (backward_.place.order) --backward_.place.order->alive;
   idle_ = true;
-  if (!wgrads_.empty()) steal();
+  const bool cloned = ways_.weight_gradients == WeightGradients::cloned;
+  if (!cloned && !wgrads_.empty()) steal();
   std::vector<at::Tensor> handed;
   handed.reserve(grad_inputs_.size() + hooked_.size());
   for (const at::Tensor& gradient : grad_inputs_)
     handed.push_back(gradient.defined() ? gradient.variable_data() : at::Tensor());
-  handed.resize(grad_inputs_.size() + hooked_.size());  // the parameters' gradients are added already
+  for (const std::size_t p : hooked_) handed.push_back(cloned ? wgrads_[p].clone() : at::Tensor());
   return handed;
 }
 

@@ -1,19 +1,21 @@
-// The forward and the backward graph of one module (impl local): captured once, replayed as one node of autograd.
+// The forward and the backward graph of one module: captured once, replayed as one node of autograd. What engines do
+// differently is in Ways.
 //
 // Contract:
 // - Static inputs lie in the graph pool; where an input is another module's output it is that output's own memory, and
-//   nothing is copied. Gradients of outputs likewise.
-// - Warm-up passes run forward and backward eagerly on zeros right before the forward's capture; what they change is
-//   put back.
-// - The backward is autograd::grad inside the capture. It adds the parameters' gradients to .grad, inside the graph, as
-//   upstream adds to main_grad, and hands out the inputs' gradients. Parameters that the outputs don't depend on take
-//   no part.
+//   nothing is copied. Gradients of outputs likewise. With Ways::inputs and Ways::output_gradient an engine gives memory
+//   of its own, which is copied into and stays the engine's.
+// - Warm-up passes run forward and backward eagerly; putting back what they change is the engine's duty.
+// - The backward is autograd::grad inside the capture. It hands out the inputs' gradients. The parameters' gradients are
+//   added to .grad inside the graph, as upstream's local graphs add to main_grad, or handed to autograd
+//   (Ways::weight_gradients). Parameters that the outputs don't depend on take no part; which these are may not change
+//   between the passes and the capture.
 // - Memory is alive from its capture to the last capture that needs it: inputs, outputs and their gradients until the
 //   module's own backward is captured, an input's gradient until the backward that takes it is. Afterwards the pool may
 //   give it to later captures, and the tensors here only know where it is.
 // - Outputs and gradients handed out are the static memory itself, valid until the next launch that writes them.
-// - A parameter is made an input of the node where its accumulator has hooks, which then run although the gradient is
-//   already added; without hooks nobody would see it.
+// - A parameter is made an input of the node where its gradient is handed to autograd, or where its accumulator has hooks,
+//   which then run although the gradient is already added; without hooks nobody would see it.
 #pragma once
 
 #include <torch/csrc/autograd/functions/utils.h>
@@ -36,26 +38,45 @@ class ModuleGraphs {
     capture::Pool pool;
     PoolOrder* order = nullptr;
   };
-  /// As recorded: the call, what it was called with, what it did. `body` and `parameters`: see workloads::ModuleRunner.
+  /// As recorded: the call, what it was called with, what it did. `name`: of the part in evidence. `body` and
+  /// `parameters`: see workloads::ModuleRunner.
   struct Recorded {
     workloads::ModuleCall call;
+    std::string name;
     std::vector<Argument> arguments;
     workloads::ModuleBody body;
     const std::vector<at::Tensor>* parameters;
     std::size_t outputs;
   };
 
-  /// `slot`: which of the module's outstanding microbatches; part of the graphs' names.
-  ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot);
+  /// added: to .grad, inside the graph. cloned: each replay hands copies to autograd, which adds them.
+  enum class WeightGradients { added, cloned };
+  struct Ways {
+    std::vector<at::Tensor> inputs = {};  // static inputs in place of memory of the pool, if any
+    /// Memory for the gradient of output `index`, which looks like `output`, in place of memory of the pool; may be empty.
+    std::function<at::Tensor(std::size_t index, const at::Tensor& output)> output_gradient = {};
+    WeightGradients weight_gradients = WeightGradients::added;
+    /// What gradients of outputs are filled with in warm-up passes.
+    double warm_up_gradient = 0;
+  };
+
+  /// `slot`: which of the module's microbatches; part of the graphs' names.
+  ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot, Ways ways);
   ModuleGraphs(const ModuleGraphs&) = delete;
   ModuleGraphs& operator=(const ModuleGraphs&) = delete;
 
   /// Input `index` is output `output` of `producer`.
   void feed(std::size_t index, ModuleGraphs& producer, std::size_t output);
-  /// `restore` puts back what warm-up passes have changed.
-  void capture_forward(Place place, const std::function<void()>& restore);
+  /// One eager pass; forward and backward apart, because between them others may run theirs.
+  void warm_up_forward();
+  void warm_up_backward();
+  /// `warm_up` runs before the capture and leaves all state as it was; `warmups`: eager runs of the module by then.
+  void capture_forward(Place place, std::int64_t warmups, const std::function<void()>& warm_up);
   /// REQUIRES: capture_forward() and, for every module that takes an output of this one, its capture_backward().
   void capture_backward(Place place);
+  /// From now on the pool may give the memory of the inputs' gradients away. REQUIRES: capture_backward(), and whoever
+  /// takes these gradients has done so by the time a later capture runs.
+  void release_input_gradients();
 
   /// Whether the next call may use these graphs: no backward is owed, and the arguments are those of the capture.
   bool idle() const { return idle_; }
@@ -106,9 +127,10 @@ class ModuleGraphs {
   };
   class ReplayBackward;
 
-  void warm_up(const std::function<void()>& restore);
+  std::vector<at::Tensor> static_inputs() const;
   void record_forward();
   void record_backward();
+  void note_connected(const std::vector<at::Tensor>& gradients);
   void accumulate(const std::vector<at::Tensor>& gradients);
   void steal();
   void require_outputs(const std::vector<at::Tensor>& outputs) const;
@@ -121,6 +143,7 @@ class ModuleGraphs {
   CaptureParts parts_;
   Recorded recorded_;
   std::size_t slot_;
+  Ways ways_;
   std::vector<Source> sources_;                 // by input; module null for an input from outside
   std::vector<std::vector<Source>> consumers_;  // by output
   Captured forward_, backward_;
@@ -131,8 +154,11 @@ class ModuleGraphs {
   std::vector<std::size_t> differentiable_;                 // indices of outputs
   std::vector<at::Tensor> grad_outputs_;                    // one for each of differentiable_
   std::vector<at::Tensor> captured_outputs_;                // with history, until the backward is captured
-  std::vector<at::Tensor> hooked_;                          // parameters that are inputs of the node
-  std::vector<at::Tensor> wgrads_, stolen_;                 // M36 only, by parameter
+  std::vector<at::Tensor> warm_inputs_, warm_outputs_;      // between the two halves of a warm-up pass
+  std::vector<bool> connected_;                             // by parameter; empty before the first backward
+  std::vector<std::size_t> hooked_;                         // indices of parameters that are inputs of the node
+  std::vector<at::Tensor> wgrads_;                          // by parameter; where they are not added in the graph
+  std::vector<at::Tensor> stolen_;                          // M36 only, by parameter
   at::Tensor squatter_;                                     // M27 only
   ModuleGraphs* early_ = nullptr;                           // M43 only
 };
