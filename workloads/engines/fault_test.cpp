@@ -66,7 +66,7 @@ Outcome run(const std::string& impl, const std::string& fault, double dropout = 
 using Equal = std::vector<bool>;
 
 TEST(Faults, TheCleanTwinsAreSound) {
-  for (const std::string impl : {"manual", "full_iteration", "local"})
+  for (const std::string impl : {"manual", "full_iteration", "local", "transformer_engine"})
     for (const double dropout : {0.0, 0.1}) {
       const Outcome outcome = run(impl, "none", dropout);
       EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << impl;

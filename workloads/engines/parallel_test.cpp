@@ -74,7 +74,7 @@ TEST(Parallel, LossesAndGradientsEqualTheSingleRankModel) {
 }
 
 TEST(Parallel, ReplayEqualsEagerBitForBitWithDropout) {
-  for (const char* impl : {"manual", "full_iteration", "local"})
+  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine"})
     ranks->for_each_layout([&](const Layout& layout) {
       TwinSteps twins(model(0.1), layout, {.impl = impl, .warmup_steps = 1});
       for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;

@@ -149,7 +149,9 @@ TEST(SequenceParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
                                              {.impl = "full_iteration", .warmup_steps = 1},
                                              {.impl = "local", .warmup_steps = 1},
                                              {.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
-                                             {.impl = "local", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1}};
+                                             {.impl = "local", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1},
+                                             {.impl = "transformer_engine", .warmup_steps = 1},
+                                             {.impl = "transformer_engine", .modules = {ModuleKind::mlp}, .warmup_steps = 1}};
   for (const EngineConfig& engine : engines)
     ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
       TwinSteps twins(config, layout, engine);
