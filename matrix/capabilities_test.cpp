@@ -17,8 +17,9 @@ class CapabilitiesTest : public testing::Test {
 
 TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("impl=callables"), std::vector<std::string>{"impl=callables: this engine is not built yet"});
-  EXPECT_EQ(missing("precision=fp8_current,recompute=selective(mlp)"),
-            (std::vector<std::string>{"recompute=selective(mlp): recompute of this module is not built yet", "precision=fp8_current: this precision is not built yet"}));
+  EXPECT_EQ(missing("precision=fp8_current,recompute=selective(moe)"),
+            (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this model has no such module, and nothing would be computed again",
+                                      "precision=fp8_current: this precision is not built yet"}));
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
             (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
@@ -32,6 +33,7 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=full_iteration,pp=2,tp=2,sequence_parallel=true,microbatches=4,tied_embeddings=true",
                            "impl=local,pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=2",
                            "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
+                           "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,recompute=selective(mlp,layernorm)",
                            "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
     EXPECT_TRUE(missing(name).empty()) << name;
 }

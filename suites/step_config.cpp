@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "reports/record/message.h"
 #include "workloads/order/pipeline_turns.h"
@@ -81,7 +82,6 @@ constexpr std::array kActivations{Word<workloads::Activation>{"gelu", workloads:
 constexpr std::array kPositionEmbeddings{
     Word<workloads::PositionEmbedding>{"rope", workloads::PositionEmbedding::rope},
     Word<workloads::PositionEmbedding>{"learned_absolute", workloads::PositionEmbedding::learned_absolute}};
-constexpr std::array kRecomputes{Word<bool>{"none", false}, Word<bool>{"selective(core_attn)", true}};
 // Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
 constexpr std::array kDispatchers{Word<bool>{"none", false}, Word<bool>{"alltoall", true}};
@@ -94,6 +94,32 @@ auto meaning_of(const Words& words, const char* axis, const std::string& text) {
     known += (known.empty() ? "" : " or ") + std::string(row.word);
   }
   cannot_run(axis, text, known);
+}
+
+/// The axis recompute: none, selective(module,...) or full(method,layers).
+workloads::RecomputeConfig recompute_config(const std::string& value) {
+  using workloads::RecomputeConfig;
+  using workloads::RecomputedPart;
+  RecomputeConfig config;
+  if (value == "none") return config;
+  const std::size_t open = value.find('(');
+  const std::string method = value.substr(0, open);
+  std::istringstream list(value.substr(open + 1, value.size() - open - 2));
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(list, argument, ',');) arguments.push_back(argument);
+  if (method == "full")
+    return workloads::full(arguments[0] == "uniform" ? RecomputeConfig::Method::uniform : RecomputeConfig::Method::block,
+                           std::stoll(arguments[1]));
+  for (const std::string& module : arguments) {
+    if (module == "layernorm") {
+      config.parts.insert(config.parts.end(), {RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
+      continue;
+    }
+    const auto part = std::find(workloads::kRecomputedParts.begin(), workloads::kRecomputedParts.end(), module);
+    if (part == workloads::kRecomputedParts.end()) cannot_run("recompute", value, "modules of the axis recompute");
+    config.parts.push_back(static_cast<RecomputedPart>(part - workloads::kRecomputedParts.begin()));
+  }
+  return config;
 }
 
 }  // namespace
@@ -152,7 +178,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .experts = integer("experts"),
                   .topk = integer("topk"),
                   .shared_expert = boolean("shared_expert"),
-                  .recompute_core_attention = meaning_of(kRecomputes, "recompute", text("recompute")),
+                  .recompute = recompute_config(text("recompute")),
                   .precision = meaning_of(kPrecisions, "precision", text("precision")),
                   .optimizer = meaning_of(kOptimizers, "optimizer", text("optimizer"))};
   meaning_of(kDispatches, "dispatch", text("dispatch"));

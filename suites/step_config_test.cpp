@@ -127,7 +127,6 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
 
 TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
   for (const auto& [name, wanted] : {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16"},
-                                     std::pair{"recompute=selective(mlp)", "recompute; got selective(mlp); want none or selective(core_attn)"},
                                      std::pair{"dispatch=dropless", "dispatch; got dropless; want none or drop_and_pad"},
                                      std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall"}}) {
     const std::string message = refusal(name, {});
@@ -150,13 +149,25 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(config.model.experts, 4);
     EXPECT_EQ(config.model.topk, 2);
     EXPECT_TRUE(config.model.shared_expert);
-    EXPECT_TRUE(config.model.recompute_core_attention);
+    EXPECT_TRUE(config.model.recompute.of(workloads::RecomputedPart::core_attn));
     EXPECT_EQ(config.model.precision, workloads::Precision::bf16);
     EXPECT_EQ(config.model.optimizer, workloads::OptimizerKind::adam);
     EXPECT_EQ(single_rank(config).layout.ep, 1);
     EXPECT_EQ(single_rank(config).model.experts, 4);
   }
   EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u) << "no expert groups where experts are not split";
+}
+
+TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {
+  using workloads::RecomputedPart;
+  const auto of = [&](const char* name) { return config_of(name, {}).model.recompute; };
+  EXPECT_FALSE(of("default").any());
+  EXPECT_EQ(of("recompute=selective(core_attn,mlp,layernorm)").parts,
+            (std::vector{RecomputedPart::core_attn, RecomputedPart::mlp, RecomputedPart::attention_norm, RecomputedPart::mlp_norm}));
+  EXPECT_EQ(of("recompute=full(block,3)").recomputed_layers(4), 3);
+  EXPECT_EQ(of("recompute=full(block,3)").recomputed_layers(2), 2);
+  EXPECT_EQ(of("recompute=full(uniform,2)").recomputed_layers(4), 4);
+  EXPECT_EQ(of("recompute=full(uniform,2)").layers, 2);
 }
 
 TEST_F(StepConfigTest, RefusesAnEngineThatItDoesNotHave) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "fixtures/probes.h"
 #include "fixtures/torch.h"
@@ -64,24 +65,46 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
   write_knob(scope, arm, index, "learning_rate", learning_rate, felt.rate, felt.bound);
 }
 
+/// The masks of the sites that `part` draws twice: as the forward drew them, and as its recompute did.
+std::pair<std::vector<NamedTensor>, std::vector<NamedTensor>> masks_drawn_twice(workloads::TrainStep& step,
+                                                                                workloads::RecomputedPart part) {
+  using workloads::RecomputedPart;
+  std::pair<std::vector<NamedTensor>, std::vector<NamedTensor>> drawn;
+  if (part != RecomputedPart::core_attn && part != RecomputedPart::layer) return drawn;  // no dropout inside the others
+  constexpr std::string_view kAgain = "_again";
+  const std::vector<NamedTensor> masks = step.masks();
+  for (const NamedTensor& again : masks) {
+    if (!again.name.ends_with(kAgain)) continue;
+    drawn.first.push_back({"", named(masks, again.name.substr(0, again.name.size() - kAgain.size()))});
+    drawn.second.push_back({"", again.tensor});
+  }
+  return drawn;
+}
+
 void write_recompute(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step,
                      const StepBefore& before) {
   const auto ledgers = step.ledgers();
-  std::vector<NamedTensor> drawn, drawn_again;
-  for (const NamedTensor& mask : step.masks()) {
-    const std::string_view site = std::string_view(mask.name).substr(mask.name.rfind('.') + 1);
-    if (site == "core_attention") drawn.push_back({"", mask.tensor});
-    if (site == "core_attention_again") drawn_again.push_back({"", mask.tensor});
+  const at::Tensor first = named(ledgers, "recompute:first"), again = named(ledgers, "recompute:again");  // [P, M, R]
+  const auto& parts = step.config().recompute.parts;
+  const std::vector<std::int64_t> after = integers(step.recompute_counter());
+  const auto row = static_cast<std::ptrdiff_t>(after.size() / parts.size());
+  for (std::ptrdiff_t p = 0; p < static_cast<std::ptrdiff_t>(parts.size()); ++p) {
+    const workloads::RecomputedPart part = parts[static_cast<std::size_t>(p)];
+    const auto counts = [&](const std::vector<std::int64_t>& all) {
+      return std::vector<std::int64_t>(all.begin() + p * row, all.begin() + (p + 1) * row);
+    };
+    const auto [drawn, drawn_again] = masks_drawn_twice(step, part);
+    scope.write("recompute", {{"arm", arm},
+                              {"step", index},
+                              {"part", workloads::name(part)},
+                              {"counter_before", counts(before.recomputes)},
+                              {"counter_after", counts(after)},
+                              {"outputs", fixtures::digest(first.select(0, p).contiguous())},
+                              {"outputs_again", fixtures::digest(again.select(0, p).contiguous())},
+                              {"masks", drawn.size()},
+                              {"masks_digest", drawn.empty() ? "" : fixtures::digest(drawn)},
+                              {"masks_again_digest", drawn_again.empty() ? "" : fixtures::digest(drawn_again)}});
   }
-  scope.write("recompute", {{"arm", arm},
-                            {"step", index},
-                            {"counter_before", before.recomputes},
-                            {"counter_after", integers(step.recompute_counter())},
-                            {"outputs", fixtures::digest(named(ledgers, "recompute:first"))},
-                            {"outputs_again", fixtures::digest(named(ledgers, "recompute:again"))},
-                            {"masks", drawn.size()},
-                            {"masks_digest", drawn.empty() ? "" : fixtures::digest(drawn)},
-                            {"masks_again_digest", drawn_again.empty() ? "" : fixtures::digest(drawn_again)}});
 }
 
 void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {
@@ -110,7 +133,7 @@ StepBefore look_before_step(workloads::TrainStep& step) {
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
                       workloads::TrainStep& step, const StepBefore& before) {
   write_knobs(scope, arm, index, learning_rate, step, before);
-  if (step.config().recompute_core_attention) write_recompute(scope, arm, index, step, before);
+  if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
   if (step.layout().pp > 1) write_schedule(scope, arm, index, step);
 }

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "fixtures/torch.h"
 #include "workloads/forward_pass.h"
@@ -72,11 +73,11 @@ class Attention {
     const at::Tensor value =
         mixed.select(3, heads_of_group_ + 1).permute({0, 2, 1, 3}).reshape({batches, length, width_});
 
-    const auto core = [this, pass](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, bool again) {
-      return core_attention(q, k, v, pass, again);
+    const auto core = [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+      return core_attention(inputs[0], inputs[1], inputs[2], pass, again);
     };
-    const at::Tensor attended =
-        config_.recompute_core_attention ? recompute(core, query, key, value) : core(query, key, value, false);
+    const bool recomputed = config_.recompute.of(RecomputedPart::core_attn);
+    const at::Tensor attended = recomputed ? recompute(core, {query, key, value}) : core({query, key, value}, pass.again);
     const at::Tensor context =
         attended.view({rows, groups_, heads_of_group_, length, width_}).permute({0, 3, 1, 2, 4});  // [B, S, G/T, R, D]
     return projection_.forward(rows_of(context.flatten(2), layout_));
@@ -91,9 +92,9 @@ class Attention {
     const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale);
     const at::Tensor probabilities =
         pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()),
-                           {layer_, again ? DropoutSite::core_attention_again : DropoutSite::core_attention});
+                           {layer_, DropoutSite::core_attention, again});
     const at::Tensor context = at::bmm(probabilities, value);
-    if (config_.recompute_core_attention) pass.recomputes.note(layer_, context, again);
+    pass.recomputes.note(RecomputedPart::core_attn, layer_, context, again);
     return context;
   }
 

@@ -10,17 +10,31 @@ struct Site {
   bool tensor_parallel;  // inside a tensor parallel region
 };
 // In the order of DropoutSite.
-constexpr std::array<Site, 4> kSites{
-    {{"core_attention", true}, {"attention", false}, {"mlp", false}, {"core_attention_again", true}}};
+constexpr std::array<Site, 3> kSites{{{"core_attention", true}, {"attention", false}, {"mlp", false}}};
 
-// Between the seeds of two layers' regions: beyond every tensor parallel rank, of which there are 64 at most.
-constexpr std::uint64_t kLayerSeedOffset = 1024;
+// Between the seeds of two recomputed sites' regions: beyond every tensor parallel rank, of which there are 64 at most.
+constexpr std::uint64_t kRegionSeedOffset = 1024;
 
-std::string layer_region(std::int64_t layer) { return "core_attention." + std::to_string(layer); }
+const Site& site_of(DropoutPlace place) { return kSites[static_cast<std::size_t>(place.site)]; }
 
-bool drawn(const ModelConfig& config, std::size_t site) {
-  return static_cast<DropoutSite>(site) != DropoutSite::core_attention_again || config.recompute_core_attention;
+/// Of the masks of a model: a layer's first ones, then those that recompute draws.
+std::size_t index_of(DropoutPlace place) {
+  return (static_cast<std::size_t>(place.layer) * 2 + (place.again ? 1 : 0)) * kSites.size() +
+         static_cast<std::size_t>(place.site);
 }
+
+/// In the order of index_of().
+std::vector<DropoutPlace> places(std::int64_t layers) {
+  std::vector<DropoutPlace> all;
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    for (const bool again : {false, true})
+      for (const DropoutSite site : {DropoutSite::core_attention, DropoutSite::attention, DropoutSite::mlp})
+        all.push_back({layer, site, again});
+  return all;
+}
+
+/// Of a recomputed site: of its own, because its draws are drawn a second time.
+std::string own_region(DropoutPlace place) { return std::string(site_of(place).name) + "." + std::to_string(place.layer); }
 
 }  // namespace
 
@@ -31,28 +45,27 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = config.seq_length;
   microbatch_ = at::zeros({1}, bytes.dtype(at::kLong));
-  for (std::int64_t l = 0; l < config.layers; ++l) {
-    if (config.recompute_core_attention) {
-      tracker.add(layer_region(l), seed + fixtures::kModelParallelSeedOffset +
-                                       static_cast<std::uint64_t>(layout.tp_rank) +
-                                       kLayerSeedOffset * static_cast<std::uint64_t>(l + 1));
-      tracker.add_repeat(layer_region(l));
+  for (const DropoutPlace& place : places(config.layers)) {
+    if (recomputed(place) && !place.again) {
+      const std::uint64_t site = static_cast<std::uint64_t>(place.site), layers = static_cast<std::uint64_t>(config.layers);
+      tracker.add(own_region(place),
+                  seed + kRegionSeedOffset * (site * layers + static_cast<std::uint64_t>(place.layer) + 1) +
+                      (differs_by_rank(place.site) ? fixtures::kModelParallelSeedOffset + static_cast<std::uint64_t>(layout.tp_rank) : 0));
+      tracker.add_repeat(own_region(place));
     }
-    for (std::size_t s = 0; s < kSites.size(); ++s) {
-      const std::vector<std::int64_t> shape =
-          kSites[s].tensor_parallel
-              ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
-                                          config.heads / config.kv_groups * length, length}
-              : std::vector<std::int64_t>{config.microbatches, rows * length / layout.sequence_parts(), config.hidden};
-      by_place_.push_back(layout.holds(config, l) && drawn(config, s) ? at::zeros(shape, bytes) : at::Tensor());
-    }
+    const std::vector<std::int64_t> shape =
+        site_of(place).tensor_parallel
+            ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
+                                        config.heads / config.kv_groups * length, length}
+            : std::vector<std::int64_t>{config.microbatches, rows * length / layout.sequence_parts(), config.hidden};
+    by_place_.push_back(layout.holds(config, place.layer) && (!place.again || recomputed(place)) ? at::zeros(shape, bytes) : at::Tensor());
   }
   for (std::int64_t m = 0; m < config.microbatches; ++m)
-    for (std::int64_t l = 0; l < config.layers; ++l)
-      for (std::size_t s = 0; s < kSites.size(); ++s)
-        if (const at::Tensor& masks = by_place_[static_cast<std::size_t>(l) * kSites.size() + s]; masks.defined())
-          probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(l) + "." + kSites[s].name,
-                             masks.select(0, m)});
+    for (const DropoutPlace& place : places(config.layers))
+      if (const at::Tensor& masks = by_place_[index_of(place)]; masks.defined())
+        probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(place.layer) + "." + site_of(place).name +
+                               (place.again ? "_again" : ""),
+                           masks.select(0, m)});
 }
 
 void Dropout::begin(std::int64_t microbatch) {
@@ -63,18 +76,19 @@ at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
   if (config_.dropout == 0) return x;
   // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
   const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(x) : drawn_mask(x, place);
-  const std::size_t index = static_cast<std::size_t>(place.layer) * kSites.size() + static_cast<std::size_t>(place.site);
-  by_place_[index].index_copy_(0, microbatch_, mask.unsqueeze(0));
+  by_place_[index_of(place)].index_copy_(0, microbatch_, mask.unsqueeze(0));
   return x * mask * (1.0 / (1.0 - config_.dropout));
 }
 
 std::string Dropout::region_of(DropoutPlace place) const {
-  const bool again = place.site == DropoutSite::core_attention_again;
-  if (config_.recompute_core_attention && (again || place.site == DropoutSite::core_attention)) {
-    // M34 stands for a recompute that does not set the random state back: it draws a fresh mask.
-    return layer_region(place.layer) + (again && !fault_.is("M34") ? ".repeat" : "");
-  }
+  // M34 stands for a recompute that does not set the random state back: it draws a fresh mask.
+  if (recomputed(place)) return own_region(place) + (place.again && !fault_.is("M34") ? ".repeat" : "");
   return std::string(differs_by_rank(place.site) ? fixtures::kModelParallelRegion : fixtures::kDataParallelRegion);
+}
+
+bool Dropout::recomputed(DropoutPlace place) const {
+  if (config_.recompute.full()) return place.layer < config_.recompute.recomputed_layers(config_.layers);
+  return place.site == DropoutSite::core_attention && config_.recompute.of(RecomputedPart::core_attn);
 }
 
 bool Dropout::differs_by_rank(DropoutSite site) const {

@@ -3,10 +3,10 @@
 // be too, save with sequence parallelism, where each rank has other tokens. That is Megatron-LM's rule; the two regions
 // are those of fixtures::RngTracker.
 //
-// Core attention that is computed again in backward must draw its masks again. Megatron-LM sets the tracker's states back
-// for that, which no capture allows. So with recompute the core attention of each layer has a region of its own, and a
-// repeat of it that the backward draws from: backward visits layers in another order than forward, but each layer's
-// microbatches in the same. Such a run draws other masks than one without recompute.
+// What is computed again in backward must draw its masks again. Megatron-LM sets the tracker's states back for that, which
+// no capture allows. So each site of each layer that is recomputed has a region of its own, and a repeat of it that the
+// backward draws from: backward visits layers in another order than forward, but each layer's microbatches in the
+// same. Such a run draws other masks than one without recompute.
 #pragma once
 
 #include <array>
@@ -22,13 +22,13 @@
 
 namespace graphproof::workloads {
 
-/// core_attention_again: the mask of core_attention, drawn a second time by recompute.
-enum class DropoutSite { core_attention, attention, mlp, core_attention_again };
+enum class DropoutSite { core_attention, attention, mlp };
 
-/// Where in the model a mask is drawn.
+/// Where in the model a mask is drawn. `again`: a second time, by recompute.
 struct DropoutPlace {
   std::int64_t layer = 0;
   DropoutSite site = DropoutSite::attention;
+  bool again = false;
 };
 
 class Dropout {
@@ -45,12 +45,13 @@ class Dropout {
   /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to the probe of its microbatch.
   at::Tensor apply(const at::Tensor& x, DropoutPlace place);
 
-  /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last step of each microbatch. Site core_attention_again only
-  /// with recompute. Addresses never change.
+  /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last step of each microbatch. "SITE_again" of what is recomputed.
+  /// Addresses never change.
   const std::vector<fixtures::NamedTensor>& probes() const { return probes_; }
 
  private:
   std::string region_of(DropoutPlace place) const;
+  bool recomputed(DropoutPlace place) const;
   at::Tensor drawn_mask(const at::Tensor& x, DropoutPlace place);
   at::Tensor mask_from_host_seed(const at::Tensor& x);
 
@@ -62,7 +63,7 @@ class Dropout {
   fixtures::Fault fault_;
   std::int64_t host_seed_ = 0;  // M32 only
   at::Tensor microbatch_;             // [1] int64
-  std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; layer * sites + site; undefined where none is drawn
+  std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; by index_of(); undefined where none is drawn
   std::vector<fixtures::NamedTensor> probes_;
 };
 

@@ -27,6 +27,7 @@ struct ForwardPass {
   ModuleRunner* runner;  // null: every part runs itself
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;
+  bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };
 
 }  // namespace graphproof::workloads

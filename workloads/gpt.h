@@ -11,7 +11,7 @@
 #include "fixtures/torch.h"
 #include "workloads/cross_entropy.h"
 #include "workloads/embedding.h"
-#include "workloads/layer.h"
+#include "workloads/layer_stack.h"
 #include "workloads/linear.h"
 #include "workloads/norm.h"
 
@@ -23,7 +23,7 @@ class Gpt {
   /// and by the last.
   Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
       const fixtures::Fault& fault)
-      : layout_(layout), tables_(config, device) {
+      : layout_(layout), recompute_(config.recompute), tables_(config, device) {
     // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for small activations.
     const Distribution embedding = config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
     if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
@@ -53,7 +53,7 @@ class Gpt {
   at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& received,
                      const ForwardPass& pass) const {
     at::Tensor x = embeds(chunk) ? embed(tokens) : received;
-    for (const Layer& layer : chunks_[static_cast<std::size_t>(chunk)]) x = layer.forward(x, pass);
+    x = run_layers(chunks_[static_cast<std::size_t>(chunk)], x, pass, recompute_);
     return makes_loss(chunk) ? loss(x, labels) : x;
   }
 
@@ -78,6 +78,7 @@ class Gpt {
   }
 
   Layout layout_;
+  RecomputeConfig recompute_;
   AttentionTables tables_;
   std::optional<VocabParallelEmbedding> embedding_;
   std::optional<LearnedPositionEmbedding> positions_;

@@ -14,6 +14,7 @@
 #include "workloads/mlp.h"
 #include "workloads/moe.h"
 #include "workloads/norm.h"
+#include "workloads/recompute.h"
 
 namespace graphproof::workloads {
 
@@ -22,6 +23,7 @@ class Layer {
   Layer(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
         at::Device device, std::int64_t index)
       : index_(index),
+        recompute_(config.recompute),
         second_replica_(layout.dp_rank == 1),
         counter_(static_cast<std::size_t>(layout.place(config, index))),
         name_("layers." + std::to_string(index)),
@@ -35,12 +37,18 @@ class Layer {
     parameters_ = parameters.starting_with(name_ + ".");
     attention_parameters_ = parameters.starting_with(name_ + ".attention");
     mlp_parameters_ = parameters.starting_with(name_ + ".mlp");
+    attention_norm_parameters_ = parameters.starting_with(name_ + ".attention_norm.");
+    mlp_norm_parameters_ = parameters.starting_with(name_ + ".mlp_norm.");
+    behind_norm_parameters_ = parameters.starting_with(name_ + ".mlp.");
     for (const char* routed : {".mlp_norm", ".mlp.router", ".mlp.shared"})
       for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
   }
 
+  std::int64_t index() const { return index_; }  // in the whole model
+  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+
   /// x [N/P, H] outside tensor parallel regions (tensor_parallel.h), and so is what is returned, of the same shape. Adds
-  /// one to this layer's counter.
+  /// one to this layer's counter, save when recompute runs it again.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const fixtures::NvtxRange range("layer", index_);
     return part(ModuleKind::layer, x, parameters_, pass,
@@ -53,33 +61,38 @@ class Layer {
  private:
   at::Tensor attention_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::attn, x, attention_parameters_, pass, [this, pass](const at::Tensor& input) {
-      count(pass.counters[counter_], stray_stream(pass));
+      if (!pass.again) count(pass.counters[counter_], stray_stream(pass));
       // M01 stands for a host that looks at a value inside the region: a NaN check, a log line, a token count.
       // M20 for one that does so on one rank only.
       if (index_ == 1 && (pass.fault.is("M01") || (pass.fault.is("M20") && second_replica_))) (void)input.detach().sum().item<float>();
-      return input + pass.dropout.apply(attention_.forward(attention_norm_.forward(input), pass),
-                                        {index_, DropoutSite::attention});
+      return input + pass.dropout.apply(attention_.forward(normalized(RecomputedPart::attention_norm, input, pass), pass),
+                                        {index_, DropoutSite::attention, pass.again});
     });
   }
 
   at::Tensor mlp_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::mlp, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
-      return input + pass.dropout.apply(mlp_->forward(mlp_norm_.forward(input), stray_stream(pass)),
-                                        {index_, DropoutSite::mlp});
+      const at::Tensor fed = twice(RecomputedPart::mlp, normalized(RecomputedPart::mlp_norm, input, pass),
+                                   behind_norm_parameters_, pass,
+                                   [this](const at::Tensor& hidden, const ForwardPass& run) {
+                                     return mlp_->forward(hidden, stray_stream(run));
+                                   });
+      return input + pass.dropout.apply(fed, {index_, DropoutSite::mlp, pass.again});
     });
   }
 
   at::Tensor moe_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
+      if (recompute_.of(RecomputedPart::moe)) return input + recomputed_experts(input, pass);
       const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
       const auto routed = run_module(pass.runner, router, {input}, router_parameters_, [this, pass](const auto& inputs) {
         // The residual goes through, as upstream's, so that the gradients of the input meet inside the part: added up in
         // the same order with and without a graph around it.
         const at::Tensor residual = inputs[0].view_as(inputs[0]);
-        const at::Tensor hidden = mlp_norm_.forward(inputs[0]);
+        const at::Tensor hidden = normalized(RecomputedPart::mlp_norm, inputs[0], pass);
         const Routing routing = moe_->route(hidden, pass);
         std::vector<at::Tensor> outputs{residual, hidden, routing.probabilities, routing.carried};
-        if (const at::Tensor shared = moe_->shared(hidden); shared.defined()) outputs.push_back(shared);
+        if (const at::Tensor shared = moe_->shared(hidden, pass); shared.defined()) outputs.push_back(shared);
         return outputs;
       });
       const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
@@ -89,10 +102,47 @@ class Layer {
                                              moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
                                          return std::vector<at::Tensor>{made.tokens, made.slots, made.weights};
                                        });
-      at::Tensor combined = moe_->combine(moe_->experts(dispatch[0]), dispatch[1], dispatch[2]);
+      at::Tensor combined = moe_->combine(moe_->experts(dispatch[0], pass), dispatch[1], dispatch[2]);
       if (routed.size() > 4) combined = combined + routed[4];
-      return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp});
+      return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
     });
+  }
+
+  // The whole expert layer behind its norm as one stretch: no part of it may be a graph of its own.
+  at::Tensor recomputed_experts(const at::Tensor& input, const ForwardPass& pass) const {
+    const at::Tensor combined = twice(
+        RecomputedPart::moe, normalized(RecomputedPart::mlp_norm, input, pass), behind_norm_parameters_, pass,
+        [this](const at::Tensor& hidden, const ForwardPass& run) {
+          const Routing routing = moe_->route(hidden, run);
+          const at::Tensor shared = moe_->shared(hidden, run);
+          const Dispatch made = moe_->preprocess(hidden, routing, run);
+          const at::Tensor routed = moe_->combine(moe_->experts(made.tokens, run), made.slots, made.weights);
+          return shared.defined() ? routed + shared : routed;
+        });
+    return pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
+  }
+
+  at::Tensor normalized(RecomputedPart part, const at::Tensor& x, const ForwardPass& pass) const {
+    const bool attention = part == RecomputedPart::attention_norm;
+    const Norm& norm = attention ? attention_norm_ : mlp_norm_;
+    return twice(part, x, attention ? attention_norm_parameters_ : mlp_norm_parameters_, pass,
+                 [&norm](const at::Tensor& input, const ForwardPass&) { return norm.forward(input); });
+  }
+
+  /// work(x, pass), which backward runs again where `part` is recomputed.
+  template <class Work>
+  at::Tensor twice(RecomputedPart part, const at::Tensor& x, const std::vector<at::Tensor>& parameters,
+                   const ForwardPass& pass, const Work& work) const {
+    if (!recompute_.of(part)) return work(x, pass);
+    return recompute(
+        [this, part, pass, work](const std::vector<at::Tensor>& inputs, bool again) {
+          ForwardPass run = pass;
+          run.again = run.again || again;
+          const at::Tensor y = work(inputs[0], run);
+          pass.recomputes.note(part, index_, y, again);
+          return y;
+        },
+        {x}, parameters);
   }
 
   template <class Body>
@@ -119,6 +169,7 @@ class Layer {
   }
 
   std::int64_t index_;
+  RecomputeConfig recompute_;
   bool second_replica_;  // M20 only
   std::size_t counter_;  // its place among the layers of this stage
   std::string name_;
@@ -128,6 +179,7 @@ class Layer {
   std::optional<Mlp> mlp_;  // one of these two
   std::optional<Moe> moe_;
   std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_, router_parameters_;
+  std::vector<at::Tensor> attention_norm_parameters_, mlp_norm_parameters_, behind_norm_parameters_;  // of recompute
   std::vector<at::Tensor> no_parameters_;
 };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "workloads/recompute_config.h"
+
 namespace graphproof::workloads {
 
 /// Spelled as the axes of their names. What bf16 means for each tensor: precision.h.
@@ -25,7 +27,7 @@ struct ModelConfig {
   double dropout = 0.0;  // probability
   std::int64_t experts = 0, topk = 0;  // routed experts of a layer and of a token; 0 is a dense model
   bool shared_expert = false;          // beside the routed ones, of the same inner size
-  bool recompute_core_attention = false;
+  RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
   OptimizerKind optimizer = OptimizerKind::sgd;
 };

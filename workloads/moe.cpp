@@ -6,6 +6,7 @@
 #include "fixtures/comm/collectives.h"
 #include "workloads/activation.h"
 #include "workloads/linear.h"
+#include "workloads/recompute.h"
 
 namespace graphproof::workloads {
 namespace {
@@ -29,7 +30,10 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
   capacity_ = (tokens * config.topk + experts - 1) / experts;
   expert_ids_ = at::arange(experts, at::kLong).to(device);
   router_ = parameters.create(name + ".router.weight", {experts, config.hidden}, {}, weight_distribution(config.hidden, 1.0));
-  if (config.shared_expert) shared_.emplace_back(parameters, config, layout, name + ".shared");
+  if (config.shared_expert) {
+    shared_.emplace_back(parameters, config, layout, name + ".shared");
+    shared_parameters_ = parameters.starting_with(name + ".shared.");
+  }
   const Shard mine{0, layout.ep_rank, layout.ep, /*expert=*/true};
   const double gain = 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers));
   const std::int64_t inner = config.ffn * rows_of_element(config.activation);
@@ -60,13 +64,21 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     // M74 stands for a dispatch whose captured buffers are smaller than the capacity that it counts with.
     const std::int64_t room = pass.fault.is("M74") && pass.recording ? capacity_ / 2 : capacity_;
     within = assigned.logical_and(place.lt(room));
-    pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
+    if (!pass.again) pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
   }
   return {probabilities * within, within};
 }
 
-at::Tensor Moe::shared(const at::Tensor& hidden) const {
-  return shared_.empty() ? at::Tensor() : shared_[0].forward(hidden, std::nullopt);
+at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const {
+  if (shared_.empty()) return {};
+  if (!config_.recompute.of(RecomputedPart::shared_experts)) return shared_[0].forward(hidden, std::nullopt);
+  return recompute(
+      [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+        const at::Tensor y = shared_[0].forward(inputs[0], std::nullopt);
+        pass.recomputes.note(RecomputedPart::shared_experts, layer_, y, again);
+        return y;
+      },
+      {hidden}, shared_parameters_);
 }
 
 Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing, const ForwardPass& pass) const {
@@ -81,7 +93,7 @@ Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing, const
     // A dropped assignment points at some row of its expert, and weighs nothing.
     slots = own * capacity_ + place.clamp_max(capacity_ - 1);
     own = own.unsqueeze(2).eq(expert_ids_);                              // [N, K, E] bool
-    pass.experts.dispatched(layer_, routing.carried);
+    if (!pass.again) pass.experts.dispatched(layer_, routing.carried);
   }
   return {.tokens = at::index(hidden, {tokens}),
           .slots = slots,
@@ -92,7 +104,18 @@ at::Tensor Moe::exchange(const at::Tensor& rows) const {
   return layout_.ep == 1 ? rows : comm::all_to_all(rows, layout_.ep_group);
 }
 
-at::Tensor Moe::experts(const at::Tensor& tokens) const {
+at::Tensor Moe::activated(const at::Tensor& inner, const ForwardPass& pass) const {
+  if (!config_.recompute.of(RecomputedPart::moe_act)) return activate(inner, config_.activation);
+  return recompute(
+      [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+        const at::Tensor y = activate(inputs[0], config_.activation);
+        pass.recomputes.note(RecomputedPart::moe_act, layer_, y, again);
+        return y;
+      },
+      {inner});
+}
+
+at::Tensor Moe::experts(const at::Tensor& tokens, const ForwardPass& pass) const {
   const std::int64_t ranks = layout_.ep, mine = config_.experts / ranks, hidden = config_.hidden;
   // Experts lie on the ranks in order, so equal parts of the rows are what each rank is sent; what arrives is ordered by
   // sender, then by expert.
@@ -102,7 +125,7 @@ at::Tensor Moe::experts(const at::Tensor& tokens) const {
                                  .reshape({mine, ranks * capacity_, hidden});
   at::Tensor inner = at::bmm(arrived, up_.transpose(1, 2));  // [E/P, P*C, F or 2*F]
   if (up_bias_.defined()) inner = inner + up_bias_;
-  at::Tensor result = at::bmm(activate(inner, config_.activation), down_.transpose(1, 2));  // [E/P, P*C, H]
+  at::Tensor result = at::bmm(activated(inner, pass), down_.transpose(1, 2));  // [E/P, P*C, H]
   if (down_bias_.defined()) result = result + down_bias_;
   return exchange(result.view({mine, ranks, capacity_, hidden}).transpose(0, 1).reshape({-1, hidden}));
 }

@@ -40,15 +40,16 @@ class Moe {
   /// after top-k), then capacity by probability (--moe-token-drop-policy probs).
   Routing route(const at::Tensor& hidden, const ForwardPass& pass) const;
   /// hidden [N, H]. Returns [N, H], the shared expert's part; undefined without one.
-  at::Tensor shared(const at::Tensor& hidden) const;
+  at::Tensor shared(const at::Tensor& hidden, const ForwardPass& pass) const;
   /// Upstream's dispatch preprocessing: the local permutation, from the map of carried assignments alone.
   Dispatch preprocess(const at::Tensor& hidden, const Routing& routing, const ForwardPass& pass) const;
   /// To the experts, through them and back: tokens [E*C, H] to [E*C, H]. All-to-all over the group ep.
-  at::Tensor experts(const at::Tensor& tokens) const;
+  at::Tensor experts(const at::Tensor& tokens, const ForwardPass& pass) const;
   /// results [E*C, H]. Returns [N, H]: each token's weighted sum over its experts.
   at::Tensor combine(const at::Tensor& results, const at::Tensor& slots, const at::Tensor& weights) const;
 
  private:
+  at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
   at::Tensor exchange(const at::Tensor& rows) const;
 
   ModelConfig config_;
@@ -57,6 +58,7 @@ class Moe {
   at::Tensor expert_ids_;         // [E] int64
   at::Tensor router_;             // [E, H]
   std::vector<Mlp> shared_;       // one or none
+  std::vector<at::Tensor> shared_parameters_;
   at::Tensor up_, down_;          // [E/P, F, H] or with a gate [E/P, 2*F, H], [E/P, H, F]
   at::Tensor up_bias_, down_bias_;  // [E/P, 1, F or 2*F], [E/P, 1, H]
 };

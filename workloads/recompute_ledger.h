@@ -1,5 +1,5 @@
-// What shows that core attention was computed again and came to the same: a count, and a sum of each result, in device
-// memory, written by the forward and by its recompute wherever they run.
+// What shows that a part was computed again and came to the same: a count, and a sum of each result, in device memory,
+// written by the forward and by its recompute wherever they run.
 #pragma once
 
 #include <vector>
@@ -10,40 +10,47 @@
 
 namespace graphproof::workloads {
 
+/// Letters: P parts that are computed again, in order of RecomputeConfig::parts; R the layers at the front in which they
+/// are; M microbatches.
 class RecomputeLedger {
  public:
-  RecomputeLedger(const ModelConfig& config, at::Device device) : on_(config.recompute_core_attention) {
-    if (!on_) return;
+  RecomputeLedger(const ModelConfig& config, at::Device device) : parts_(config.recompute.parts) {
+    if (parts_.empty()) return;
     const auto options = at::TensorOptions().device(device);
+    const auto parts = static_cast<std::int64_t>(parts_.size()), layers = config.recompute.recomputed_layers(config.layers);
     microbatch_ = at::zeros({1}, options.dtype(at::kLong));
-    first_ = at::zeros({config.microbatches, config.layers}, options.dtype(at::kDouble));
+    first_ = at::zeros({parts, config.microbatches, layers}, options.dtype(at::kDouble));
     again_ = at::zeros_like(first_);
-    counts_ = at::zeros({config.layers}, options.dtype(at::kLong));
+    counts_ = at::zeros({parts, layers}, options.dtype(at::kLong));
   }
 
   /// Enqueues that what comes is of `microbatch`; a number in device memory, see Dropout::begin.
   void begin(std::int64_t microbatch) {
-    if (on_) microbatch_.fill_(microbatch);
+    if (!parts_.empty()) microbatch_.fill_(microbatch);
   }
-  /// Enqueues the note of one run of layer `layer`'s core attention with result `output` [any] float.
-  void note(std::int64_t layer, const at::Tensor& output, bool again) const {
+  /// Enqueues the note of one run of `part` in layer `layer` with result `output` [any] float. Without effect for a part
+  /// that is not computed again.
+  void note(RecomputedPart part, std::int64_t layer, const at::Tensor& output, bool again) const {
+    const auto found = std::find(parts_.begin(), parts_.end(), part);
+    if (found == parts_.end() || layer >= counts_.size(1)) return;
+    const std::int64_t row = found - parts_.begin();
     const at::NoGradGuard no_grad;
     // In fp64 and in a fixed order: equal sums of other values than the forward's would be a coincidence.
     const at::Tensor sum = output.detach().sum(at::kDouble).view({1});
-    (again ? again_ : first_).select(1, layer).index_copy_(0, microbatch_, sum);
-    if (again) counts_.select(0, layer).add_(1);
+    (again ? again_ : first_).select(0, row).select(1, layer).index_copy_(0, microbatch_, sum);
+    if (again) counts_.select(0, row).select(0, layer).add_(1);
   }
 
-  /// "recompute:first" and "recompute:again" [M, L] fp64 out, of the last step. Empty without recompute.
+  /// "recompute:first" and "recompute:again" [P, M, R] fp64 out, of the last step. Empty without recompute.
   std::vector<fixtures::NamedTensor> probes() const {
-    if (!on_) return {};
+    if (parts_.empty()) return {};
     return {{"recompute:first", first_}, {"recompute:again", again_}};
   }
-  /// [L] int64: recomputes of each layer since it was made; undefined without recompute.
+  /// [P, R] int64: recomputes of each part of each layer since it was made; undefined without recompute.
   const at::Tensor& counts() const { return counts_; }
 
  private:
-  bool on_;
+  std::vector<RecomputedPart> parts_;
   at::Tensor microbatch_, first_, again_, counts_;
 };
 

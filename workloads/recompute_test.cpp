@@ -16,7 +16,7 @@ ModelConfig model(bool recompute, double dropout) {
   ModelConfig config;
   config.microbatches = 2;
   config.dropout = dropout;
-  config.recompute_core_attention = recompute;
+  if (recompute) config.recompute = selective({RecomputedPart::core_attn});
   return config;
 }
 
@@ -46,13 +46,16 @@ struct Bench {
 TEST(Recompute, GivesTheGradientsOfTheWorkItself) {
   const at::Tensor x = at::arange(6, at::kDouble).view({2, 3}) / 7, y = at::arange(6, at::kDouble).view({3, 2}) / 5 - 1,
                    z = at::full({2, 2}, 0.25, at::kDouble);
-  const RecomputedWork work = [](const at::Tensor& a, const at::Tensor& b, const at::Tensor& c, bool) {
-    return at::softmax(at::mm(a, b), 1) * c.exp();
+  // The third one is a parameter: used by name, not handed in.
+  at::Tensor parameter;
+  const RecomputedWork work = [&](const std::vector<at::Tensor>& inputs, bool) {
+    return at::softmax(at::mm(inputs[0], inputs[1]), 1) * parameter.exp();
   };
   const auto gradients = [&](bool again) {
     std::vector<at::Tensor> leaves;
     for (const at::Tensor& leaf : {x, y, z}) leaves.push_back(leaf.clone().requires_grad_(true));
-    const at::Tensor out = again ? recompute(work, leaves[0], leaves[1], leaves[2]) : work(leaves[0], leaves[1], leaves[2], false);
+    parameter = leaves[2];
+    const at::Tensor out = again ? recompute(work, {leaves[0], leaves[1]}, {parameter}) : work({leaves[0], leaves[1]}, false);
     (out * out).sum().backward();
     return std::vector<at::Tensor>{leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
   };
@@ -62,15 +65,81 @@ TEST(Recompute, GivesTheGradientsOfTheWorkItself) {
 
 TEST(Recompute, RunsTheWorkOnceForwardAndOnceInBackwardWithItsGraph) {
   std::vector<std::pair<bool, bool>> calls;  // again, whether autograd records
-  const RecomputedWork work = [&](const at::Tensor& a, const at::Tensor& b, const at::Tensor& c, bool again) {
+  const RecomputedWork work = [&](const std::vector<at::Tensor>& inputs, bool again) {
     calls.push_back({again, at::GradMode::is_enabled()});
-    return a * b + c;
+    return inputs[0] * inputs[1] + inputs[2];
   };
-  at::Tensor a = at::ones({2}).requires_grad_(true), b = at::ones({2}), c = at::ones({2});
-  const at::Tensor out = recompute(work, a, b.requires_grad_(true), c.requires_grad_(true));
+  const at::Tensor a = at::ones({2}).requires_grad_(true), b = at::ones({2}), c = at::ones({2}).requires_grad_(true);
+  const at::Tensor out = recompute(work, {a, b, c});
   EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}}));
   out.sum().backward();
   EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}, {true, true}}));
+  EXPECT_FALSE(b.grad().defined()) << "an input without a gradient stays without";
+}
+
+TEST(Recompute, LeavesAParameterThatTheWorkDoesNotUseWithoutAGradient) {
+  const at::Tensor a = at::ones({2}).requires_grad_(true), unused = at::ones({2}).requires_grad_(true);
+  recompute([](const std::vector<at::Tensor>& inputs, bool) { return inputs[0] * 2; }, {a}, {unused}).sum().backward();
+  EXPECT_FALSE(unused.grad().defined());
+  EXPECT_TRUE(at::equal(a.grad(), at::full({2}, 2.0)));
+}
+
+TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
+  ModelConfig dense = model(false, 0), experts = dense;
+  experts.experts = 4;
+  experts.topk = 2;
+  experts.shared_expert = true;
+  using Method = RecomputeConfig::Method;
+  struct Row {
+    ModelConfig model;
+    RecomputeConfig recompute;
+    std::vector<float> counts;  // by part and layer, of two microbatches
+  };
+  const std::vector<Row> rows{
+      {dense, selective({RecomputedPart::mlp}), {2, 2}},
+      {dense, selective({RecomputedPart::attention_norm, RecomputedPart::mlp_norm}), {2, 2, 2, 2}},
+      {dense, full(Method::uniform, 1), {2, 2}},
+      {dense, full(Method::uniform, 2), {2, 2}},
+      {dense, full(Method::block, 1), {2}},
+      {experts, selective({RecomputedPart::moe_act, RecomputedPart::shared_experts}), {2, 2, 2, 2}},
+      {experts, selective({RecomputedPart::moe}), {2, 2}}};
+  for (const Row& row : rows) {
+    ModelConfig config = row.model;
+    config.recompute = row.recompute;
+    SCOPED_TRACE(name(row.recompute.parts[0]));
+    Bench kept(row.model), again(config);
+    EXPECT_EQ(on_host(kept.step.losses()), on_host(again.step.losses()));
+    EXPECT_EQ(on_host(again.step.recompute_counter()), row.counts);
+    EXPECT_EQ(on_host(again.step.layer_counter()), (std::vector<float>{2, 2})) << "the second run is counted apart";
+    EXPECT_EQ(again.ledger("recompute:first"), again.ledger("recompute:again"));
+    for (const float sum : again.ledger("recompute:first")) EXPECT_NE(sum, 0) << "every part wrote its note";
+  }
+}
+
+TEST(Recompute, OfWholeLayersDrawsEveryMaskAgain) {
+  ModelConfig config = model(false, 0.1);
+  config.recompute = full(RecomputeConfig::Method::uniform, 2);
+  Bench bench(config);
+  const auto masks = bench.masks();
+  std::size_t repeated = 0;
+  for (const auto& [name, mask] : masks) {
+    if (name.ends_with("_again")) continue;
+    ++repeated;
+    EXPECT_EQ(mask, masks.at(name + "_again")) << name;
+  }
+  EXPECT_EQ(repeated, 2u * 2 * 3);
+  config.recompute = full(RecomputeConfig::Method::block, 1);
+  EXPECT_EQ(Bench(config).masks().count("mask:0.1.mlp_again"), 0u) << "the second layer keeps its activations";
+}
+
+TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
+  ModelConfig config = model(false, 0);
+  config.recompute = full(RecomputeConfig::Method::uniform, 1);
+  Bench sound(config), faulty(config, "M78");
+  EXPECT_EQ(on_host(sound.step.losses()), on_host(faulty.step.losses()));
+  EXPECT_NE(on_host(sound.step.gradients()[0].tensor), on_host(faulty.step.gradients()[0].tensor));
+  EXPECT_EQ(sound.ledger("recompute:first"), sound.ledger("recompute:again"));
+  EXPECT_NE(faulty.ledger("recompute:first"), faulty.ledger("recompute:again"));
 }
 
 TEST(Recompute, OfCoreAttentionWithoutDropoutChangesNoBit) {

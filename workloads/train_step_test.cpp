@@ -98,7 +98,7 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   dropout.dropout = 0.1;
   dropout.microbatches = 2;
   recomputed = dropout;
-  recomputed.recompute_core_attention = true;
+  recomputed.recompute = selective({RecomputedPart::core_attn});
   experts.experts = 4;
   experts.topk = 2;
   experts.shared_expert = true;
@@ -110,8 +110,17 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   gated.activation = gated_experts.activation = Activation::swiglu;
   learned.position_embedding = PositionEmbedding::learned_absolute;
   tied.tied_embeddings = true;
+  ModelConfig small_parts = recomputed, uniform = dropout, block = dropout, expert_parts = experts, expert_layer = experts;
+  small_parts.recompute = selective({RecomputedPart::core_attn, RecomputedPart::mlp, RecomputedPart::attention_norm,
+                                     RecomputedPart::mlp_norm});
+  uniform.recompute = full(RecomputeConfig::Method::uniform, 2);
+  block.recompute = full(RecomputeConfig::Method::block, 1);
+  expert_parts.recompute = selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
+  expert_layer.recompute = selective({RecomputedPart::moe, RecomputedPart::shared_experts});
   for (const Row& row :
-       {Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
+       {Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
+        Row{"the first layer again", block}, Row{"parts of experts again", expert_parts},
+        Row{"whole experts again, shared ones twice", expert_layer}, Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
         Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},
         Row{"every expert for every token", all_experts}, Row{"default sizes", ModelConfig{}},
         Row{"layer norm", layer_norm}, Row{"gates", gated}, Row{"learned positions", learned}, Row{"tied embeddings", tied},

@@ -154,17 +154,26 @@ class RankScript {
     const Axes& axes = attempt_.axes;
     if (!plan_.trains) return;
     if (axes.text("recompute") != "none") {
-      const std::string masks = axes.flag("dropout") ? digest(0x77aa0000, step) : "";
-      line({{"kind", "recompute"},
-            {"arm", arm},
-            {"step", step},
-            {"counter_before", forwards(step)},
-            {"counter_after", forwards(step + 1)},
-            {"outputs", digest(0x55aa0000, step)},
-            {"outputs_again", digest(0x55aa0000, step)},
-            {"masks", axes.flag("dropout") ? plan_.layers * plan_.microbatches : 0},
-            {"masks_digest", masks},
-            {"masks_again_digest", masks}});
+      for (const RecomputedPart& part : recomputed_parts(axes)) {
+        const bool masked = part.draws && axes.flag("dropout");
+        const std::string masks = masked ? digest(0x77aa0000, step) : "";
+        const auto counts = [&](std::int64_t until) {
+          auto all = forwards(until);
+          all.resize(static_cast<std::size_t>(part.layers > 0 ? part.layers : plan_.layers));
+          return all;
+        };
+        line({{"kind", "recompute"},
+              {"arm", arm},
+              {"step", step},
+              {"part", part.name},
+              {"counter_before", counts(step)},
+              {"counter_after", counts(step + 1)},
+              {"outputs", digest(0x55aa0000, step)},
+              {"outputs_again", digest(0x55aa0000, step)},
+              {"masks", masked ? plan_.layers * plan_.microbatches : 0},
+              {"masks_digest", masks},
+              {"masks_again_digest", masks}});
+      }
     }
     if (axes.integer("pp") > 1)
       line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});

@@ -59,13 +59,8 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const Line& repl
   const auto moved = counters_of(judgement, files, replay, where);
   if (!moved) return;
   const Expected& expected = judgement.expected();
-  const Counters claimed = integers(replay, "counter_per_replay").value_or(Counters{});
   for (std::size_t layer = 0; layer < moved->before.size(); ++layer) {
-    // With recompute a layer runs more often than there are microbatches; the rank program says how often.
-    const std::int64_t a_step = expected.forwards_per_step > 0 ? expected.forwards_per_step
-                                : layer < claimed.size()       ? std::max(claimed[layer], expected.microbatches)
-                                                               : expected.microbatches;
-    const std::int64_t want = a_step * steps;
+    const std::int64_t want = expected.forwards_per_step * steps;
     const std::int64_t ran = moved->after[layer] - moved->before[layer];
     if (ran == want) continue;
     judgement.defect({.rank = files.rank,

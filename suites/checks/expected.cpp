@@ -1,6 +1,7 @@
 #include "suites/checks/expected.h"
 
 #include <algorithm>
+#include <sstream>
 
 namespace graphproof::checks {
 
@@ -36,8 +37,32 @@ Expected expected(const Axes& axes) {
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
   result.replays_leave_time = result.first_replay + 1 < result.steps;
-  result.forwards_per_step = axes.text("recompute") == "none" ? result.microbatches : 0;
+  result.forwards_per_step = result.microbatches;
   return result;
+}
+
+std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
+  const std::string value = axes.text("recompute");
+  const std::int64_t layers = axes.integer("pp") == 1 ? axes.integer("layers") : 0;
+  if (value == "none") return {};
+  const std::size_t open = value.find('(');
+  std::istringstream list(value.substr(open + 1, value.size() - open - 2));
+  if (value.starts_with("full")) {
+    std::string method, count;
+    std::getline(list, method, ',');
+    std::getline(list, count);
+    return {{"layer", method == "block" && layers > 0 ? std::min<std::int64_t>(std::stoll(count), layers) : layers, true}};
+  }
+  std::vector<RecomputedPart> parts;
+  for (std::string module; std::getline(list, module, ',');) {
+    if (module == "layernorm") {
+      parts.push_back({"attention_norm", layers, false});
+      parts.push_back({"mlp_norm", layers, false});
+    } else {
+      parts.push_back({module, layers, module == "core_attn"});
+    }
+  }
+  return parts;
 }
 
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct Expected {
   std::int64_t capture_step = 0;       // whose inputs the graphs captured
   std::int64_t last_inputs_step = 0;   // the step that repeats the capture inputs
   bool replays_leave_time = false;     // at least one replay with fresh inputs fits after the capture
-  std::int64_t forwards_per_step = 0;  // of one layer; 0 where recompute adds some
+  std::int64_t forwards_per_step = 0;  // of one layer; what recompute runs again is counted apart
 
   std::int64_t launches_per_step = 1;  // graphs launched in a replayed step
 
@@ -47,6 +48,15 @@ struct Expected {
 };
 
 Expected expected(const Axes& axes);
+
+/// A stretch of the model that backward runs again, as the evidence line `recompute` names it.
+struct RecomputedPart {
+  std::string name;
+  std::int64_t layers = 0;  // in which it is, at the front; 0 where the layout decides (pipeline)
+  bool draws = false;       // random numbers, with dropout
+};
+/// By the axis recompute; the module layernorm is two parts, one for each norm of a layer.
+std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
 
 /// Groups of ranks of one role: tensor and data parallel ranks of one pipeline stage run the same program.
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size);

@@ -6,10 +6,18 @@
 namespace graphproof::checks {
 namespace {
 
+/// The line of one part; evidence from before there were others names none.
+const Line* of_part(const std::vector<const Line*>& lines, const std::string& part) {
+  for (const Line* line : lines)
+    if (const std::string named = text(*line, "part"); named == part || (named.empty() && part == "core_attn")) return line;
+  return nullptr;
+}
+
 /// A layer whose recomputes in this step are not one for each microbatch; nothing, and a defect, where they are unknown.
-void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line, const std::string& where) {
+void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line, const RecomputedPart& part,
+                  const std::string& where) {
   const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
-  const auto layers = static_cast<std::size_t>(judgement.expected().layers);
+  const auto layers = static_cast<std::size_t>(part.layers);
   if (!before || !after || before->empty() || before->size() != after->size() || (layers > 0 && before->size() != layers)) {
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
@@ -24,7 +32,7 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line
     if (ran == judgement.expected().microbatches) continue;
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
-                      .what = say("layer ", layer, " was not computed again as often as it should in ", where),
+                      .what = say(part.name, " of layer ", layer, " was not computed again as often as it should in ", where),
                       .got = say(ran, " times"),
                       .want = say(judgement.expected().microbatches, ", once for each microbatch"),
                       .why = "a recompute that is left out uses activations of another step, one too many draws random numbers twice"});
@@ -55,27 +63,30 @@ record::CheckResult recompute(const Attempt& attempt) {
   const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
   const std::int64_t first = expected.graph ? expected.first_replay : 0;
   const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const std::vector<RecomputedPart> parts = recomputed_parts(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     for (std::int64_t step = first; step <= last; ++step) {
       const auto lines = files.find("recompute", arm, step);
-      if (lines.empty()) {
-        judgement.absent(files, say("`recompute` line of arm ", arm), step);
-        continue;
+      for (const RecomputedPart& part : parts) {
+        const Line* line = of_part(lines, part.name);
+        if (!line) {
+          judgement.absent(files, say("`recompute` line of ", part.name, " of arm ", arm), step);
+          continue;
+        }
+        const std::string where = say("step ", step, " of arm ", arm);
+        // Masks first: another mask is why the outputs differ, and the better diagnosis.
+        if (part.draws && attempt.axes.flag("dropout"))
+          judge_pair(judgement, files, *line, where, "masks", "masks_digest", "masks_again_digest",
+                     "a recompute that does not draw the forward's random numbers again gives gradients of another forward");
+        judge_pair(judgement, files, *line, where, "outputs", "outputs", "outputs_again",
+                   "the gradients belong to a forward that never was, while the loss looks right");
+        judge_counts(judgement, files, *line, part, where);
+        judgement.saw(files.rank);
       }
-      const Line& line = *lines.front();
-      const std::string where = say("step ", step, " of arm ", arm);
-      // Masks first: another mask is why the outputs differ, and the better diagnosis.
-      if (attempt.axes.flag("dropout"))
-        judge_pair(judgement, files, line, where, "masks", "masks_digest", "masks_again_digest",
-                   "a recompute that does not draw the forward's random numbers again gives gradients of another forward");
-      judge_pair(judgement, files, line, where, "outputs", "outputs", "outputs_again",
-                 "the gradients belong to a forward that never was, while the loss looks right");
-      judge_counts(judgement, files, line, where);
-      judgement.saw(files.rank);
     }
   }
   return judgement.result(say("the forward's results again in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
-                          "the forward's masks and outputs, once for each layer and microbatch");
+                          "the forward's masks and outputs, once for each recomputed part, layer and microbatch");
 }
 
 }  // namespace graphproof::checks

@@ -31,7 +31,7 @@ TEST(Recompute, Rows) {
           {.name = "a replay without recompute",
            .change = [=](Attempt& a) { set(a, at_three, "counter_after", std::vector<int>{6, 6}); },
            .rank = 0,
-           .said = {"layer 0 was not computed again as often as it should in step 3", "got 0 times", "want 2, once for each"}},
+           .said = {"core_attn of layer 0 was not computed again as often as it should in step 3", "got 0 times", "want 2, once for each"}},
           {.name = "no counters",
            .change = [=](Attempt& a) { set(a, at_three, "counter_before", std::vector<int>{}); },
            .rank = 0,
@@ -39,8 +39,38 @@ TEST(Recompute, Rows) {
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,
-           .said = {"`recompute` line of arm lockstep_graph at step 3"}},
+           .said = {"`recompute` line of core_attn of arm lockstep_graph at step 3"}},
       });
+}
+
+TEST(Recompute, WantsALineOfEveryPart) {
+  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "selective(mlp,layernorm)"}, {"dropout", true}, {"microbatches", 2}};
+  EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
+  const auto result = judge_one("D42.recompute", axes, [](Attempt& a) {
+    for (Line& line : a.ranks[0].evidence->lines)
+      if (text(line, "part") == "mlp_norm") line.fields["part"] = "moe";
+  });
+  EXPECT_EQ(record::name(result.result), "fail");
+  EXPECT_NE(record::to_text(result.message).find("`recompute` line of mlp_norm"), std::string::npos);
+}
+
+TEST(Recompute, OfABlockIsThatOfItsLayersAlone) {
+  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "full(block,1)"}, {"layers", 3}, {"dropout", true}};
+  EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
+  const Where at_three{.rank = 0, .kind = "recompute", .arm = "lockstep_graph", .step = 3};
+  const auto result = judge_one("D42.recompute", axes, [&](Attempt& a) {
+    set(a, at_three, "counter_before", std::vector<int>{3, 3, 3});
+    set(a, at_three, "counter_after", std::vector<int>{4, 4, 4});
+  });
+  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"), std::string::npos)
+      << "more layers than the case names";
+}
+
+TEST(Recompute, OfEarlierEvidenceIsThatOfCoreAttention) {
+  const auto without_part = [](Attempt& a) {
+    for (Line& line : a.ranks[0].evidence->lines) line.fields.erase("part");
+  };
+  EXPECT_EQ(record::name(judge_one("D42.recompute", kAxes, without_part).result), "pass");
 }
 
 TEST(Recompute, WithoutDropoutNeedsNoMasks) {

@@ -125,7 +125,7 @@ TEST(Bf16Parallel, LossesAndGradientsAreNearTheSingleRankModelOnEveryLayout) {
 }
 
 TEST(Bf16Parallel, ReplayEqualsEagerBitForBit) {
-  const ModelConfig config{.microbatches = 2, .dropout = 0.1, .recompute_core_attention = true,
+  const ModelConfig config{.microbatches = 2, .dropout = 0.1, .recompute = workloads::selective({workloads::RecomputedPart::core_attn}),
                            .precision = workloads::Precision::bf16, .optimizer = workloads::OptimizerKind::adam};
   ranks->for_each_layout([&](const Layout& layout) {
     TwinSteps twins(config, layout, {.impl = "manual", .warmup_steps = 1});

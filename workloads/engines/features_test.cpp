@@ -34,7 +34,7 @@ ModelConfig adam() {
 ModelConfig recompute(double dropout) {
   ModelConfig model = small();
   model.dropout = dropout;
-  model.recompute_core_attention = true;
+  model.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
   return model;
 }
 
@@ -52,15 +52,22 @@ std::vector<Feature> features() {
   bf16.precision = Precision::bf16;
   bf16.dropout = 0.1;
   all.dropout = 0.1;
-  all.recompute_core_attention = true;
+  all.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
   all.precision = Precision::bf16;
   all.optimizer = OptimizerKind::adam;
+  ModelConfig whole_layers = small(), expert_parts = experts();
+  whole_layers.dropout = 0.1;
+  whole_layers.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 2);
+  expert_parts.recompute = workloads::selective({workloads::RecomputedPart::moe, workloads::RecomputedPart::moe_act,
+                                                 workloads::RecomputedPart::attention_norm});
   return {{"four microbatches", accumulated},
           {"adam", adam()},
           {"bf16", bf16},
           {"recompute", recompute(0)},
           {"recompute and dropout", recompute(0.1)},
           {"experts", experts()},
+          {"whole layers again", whole_layers},
+          {"parts of experts again", expert_parts},
           {"all of them", all}};
 }
 

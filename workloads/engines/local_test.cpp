@@ -59,13 +59,17 @@ TEST(Local, ReplayEqualsEagerBitForBitForEveryModuleSetPoolAndNumberOfMicrobatch
 
 TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
   ModelConfig rich = model(0.1);
-  rich.recompute_core_attention = true;
+  rich.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
   rich.precision = workloads::Precision::bf16;
   rich.optimizer = workloads::OptimizerKind::adam;
   ModelConfig experts = rich;
   experts.experts = 4;
   experts.topk = 2;
   experts.shared_expert = true;
+  using workloads::RecomputedPart;
+  ModelConfig again = rich, experts_again = experts;
+  again.recompute = workloads::selective({RecomputedPart::mlp, RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
+  experts_again.recompute = workloads::selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
   struct Row {
     const char* name;
     ModelConfig model;
@@ -76,6 +80,11 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
       {"dense, layer", rich, {}, 1},
       {"dense, attn", rich, {ModuleKind::attn}, 1},
       {"dense, attn and mlp", rich, {ModuleKind::attn, ModuleKind::mlp}, 2},
+      {"dense, mlp, with its parts again", again, {ModuleKind::mlp}, 1},
+      {"experts, router and preprocess, with parts again",
+       experts_again,
+       {ModuleKind::moe_router, ModuleKind::moe_preprocess},
+       2},
       {"experts, layer", experts, {}, 1},
       {"experts, moe", experts, {ModuleKind::moe}, 1},
       {"experts, router", experts, {ModuleKind::moe_router}, 1},

@@ -59,7 +59,9 @@ double distance(const std::vector<float>& got, const std::vector<float>& want) {
 }
 
 TEST(SequenceParallel, LossesAndGradientsEqualTheSingleRankModel) {
-  for (const ModelConfig& config : {model(), ModelConfig{.microbatches = 2}})
+  ModelConfig again = model();
+  again.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 1);
+  for (const ModelConfig& config : {model(), again, ModelConfig{.microbatches = 2}})
     ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
       Ran parallel(config, layout);
       ModelConfig all = config;

@@ -122,6 +122,7 @@ const std::set<std::string> kAdded = {"record/again",    "context/again",   "sum
                                       "evidence/capture/warmups",
                                       "evidence/memory/device",
                                       "evidence/memory/when",
+                                      "evidence/recompute/part",
                                       "evidence/replay/out_of_order",
                                       "evidence/start/revision",
                                       "evidence/teardown/in_flight"};
