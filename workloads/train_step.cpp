@@ -33,7 +33,7 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);
   require_divides("layers", config.layers, "pp * vpp", layout.pp * layout.vpp);
-  if (layout.pp > 1 && (config.experts > 0 || config.recompute_core_attention))
+  if (layout.pp > 1 && (config.experts > 0 || config.recompute.any()))
     throw std::invalid_argument("model layout: got pp = " + std::to_string(layout.pp) + " with experts or recompute; want "
                                 "neither; why: their ledgers hold every layer, and a stage holds some; next: set pp to 1");
   require_divides("vocab", config.vocab, "tp", layout.tp);

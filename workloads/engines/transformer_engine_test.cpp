@@ -78,7 +78,7 @@ TEST(TransformerEngine, EveryFeatureOfTheStepIsReplayedBitForBit) {
   for (const Cut& cut : cuts(0.1)) {
     SCOPED_TRACE(cut.name);
     ModelConfig rich = cut.model;
-    rich.recompute_core_attention = true;
+    rich.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
     rich.precision = workloads::Precision::bf16;
     rich.optimizer = workloads::OptimizerKind::adam;
     TwinSteps twins(rich, {}, te(cut.modules));
