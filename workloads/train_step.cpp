@@ -161,8 +161,8 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
       at::Tensor input;
       if (auto taken = arrived.extract(*turn.work)) input = std::move(taken.mapped());
       order::Work work = *turn.work;
-      // M76 stands for a stage that takes its microbatches in another order than its neighbours.
-      if (fault.is("M76") && layout.pp > 1 && layout.last_stage() && work.microbatch < 2) work.microbatch = 1 - work.microbatch;
+      // M76 stands for a stage whose graph has its microbatches in another order than its neighbours'.
+      if (fault.is("M76") && recording && layout.last_stage() && work.microbatch < 2) work.microbatch = 1 - work.microbatch;
       running = work;
       const std::pair key{work.chunk, work.microbatch};
       if (work.forward)
@@ -171,8 +171,8 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
         made = backward(work, outstanding.extract(key).mapped(), input);
     }
     std::vector<order::Transfer> in_order = turn.transfers;
-    // M57 stands for a stage that sends back before it receives: where its neighbour sends first too, neither ends.
-    if (fault.is("M57") && layout.last_stage()) std::reverse(in_order.begin(), in_order.end());
+    // M57 stands for a graph that sends back before it receives: where the neighbour's sends first too, neither ends.
+    if (fault.is("M57") && recording && layout.last_stage()) std::reverse(in_order.begin(), in_order.end());
     for (const order::Transfer& transfer : in_order) {
       running = transfer.takes;
       if (transfer.from == layout.pp_rank)
