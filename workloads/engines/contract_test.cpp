@@ -226,11 +226,11 @@ TEST(Engine, RefusesAnImplThatHasNoEngine) {
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(model(0), {}, device, 1, {});
   try {
-    make_engine(engine("callables"), device, stream, step, nullptr);
+    make_engine(engine("compiled"), device, stream, step, nullptr);
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "engine: got impl callables; want one of none, local, transformer_engine, manual, full_iteration; why: no other engine is built yet; "
+                 "engine: got impl compiled; want one of none, local, transformer_engine, callables, manual, full_iteration; why: no other engine is built yet; "
                  "next: choose one of them");
   }
 }

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "workloads/engines/callables.h"
 #include "workloads/engines/eager.h"
 #include "workloads/engines/full_iteration.h"
 #include "workloads/engines/local.h"
@@ -17,9 +18,10 @@ struct Row {
   std::string_view impl;
   std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream, workloads::TrainStep&, Observer*);
 };
-constexpr std::array<Row, 5> kEngines{{{"none", make_eager},
+constexpr std::array<Row, 6> kEngines{{{"none", make_eager},
                                         {"local", make_local},
                                         {"transformer_engine", make_transformer_engine},
+                                        {"callables", make_callables},
                                         {"manual", make_manual},
                                         {"full_iteration", make_full_iteration}}};
 

@@ -67,8 +67,8 @@ struct Counters {
 enum class PoolSharing { single, per_microbatch, per_graph };
 
 struct EngineConfig {
-  std::string impl;  // none, local, transformer_engine, manual, full_iteration
-  /// local, transformer_engine: what is captured; empty is the whole layer.
+  std::string impl;  // none, local, transformer_engine, callables, manual, full_iteration
+  /// local, transformer_engine, callables: what is captured; empty is the whole layer.
   std::vector<workloads::ModuleKind> modules = {};
   PoolSharing pool = PoolSharing::single;           // local
   /// Eager steps before the capture; local: eager passes of each module right before its capture, as upstream.

@@ -43,6 +43,10 @@ class ModuleGraphs::ReplayBackward final : public torch::autograd::Node {
 
  private:
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    if (at::GradMode::is_enabled())
+      throw std::logic_error(place(graphs_.recorded_.call) + ": got a backward that is to be differentiated again; want one "
+                             "without create_graph; why: a replayed graph leaves no history, so the second gradient would be "
+                             "silently zero; next: leave this module out of modules");
     return graphs_.replay_backward(std::move(gradients));
   }
   ModuleGraphs& graphs_;
@@ -125,9 +129,13 @@ void ModuleGraphs::warm_up_backward() {
 
 /// `gradients`: of the inputs that need one, then of the parameters.
 void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
+  const auto of_parameters = gradients.end() - static_cast<std::ptrdiff_t>(recorded_.parameters->size());
+  if (!ways_.unused_inputs && std::any_of(gradients.begin(), of_parameters, [](const auto& g) { return !g.defined(); }))
+    throw std::invalid_argument(place(recorded_.call) + ": got an input that requires a gradient and gets none; want every such "
+                                "input used; why: whoever waits for it would wait in vain; next: pass it without requiring a "
+                                "gradient");
   std::vector<bool> connected;
-  for (std::size_t p = gradients.size() - recorded_.parameters->size(); p < gradients.size(); ++p)
-    connected.push_back(gradients[p].defined());
+  for (auto gradient = of_parameters; gradient != gradients.end(); ++gradient) connected.push_back(gradient->defined());
   if (connected_.empty()) connected_ = connected;
   if (connected == connected_) return;
   throw std::logic_error(place(recorded_.call) + ": got a gradient for " +
@@ -170,8 +178,9 @@ void ModuleGraphs::capture_backward(Place place) {
       grad_outputs_[k] = ways_.output_gradient(differentiable_[k], outputs_[differentiable_[k]]);
   backward_.graph =
       capture_graph(parts_, {backward_.name, place.pool, [this] { record_backward(); }, warmups_, /*warm_up=*/{}});
+  for (const at::Tensor& parameter : *recorded_.parameters) parameter_addresses_.push_back(parameter.const_data_ptr());
   hooked_.clear();
-  const bool handed = ways_.weight_gradients == WeightGradients::cloned;
+  const bool handed = ways_.weight_gradients != WeightGradients::added;
   const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                                               [](const Argument& argument) { return argument.requires_grad; });
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
@@ -212,7 +221,7 @@ void ModuleGraphs::record_backward() {
 void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
   // M36 stands for an engine that returns its static gradients and an accumulator that takes them over as they are.
-  if (ways_.weight_gradients == WeightGradients::cloned || parts_.config.fault.is("M36")) {
+  if (ways_.weight_gradients != WeightGradients::added || parts_.config.fault.is("M36")) {
     wgrads_ = gradients;
     return;
   }
@@ -234,8 +243,9 @@ void ModuleGraphs::release() {
       if (handed.defined()) handed = unowned(handed);
       consumer.module->describe();
     }
-  for (auto* tensors : {&outputs_, &grad_outputs_})
-    for (at::Tensor& tensor : *tensors) tensor = unowned(tensor);
+  if (!ways_.results_stay)
+    for (at::Tensor& output : outputs_) output = unowned(output);
+  for (at::Tensor& gradient : grad_outputs_) gradient = unowned(gradient);
   // Inputs that the engine gave are its own; M27 loses them.
   for (std::size_t i = parts_.config.fault.is("M27") ? 0 : ways_.inputs.size(); i < inputs_.size(); ++i)
     inputs_[i] = unowned(inputs_[i]);
@@ -294,7 +304,7 @@ void ModuleGraphs::describe() {
   };
   written("output", outputs_, inputs_, forward_.outputs);
   written("grad_input", grad_inputs_, grad_outputs_, backward_.outputs);
-  if (ways_.weight_gradients == WeightGradients::cloned) {
+  if (ways_.weight_gradients != WeightGradients::added) {
     list("weight_gradient", wgrads_, backward_.statics);
     written("weight_gradient", wgrads_, grad_outputs_, backward_.outputs);
   }
@@ -318,6 +328,18 @@ void ModuleGraphs::take_turn(const Captured& graph) {
   order->last = graph.turn;
 }
 
+void ModuleGraphs::require_unchanged_parameters() const {
+  if (!ways_.unchanged_parameters) return;
+  for (std::size_t p = 0; p < parameter_addresses_.size(); ++p) {
+    const at::Tensor& parameter = (*recorded_.parameters)[p];
+    if (parameter.const_data_ptr() == parameter_addresses_[p] && parameter.requires_grad()) continue;
+    throw std::logic_error(place(recorded_.call) + ", parameter " + std::to_string(p) + ": got one that was " +
+                           (parameter.requires_grad() ? "moved" : "frozen") + " after the capture; want the module as it was; "
+                           "why: the graphs hold its address and make its gradient; next: change modules before they are "
+                           "graphed, and load weights by copying into them");
+  }
+}
+
 void ModuleGraphs::load(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].const_data_ptr() == inputs_[i].const_data_ptr()) continue;
@@ -334,6 +356,7 @@ std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call, 
   const fixtures::NvtxRange range(forward_.range);
   {
     const at::NoGradGuard no_grad;
+    require_unchanged_parameters();
     take_turn(forward_);
     load(call, inputs);
     if (squatter_.defined()) squatter_.fill_(std::numeric_limits<double>::quiet_NaN());  // M27: its owner's own data
@@ -381,13 +404,15 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   parts_.observer.after_replay(backward_.name, backward_.outputs);
   if (backward_.place.order) --backward_.place.order->alive;
   idle_ = true;
-  const bool cloned = ways_.weight_gradients == WeightGradients::cloned;
-  if (!cloned && !wgrads_.empty()) steal();
+  const bool added = ways_.weight_gradients == WeightGradients::added;
+  if (added && !wgrads_.empty()) steal();
   std::vector<at::Tensor> handed;
   handed.reserve(grad_inputs_.size() + hooked_.size());
   for (const at::Tensor& gradient : grad_inputs_)
     handed.push_back(gradient.defined() ? gradient.variable_data() : at::Tensor());
-  for (const std::size_t p : hooked_) handed.push_back(cloned ? wgrads_[p].clone() : at::Tensor());
+  for (const std::size_t p : hooked_) handed.push_back(added                                                        ? at::Tensor()
+                     : ways_.weight_gradients == WeightGradients::cloned ? wgrads_[p].clone()
+                                                                         : wgrads_[p].variable_data());
   return handed;
 }
 

@@ -14,6 +14,7 @@
 //   module's own backward is captured, an input's gradient until the backward that takes it is. Afterwards the pool may
 //   give it to later captures, and the tensors here only know where it is.
 // - Outputs and gradients handed out are the static memory itself, valid until the next launch that writes them.
+// - A backward that is to be differentiated again (create_graph) is refused: a graph has no history.
 // - A parameter is made an input of the node where its gradient is handed to autograd, or where its accumulator has hooks,
 //   which then run although the gradient is already added; without hooks nobody would see it.
 #pragma once
@@ -49,8 +50,9 @@ class ModuleGraphs {
     std::size_t outputs;
   };
 
-  /// added: to .grad, inside the graph. cloned: each replay hands copies to autograd, which adds them.
-  enum class WeightGradients { added, cloned };
+  /// added: to .grad, inside the graph. cloned: each replay hands copies to autograd, which adds them. aliased: it hands
+  /// out the static memory itself.
+  enum class WeightGradients { added, cloned, aliased };
   struct Ways {
     std::vector<at::Tensor> inputs = {};  // static inputs in place of memory of the pool, if any
     /// Memory for the gradient of output `index`, which looks like `output`, in place of memory of the pool; may be empty.
@@ -58,6 +60,9 @@ class ModuleGraphs {
     WeightGradients weight_gradients = WeightGradients::added;
     /// What gradients of outputs are filled with in warm-up passes.
     double warm_up_gradient = 0;
+    bool results_stay = false;            // what is handed out keeps its memory in the pool for good
+    bool unused_inputs = true;            // an input that requires a gradient may get none
+    bool unchanged_parameters = false;    // a parameter that was moved or frozen since the capture is refused
   };
 
   /// `slot`: which of the module's microbatches; part of the graphs' names.
@@ -130,6 +135,7 @@ class ModuleGraphs {
   std::vector<at::Tensor> static_inputs() const;
   void record_forward();
   void record_backward();
+  void require_unchanged_parameters() const;
   void note_connected(const std::vector<at::Tensor>& gradients);
   void accumulate(const std::vector<at::Tensor>& gradients);
   void steal();
@@ -158,6 +164,7 @@ class ModuleGraphs {
   std::vector<bool> connected_;                             // by parameter; empty before the first backward
   std::vector<std::size_t> hooked_;                         // indices of parameters that are inputs of the node
   std::vector<at::Tensor> wgrads_;                          // by parameter; where they are not added in the graph
+  std::vector<const void*> parameter_addresses_;            // at the capture
   std::vector<at::Tensor> stolen_;                          // M36 only, by parameter
   at::Tensor squatter_;                                     // M27 only
   ModuleGraphs* early_ = nullptr;                           // M43 only

@@ -29,89 +29,14 @@
 //   than one, and step() after drop_graphs().
 #pragma once
 
-#include <array>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "workloads/engines/engine.h"
-#include "workloads/engines/module_graphs.h"
-#include "workloads/engines/part_chain.h"
-#include "workloads/module_runner.h"
-#include "workloads/order/pipeline_order.h"
+#include "workloads/engines/ahead_of_time.h"
 
 namespace graphproof::engines {
-
-/// What a rank runs in a step: `stage.microbatches` are those that get graphs of their own.
-struct CapturedSchedule {
-  order::Stage stage;
-  std::vector<std::vector<std::int64_t>> layers;  // of each chunk, as ModuleCall::layer counts them
-};
 
 /// Megatron-LM's: as many as bring the eager runs of a layer to ten, steps of training included, and one at least.
 std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches, std::int64_t captured_microbatches);
 
-class TransformerEngine final : public Engine, public workloads::ModuleRunner {
- public:
-  /// Throws std::invalid_argument for a step with the plain RNG tracker and for pools other than one.
-  TransformerEngine(const EngineConfig& config, capture::Device& device, c10::Stream stream, workloads::TrainStep& step,
-                    Observer* observer, CapturedSchedule schedule);
-  ~TransformerEngine() override;
-
-  void step(const workloads::Batch& batch, double learning_rate) override;
-  /// A step whose forward and backward are `work`, which calls modules through run(): for schedules that are not
-  /// TrainStep's. The optimizer is the caller's. `work` may be called twice, see above.
-  void run_step(const std::function<void()>& work);
-  std::vector<NamedTensor> outputs() override;
-  at::Tensor losses() override;
-  Counters counters() const override;
-  void drop_graphs() override;
-
-  /// Called by the model's parts, between the two ends of a step.
-  std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                              const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
-
- private:
-  /// A chain and its graphs, by captured microbatch.
-  struct Callable {
-    std::unique_ptr<PartChain> chain;
-    std::vector<std::unique_ptr<ModuleGraphs>> graphs;
-  };
-  using Chunk = std::vector<Callable*>;  // in the order of the forward
-  struct Part {
-    Callable* callable = nullptr;
-    std::size_t index = 0;
-  };
-
-  std::vector<at::Tensor> note(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body);
-  Part part_of(const workloads::ModuleCall& call) const;
-  void capture(const std::function<void()>& work);
-  std::vector<Chunk> chunks() const;
-  void make_graphs(const std::vector<Chunk>& chunks, const std::vector<double>& order);
-  void warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order, std::int64_t passes) const;
-  at::Tensor output_gradient(std::size_t index, const at::Tensor& output);
-  void forget();
-
-  EngineConfig config_;
-  capture::Device& device_;
-  c10::Stream stream_;
-  workloads::TrainStep& step_;
-  Observer silent_;
-  Observer& observer_;
-  CaptureParts parts_;
-  CapturedSchedule schedule_;
-  std::array<bool, workloads::kModuleKinds.size()> captured_kinds_{};
-  std::map<std::int64_t, std::vector<std::unique_ptr<Callable>>> layers_;  // by layer, in the order of the forward
-  PoolOrder pool_;
-  std::map<std::string, at::Tensor> output_gradients_;  // by index and signature
-  std::vector<NamedTensor> step_statics_, step_outputs_;
-  bool captured_ = false, capturing_ = false, dropped_ = false;
-  std::int64_t earlier_replays_ = 0;
-  Counters counters_;
-};
+AheadOfTime::Ways transformer_engine_ways();
 
 std::unique_ptr<Engine> make_transformer_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
                                                 workloads::TrainStep& step, Observer* observer);

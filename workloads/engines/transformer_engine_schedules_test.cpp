@@ -30,7 +30,8 @@ struct Bench {
         schedule{stage, std::move(layers_of_chunk)},
         step(model(stage), {}, device, 1, {}),
         witness(device),
-        engine({.impl = "transformer_engine", .warmup_steps = warmup_steps}, device, stream, step, &witness, schedule),
+        engine({.impl = "transformer_engine", .warmup_steps = warmup_steps}, device, stream, step, &witness, schedule,
+               transformer_engine_ways()),
         options(at::TensorOptions().device(device.torch_device())) {
     for (const auto& layers : schedule.layers)
       for (const std::int64_t layer : layers) {
@@ -109,7 +110,7 @@ struct Bench {
   CapturedSchedule schedule;
   workloads::TrainStep step;
   GraphWitness witness;
-  TransformerEngine engine;
+  AheadOfTime engine;
   at::TensorOptions options;
   std::vector<Tensors> parameters;
 };
@@ -267,6 +268,20 @@ TEST(TransformerEngineSchedules, ALaunchInAnotherOrderThanTheScheduleIsRefused) 
             "step, or set pool to per_graph");
 }
 
+TEST(TransformerEngineSchedules, ABackwardThatIsToBeDifferentiatedAgainIsRefused) {
+  Bench bench({.microbatches = 1}, {{0}});
+  for (int i = 0; i < 2; ++i) bench.run(1);
+  EXPECT_EQ(refusal<std::logic_error>([&] {
+              bench.engine.run_step([&] {
+                const at::Tensor x = bench.input(1);
+                torch::autograd::grad({bench.call(0, 0, x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true);
+              });
+            }),
+            "layer of layer 0, microbatch 0: got a backward that is to be differentiated again; want one without "
+            "create_graph; why: a replayed graph leaves no history, so the second gradient would be silently zero; next: leave "
+            "this module out of modules");
+}
+
 TEST(TransformerEngineSchedules, ACallOfALayerThatNoEagerStepHadIsRefused) {
   Bench bench({.microbatches = 1}, {{0}});
   for (int i = 0; i < 2; ++i) bench.run(1);
@@ -305,7 +320,7 @@ struct ChainBench {
         guard(stream),
         step({}, {}, device, 1, {}),
         engine({.impl = "transformer_engine", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1}, device,
-               stream, step, nullptr, {{.microbatches = 1}, {{0}}}),
+               stream, step, nullptr, {{.microbatches = 1}, {{0}}}, transformer_engine_ways()),
         options(at::TensorOptions().device(device.torch_device())) {
     weight = at::full({4}, 2.0, options).requires_grad_(true);
     weight.mutable_grad() = at::zeros({4}, options);
@@ -324,7 +339,7 @@ struct ChainBench {
   c10::Stream stream;
   c10::StreamGuard guard;
   workloads::TrainStep step;
-  TransformerEngine engine;
+  AheadOfTime engine;
   at::TensorOptions options;
   at::Tensor weight;
   Tensors parameters, none;

@@ -174,7 +174,7 @@ TEST(TransformerEngine, ACallWithoutGradientsRunsEagerly) {
   bool ran = false;
   {
     const at::NoGradGuard no_grad;
-    dynamic_cast<TransformerEngine&>(*twins.graph).run({ModuleKind::layer, 0, 0}, {}, {}, [&](const auto& inputs) {
+    dynamic_cast<AheadOfTime&>(*twins.graph).run({ModuleKind::layer, 0, 0}, {}, {}, [&](const auto& inputs) {
       ran = true;
       return inputs;
     });

@@ -1,0 +1,24 @@
+#include "workloads/engines/callables.h"
+
+#include <limits>
+
+namespace graphproof::engines {
+
+AheadOfTime::Ways callables_ways() {
+  // num_warmup_iters of make_graphed_callables; it doesn't look at how often the modules ran before.
+  constexpr std::int64_t kPasses = 3;
+  return {.impl = "callables",
+          .warm_up_passes = [](std::int64_t, std::int64_t, std::int64_t) { return kPasses; },
+          .graphs = {.weight_gradients = ModuleGraphs::WeightGradients::aliased,
+                     .warm_up_gradient = std::numeric_limits<double>::quiet_NaN(),
+                     .results_stay = true,
+                     .unused_inputs = false,
+                     .unchanged_parameters = true}};
+}
+
+std::unique_ptr<Engine> make_callables(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+                                       workloads::TrainStep& step, Observer* observer) {
+  return std::make_unique<AheadOfTime>(config, device, stream, step, observer, captured_schedule(step), callables_ways());
+}
+
+}  // namespace graphproof::engines
