@@ -16,7 +16,7 @@ class CapabilitiesTest : public testing::Test {
 };
 
 TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
-  EXPECT_EQ(missing("impl=callables"), std::vector<std::string>{"impl=callables: this engine is not built yet"});
+  EXPECT_EQ(missing("comm=c10d"), std::vector<std::string>{"comm=c10d: PyTorch's process group is not built yet"});
   EXPECT_EQ(missing("precision=fp8_current,recompute=selective(moe)"),
             (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this model has no such module, and nothing would be computed again",
                                       "precision=fp8_current: this precision is not built yet"}));

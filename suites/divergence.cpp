@@ -112,7 +112,7 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
     graph = std::make_unique<TappedArm>(parts, parts.config.engine.impl);
   });
   const std::string& impl = parts.config.engine.impl;
-  const bool one_graph = impl != "local" && impl != "transformer_engine";
+  const bool one_graph = impl == "manual" || impl == "full_iteration";
   const auto last = static_cast<std::int64_t>(inputs.size()) - 1;
   StepComparison found;
   for (std::int64_t index = 0; index <= last; ++index) {

@@ -22,7 +22,6 @@ constexpr std::array kUnderstood = {
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer"};
-constexpr std::array kEngines = {"none", "local", "transformer_engine", "manual", "full_iteration"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
@@ -143,8 +142,6 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   const auto boolean = [&](const char* axis) { return matrix::boolean_of(axes, test_case, axis); };
 
   const std::string impl = text("impl");
-  if (std::find(kEngines.begin(), kEngines.end(), impl) == kEngines.end())
-    cannot_run("impl", impl, "none, local, transformer_engine, manual or full_iteration");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp")), pp = static_cast<int>(integer("pp"));
   if (tp * dp * pp != place.world_size)
     throw record::Error({.what = "world size of case " + matrix::case_name(axes, test_case),

@@ -170,10 +170,5 @@ TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {
   EXPECT_EQ(of("recompute=full(uniform,2)").layers, 2);
 }
 
-TEST_F(StepConfigTest, RefusesAnEngineThatItDoesNotHave) {
-  const std::string message = refusal("impl=callables", {});
-  EXPECT_NE(message.find("impl; got callables; want none, local, manual or full_iteration"), std::string::npos) << message;
-}
-
 }  // namespace
 }  // namespace graphproof::suites

@@ -39,7 +39,7 @@ TEST(SpaceTest, ValuesOfOtherCasesAreVariedTooAndRowsGiveTheirCasesBack) {
 }
 
 TEST(SpaceTest, RulesAndTheMachineBoundTheRows) {
-  const matrix::Case others[] = {named("impl=local,tp=4"), named("dp=4"), named("impl=transformer_engine")};
+  const matrix::Case others[] = {named("impl=local,tp=4"), named("dp=4"), named("comm=c10d")};
   const Space space(named("impl=manual,tp=2"), others, nullptr, catalogue(), kMachine);
   cover::Oracle oracle(space.model());
   const auto cell = [&](const std::string& axis, const char* value) {
@@ -52,7 +52,7 @@ TEST(SpaceTest, RulesAndTheMachineBoundTheRows) {
   };
   EXPECT_TRUE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "1")}));
   EXPECT_FALSE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "4")})) << "more ranks than slots";
-  EXPECT_FALSE(oracle.solve(cover::Cells{cell("impl", "transformer_engine")})) << "an engine that is not built";
+  EXPECT_FALSE(oracle.solve(cover::Cells{cell("comm", "c10d")})) << "a process group that is not built";
 }
 
 TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {

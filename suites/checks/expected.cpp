@@ -32,7 +32,7 @@ Expected expected(const Axes& axes) {
   const std::int64_t layer_passes = result.layers * result.microbatches;
   // Axis modules: empty is the whole layer, else each is a part of every layer. Of transformer_engine those of a layer are
   // one graph.
-  if (local) result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * layer_passes;
+  if (local || axes.text("impl") == "callables") result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * layer_passes;
   if (axes.text("impl") == "transformer_engine") result.launches_per_step = 2 * layer_passes;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.

@@ -327,9 +327,19 @@ void AheadOfTime::drop_graphs() {
 }
 
 CapturedSchedule captured_schedule(workloads::TrainStep& step) {
-  std::vector<std::int64_t> layers(static_cast<std::size_t>(step.config().layers));
-  std::iota(layers.begin(), layers.end(), std::int64_t{0});
-  return {.stage = {.microbatches = 1}, .layers = {std::move(layers)}};
+  const workloads::Layout& layout = step.layout();
+  const workloads::ModelConfig& model = step.config();
+  CapturedSchedule schedule{.stage = {.pp = layout.pp,
+                                      .rank = layout.pp_rank,
+                                      .chunks = layout.vpp,
+                                      .microbatches = layout.pp == 1 ? 1 : model.microbatches,
+                                      .group = layout.microbatch_group},
+                            .layers = {}};
+  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk) {
+    schedule.layers.emplace_back(static_cast<std::size_t>(layout.chunk_layers(model)));
+    std::iota(schedule.layers.back().begin(), schedule.layers.back().end(), layout.first_layer(model, chunk));
+  }
+  return schedule;
 }
 
 }  // namespace graphproof::engines

@@ -1,6 +1,7 @@
 #include "workloads/engines/callables.h"
 
 #include <limits>
+#include <stdexcept>
 
 namespace graphproof::engines {
 
@@ -18,6 +19,10 @@ AheadOfTime::Ways callables_ways() {
 
 std::unique_ptr<Engine> make_callables(const EngineConfig& config, capture::Device& device, c10::Stream stream,
                                        workloads::TrainStep& step, Observer* observer) {
+  if (step.layout().pp > 1)
+    throw std::invalid_argument("callables: got pp = " + std::to_string(step.layout().pp) + "; want 1; why: a callable has one "
+                                "pair of graphs, and a stage has several microbatches outstanding; next: set impl to local or "
+                                "transformer_engine");
   return std::make_unique<AheadOfTime>(config, device, stream, step, observer, captured_schedule(step), callables_ways());
 }
 

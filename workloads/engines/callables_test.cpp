@@ -106,6 +106,16 @@ TEST(Callables, RefusesThePlainTracker) {
             "generator's state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
 }
 
+TEST(Callables, RefusesAPipeline) {
+  auto& device = workloads::device_under_test();
+  const c10::Stream stream = device.stream_from_pool();
+  const c10::StreamGuard guard(stream);
+  workloads::TrainStep step(model(0), {.pp = 2}, device, 1, {});
+  EXPECT_EQ(refusal<std::invalid_argument>([&] { make_engine(callables(), device, stream, step, nullptr); }),
+            "callables: got pp = 2; want 1; why: a callable has one pair of graphs, and a stage has several microbatches "
+            "outstanding; next: set impl to local or transformer_engine");
+}
+
 /// Two layers y = w x^2 + 0 * u, of which `u` is a second input that some bodies leave out.
 struct Bench {
   Bench()
