@@ -146,8 +146,8 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
       facts.marked_processes.push_back(named({process}).front());
   }
   facts.folder_faults = folder_faults(folder);
-  if (const auto memory = gpus.empty() ? nullptr : Nvml::open())
-    for (const std::string& gpu : gpus) facts.gpus.push_back({gpu, memory->used_bytes(gpu), memory->exclusive_process(gpu)});
+  if (const auto nvml = gpus.empty() ? nullptr : Nvml::open())
+    for (const std::string& gpu : gpus) facts.gpus.push_back({gpu, nvml->used_bytes(gpu), nvml->exclusive_process(gpu), nvml->uncorrected_errors(gpu).value_or(0), nvml->slowed_by_heat(gpu)});
   return facts;
 }
 
@@ -184,6 +184,11 @@ std::vector<Finding> examine(const HostFacts& facts) {
     findings.push_back({"gpu_" + gpu.name + "_memory", idle ? Health::ok : Health::warning, mib(gpu.used_bytes) + " in use",
                         "less than " + std::to_string(kGpuUsed_bytes / kMiB) + " MiB in use", "somebody else's program runs there",
                         idle ? "" : "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"});
+    std::vector<std::string> ills;
+    if (gpu.uncorrected_errors > 0) ills.push_back(std::to_string(gpu.uncorrected_errors) + " memory errors that could not be corrected");
+    if (gpu.slowed_by_heat) ills.push_back("slowed down by heat");
+    findings.push_back(none_of("gpu_" + gpu.name + "_health", ills, Health::warning, "none since the driver was loaded",
+                               "cases that meet such trouble end infra.gpu", "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"));
     if (gpu.exclusive_process)
       findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any", "ranks are then never started ahead", ""});
   }

@@ -35,6 +35,8 @@ struct HostFacts {
     std::string name;
     std::optional<std::int64_t> used_bytes;
     bool exclusive_process = false;
+    std::int64_t uncorrected_errors = 0;
+    bool slowed_by_heat = false;
   };
   std::vector<Gpu> gpus;
 };

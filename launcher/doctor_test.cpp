@@ -46,6 +46,8 @@ TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
       {"locked_memory", Health::warning, [](HostFacts& facts) { facts.locked_memory_bytes = 8 << 20; }, "8 MiB", "ulimit -l unlimited"},
       {"leftover_processes", Health::warning, [](HostFacts& facts) { facts.marked_processes = {"4711 graphproof-rank"}; }, "4711 graphproof-rank",
        "graphproof resume ends those of its run; otherwise end them"},
+      {"gpu_0_health", Health::warning, [](HostFacts& facts) { facts.gpus[0].uncorrected_errors = 3; facts.gpus[0].slowed_by_heat = true; },
+       "3 memory errors that could not be corrected; slowed down by heat", "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"},
       {"one_libnccl", Health::failure, [](HostFacts& facts) { facts.nccl_libraries.push_back("/usr/lib/libnccl.so.2"); },
        "/torch/libnccl.so.2, /usr/lib/libnccl.so.2", "take the other's folder out of LD_LIBRARY_PATH"},
       {"gpu_0_memory", Health::warning, [](HostFacts& facts) { facts.gpus[0].used_bytes = std::int64_t{9} << 30; }, "9216 MiB in use",

@@ -77,6 +77,12 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
+std::string listed(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
 void overlay(Environment& environment, const Environment& upper) {
   for (const auto& [name, value] : upper) environment[name] = value;
 }
@@ -103,6 +109,8 @@ Command local_command(const Job& job, const Environment& own) {
   const std::string ranks = std::to_string(job.world_size);
   Command command{{"mpirun", "-np", ranks, "--host", "localhost:" + ranks, "--oversubscribe", "--bind-to", "none"},
                   environment};
+  // Inherited by mpirun and its ranks, which are not bound any further.
+  if (!job.cpus.empty()) command.arguments.insert(command.arguments.begin(), {"taskset", "--cpu-list", listed(job.cpus)});
   for (const auto& [name, value] : environment)
     if (passed_on(name) || job.environment.count(name) != 0) {
       command.arguments.push_back("-x");

@@ -14,6 +14,7 @@ struct Job {
   int world_size = 1;
   std::string device;                   // sim | cuda
   std::vector<std::string> gpus;        // as CUDA_VISIBLE_DEVICES spells them, one per rank; empty on sim
+  std::vector<int> cpus;                // that the ranks share, and nobody else; empty: any
   std::filesystem::path program;        // the rank program
   std::vector<std::string> switches;    // of it, before the batch file
   std::filesystem::path batch_file;

@@ -37,6 +37,15 @@ TEST(EngineTest, TheCommandNamesRanksSlotsProgramAndBatch) {
   EXPECT_EQ(end, (std::vector<std::string>{"/opt/bin/rank", "/runs/r/batches/b001/batch.json"}));
 }
 
+TEST(EngineTest, RanksShareTheCpusOfTheirSlotsAndAreBoundNoFurther) {
+  Job pinned = job("cuda");
+  pinned.cpus = {2, 3, 10};
+  const Command command = local_command(pinned, {});
+  EXPECT_EQ(std::vector<std::string>(command.arguments.begin(), command.arguments.begin() + 5),
+            (std::vector<std::string>{"taskset", "--cpu-list", "2,3,10", "mpirun", "-np"}));
+  EXPECT_EQ(std::count(command.arguments.begin(), command.arguments.end(), "none"), 1);
+}
+
 TEST(EngineTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
   const Command command = local_command(job("sim"), {{"OMP_NUM_THREADS", "16"}});
   const std::vector<std::pair<std::string, std::string>> rows = {

@@ -87,6 +87,12 @@ int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void* device, void** whole) {
   *whole = &gpus[3];
   return index_of(device) == kGpus ? 0 : kNotFound;
 }
+int nvmlDeviceGetCpuAffinity(void* device, unsigned size, unsigned long* words) {
+  // GPUs 0 and 1 beside CPUs 0 to 3, the others beside 4 to 7.
+  for (unsigned i = 0; i < size; ++i) words[i] = 0;
+  words[0] = index_of(device) < 2 ? 0x0f : 0xf0;
+  return 0;
+}
 int nvmlEventSetCreate(void** set) {
   static int the_set;
   *set = &the_set;

@@ -27,6 +27,8 @@ struct EventData {
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0, kUncorrected = 1, kVolatile = 0;
 constexpr unsigned long long kXidEvent = 8, kHardwareHeat = 0x40;
+// 4,096 CPUs.
+constexpr int kCpuWords = 64;
 // A GPU that reports without end must not keep the loop.
 constexpr int kEventsAtOnce = 64;
 
@@ -61,6 +63,7 @@ struct Nvml::Library {
   int (*wait_for_event)(void*, EventData*, unsigned) = nullptr;
   int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
   int (*clock_limits)(Device, unsigned long long*) = nullptr;
+  int (*cpu_affinity)(Device, unsigned, unsigned long*) = nullptr;
 };
 
 std::unique_ptr<Nvml> Nvml::open() {
@@ -76,6 +79,7 @@ std::unique_ptr<Nvml> Nvml::open() {
   look_up(library->handle, "nvmlDeviceGetComputeMode", library->compute_mode);
   look_up(library->handle, "nvmlDeviceGetP2PStatus", library->p2p_status);
   look_up(library->handle, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", library->whole_device);
+  look_up(library->handle, "nvmlDeviceGetCpuAffinity", library->cpu_affinity);
   look_up(library->handle, "nvmlEventSetCreate", library->new_events);
   look_up(library->handle, "nvmlEventSetFree", library->free_events);
   look_up(library->handle, "nvmlDeviceRegisterEvents", library->register_events);
@@ -152,13 +156,31 @@ std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
   return islands;
 }
 
+void* Nvml::whole_device(const std::string& gpu) const {
+  const auto handle = static_cast<Device>(device(gpu));
+  Device whole = nullptr;
+  // Of anything but a MIG device this is refused.
+  const bool part = handle != nullptr && library_->whole_device != nullptr && library_->whole_device(handle, &whole) == kSuccess;
+  return part ? whole : handle;
+}
+
+std::optional<std::vector<int>> Nvml::near_cpus(const std::string& gpu) const {
+  const auto handle = static_cast<Device>(whole_device(gpu));
+  std::array<unsigned long, kCpuWords> words{};
+  if (handle == nullptr || library_->cpu_affinity == nullptr || library_->cpu_affinity(handle, words.size(), words.data()) != kSuccess)
+    return std::nullopt;
+  constexpr int kBits = 8 * sizeof(unsigned long);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < kBits * kCpuWords; ++cpu)
+    if (words[static_cast<std::size_t>(cpu / kBits)] >> (cpu % kBits) & 1) cpus.push_back(cpu);
+  return cpus;
+}
+
 void Nvml::listen(const std::vector<std::string>& gpus) {
   if (library_->new_events == nullptr || library_->register_events == nullptr || library_->wait_for_event == nullptr) return;
   if (events_ == nullptr && library_->new_events(&events_) != kSuccess) return;
   for (const std::string& gpu : gpus) {
-    auto handle = static_cast<Device>(device(gpu));
-    // Of anything but a MIG device this is refused.
-    if (Device whole = nullptr; handle != nullptr && library_->whole_device != nullptr && library_->whole_device(handle, &whole) == kSuccess) handle = whole;
+    const auto handle = static_cast<Device>(whole_device(gpu));
     if (handle != nullptr && library_->register_events(handle, kXidEvent, events_) == kSuccess) listened_.emplace_back(handle, gpu);
   }
 }

@@ -31,6 +31,9 @@ class Nvml {
   /// Which of `gpus` are joined by NVLink: for each the number of its island, from 0. One island where nobody can tell.
   std::vector<int> islands(const std::vector<std::string>& gpus) const;
 
+  /// The CPUs near it, ascending. Nothing where the driver can't tell.
+  std::optional<std::vector<int>> near_cpus(const std::string& gpu) const;
+
   /// From now on xids() tells what the driver reports of `gpus`; of a MIG device, what it reports of the GPU around it.
   void listen(const std::vector<std::string>& gpus);
   struct Xid {
@@ -47,6 +50,8 @@ class Nvml {
  private:
   struct Library;
   void* device(const std::string& gpu) const;
+  /// Of a MIG device the GPU around it.
+  void* whole_device(const std::string& gpu) const;
   explicit Nvml(std::unique_ptr<Library> library);
   std::unique_ptr<Library> library_;
   void* events_ = nullptr;

@@ -62,6 +62,13 @@ TEST_F(NvmlTest, GpusThatNvlinkJoinsAreOneIsland) {
   EXPECT_EQ(memory->islands({"0", "9"}), (std::vector<int>{0, 0})) << "who can't be asked must not take a machine apart";
 }
 
+TEST_F(NvmlTest, TheCpusNearAGpuAreTold) {
+  const auto nvml = Nvml::open();
+  EXPECT_EQ(nvml->near_cpus("1"), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(nvml->near_cpus("MIG-1"), (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_EQ(nvml->near_cpus("9"), std::nullopt);
+}
+
 TEST_F(NvmlTest, AnXidIsToldOnceAndAMigDeviceHearsOfTheGpuAroundIt) {
   const auto nvml = Nvml::open();
   trouble("xid 13 0");

@@ -114,6 +114,7 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
     leased_ms_ += static_cast<std::int64_t>(record.seconds * 1000) * record.ranks;
   }
   for (const std::string& gpu : setup.gpus) exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
+  if (nvml_ && !setup.allocation) cpus_ = cpus_of(*nvml_, setup.gpus);
   if (nvml_ && !setup.allocation) gpu_health_ = std::make_unique<GpuHealth>(*nvml_, setup.gpus);
   junit_.write(setup.folder / "junit.xml");
 }
@@ -407,6 +408,8 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
   request.job.program = setup_.rank_program;
   if (setup_.run.device == "cuda" && !setup_.allocation)
     for (const Slot slot : slots) request.job.gpus.push_back(setup_.gpus.at(slot));
+  if (!cpus_.empty())
+    for (const Slot slot : slots) request.job.cpus.insert(request.job.cpus.end(), cpus_.at(slot).begin(), cpus_.at(slot).end());
   return request;
 }
 

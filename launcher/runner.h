@@ -14,6 +14,7 @@
 #include "launcher/allocation.h"
 #include "launcher/batch_run.h"
 #include "launcher/batches.h"
+#include "launcher/cpus.h"
 #include "launcher/gpu_health.h"
 #include "launcher/host_folders.h"
 #include "launcher/judge_pool.h"
@@ -103,6 +104,7 @@ class Runner {
   Signals signals_;
   std::unique_ptr<Nvml> nvml_;
   std::unique_ptr<GpuHealth> gpu_health_;
+  std::vector<Cpus> cpus_;  // by slot; empty: nobody is pinned
   Schedule schedule_;
   reports::Junit junit_;
   JudgePool judges_;

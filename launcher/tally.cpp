@@ -3,7 +3,10 @@
 #include <cstring>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
+#include "launcher/remains.h"
 #include "reports/record/file.h"
 #include "reports/record/plan.h"
 #include "reports/record/record.h"
@@ -27,7 +30,58 @@ void for_each_line(std::string_view text, Line&& use) {
   for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) use(text.substr(begin, end - begin));
 }
 
+/// The journal's lines of each case; those that do not tell their case at a glance are parsed.
+std::unordered_map<std::string, std::vector<std::string_view>> lines_by_case(std::string_view journal, const std::filesystem::path& file) {
+  std::unordered_map<std::string, std::vector<std::string_view>> lines;
+  for_each_line(journal, [&](std::string_view line) {
+    std::string id(text_behind(line, "\"case\":\""));
+    if (id.empty()) id = record::record_from(record::parse_json(line, file), file).case_id;
+    lines[std::move(id)].push_back(line);
+  });
+  return lines;
+}
+
+/// Nothing is done about it when the run is resumed, whichever rule gave the verdict.
+bool stands(std::string_view line) {
+  const auto verdict = record::Verdict::from(text_behind(line, "\"verdict\":\""));
+  return verdict && !verdict->in("infra") && verdict->exit_code() != record::ExitCode::product;
+}
+
 }  // namespace
+
+Resumable resumable(const std::filesystem::path& folder) {
+  const std::filesystem::path plan_file = folder / "plan.jsonl", journal_file = folder / "journal.jsonl";
+  std::error_code absent;
+  const std::string plan = record::read_text(plan_file);
+  const std::string journal = std::filesystem::exists(journal_file, absent) ? record::read_text(journal_file) : "";
+  const auto lines = lines_by_case(journal, journal_file);
+  std::unordered_set<std::string> touched;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cases", absent)) touched.insert(entry.path().filename());
+  Resumable found;
+  std::vector<record::PlanLine> open;
+  std::vector<record::Record> records;
+  for_each_line(plan, [&](std::string_view line) {
+    const std::string id(text_behind(line, "\"id\":\""));
+    const bool glance = line.find("\"skip\":null") != line.npos && !id.empty();
+    const auto own = lines.find(id);
+    if (glance && own != lines.end() && stands(own->second.back())) {
+      ++found.kept;
+    } else if (glance && own == lines.end() && !touched.contains(id)) {
+      ++found.run;
+    } else {
+      open.push_back(record::plan_line_from(record::parse_json(line, plan_file), plan_file));
+      if (own == lines.end()) return;
+      for (const std::string_view one : own->second) records.push_back(record::record_from(record::parse_json(one, journal_file), journal_file));
+    }
+  });
+  const Remains left = remains(folder, open, records);
+  found.kept += left.kept;
+  found.run += static_cast<int>(left.attempts.size() + left.diagnoses.size());
+  found.cut_off = left.cut_off;
+  found.alone = static_cast<int>(left.diagnoses.size());
+  found.judge = static_cast<int>(left.unjudged.size());
+  return found;
+}
 
 Tally tally(const std::filesystem::path& folder) {
   const std::string plan = record::read_text(folder / "plan.jsonl");

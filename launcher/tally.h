@@ -1,4 +1,4 @@
-// How many cases of a run have which verdict, in the time that it takes to read plan and journal: runs have up to 100,000
+// How many cases of a run have which verdict, and what resuming it would do, in the time that it takes to read plan and journal: runs have up to 100,000
 // cases, and whoever asks how far they are waits for the answer. Everything else about a run is in reports/run_result.h.
 #pragma once
 
@@ -16,5 +16,13 @@ struct Tally {
 
 /// Of plan.jsonl and journal.jsonl in `folder`. The journal may be written meanwhile. Throws record::ReadError.
 Tally tally(const std::filesystem::path& folder);
+
+/// What remains() would find, in numbers. Cases that are done and cases that were never touched are only counted.
+struct Resumable {
+  int kept = 0, run = 0, cut_off = 0, alone = 0, judge = 0;  // run: of these `cut_off` and `alone`
+  bool operator==(const Resumable&) const = default;
+};
+/// REQUIRES: no launcher is at work there. Throws record::ReadError.
+Resumable resumable(const std::filesystem::path& folder);
 
 }  // namespace graphproof::launcher

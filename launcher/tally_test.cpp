@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "launcher/remains.h"
 #include "reports/record/journal.h"
 #include "reports/record/plan.h"
 #include "reports/record/scratch_folder.h"
@@ -39,6 +40,39 @@ TEST(TallyTest, TheLastRecordOfEachCaseCountsAndSkippedOnesByTheirPlan) {
   EXPECT_EQ(found.planned, 4);
   EXPECT_EQ(found.not_run, 1);
   EXPECT_EQ(found.counts, (std::map<std::string, int>{{"fail.isolation", 1}, {"pass", 1}, {"skipped.gpus", 1}}));
+}
+
+TEST(TallyTest, WhatCanBeResumedIsWhatRemainsWhateverIsOnlyCounted) {
+  const record::ScratchFolder folder;
+  std::vector<record::PlanLine> plan;
+  std::string plan_text, journal_text;
+  const auto id_of = [](int number) { return "00000000000000" + std::to_string(10 + number); };
+  for (int number = 0; number < 12; ++number) {
+    plan.push_back(line(id_of(number)));
+    if (number == 11) plan.back().skip = record::Skip{*record::Verdict::from("skipped.gpus"), "too few"};
+    plan_text += record::to_line(plan.back());
+  }
+  std::ofstream(folder.path() / "plan.jsonl") << plan_text;
+  // 0, 1: done; 2: a failure in a batch; 3: infra once; 4: infra twice; 5: cut off; 7: failed and its
+  // attempt alone was cut off; 8: unexercised; the others were never touched.
+  const std::pair<int, const char*> records[] = {{0, "pass"}, {1, "xfail"}, {2, "fail.numerics"}, {3, "infra.node"}, {4, "infra.node"}, {4, "infra.node"}, {7, "fail.numerics"}, {8, "unexercised"}};
+  std::map<int, int> attempts;
+  for (const auto& [number, verdict] : records) {
+    record::Record one = record_of(id_of(number), verdict);
+    one.attempt = ++attempts[number];
+    if (one.attempt > 1) one.again = "x";
+    journal_text += record::to_line(one);
+  }
+  std::ofstream(folder.path() / "journal.jsonl") << journal_text;
+  for (const auto& [number, attempt] : {std::pair{5, 1}, {7, 2}}) {
+    std::filesystem::create_directories(folder.path() / attempt_folder(id_of(number), attempt));
+    std::ofstream(folder.path() / attempt_folder(id_of(number), attempt) / "rank-0.evidence.jsonl") << "{}\n";
+  }
+  const Remains left = remains(folder.path(), plan, record::read_journal(folder.path() / "journal.jsonl").records);
+  const Resumable found = resumable(folder.path());
+  EXPECT_EQ(found, (Resumable{.kept = left.kept, .run = static_cast<int>(left.attempts.size() + left.diagnoses.size()), .cut_off = left.cut_off,
+                              .alone = static_cast<int>(left.diagnoses.size()), .judge = static_cast<int>(left.unjudged.size())}));
+  EXPECT_EQ(found, (Resumable{.kept = 4, .run = 7, .cut_off = 2, .alone = 2, .judge = 0}));
 }
 
 }  // namespace

@@ -6,13 +6,11 @@
 #include <thread>
 
 #include "launcher/cli/verb.h"
-#include "launcher/remains.h"
 #include "launcher/run_folder.h"
 #include "launcher/run_lock.h"
 #include "launcher/tally.h"
 #include "reports/printable.h"
 #include "reports/record/file.h"
-#include "reports/record/journal.h"
 #include "reports/record/live.h"
 #include "reports/record/run.h"
 #include "reports/record/summary.h"
@@ -39,7 +37,7 @@ struct Status {
   std::optional<std::string> owner;   // of the lock: the launcher lives
   std::optional<record::Live> live;   // its last word; after a kill, of what was going on then
   double live_age_seconds = 0;
-  std::optional<launcher::Remains> remains;  // of a run that can be resumed
+  std::optional<launcher::Resumable> resumable;  // of a run that can be
 
   bool finished() const { return ending == reports::name(reports::Ending::finished); }
   std::string state() const { return owner ? "running" : finished() ? "finished" : "ended early"; }
@@ -71,10 +69,7 @@ Status read_status(const fs::path& folder) {
     const std::int64_t now_ms = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
     status.live_age_seconds = std::max<double>(0, static_cast<double>(now_ms - status.live->updated_ms) / 1000);
   }
-  if (!status.owner && !status.finished()) {
-    const auto plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
-    status.remains = launcher::remains(folder, plan, record::read_journal(folder / "journal.jsonl").records);
-  }
+  if (!status.owner && !status.finished()) status.resumable = launcher::resumable(folder);
   return status;
 }
 
@@ -90,12 +85,8 @@ nlohmann::json as_json(const Status& status) {
     value["live"] = nlohmann::json::parse(record::to_json(*status.live).dump());
     value["live"]["age_seconds"] = status.live_age_seconds;
   }
-  if (status.remains)
-    value["resume"] = {{"kept", status.remains->kept},
-                       {"run", status.remains->attempts.size() + status.remains->diagnoses.size()},
-                       {"cut_off", status.remains->cut_off},
-                       {"alone", status.remains->diagnoses.size()},
-                       {"judge", status.remains->unjudged.size()}};
+  if (const auto& left = status.resumable)
+    value["resume"] = {{"kept", left->kept}, {"run", left->run}, {"cut_off", left->cut_off}, {"alone", left->alone}, {"judge", left->judge}};
   return value;
 }
 
@@ -121,11 +112,10 @@ void print(const Status& status, std::ostream& out) {
                      status.owner ? "  (" + *status.owner + ")" : status.finished() ? "" : "  (" + status.ending + ")");
   for (const auto& [verdict, count] : status.tally.counts) out << fmt::format("  {:>5} {}\n", count, verdict);
   if (status.live) print(*status.live, status.owner.has_value(), status.live_age_seconds, out);
-  if (!status.remains) return;
-  const launcher::Remains& remains = *status.remains;
+  if (!status.resumable) return;
+  const launcher::Resumable& left = *status.resumable;
   out << fmt::format("graphproof resume {} would keep {} cases, run {} ({} of them were cut off), run {} alone and judge {}\n",
-                     status.run_id, remains.kept, remains.attempts.size() + remains.diagnoses.size(), remains.cut_off,
-                     remains.diagnoses.size(), remains.unjudged.size());
+                     status.run_id, left.kept, left.run, left.cut_off, left.alone, left.judge);
 }
 
 record::ExitCode execute(const Options& options, Surroundings& surroundings) {

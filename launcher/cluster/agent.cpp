@@ -15,6 +15,7 @@
 #include "launcher/batch_request.h"
 #include "launcher/batch_run.h"
 #include "launcher/cluster/channel.h"
+#include "launcher/cpus.h"
 #include "launcher/host_folders.h"
 #include "launcher/remains.h"
 #include "launcher/signals.h"
@@ -76,6 +77,7 @@ class Agent {
                                .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment, "CUDA_VISIBLE_DEVICES"),
                                .want = std::to_string(setup_.slots) + " GPUs", .why = "each slot of the plan is a GPU",
                                .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
+    if (nvml_) cpus_ = launcher::cpus_of(*nvml_, gpus_);
     if (nvml_) gpu_health_ = std::make_unique<launcher::GpuHealth>(*nvml_, gpus_);
   }
 
@@ -136,6 +138,11 @@ class Agent {
     request.job.program = setup_.rank_program;
     if (!gpus_.empty())
       for (const int slot : order.slots) request.job.gpus.push_back(gpus_.at(static_cast<std::size_t>(slot)));
+    if (!cpus_.empty())
+      for (const int slot : order.slots) {
+        const launcher::Cpus& own = cpus_.at(static_cast<std::size_t>(slot));
+        request.job.cpus.insert(request.job.cpus.end(), own.begin(), own.end());
+      }
     running_.insert_or_assign(order.batch, std::make_unique<BatchRun>(std::move(request), now_ms));
   }
 
@@ -210,6 +217,7 @@ class Agent {
   std::unique_ptr<launcher::GpuHealth> gpu_health_;
   std::string node_, job_;
   std::vector<std::string> gpus_;
+  std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
   std::map<std::string, std::unique_ptr<BatchRun>> running_;
   const std::chrono::milliseconds interval_;
   const std::int64_t started_ms_;

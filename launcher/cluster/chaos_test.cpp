@@ -19,7 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 using launcher::Background;
 using launcher::FakeHost;
+using launcher::attempt_numbers;
 using launcher::fake_line;
+using launcher::read_run;
 
 enum class Disaster {
   kill_launcher, interrupt, interrupt_twice, kill_rank, stop_rank, kill_agent, stop_agent, cancel_job, kill_node, kill_controller, full_disk, read_only
@@ -156,10 +158,13 @@ TEST_F(ClusterChaosTest, EveryCaseHasOneVerdictAndNothingIsLeftWhateverHappensTo
   std::cout << "; " << cut_off << " attempts were cut off and run again, " << infra << " ended infra.*\n";
 }
 
-TEST_F(ClusterChaosTest, ANodeWhoseLinkIsCutIsLostAndItsCaseRunsOnceMoreWhenItIsBack) {
+// Agents and launcher share a file system and nothing else, so a case goes on while the network is away; Slurm gives a node up
+// about half a minute after it fell silent.
+TEST_F(ClusterChaosTest, ANodeWhoseLinkIsCutIsLostOnlyWhenSlurmGivesItUpAndItsCaseRunsOnceMore) {
   if (const std::string why = NodeNetworks::missing(); !why.empty()) GTEST_SKIP() << why;
   OwnSlurm slurm({.nodes = 1, .networks = true});
-  setup.plan = {fake_line(1, 1, ""), fake_line(2, 2, "once_slow replay 0", "process"), fake_line(3, 2, "")};
+  setup.plan = {fake_line(1, 1, "")};
+  for (int number = 2; number <= 4; ++number) setup.plan.push_back(fake_line(number, 2, "once_slow replay 0", "process"));
   for (record::PlanLine& line : setup.plan) line.limits_ms[record::Phase::teardown_comm] = 60000;
   setup.allocation = std::make_shared<Pilot>(pilot_of_fakes(setup, {.nodes = 1, .slots = 2}, slurm.environment()));
   bool cut = false, mended = false;
@@ -176,8 +181,14 @@ TEST_F(ClusterChaosTest, ANodeWhoseLinkIsCutIsLostAndItsCaseRunsOnceMoreWhenItIs
   const auto result = checked(run(setup, listener));
   setup.allocation = nullptr;
   EXPECT_TRUE(mended) << said;
+  std::vector<std::string> lost;
+  for (const record::Record& one : journal())
+    if (one.verdict.text() != "pass") lost.push_back(one.name + " " + std::string(one.verdict.text()));
+  EXPECT_EQ(lost.size(), 1u) << said;
+  if (!lost.empty()) {
+    EXPECT_TRUE(lost[0] == "case3 infra.node" || lost[0] == "case4 infra.node") << lost[0] << ": the one before ended while the link was cut";
+  }
   for (std::size_t i = 0; i < setup.plan.size(); ++i) EXPECT_EQ(launcher::verdict(result, i), "pass") << said;
-  EXPECT_EQ(result.cases[1].record.again, "attempt 1 ended infra.node") << said;
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(30))) << slurm.queue();
   EXPECT_TRUE(wait_for([&] { return agents().empty(); })) << launcher::named(agents()).front();
 }

@@ -118,7 +118,8 @@ std::string constraint(const std::vector<std::string>& constraints, const std::s
 
 Command pilot_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
   if (options.engine == "mpirun") return hosts_command(options, start, own);
-  Words words = {"salloc"};
+  // Without --kill-command salloc waits for an srun whose nodes were taken away, for ever if they are out of reach.
+  Words words = {"salloc", "--kill-command=TERM"};
   append(words, node_words(options, start, options.nodes, options.slots));
   append(words, job_words(options, start));
   append(words, step_words(options, start, options.nodes, options.slots));

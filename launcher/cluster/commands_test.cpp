@@ -28,6 +28,7 @@ Words operator+(Words left, const Words& right) {
   return left;
 }
 
+const std::string kKill = "--kill-command=TERM";
 const Words kStep = {"--kill-on-bad-exit=1", "--mpi=none", "--cpu-bind=none", "--input=none", "--output=/runs/r/pilots/p1/agent-%n.log"};
 
 struct Row {
@@ -42,23 +43,23 @@ TEST(CommandsTest, ThePilotIsOneArgumentVectorForEveryOption) {
   const Words one_node = {"--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=4"};
   const Words name = {"--job-name=graphproof-20260101-000000-abcd"};
   const Row rows[] = {
-      {"two nodes of the simulated device", {.engine = "slurm", .nodes = 2}, "sim", Words{"salloc"} + two_nodes + name + Words{"srun"} + two_nodes + kStep + agent("sim", "4")},
+      {"two nodes of the simulated device", {.engine = "slurm", .nodes = 2}, "sim", Words{"salloc", kKill} + two_nodes + name + Words{"srun"} + two_nodes + kStep + agent("sim", "4")},
       {"GPUs are named for the job and again for the step",
        {.slots = 8, .cpus_per_slot = 2}, "cuda",
-       Words{"salloc", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=16", "--gres=gpu:8"} + name +
+       Words{"salloc", kKill, "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=16", "--gres=gpu:8"} + name +
            Words{"srun", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=16", "--gres=gpu:8"} + kStep + agent("cuda", "8")},
       {"whose and where",
        {.partition = "gpu", .account = "team", .qos = "night", .time_limit = "240", .constraints = {"ib", "sm_90=hopper", "sm_100=blackwell"},
         .arch = "sm_90", .slurm_arguments = {"--reservation=R", "--mem=0"}}, "sim",
-       Words{"salloc"} + one_node + name + Words{"--partition=gpu", "--account=team", "--qos=night", "--time=240", "--constraint=ib&hopper", "--reservation=R", "--mem=0", "srun"} +
+       Words{"salloc", kKill} + one_node + name + Words{"--partition=gpu", "--account=team", "--qos=night", "--time=240", "--constraint=ib&hopper", "--reservation=R", "--mem=0", "srun"} +
            one_node + kStep + agent("sim", "4")},
       {"a container of pyxis",
        {.container_image = "nvcr.io#nvidia/pytorch:26.08-py3", .container_mounts = "/data:/data"}, "sim",
-       Words{"salloc"} + one_node + name + Words{"srun"} + one_node + kStep +
+       Words{"salloc", kKill} + one_node + name + Words{"srun"} + one_node + kStep +
            Words{"--container-image=nvcr.io#nvidia/pytorch:26.08-py3", "--container-mounts=/runs/r:/runs/r,/opt/bin:/opt/bin,/data:/data"} + agent("sim", "4")},
       {"a container of apptainer",
        {.slots = 1, .apptainer_image = "/images/pytorch.sif"}, "cuda",
-       Words{"salloc", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--gres=gpu:1"} + name +
+       Words{"salloc", kKill, "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--gres=gpu:1"} + name +
            Words{"srun", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1", "--gres=gpu:1"} + kStep +
            Words{"apptainer", "exec", "--nv", "--bind", "/runs/r", "--bind", "/opt/bin", "/images/pytorch.sif"} + agent("cuda", "1")},
       {"named hosts, one agent each",

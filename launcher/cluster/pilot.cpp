@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "launcher/processes.h"
 #include "reports/record/file.h"
 #include "reports/record/message.h"
 
@@ -28,9 +30,24 @@ std::int64_t steady_ms() {
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
+// Nobody's clock is this far ahead of one that is kept in step.
+constexpr std::int64_t kAhead_ms = 5000, kBehind_ms = 120000;
+
+std::int64_t utc_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
 std::string name_of(int pilot) { return "p" + std::to_string(pilot); }
 
 }  // namespace
+
+std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms, std::int64_t node_utc_ms) {
+  const std::int64_t ahead_ms = node_utc_ms - own_utc_ms;
+  if (ahead_ms <= kAhead_ms && ahead_ms >= -kBehind_ms) return {};
+  return "the clock of " + node + " is " + std::to_string(std::abs(ahead_ms) / 1000) + " s " + (ahead_ms > 0 ? "ahead of" : "behind") +
+         " this host's: times in its logs do not compare with others'; keep both in step by NTP";
+}
 
 Pilot::Pilot(PilotSetup setup) : setup_(std::move(setup)), interval_(look_interval(setup_.run_folder)) {}
 
@@ -66,6 +83,11 @@ void Pilot::cancel() {
   } catch (const std::system_error& error) {
     say(std::string("jobs of this run may be left in the queue: ") + error.what());
   }
+}
+
+void Pilot::kill_command() const {
+  for (const launcher::Process& process : launcher::running_processes())
+    if (process.session == child_->pid()) kill(process.pid, SIGKILL);
 }
 
 void Pilot::step(std::int64_t now_ms) {
@@ -143,6 +165,10 @@ void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
   const record::Live live = record::live_from(record::read_json(live_file(node.channel)), live_file(node.channel));
   if (live.updated_ms == node.live_updated_ms) return;
   node.live_updated_ms = live.updated_ms;
+  if (const std::string trouble = clock_trouble(node.name, utc_ms(), live.updated_ms); !trouble.empty() && !node.told_clock) {
+    node.told_clock = true;
+    say(trouble);
+  }
   node.heard_ms = now_ms;
   for (const record::LiveCase& one : live.running)
     if (const auto batch = node.batches.find(one.batch); batch != node.batches.end()) batch->second->live = one;
@@ -204,7 +230,7 @@ void Pilot::lose(const record::Infra& why, std::int64_t now_ms) {
 void Pilot::end(std::int64_t now_ms) {
   const bool late = now_ms - since_ms_ > kLeave_ms;
   if ((!child_->poll() || canceller_) && !late) return;
-  if (!child_->poll()) child_->kill(SIGKILL);
+  kill_command();
   child_.reset();
   canceller_.reset();
   since_ms_ = now_ms;
@@ -240,9 +266,13 @@ void Pilot::release() {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return child_->poll().has_value();
   };
-  if (told && wait(kLeave_ms)) return child_.reset();
+  if (told && wait(kLeave_ms)) {
+    kill_command();
+    return child_.reset();
+  }
   child_->kill(SIGTERM);
   wait(kLeave_ms / 3);
+  kill_command();
   cancel();
   for (const std::int64_t end_ms = steady_ms() + kLeave_ms / 3; canceller_ && !canceller_->poll() && steady_ms() < end_ms;)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

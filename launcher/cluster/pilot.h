@@ -35,6 +35,10 @@ struct PilotSetup {
   std::int64_t agent_silent_ms = 90000;
 };
 
+/// What to say of a node whose clock is not this host's; "" where they agree as far as can be told: a node is heard of once a
+/// second, and a shared file system may show what it wrote a minute late, so a clock that is behind shows less well.
+std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms, std::int64_t node_utc_ms);
+
 class Pilot final : public launcher::Allocation {
  public:
   // Lost this often in a row without a case in between: nothing runs there.
@@ -63,6 +67,7 @@ class Pilot final : public launcher::Allocation {
     bool hello = false, left = false;
     std::string name;
     std::int64_t heard_ms = 0, live_updated_ms = 0;
+    bool told_clock = false;
     std::map<std::string, std::shared_ptr<Mailbox>> batches;
   };
 
@@ -74,6 +79,8 @@ class Pilot final : public launcher::Allocation {
   void lose(const record::Infra& why, std::int64_t now_ms);
   void end(std::int64_t now_ms);
   void cancel();
+  /// Whatever the command started on this host: an srun whose node is out of reach outlives its salloc.
+  void kill_command() const;
   std::filesystem::path channels() const;
   std::string starter_log() const;
 

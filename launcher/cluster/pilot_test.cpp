@@ -218,6 +218,13 @@ TEST_F(PilotTest, AnArrayThatSlurmRefusesIsInfrastructure) {
   EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos) << result.cases[0].record.reason;
 }
 
+TEST(ClockTest, AClockThatIsOffIsToldWithWhatToDo) {
+  for (const std::int64_t off_ms : {-60000, -1000, 0, 4000}) EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'000'000 + off_ms), "") << off_ms;
+  EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'037'000),
+            "the clock of n1 is 37 s ahead of this host's: times in its logs do not compare with others'; keep both in step by NTP");
+  EXPECT_EQ(clock_trouble("n1", 1'000'000, 0).substr(0, 34), "the clock of n1 is 1000 s behind t");
+}
+
 TEST(TaskArrayTest, TheQueueTellsWhatWaitsRunsAndWillNeverStart) {
   const QueuedTasks tasks = read_queue("17_0|RUNNING|None\n17_1|COMPLETING|None\n17_2|PENDING|Resources\n17_3|PENDING|JobArrayTaskLimit\n"
                                        "17_4|PENDING|launch failed requeued held\n17_5|CONFIGURING|None\n17_6|PENDING|JobHeldUser\nslurm_load_jobs error\n");
