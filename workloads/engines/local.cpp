@@ -137,13 +137,9 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std:
 
 ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
   const Slots& slots = this->slots(call);
-  ModuleGraphs* out_of_order = nullptr;
-  for (const auto& graphs : slots) {
-    if (!graphs->idle() || !graphs->fits(inputs)) continue;
-    if (graphs->in_order()) return *graphs;
-    if (!out_of_order) out_of_order = graphs.get();
-  }
-  if (out_of_order) return *out_of_order;  // whose launch says what is wrong
+  const auto own = static_cast<std::size_t>(call.microbatch);
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (slots[i]->idle() && slots[i]->fits(inputs) && (!graphs_for_each_microbatch() || i == own)) return *slots[i];
   std::size_t owed = 0;
   std::string differences;
   for (const auto& graphs : slots) {
@@ -152,6 +148,8 @@ ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call, const std::v
   }
   no_graphs_fit(call, slots.size(), owed, differences);
 }
+
+bool Local::graphs_for_each_microbatch() const { return step_.layout().pp > 1; }
 
 // M56 stands for one rank that finds no graph for what it is given and runs eagerly, while its peers replay.
 bool Local::falls_back() const {
@@ -168,13 +166,11 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
   std::vector<at::Tensor> outputs = body(inputs);
   Slots& slots = this->slots(call);
   ModuleGraphs* graphs = nullptr;
-  for (const auto& known : slots) {
-    if (!known->idle() || !known->fits(inputs)) continue;
-    const auto pool = shared_pool(*known);
-    if (pool && !recorded_pools_[*pool].allows(recorded_turns_.at({known.get(), false}))) continue;
-    graphs = known.get();
-    break;
-  }
+  for (const auto& known : slots)
+    if (known->idle() && known->fits(inputs) && !graphs_for_each_microbatch()) {
+      graphs = known.get();
+      break;
+    }
   const bool first_call = graphs == nullptr;
   if (first_call) {
     slots.push_back(std::make_unique<ModuleGraphs>(
@@ -182,12 +178,13 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
                                        outputs.size()},
         slots.size(), ModuleGraphs::Ways{}));
     graphs = slots.back().get();
+    record_.push_back({graphs, false});
     for (std::size_t i = 0; i < inputs.size(); ++i)
       for (const Output& output : recorded_outputs_)
         if (output.tensor.lock().get() == inputs[i].unsafeGetTensorImpl()) graphs->feed(i, *output.producer, output.index);
   }
   graphs->idle(false);
-  recorded_launch(*graphs, /*backward=*/false);
+  ++recorded_launches_;
 
   torch::autograd::edge_list edges;
   std::vector<std::size_t> differentiable;
@@ -210,22 +207,10 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
 
 void Local::recorded_backward(ModuleGraphs& graphs) {
   graphs.idle(true);
-  recorded_launch(graphs, /*backward=*/true);
-}
-
-/// The first launch of a graph becomes its capture; each is a turn in the order of its pool.
-void Local::recorded_launch(ModuleGraphs& graphs, bool backward) {
   ++recorded_launches_;
-  PoolOrder alone;
-  const auto pool = shared_pool(graphs);
-  PoolOrder& order = pool ? recorded_pools_[*pool] : alone;
-  const auto [turn, first] = recorded_turns_.try_emplace({&graphs, backward}, order.captures);
-  if (first) {
-    ++order.captures;
-    record_.push_back({&graphs, backward});
-  }
-  order.last = turn->second;
-  order.alive += backward ? -1 : 1;
+  for (const Entry& entry : record_)
+    if (entry.graphs == &graphs && entry.backward) return;
+  record_.push_back({&graphs, true});
 }
 
 // ---- capture
@@ -260,39 +245,28 @@ void Local::create() {
         break;
       }
   counters_.launches_per_step = recorded_launches_;
-  forget_record();
+  record_.clear();
+  recorded_launches_ = 0;
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
   step_outputs_ = overwritten_outputs(step_);
   created_ = true;
 }
 
-/// Which of the pools that graphs share is these graphs'; none where each graph has its own.
-std::optional<std::size_t> Local::shared_pool(const ModuleGraphs& graphs) const {
-  if (config_.pool == PoolSharing::per_graph) return std::nullopt;
-  return config_.pool == PoolSharing::single ? 0 : graphs.slot();
-}
-
 ModuleGraphs::Place Local::place_for(const ModuleGraphs& graphs) {
-  const auto index = shared_pool(graphs);
-  if (!index) return {device_.make_pool(), nullptr};
-  while (pools_.size() <= *index) {
+  if (config_.pool == PoolSharing::per_graph) return {device_.make_pool(), nullptr};
+  const std::size_t index = config_.pool == PoolSharing::single ? 0 : graphs.slot();
+  while (pools_.size() <= index) {
     pools_.push_back(std::make_unique<PoolOrder>());
     pools_.back()->pool = device_.make_pool();
   }
-  return {pools_[*index]->pool, pools_[*index].get()};
-}
-
-void Local::forget_record() {
-  record_.clear();
-  recorded_pools_.clear();
-  recorded_turns_.clear();
-  recorded_launches_ = 0;
+  return {pools_[index]->pool, pools_[index].get()};
 }
 
 /// After a failure in the recorded step: nothing of it is used again.
 void Local::forget() {
-  forget_record();
+  record_.clear();
   recorded_outputs_.clear();
+  recorded_launches_ = 0;
   modules_ = {};
   pools_.clear();
 }

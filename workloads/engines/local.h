@@ -10,11 +10,11 @@
 //   that order into one pool (`pool`: or one for each outstanding microbatch, or each graph). Every later step replays.
 // - `warmup_steps` is upstream's for local: eager passes of each module right before its capture, whose effects on random
 //   numbers, gradients, masks and counters are put back. Eager steps are one, whatever it says.
-// - A module has as many pairs of graphs as microbatches were outstanding in it at once: with one microbatch after another
-//   that is one pair, replayed once for each. Where graphs of one pool overlap (a pipeline's warm-up), a pair is replayed
-//   again only when its pool allows it (pool_order.h); in one pool for all that is once a step, so there are as many
-//   pairs as microbatches, as upstream has in a single memory pool. A replayed step needs 2 x captured modules x
-//   microbatches launches, Counters::launches_per_step.
+// - A module has as many pairs of graphs as microbatches were outstanding in it at once, and no more: with one microbatch
+//   after another that is one pair, replayed once for each. In a pipeline, where microbatches overlap, each microbatch has
+//   a pair of its own on every stage, as upstream has (it reuses where the pipeline size is 1): the pool's order is then
+//   the schedule's, and all stages capture equally often. A replayed step needs 2 x captured modules x microbatches
+//   launches, Counters::launches_per_step.
 // - The batch is read where it is; no static copy, because embedding and loss are eager.
 // - outputs() aliases the step's static buffers. module_graphs.h says who owns what inside.
 // - A call whose inputs differ from the captured ones, more outstanding microbatches than recorded, a launch in another
@@ -25,10 +25,7 @@
 
 #include <array>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "workloads/engines/engine.h"
@@ -80,14 +77,12 @@ class Local final : public Engine, public workloads::ModuleRunner {
   std::vector<at::Tensor> record(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                                  const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body);
   Slots& slots(const workloads::ModuleCall& call);
+  bool graphs_for_each_microbatch() const;
   ModuleGraphs& idle_graphs(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs);
-  void recorded_launch(ModuleGraphs& graphs, bool backward);
-  std::optional<std::size_t> shared_pool(const ModuleGraphs& graphs) const;
   void recorded_backward(ModuleGraphs& graphs);
   void begin_step();
   void create();
   ModuleGraphs::Place place_for(const ModuleGraphs& graphs);
-  void forget_record();
   void forget();
   template <class Visit>
   void for_each_graphs(Visit visit) const;
@@ -107,9 +102,6 @@ class Local final : public Engine, public workloads::ModuleRunner {
   std::array<std::vector<Slots>, workloads::kModuleKinds.size()> modules_;  // by kind and layer
   std::vector<std::unique_ptr<PoolOrder>> pools_;
   std::vector<Entry> record_;
-  /// What the pools' orders will be: the next turn of each pool, and each graph's. Of the recorded step only.
-  std::map<std::size_t, PoolOrder> recorded_pools_;
-  std::map<std::pair<const ModuleGraphs*, bool>, std::int64_t> recorded_turns_;
   std::vector<Output> recorded_outputs_;
   std::vector<ModuleGraphs*> in_order_;  // of the captures of their forwards
   std::vector<NamedTensor> step_statics_, step_outputs_;

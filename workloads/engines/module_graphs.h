@@ -88,8 +88,6 @@ class ModuleGraphs {
   bool fits(const std::vector<at::Tensor>& inputs) const { return engines::fits(recorded_.arguments, inputs); }
   std::string mismatch(const std::vector<at::Tensor>& inputs) const { return engines::mismatch(recorded_.arguments, inputs); }
   void idle(bool idle) { idle_ = idle; }
-  /// Whether its pool allows the forward now.
-  bool in_order() const { return !forward_.place.order || forward_.place.order->allows(forward_.turn); }
   const Recorded& recorded() const { return recorded_; }
   std::size_t slot() const { return slot_; }
 
