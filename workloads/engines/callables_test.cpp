@@ -30,7 +30,7 @@ EngineConfig callables(Modules modules = {}) {
 
 TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModule) {
   ModelConfig rich = model(0.1), experts = model(0.1);
-  rich.recompute_core_attention = true;
+  rich.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
   rich.precision = workloads::Precision::bf16;
   rich.optimizer = workloads::OptimizerKind::adam;
   experts.experts = 4;

@@ -1,6 +1,7 @@
-// How fast a step is: eager, under the local engine, and its floor (Local::floor_step), for each cut of the model.
+// How fast a step is: eager, under the local engine, its floor (Local::floor_step), and under the engines that capture ahead
+// of time, for each cut of the model.
 //   graphproof-engine-speed-cuda LAYERS HIDDEN SEQUENCE MICROBATCHES STEPS
-// One JSON line for each cut: medians over blocks of STEPS steps, in ms a step; blocks of the three take turns, so that
+// One JSON line for each cut: medians over blocks of STEPS steps, in ms a step; blocks of all take turns, so that
 // clocks and neighbours hit all alike, and each ends with one wait for the device.
 #include <algorithm>
 #include <chrono>
@@ -34,9 +35,15 @@ void measure(const workloads::ModelConfig& model, const Cut& cut, std::int64_t s
   capture::Device& device = workloads::device_under_test();
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
-  workloads::TrainStep eager_step(model, {}, device, 1, {}), graph_step(model, {}, device, 1, {});
+  workloads::TrainStep eager_step(model, {}, device, 1, {}), graph_step(model, {}, device, 1, {}),
+      transformer_engine_step(model, {}, device, 1, {}), callables_step(model, {}, device, 1, {});
   const auto eager = engines::make_engine({.impl = "none"}, device, stream, eager_step, nullptr);
   engines::Local local({.impl = "local", .modules = cut.modules}, device, stream, graph_step, nullptr);
+  const auto ahead = [&](const char* impl, workloads::TrainStep& step) {
+    return engines::make_engine({.impl = impl, .modules = cut.modules, .warmup_steps = 1}, device, stream, step, nullptr);
+  };
+  const auto transformer_engine = ahead("transformer_engine", transformer_engine_step);
+  const auto callables = ahead("callables", callables_step);
   std::vector<workloads::Batch> batches;
   for (int i = 0; i < kBatches; ++i)
     batches.push_back(workloads::make_batch(model, {}, 1, i, device.torch_device()));
@@ -51,27 +58,38 @@ void measure(const workloads::ModelConfig& model, const Cut& cut, std::int64_t s
   const auto run_eager = [&](const workloads::Batch& batch) { eager->step(batch, 0.01); };
   const auto run_local = [&](const workloads::Batch& batch) { local.step(batch, 0.01); };
   const auto run_floor = [&](const workloads::Batch& batch) { local.floor_step(batch, 0.01); };
+  const auto run_transformer_engine = [&](const workloads::Batch& batch) { transformer_engine->step(batch, 0.01); };
+  const auto run_callables = [&](const workloads::Batch& batch) { callables->step(batch, 0.01); };
   run_eager(batches[0]);
+  for (int i = 0; i < 2; ++i) {  // an eager step, then the captures
+    run_transformer_engine(batches[0]);
+    run_callables(batches[0]);
+  }
   device.synchronize();
   const auto begin = Clock::now();
   run_local(batches[0]);  // eager, recorded, captured
   device.synchronize();
   const double first_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  std::vector<double> of_eager, of_local, of_floor, ratio;
+  std::vector<double> of_eager, of_local, of_floor, of_transformer_engine, of_callables, ratio;
   for (int i = 0; i < kBlocks; ++i) {
     of_eager.push_back(block(run_eager));
     of_local.push_back(block(run_local));
     of_floor.push_back(block(run_floor));
+    of_transformer_engine.push_back(block(run_transformer_engine));
+    of_callables.push_back(block(run_callables));
     ratio.push_back(of_local.back() / of_floor.back());
   }
   const engines::Counters counters = local.counters();
   std::cout << "{\"cut\": \"" << cut.name << "\", \"graphs\": " << counters.graphs
             << ", \"launches_per_step\": " << counters.launches_per_step << ", \"first_step_ms\": " << first_ms
             << ", \"eager_ms\": " << median(of_eager) << ", \"local_ms\": " << median(of_local)
-            << ", \"floor_ms\": " << median(of_floor) << ", \"local_over_floor\": " << median(ratio)
+            << ", \"transformer_engine_ms\": " << median(of_transformer_engine)
+            << ", \"callables_ms\": " << median(of_callables) << ", \"floor_ms\": " << median(of_floor) << ", \"local_over_floor\": " << median(ratio)
             << ", \"smallest\": " << *std::min_element(ratio.begin(), ratio.end())
             << ", \"largest\": " << *std::max_element(ratio.begin(), ratio.end()) << "}" << std::endl;
   local.drop_graphs();
+  transformer_engine->drop_graphs();
+  callables->drop_graphs();
 }
 
 }  // namespace

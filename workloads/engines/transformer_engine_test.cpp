@@ -78,7 +78,10 @@ TEST(TransformerEngine, EveryFeatureOfTheStepIsReplayedBitForBit) {
   for (const Cut& cut : cuts(0.1)) {
     SCOPED_TRACE(cut.name);
     ModelConfig rich = cut.model;
-    rich.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
+    using enum workloads::RecomputedPart;
+    rich.recompute = rich.experts > 0
+                         ? workloads::selective({core_attn, moe_act, attention_norm, mlp_norm, shared_experts})
+                         : workloads::selective({core_attn, mlp, attention_norm, mlp_norm});
     rich.precision = workloads::Precision::bf16;
     rich.optimizer = workloads::OptimizerKind::adam;
     TwinSteps twins(rich, {}, te(cut.modules));
