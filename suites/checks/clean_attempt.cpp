@@ -338,7 +338,7 @@ class RankScript {
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {
         watched_replay("lockstep_graph", k);
-        if (plan_.trains && attempt_.context.device == "sim")
+        if (plan_.trains)
           line({{"kind", "freed"}, {"arm", "lockstep_graph"}, {"step", k}, {"operands", 120}, {"freed", json::array()}});
         knob("lockstep_graph", k);
         for (const char* arm : {"lockstep_eager", "lockstep_graph"}) ledgers(arm, k);
