@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "launcher/memory_file.h"
 
 extern char** environ;
 
@@ -100,30 +100,6 @@ struct File {
   const int descriptor;
 };
 
-/// A private folder that goes with its owner.
-struct ScratchFolder {
-  ScratchFolder() {
-    char name[] = "/tmp/graphproof-output-XXXXXX";
-    if (mkdtemp(name) == nullptr) fail(errno, "can't make a folder below /tmp");
-    path = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::filesystem::path path;
-};
-
-std::string first_of(const std::filesystem::path& file) {
-  static constexpr std::size_t kKept_bytes = 1 << 20;
-  std::ifstream in(file, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (text.size() > kKept_bytes) text.resize(kKept_bytes);
-  return text;
-}
-
 Exit from_status(int status) {
   return WIFSIGNALED(status) ? Exit{true, WTERMSIG(status)} : Exit{false, WEXITSTATUS(status)};
 }
@@ -162,7 +138,7 @@ Child::Child(const Command& command, const std::filesystem::path& output, const 
   pid_ = start(command, out.descriptor, error.descriptor);
 }
 
-Child::Child(const Command& command, int output) : pid_(start(command, output, output)) {}
+Child::Child(const Command& command, int output, int errors) : pid_(start(command, output, errors)) {}
 
 Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_(other.exit_) {}
 
@@ -189,18 +165,19 @@ void Child::kill(int signal) const {
 
 Output run_to_end(const Command& command, std::int64_t deadline_ms) {
   using Clock = std::chrono::steady_clock;
-  const ScratchFolder scratch;
+  static constexpr std::size_t kKept_bytes = 1 << 20;
+  const MemoryFile out, error;
   Output output;
   {
-    Child child(command, scratch.path / "out", scratch.path / "error");
+    Child child(command, out.descriptor(), error.descriptor());
     const auto deadline = Clock::now() + std::chrono::milliseconds(deadline_ms);
     while (!child.poll() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const auto exit = child.poll();
     output.timed_out = !exit;
     output.exit = exit.value_or(Exit{true, SIGKILL});
   }
-  output.out = first_of(scratch.path / "out");
-  output.error = first_of(scratch.path / "error");
+  output.out = out.first(kKept_bytes);
+  output.error = error.first(kKept_bytes);
   return output;
 }
 

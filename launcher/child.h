@@ -37,8 +37,8 @@ class Child {
   /// Starts it; standard output and error go to the end of `output` (errors to `errors` if given), standard input is
   /// empty. Throws std::system_error naming the program when it can't be started.
   Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors = {});
-  /// Its output goes to an open descriptor, which stays the caller's.
-  Child(const Command& command, int output);
+  /// Its output and errors go to open descriptors, which stay the caller's.
+  Child(const Command& command, int output, int errors);
   Child(Child&&) noexcept;
   Child& operator=(Child&&) = delete;
   /// Kills its session's first process if it still runs, and waits for it, a second at most: one inside a driver call may

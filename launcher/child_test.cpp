@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "launcher/memory_file.h"
 #include "launcher/processes.h"
 
 namespace graphproof::launcher {
@@ -22,6 +23,15 @@ TEST(ChildTest, OutputAndExitCodeComeBack) {
   EXPECT_EQ(output.exit, (Exit{false, 3}));
   EXPECT_EQ(output.out, "out\n");
   EXPECT_EQ(output.error, "error\n");
+}
+
+TEST(ChildTest, WhatAChildPrintsIsKeptInMemoryUpToABound) {
+  const MemoryFile printed;
+  Child child(shell("printf 0123456789; printf ab >&2"), printed.descriptor(), printed.descriptor());
+  for (int look = 0; look < 5000 && !child.poll(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ASSERT_TRUE(child.poll());
+  EXPECT_EQ(printed.first(100), "0123456789ab");
+  EXPECT_EQ(printed.first(4), "0123");
 }
 
 TEST(ChildTest, ASignalIsToldFromAnExitCode) {

@@ -1,11 +1,5 @@
 #include "launcher/judge_pool.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -23,10 +17,8 @@ std::string ended_badly(const Exit& exit) {
 constexpr std::size_t kKept_bytes = 1 << 16;
 
 /// Throws record::WriteError.
-void keep_words(int said, const std::filesystem::path& folder) {
-  std::array<char, kKept_bytes> text;
-  const ssize_t got = pread(said, text.data(), text.size(), 0);
-  record::write_atomically(folder / "judge.log", {text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+void keep_words(const MemoryFile& said, const std::filesystem::path& folder) {
+  record::write_atomically(folder / "judge.log", said.first(kKept_bytes));
 }
 
 JudgePool::Judged read(const std::filesystem::path& folder, const std::string& otherwise) {
@@ -49,10 +41,6 @@ record::Checks read_checks(const std::filesystem::path& attempt_folder) {
 JudgePool::JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped)
     : program_(std::move(judge_program)), dropped_(std::move(dropped)) {}
 
-JudgePool::~JudgePool() {
-  for (const Running& one : running_) close(one.said);
-}
-
 void JudgePool::add(std::filesystem::path attempt_folder) {
   std::error_code absent;
   // An older judgement must not be taken for this one.
@@ -74,7 +62,6 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
       ended.push_back({next->attempt_folder, std::nullopt,
                        "graphproof-judge did not end in " + std::to_string(kDeadline_ms / 1000) + " s"});
     if (!ended.back().trouble.empty()) keep_words(next->said, next->attempt_folder);
-    close(next->said);
     next = running_.erase(next);
   }
   while (running_.size() < kSideBySide && !waiting_.empty()) {
@@ -87,12 +74,11 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
 void JudgePool::start(std::filesystem::path folder, std::int64_t now_ms, std::vector<Judged>& ended) {
   Command command{{program_, folder}, own_environment()};
   for (const std::string& check : dropped_) command.arguments.insert(command.arguments.end(), {"--drop", check});
-  const int said = memfd_create("judge.log", MFD_CLOEXEC);
   try {
-    if (said < 0) throw std::system_error(errno, std::generic_category(), "can't make a file in memory for the judge's output");
-    running_.push_back({folder, said, Child(command, said), now_ms + kDeadline_ms});
+    MemoryFile said;
+    Child child(command, said.descriptor(), said.descriptor());
+    running_.push_back({folder, std::move(said), std::move(child), now_ms + kDeadline_ms});
   } catch (const std::system_error& error) {
-    close(said);
     ended.push_back({folder, std::nullopt, error.what()});
   }
 }

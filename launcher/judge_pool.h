@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "launcher/child.h"
+#include "launcher/memory_file.h"
 #include "reports/record/checks.h"
 
 namespace graphproof::launcher {
@@ -23,7 +24,6 @@ class JudgePool {
 
   /// `dropped`: checks that the judge leaves out.
   explicit JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped = {});
-  ~JudgePool();
   JudgePool(const JudgePool&) = delete;
   JudgePool& operator=(const JudgePool&) = delete;
 
@@ -42,7 +42,7 @@ class JudgePool {
  private:
   struct Running {
     std::filesystem::path attempt_folder;
-    int said;  // an unnamed file in memory: kept as judge.log only where there was trouble
+    MemoryFile said;  // kept as judge.log only where there was trouble
     Child child;
     std::int64_t deadline_ms;
   };

@@ -404,15 +404,17 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   parts_.observer.after_replay(backward_.name, backward_.outputs);
   if (backward_.place.order) --backward_.place.order->alive;
   idle_ = true;
-  const bool added = ways_.weight_gradients == WeightGradients::added;
-  if (added && !wgrads_.empty()) steal();
+  if (ways_.weight_gradients == WeightGradients::added && !wgrads_.empty()) steal();
   std::vector<at::Tensor> handed;
   handed.reserve(grad_inputs_.size() + hooked_.size());
   for (const at::Tensor& gradient : grad_inputs_)
     handed.push_back(gradient.defined() ? gradient.variable_data() : at::Tensor());
-  for (const std::size_t p : hooked_) handed.push_back(added                                                        ? at::Tensor()
-                     : ways_.weight_gradients == WeightGradients::cloned ? wgrads_[p].clone()
-                                                                         : wgrads_[p].variable_data());
+  for (const std::size_t p : hooked_)
+    switch (ways_.weight_gradients) {
+      case WeightGradients::added: handed.emplace_back(); break;
+      case WeightGradients::cloned: handed.push_back(wgrads_[p].clone()); break;
+      case WeightGradients::aliased: handed.push_back(wgrads_[p].variable_data()); break;
+    }
   return handed;
 }
 
