@@ -10,7 +10,7 @@ namespace graphproof::launcher {
 namespace {
 
 // The few declarations of nvml.h that are used; the library's binary interface is stable by its own promise.
-using Device = struct nvmlDevice_st*;
+using NvmlDevice = struct nvmlDevice_st*;
 struct Memory {
   unsigned long long total, free, used;
 };
@@ -20,7 +20,7 @@ struct ProcessInfo {  // nvmlProcessInfo_v2
   unsigned gpu_instance, compute_instance;
 };
 struct EventData {
-  Device device;
+  NvmlDevice device;
   unsigned long long type, data;  // of an Xid event: its number
   unsigned gpu_instance, compute_instance;
 };
@@ -49,21 +49,21 @@ struct Nvml::Library {
   bool started = false;
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
-  int (*by_index)(unsigned, Device*) = nullptr;
-  int (*by_uuid)(const char*, Device*) = nullptr;
-  int (*memory)(Device, Memory*) = nullptr;
+  int (*by_index)(unsigned, NvmlDevice*) = nullptr;
+  int (*by_uuid)(const char*, NvmlDevice*) = nullptr;
+  int (*memory)(NvmlDevice, Memory*) = nullptr;
   // Not every driver has these.
-  int (*processes)(Device, unsigned*, ProcessInfo*) = nullptr;
-  int (*compute_mode)(Device, int*) = nullptr;
-  int (*p2p_status)(Device, Device, int, int*) = nullptr;
-  int (*whole_device)(Device, Device*) = nullptr;
+  int (*processes)(NvmlDevice, unsigned*, ProcessInfo*) = nullptr;
+  int (*compute_mode)(NvmlDevice, int*) = nullptr;
+  int (*p2p_status)(NvmlDevice, NvmlDevice, int, int*) = nullptr;
+  int (*whole_device)(NvmlDevice, NvmlDevice*) = nullptr;
   int (*new_events)(void**) = nullptr;
   int (*free_events)(void*) = nullptr;
-  int (*register_events)(Device, unsigned long long, void*) = nullptr;
+  int (*register_events)(NvmlDevice, unsigned long long, void*) = nullptr;
   int (*wait_for_event)(void*, EventData*, unsigned) = nullptr;
-  int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
-  int (*clock_limits)(Device, unsigned long long*) = nullptr;
-  int (*cpu_affinity)(Device, unsigned, unsigned long*) = nullptr;
+  int (*ecc_errors)(NvmlDevice, int, int, unsigned long long*) = nullptr;
+  int (*clock_limits)(NvmlDevice, unsigned long long*) = nullptr;
+  int (*cpu_affinity)(NvmlDevice, unsigned, unsigned long*) = nullptr;
 };
 
 std::unique_ptr<Nvml> Nvml::open() {
@@ -98,21 +98,21 @@ Nvml::~Nvml() {
 }
 
 void* Nvml::device(const std::string& gpu) const {
-  Device device = nullptr;
+  NvmlDevice device = nullptr;
   const bool index = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos;
   const int found = index ? library_->by_index(static_cast<unsigned>(std::stoi(gpu)), &device) : library_->by_uuid(gpu.c_str(), &device);
   return found == kSuccess ? device : nullptr;
 }
 
 std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu) const {
-  const auto handle = static_cast<Device>(device(gpu));
+  const auto handle = static_cast<NvmlDevice>(device(gpu));
   Memory memory{};
   if (handle == nullptr || library_->memory(handle, &memory) != kSuccess) return std::nullopt;
   return static_cast<std::int64_t>(memory.used);
 }
 
 std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu, const std::vector<int>& pids) const {
-  const auto handle = static_cast<Device>(device(gpu));
+  const auto handle = static_cast<NvmlDevice>(device(gpu));
   if (handle == nullptr || library_->processes == nullptr) return std::nullopt;
   // More processes than this on one GPU: then nobody is told whose memory is whose.
   std::array<ProcessInfo, 256> infos{};
@@ -127,7 +127,7 @@ std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu, const std::
 }
 
 bool Nvml::exclusive_process(const std::string& gpu) const {
-  const auto handle = static_cast<Device>(device(gpu));
+  const auto handle = static_cast<NvmlDevice>(device(gpu));
   int mode = 0;
   return handle != nullptr && library_->compute_mode != nullptr && library_->compute_mode(handle, &mode) == kSuccess &&
          mode == kExclusiveProcess;
@@ -139,7 +139,7 @@ std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
   std::iota(islands.begin(), islands.end(), 0);
   for (std::size_t left = 0; left < gpus.size(); ++left)
     for (std::size_t right = left + 1; right < gpus.size(); ++right) {
-      const auto one = static_cast<Device>(device(gpus[left])), other = static_cast<Device>(device(gpus[right]));
+      const auto one = static_cast<NvmlDevice>(device(gpus[left])), other = static_cast<NvmlDevice>(device(gpus[right]));
       int status = kP2pOk;
       // An older driver that can't say must not take machines apart.
       if (one == nullptr || other == nullptr || library_->p2p_status(one, other, kP2pNvlink, &status) != kSuccess)
@@ -157,15 +157,15 @@ std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
 }
 
 void* Nvml::whole_device(const std::string& gpu) const {
-  const auto handle = static_cast<Device>(device(gpu));
-  Device whole = nullptr;
+  const auto handle = static_cast<NvmlDevice>(device(gpu));
+  NvmlDevice whole = nullptr;
   // Of anything but a MIG device this is refused.
   const bool part = handle != nullptr && library_->whole_device != nullptr && library_->whole_device(handle, &whole) == kSuccess;
   return part ? whole : handle;
 }
 
 std::optional<std::vector<int>> Nvml::near_cpus(const std::string& gpu) const {
-  const auto handle = static_cast<Device>(whole_device(gpu));
+  const auto handle = static_cast<NvmlDevice>(whole_device(gpu));
   std::array<unsigned long, kCpuWords> words{};
   if (handle == nullptr || library_->cpu_affinity == nullptr || library_->cpu_affinity(handle, words.size(), words.data()) != kSuccess)
     return std::nullopt;
@@ -180,7 +180,7 @@ void Nvml::listen(const std::vector<std::string>& gpus) {
   if (library_->new_events == nullptr || library_->register_events == nullptr || library_->wait_for_event == nullptr) return;
   if (events_ == nullptr && library_->new_events(&events_) != kSuccess) return;
   for (const std::string& gpu : gpus) {
-    const auto handle = static_cast<Device>(whole_device(gpu));
+    const auto handle = static_cast<NvmlDevice>(whole_device(gpu));
     if (handle != nullptr && library_->register_events(handle, kXidEvent, events_) == kSuccess) listened_.emplace_back(handle, gpu);
   }
 }
@@ -195,7 +195,7 @@ std::vector<Nvml::Xid> Nvml::xids() {
 }
 
 std::optional<std::int64_t> Nvml::uncorrected_errors(const std::string& gpu) const {
-  const auto handle = static_cast<Device>(device(gpu));
+  const auto handle = static_cast<NvmlDevice>(device(gpu));
   unsigned long long count = 0;
   if (handle == nullptr || library_->ecc_errors == nullptr || library_->ecc_errors(handle, kUncorrected, kVolatile, &count) != kSuccess)
     return std::nullopt;
@@ -203,7 +203,7 @@ std::optional<std::int64_t> Nvml::uncorrected_errors(const std::string& gpu) con
 }
 
 bool Nvml::slowed_by_heat(const std::string& gpu) const {
-  const auto handle = static_cast<Device>(device(gpu));
+  const auto handle = static_cast<NvmlDevice>(device(gpu));
   unsigned long long limits = 0;
   return handle != nullptr && library_->clock_limits != nullptr && library_->clock_limits(handle, &limits) == kSuccess && (limits & kHardwareHeat) != 0;
 }

@@ -8,15 +8,11 @@
 #include <set>
 
 #include "matrix/cover/cover.h"
+#include "matrix/loaded_catalogue.h"
 #include "matrix/plan.h"
 
 namespace graphproof::matrix {
 namespace {
-
-const Catalogue& catalogue() {
-  static const Catalogue kCatalogue = load_catalogue();
-  return kCatalogue;
-}
 
 MatrixFile file_of(const std::string& body) {
   return parse_matrix_file("{\"schema\": \"graphproof-matrix/1\"," + body + "}", "test.json", catalogue(),

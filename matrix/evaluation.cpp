@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "matrix/axes.h"
+#include "matrix/expression_type.h"
 
 namespace graphproof::matrix {
 namespace {
@@ -47,10 +48,6 @@ Truth equal(const Value& left, const Value& right) {
   const auto by_order = [](const Value& value) { return std::holds_alternative<Version>(value) || std::holds_alternative<double>(value); };
   const bool ordered = by_order(left) || by_order(right);
   return (ordered ? order(left, right) == 0 : left == right) ? Truth::yes : Truth::no;
-}
-
-bool intersect(const std::vector<std::string>& left, const std::vector<std::string>& right) {
-  return std::any_of(left.begin(), left.end(), [&](const std::string& word) { return std::find(right.begin(), right.end(), word) != right.end(); });
 }
 
 // Evaluates one checked tree over one row of input values.

@@ -6,10 +6,6 @@
 namespace graphproof::matrix {
 namespace {
 
-bool intersect(const std::vector<std::string>& left, const std::vector<std::string>& right) {
-  return std::any_of(left.begin(), left.end(), [&](const std::string& word) { return std::find(right.begin(), right.end(), word) != right.end(); });
-}
-
 std::vector<std::string> argument_words(const Axis& axis) {
   std::vector<std::string> words;
   for (const CallForm& form : axis.calls)
@@ -20,6 +16,10 @@ std::vector<std::string> argument_words(const Axis& axis) {
 }
 
 }  // namespace
+
+bool intersect(const std::vector<std::string>& left, const std::vector<std::string>& right) {
+  return std::any_of(left.begin(), left.end(), [&](const std::string& word) { return std::find(right.begin(), right.end(), word) != right.end(); });
+}
 
 const char* kind_text(Type::Kind kind) {
   switch (kind) {

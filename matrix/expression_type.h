@@ -30,4 +30,7 @@ Type element_of(const Type& set);
 /// Whether == has a meaning between the two. Types are strict: a word is no number.
 bool comparable(const Type& left, const Type& right);
 
+/// Whether the two have a word in common.
+bool intersect(const std::vector<std::string>& left, const std::vector<std::string>& right);
+
 }  // namespace graphproof::matrix

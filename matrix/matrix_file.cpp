@@ -13,7 +13,7 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr std::size_t kMaximumExtends = 8;              // files in a chain
-constexpr std::size_t kMaximumBytes = 16 << 20;         // of one file; the largest that we know has a few thousand
+constexpr std::size_t kMaximumMatrix_bytes = 16 << 20;         // of one file; the largest that we know has a few thousand
 constexpr std::size_t kLargestSubset = 12;              // elements: 4096 subsets are more than anybody wants to run
 // Far above any use, and low enough that what is looked at for each row, or for each other, ends.
 constexpr std::size_t kMostAxes = 1'000, kMostValues = 100'000, kMostDefines = 1'000, kMostConstraints = 10'000,
@@ -44,8 +44,8 @@ class Builder {
   Builder(const Catalogue& catalogue, const FileReader& read) : catalogue_(catalogue), read_(read) { file_.scope.axes = &catalogue.axes; }
 
   void add(std::string_view text, const std::string& source) {
-    if (text.size() > kMaximumBytes)
-      throw InputError({.what = "the matrix file is too large", .got = std::to_string(text.size()) + " bytes", .want = "at most " + std::to_string(kMaximumBytes) + " bytes",
+    if (text.size() > kMaximumMatrix_bytes)
+      throw InputError({.what = "the matrix file is too large", .got = std::to_string(text.size()) + " bytes", .want = "at most " + std::to_string(kMaximumMatrix_bytes) + " bytes",
                         .why = "", .next = "name a matrix file, or split it", .place = {.source = source, .line = 1, .column = 1}});
     const Document document = parse_document(text, source);
     const Located root(document);

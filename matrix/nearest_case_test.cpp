@@ -4,13 +4,10 @@
 
 #include <algorithm>
 
+#include "matrix/loaded_catalogue.h"
+
 namespace graphproof::matrix {
 namespace {
-
-const Catalogue& catalogue() {
-  static const Catalogue loaded = load_catalogue();
-  return loaded;
-}
 
 Value number(std::int64_t value) { return value; }
 Value word(const char* value) { return std::string(value); }

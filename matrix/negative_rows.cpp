@@ -12,7 +12,7 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kMostTogether = 4;    // constraints broken at once; more tell nothing about one of them
+constexpr std::size_t kMostBroken = 4;    // constraints broken at once; more tell nothing about one of them
 constexpr std::size_t kMostRows = 10'000;   // of one constraint
 
 class NegativeMaker {
@@ -36,7 +36,7 @@ class NegativeMaker {
     const std::set<int> alone{static_cast<int>(own - legal_.model.constraints.begin())};
     const std::optional<std::set<int>> broken_together = fewest(constraint, alone);
     if (!broken_together) {
-      result_.not_isolated.push_back(constraint.id + ": no row breaks it with fewer than " + std::to_string(kMostTogether) + " others");
+      result_.not_isolated.push_back(constraint.id + ": no row breaks it with fewer than " + std::to_string(kMostBroken) + " others");
       return;
     }
     if (broken_together->size() > 1) {
@@ -52,7 +52,7 @@ class NegativeMaker {
   /// set of constraints that together forbid the break shows which of them may have to go.
   std::optional<std::set<int>> fewest(const Constraint& constraint, const std::set<int>& own) const {
     std::set<std::set<int>> level{own};
-    for (std::size_t together = 1; together <= kMostTogether && !level.empty(); ++together) {
+    for (std::size_t together = 1; together <= kMostBroken && !level.empty(); ++together) {
       std::set<std::set<int>> possible, next;
       for (const std::set<int>& without : level) {
         cover::Model model = relaxed(without);

@@ -8,11 +8,11 @@ std::string_view embedded(std::string_view name);  // generated from the data fi
 
 namespace {
 
-struct PrecisionRow {
+struct RecipePrecision {
   const char* word;
   const char* fp8_recipe;  // null: no fp8
 };
-constexpr PrecisionRow kPrecisions[] = {{"bf16", nullptr},       {"fp8_cs", "tensorwise"}, {"fp8_ds", "delayed"},
+constexpr RecipePrecision kPrecisions[] = {{"bf16", nullptr},       {"fp8_cs", "tensorwise"}, {"fp8_ds", "delayed"},
                                         {"fp8_sc", "blockwise"}, {"fp8_mx", "mxfp8"},      {"nvfp4", nullptr}};
 
 std::vector<std::string> words_of(const Located& list) {
@@ -23,7 +23,7 @@ std::vector<std::string> words_of(const Located& list) {
 
 void read_precision(Recipe& recipe, const Located& cell) {
   recipe.precision = cell.string();
-  const auto* row = std::find_if(std::begin(kPrecisions), std::end(kPrecisions), [&](const PrecisionRow& one) { return recipe.precision == one.word; });
+  const auto* row = std::find_if(std::begin(kPrecisions), std::end(kPrecisions), [&](const RecipePrecision& one) { return recipe.precision == one.word; });
   if (row == std::end(kPrecisions)) cell.fail("an unknown precision", "bf16, fp8_cs, fp8_ds, fp8_sc, fp8_mx or nvfp4", "", "correct it");
   recipe.values["bf16"] = true;
   if (row->fp8_recipe != nullptr) {

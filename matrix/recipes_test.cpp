@@ -1,4 +1,5 @@
 // The published recipes, and what the profile of that name makes of them: no graph shape is lost.
+#include "matrix/loaded_catalogue.h"
 #include "matrix/recipes.h"
 
 #include <gtest/gtest.h>
@@ -13,10 +14,6 @@
 namespace graphproof::matrix {
 namespace {
 
-const Catalogue& catalogue() {
-  static const Catalogue loaded = load_catalogue();
-  return loaded;
-}
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> shipped = shipped_recipes();
   return shipped;

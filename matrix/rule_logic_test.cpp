@@ -3,14 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "matrix/catalogue.h"
+#include "matrix/loaded_catalogue.h"
 
 namespace graphproof::matrix {
 namespace {
-
-const Catalogue& catalogue() {
-  static const Catalogue loaded = load_catalogue();
-  return loaded;
-}
 
 LogicRule rule(const std::string& id, const std::string& when, const std::string& require) {
   const Scope scope{.axes = &catalogue().axes, .defines = {}};

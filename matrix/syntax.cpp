@@ -9,8 +9,8 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr int kMaximumDepth = 200;               // parentheses and operators inside each other; bounds the recursion
-constexpr std::size_t kMaximumBytes = 16 * 1024;  // of one expression; also bounds the depth of its tree
+constexpr int kMaximumNesting = 200;               // parentheses and operators inside each other; bounds the recursion
+constexpr std::size_t kMaximumExpression_bytes = 16 * 1024;  // of one expression; also bounds the depth of its tree
 
 using Tree = std::shared_ptr<const Syntax>;
 
@@ -28,9 +28,9 @@ class SyntaxParser {
  private:
   struct Depth {
     explicit Depth(SyntaxParser& parser) : parser(parser) {
-      if (++parser.depth_ > kMaximumDepth)
+      if (++parser.depth_ > kMaximumNesting)
         parser.lexer_.fail(parser.token_.offset, "an expression nested too deeply", std::to_string(parser.depth_) + " levels",
-                           "at most " + std::to_string(kMaximumDepth) + " levels", "split it with `define`");
+                           "at most " + std::to_string(kMaximumNesting) + " levels", "split it with `define`");
     }
     ~Depth() { --parser.depth_; }
     SyntaxParser& parser;
@@ -69,9 +69,9 @@ class SyntaxParser {
       if (binding == kCompare && chained > 0)
         lexer_.fail(offset, "comparisons can't be chained", "a second `" + std::string(op->text) + "`", "one comparison", "join two with `and`");
       // A chain of one operator nests to the left and would recurse later in printing and checking.
-      if (++chained > kMaximumDepth)
+      if (++chained > kMaximumNesting)
         lexer_.fail(offset, "an expression nested too deeply", std::to_string(chained) + " operators in a row",
-                    "at most " + std::to_string(kMaximumDepth), "use a set with `in`, or `define`");
+                    "at most " + std::to_string(kMaximumNesting), "use a set with `in`, or `define`");
       advance();
       Tree right = binary(binding == kImplies ? kImplies : tighter);
       left = make(op->kind, offset, "", {left, right});
@@ -150,9 +150,9 @@ class SyntaxParser {
 }  // namespace
 
 std::shared_ptr<const Syntax> parse_syntax(std::string_view text, const Origin& origin) {
-  if (text.size() > kMaximumBytes)
+  if (text.size() > kMaximumExpression_bytes)
     throw InputError({.what = "an expression that is too long", .got = std::to_string(text.size()) + " bytes",
-                      .want = "at most " + std::to_string(kMaximumBytes) + " bytes", .why = "", .next = "split it with `define`", .place = origin.at(0)});
+                      .want = "at most " + std::to_string(kMaximumExpression_bytes) + " bytes", .why = "", .next = "split it with `define`", .place = origin.at(0)});
   return SyntaxParser(text, origin).run();
 }
 

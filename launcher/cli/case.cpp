@@ -10,7 +10,7 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct CaseOptions {
   std::string reference, device = "auto";
   LikeOptions like;
   bool json = false;
@@ -25,7 +25,7 @@ void show(const nlohmann::json& line, const matrix::Case& test_case, std::ostrea
       << "expected   " << line.at("expect").dump() << "\n";
 }
 
-record::ExitCode show_like(const Options& options, Surroundings& surroundings) {
+record::ExitCode show_like(const CaseOptions& options, Surroundings& surroundings) {
   const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
   const Like made = like(options.like, machine, surroundings);
   const nlohmann::json line = matrix::plan_case(surroundings.catalogue, made.made.runnable, machine, "like a configuration of " + made.dialect);
@@ -40,7 +40,7 @@ record::ExitCode show_like(const Options& options, Surroundings& surroundings) {
   return record::ExitCode::ok;
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_case(const CaseOptions& options, Surroundings& surroundings) {
   expect_like(options.like, surroundings, "case");
   if (options.like.given == !options.reference.empty())
     throw matrix::InputError({.what = options.like.given ? "CASE beside --like" : "no case", .got = options.like.given ? options.reference : "neither CASE nor --like",
@@ -57,12 +57,12 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_case(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CaseOptions>();
   app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE");
   declare_like(app, options->like);
   app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
   app.add_flag("--json", options->json, "print the case as a line of plan.jsonl");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_case(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

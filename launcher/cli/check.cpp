@@ -21,7 +21,7 @@ using dialect::Verdict;
 using nlohmann::json;
 using reports::printable;
 
-struct Options : ConfigurationOptions {
+struct CheckOptions : ConfigurationOptions {
   bool json = false, sarif = false, migrate = false, all = false;
 };
 
@@ -97,7 +97,7 @@ json told_of_effective(const Verdict& verdict, const dialect::Configuration& rea
   return told;
 }
 
-record::ExitCode migrate(const UpstreamConfiguration& upstream, const Options& options, Surroundings& surroundings) {
+record::ExitCode migrate(const UpstreamConfiguration& upstream, const CheckOptions& options, Surroundings& surroundings) {
   const dialect::Migration migration = upstream.document ? dialect::migrate_configuration(upstream.dialect, *upstream.document)
                                                          : dialect::migrate_command_line(upstream.dialect, upstream.words, upstream.first_option);
   const std::string line = upstream.document ? migration.object.dump(2) : dialect::shell_line(migration.words);
@@ -114,7 +114,7 @@ record::ExitCode migrate(const UpstreamConfiguration& upstream, const Options& o
   return migration.possible ? record::ExitCode::ok : kRejected;
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_check(const CheckOptions& options, Surroundings& surroundings) {
   const TrainingConfiguration configuration = read_training_configuration(options, surroundings);
   std::string dialect = "graphproof";
   Verdict verdict;
@@ -151,13 +151,13 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_check(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckOptions>();
   declare(app, *options);
   app.add_flag("--migrate", options->migrate, "print today's spelling of older graph options instead");
   app.add_flag("--all", options->all, "list the rules that are undecided, too");
   app.add_flag("--json", options->json, "print {accepted, findings, effective}");
   app.add_flag("--sarif", options->sarif, "print SARIF 2.1.0 for annotations in a code review");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_check(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -19,7 +19,7 @@ constexpr Kind kKinds[] = {{"gitlab", ".gitlab-ci.yml", gitlab_pipeline},
                            {"github", ".github/workflows/graphproof.yml", github_pipeline},
                            {"slurm", "graphproof-nightly.sh", slurm_pipeline}};
 
-struct Options {
+struct CiOptions {
   std::string kind;
   Pipeline pipeline;
   bool json = false;
@@ -32,7 +32,7 @@ void expect_word(const std::string& option, const std::string& text) {
                             "edit the printed file where it has to be something else"});
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_ci(const CiOptions& options, Surroundings& surroundings) {
   const auto kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& one) { return options.kind == one.name; });
   if (kind == std::end(kKinds)) {
     const std::vector<std::string> names = {"gitlab", "github", "slurm"};
@@ -59,7 +59,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_ci(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CiOptions>();
   app.add_option("KIND", options->kind, "gitlab, github or slurm")->required();
   app.add_option("--shards", options->pipeline.shards, "parts that run side by side (default: 4)");
   app.add_option("--profile", options->pipeline.profile, "what to run (default: nightly)");
@@ -67,7 +67,7 @@ Action declare_ci(CLI::App& app) {
   app.add_option("--budget", options->pipeline.budget, "of each shard, such as 4h");
   app.add_option("--tag", options->pipeline.tags, "of the runners (default: gpu); may be given again");
   app.add_flag("--json", options->json, "print the file's name and text as JSON");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_ci(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -9,12 +9,12 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct CompareOptions {
   std::string left, right = "latest";
   bool json = false;
 };
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_compare(const CompareOptions& options, Surroundings& surroundings) {
   const auto read = [&](const std::string& run) { return launcher::read_run(launcher::find_run(surroundings.runs, run)); };
   const reports::Comparison comparison = reports::compare(read(options.left), read(options.right));
   surroundings.out << (options.json ? reports::to_json(comparison).dump(2) + "\n" : reports::text(comparison));
@@ -24,11 +24,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_compare(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   app.add_option("A", options->left, "the run before: a folder or an id")->required();
   app.add_option("B", options->right, "the run after (default: latest)");
   app.add_flag("--json", options->json, "print one JSON object");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_compare(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

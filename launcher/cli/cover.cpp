@@ -67,15 +67,6 @@ std::function<double(const cover::Row&)> read_costs(const std::string& path, con
   };
 }
 
-nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells) {
-  nlohmann::json object = nlohmann::json::object();
-  for (const cover::Cell& cell : cells) {
-    const cover::Parameter& parameter = model.parameters[static_cast<std::size_t>(cell.parameter)];
-    object[parameter.name] = parameter.values[static_cast<std::size_t>(cell.value)].names[0];
-  }
-  return object;
-}
-
 std::vector<std::string> reason(const cover::Model& model, cover::Oracle& oracle, const cover::Cells& cells) {
   std::vector<std::string> ids;
   for (const int constraint : oracle.reason(cells)) ids.push_back(model.constraints[static_cast<std::size_t>(constraint)].id);
@@ -102,7 +93,7 @@ const char* word(cover::Origin origin) {
   return "";
 }
 
-record::ExitCode execute(const CoverOptions& options, Surroundings& surroundings) {
+record::ExitCode execute_cover(const CoverOptions& options, Surroundings& surroundings) {
   const Clock::time_point began = Clock::now();
   const auto elapsed = [began] { return std::chrono::duration<double>(Clock::now() - began).count(); };
   if (options.seconds && !(*options.seconds > 0))
@@ -209,7 +200,7 @@ Action declare_cover(CLI::App& app) {
   app.add_option("--out", options->out, "write the rows here: CSV, or JSON lines for .jsonl (default: CSV on standard output)");
   app.add_flag("--explain", options->explain, "why each excluded value or combination is excluded");
   app.add_flag("--json", options->json, "print a JSON report");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_cover(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -42,4 +42,13 @@ cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings
   throw matrix::InputError({"no format `" + options.format + "`", options.format, "one of " + matrix::listed(names), "", matrix::suggestion(options.format, names, "leave it out")});
 }
 
+nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const cover::Cell& cell : cells) {
+    const cover::Parameter& parameter = model.parameters[static_cast<std::size_t>(cell.parameter)];
+    object[parameter.name] = parameter.values[static_cast<std::size_t>(cell.value)].names[0];
+  }
+  return object;
+}
+
 }  // namespace graphproof::cli

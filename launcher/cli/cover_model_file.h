@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <string>
 
@@ -17,5 +18,8 @@ void declare(CLI::App& app, ModelOptions& options);
 
 /// Throws InputError or ReadError. A matrix file is read for this machine: what it can't run is no row.
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings);
+
+/// {"parameter": "value"} of some cells of a row.
+nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells);
 
 }  // namespace graphproof::cli

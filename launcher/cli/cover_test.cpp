@@ -96,7 +96,7 @@ TEST_F(CoverVerbTest, AMatrixFileIsAModelToo) {
   EXPECT_TRUE(covered.out.starts_with("impl,")) << covered.out;
 }
 
-struct Refused {
+struct RefusedModel {
   std::vector<std::string> arguments;
   const char* says;
 };
@@ -105,7 +105,7 @@ TEST_F(CoverVerbTest, BadInputIsExitTwoWithPlaceAndHint) {
   const std::string model = top / "m.pict";
   const std::string broken = file("broken.pict", "os: linux, mac\nIF [oss] = \"mac\" THEN [os] = \"linux\";\n");
   const std::string contradiction = file("none.pict", "a: 0, 1\n[a] = 0;\n[a] = 1;\n");
-  const Refused rows[] = {
+  const RefusedModel rows[] = {
       {{"cover", broken}, "broken.pict:2:4"},
       {{"cover", broken}, "did you mean `os`?"},
       {{"cover", contradiction}, "line 2, line 3"},
@@ -115,7 +115,7 @@ TEST_F(CoverVerbTest, BadInputIsExitTwoWithPlaceAndHint) {
       {{"verify", model, file("rows.csv", "os,arch\n")}, "the header lacks a parameter"},
       {{"verify", model}, "FILE is required"},
   };
-  for (const Refused& row : rows) {
+  for (const RefusedModel& row : rows) {
     const Printed printed = cli(row.arguments);
     EXPECT_EQ(printed.exit_code, 2) << row.says;
     EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;

@@ -10,12 +10,12 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::string device = "auto";
   bool json = false;
 };
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surroundings) {
   const launcher::Device device = device_or_bare(options.device, surroundings);
   std::error_code absent;
   const bool exists = std::filesystem::is_directory(surroundings.runs, absent);
@@ -41,10 +41,10 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_doctor(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DoctorOptions>();
   app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
   app.add_flag("--json", options->json, "print one JSON object of graphproof-doctor/1");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_doctor(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -14,7 +14,7 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   std::string reference, device = "auto";
   bool json = false;
 };
@@ -55,7 +55,7 @@ void print(const std::vector<reports::Symptom>& symptoms, std::ostream& out) {
   }
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_explain(const ExplainOptions& options, Surroundings& surroundings) {
   const FoundCase found = find_case(options.reference, surroundings);
   const launcher::Device device = device_or_bare(options.device, surroundings);
   nlohmann::json explained = matrix::explain(surroundings.catalogue, found.test_case, machine_of(device));
@@ -88,11 +88,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_explain(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")->required();
   app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
   app.add_flag("--json", options->json, "print one JSON object");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_explain(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

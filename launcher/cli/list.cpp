@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct ListOptions {
   std::string what, run = "latest";
   bool json = false;
 };
@@ -33,7 +33,7 @@ json list_runs(const Surroundings& surroundings) {
   return list;
 }
 
-json list_cases(const Options& options, const Surroundings& surroundings) {
+json list_cases(const ListOptions& options, const Surroundings& surroundings) {
   json list = json::array();
   for (const reports::CaseResult& one : launcher::read_run(launcher::find_run(surroundings.runs, options.run)).cases)
     list.push_back({{"id", one.plan.id}, {"verdict", one.record.verdict.text()}, {"ranks", one.plan.ranks},
@@ -45,12 +45,12 @@ json list_cases(const Options& options, const Surroundings& surroundings) {
 struct Listing {
   std::string_view what;
   std::vector<const char*> columns;
-  std::function<json(const Options&, const Surroundings&)> rows;
+  std::function<json(const ListOptions&, const Surroundings&)> rows;
 };
 
 const std::vector<Listing>& listings() {
   const auto of_catalogue = [](json (*rows)(const matrix::Catalogue&)) {
-    return [rows](const Options&, const Surroundings& surroundings) { return rows(surroundings.catalogue); };
+    return [rows](const ListOptions&, const Surroundings& surroundings) { return rows(surroundings.catalogue); };
   };
   static const std::vector<Listing> table = {
       {"axes", {"name", "type", "values", "default", "unit", "meaning"}, of_catalogue(matrix::list_axes)},
@@ -59,7 +59,7 @@ const std::vector<Listing>& listings() {
       {"checks", {"check", "verdict", "devices", "states"}, of_catalogue(matrix::list_checks)},
       {"faults", {"fault", "detector", "isolation", "devices", "title"}, of_catalogue(matrix::list_faults)},
       {"runs", {"run", "profile", "device", "cases", "finished", "exit_code"},
-       [](const Options&, const Surroundings& surroundings) { return list_runs(surroundings); }},
+       [](const ListOptions&, const Surroundings& surroundings) { return list_runs(surroundings); }},
       {"cases", {"id", "verdict", "ranks", "name"}, list_cases},
   };
   return table;
@@ -95,7 +95,7 @@ void print(const json& rows, const std::vector<const char*>& columns, std::ostre
   }
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_list(const ListOptions& options, Surroundings& surroundings) {
   std::vector<std::string> names;
   for (const Listing& listing : listings()) {
     names.emplace_back(listing.what);
@@ -114,11 +114,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_list(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   app.add_option("WHAT", options->what, "axes, profiles, rules, checks, faults, runs or cases")->required();
   app.add_option("--run", options->run, "of which run the cases are (default: latest)");
   app.add_flag("--json", options->json, "print a JSON list");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_list(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

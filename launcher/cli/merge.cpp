@@ -12,13 +12,13 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct MergeOptions {
   std::vector<std::string> runs;
   std::optional<std::string> run_dir;
   bool json = false;
 };
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_merge(const MergeOptions& options, Surroundings& surroundings) {
   std::vector<std::filesystem::path> shards;
   for (const std::string& run : options.runs) shards.push_back(launcher::find_run(surroundings.runs, run));
   launcher::expect_mergeable(shards);
@@ -32,11 +32,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_merge(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MergeOptions>();
   app.add_option("RUN", options->runs, "the runs of all shards: folders or ids")->required();
   app.add_option("--run-dir", options->run_dir, "the folder of the new run: absent or empty (default: runs/RUN_ID)");
   app.add_flag("--json", options->json, "print summary.json and nothing else");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_merge(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

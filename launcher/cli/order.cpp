@@ -50,7 +50,7 @@ nlohmann::json number(double entry) {
   return entry == std::floor(entry) ? nlohmann::json(static_cast<std::int64_t>(entry)) : nlohmann::json(entry);
 }
 
-record::ExitCode execute(const OrderOptions& options, Surroundings& surroundings) {
+record::ExitCode execute_order(const OrderOptions& options, Surroundings& surroundings) {
   validate(options);
   const std::vector<std::int64_t> layers =
       options.layers.empty() ? std::vector<std::int64_t>(static_cast<std::size_t>(std::max<std::int64_t>(0, options.stage.chunks)), 1) : options.layers;
@@ -99,7 +99,7 @@ Action declare_order(CLI::App& app) {
   app.add_flag("--overlap-ep", options->overlap_ep, "layer by layer, so that expert communication overlaps another microbatch");
   app.add_flag("--wgrad", options->weight_gradients, "with --overlap-ep: weight gradients as entries of their own, -l - 0.5");
   app.add_flag("--json", options->json, "print one JSON object");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_order(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kListedIdle = 100;  // there are some sixty shipped rules, and most matrices are about a few
 
-struct Options {
+struct PlanVerbOptions {
   PlanOptions plan;
   std::string explain;
   bool json = false;
@@ -72,7 +72,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
   out << "expected: " << reports::clock_text(seconds) << " one after another, " << fmt::format("{:.1f}", plan.gpu_minutes()) << (device.name == "cuda" ? " GPU-minutes\n" : " rank-minutes\n");
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surroundings) {
   const launcher::Device device = device_or_bare(options.plan.device, surroundings);
   const Planned planned = make_plan(options.plan, device, surroundings, !options.explain.empty());
   if (options.json) {
@@ -88,12 +88,12 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_plan(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlanVerbOptions>();
   declare(app, options->plan);
   app.add_option("--explain", options->explain, "unreachable: values and combinations that no case has, each with the fewest rules that forbid it")
       ->check(CLI::IsMember({"unreachable"}));
   app.add_flag("--json", options->json, "print plan.jsonl; the counts go to the error stream");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_plan(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -14,12 +14,12 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string run = "latest";
   bool judge_again = false, json = false;
 };
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_report(const ReportOptions& options, Surroundings& surroundings) {
   const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
   reports::RunResult result;
   if (options.judge_again) {
@@ -36,11 +36,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_report(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
   app.add_flag("--judge-again", options->judge_again, "judge its evidence with today's checks; the journal stays as it is");
   app.add_flag("--json", options->json, "print it as summary.json");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_report(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -13,14 +13,14 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct ReproOptions {
   std::string reference, device;
   std::optional<std::string> run_dir, script;
   std::optional<std::uint64_t> seed;
   bool json = false;
 };
 
-record::ExitCode write_script(const Options& options, const record::PlanLine& line, const launcher::Device& device,
+record::ExitCode write_script(const ReproOptions& options, const record::PlanLine& line, const launcher::Device& device,
                               std::uint64_t seed, Surroundings& surroundings) {
   record::Limits limits_ms;
   for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
@@ -40,7 +40,7 @@ record::ExitCode write_script(const Options& options, const record::PlanLine& li
   return record::ExitCode::ok;
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surroundings) {
   const FoundCase found = find_case(options.reference, surroundings);
   std::optional<record::Run> recorded;
   if (found.run) recorded = record::run_from(record::read_json(*found.run / "run.json"), *found.run / "run.json");
@@ -91,14 +91,14 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_repro(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReproOptions>();
   app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")->required();
   app.add_option("--device", options->device, "auto, sim or cuda (default: the recorded run's)");
   app.add_option("--run-dir", options->run_dir, "the new run's folder: absent or empty (default: runs/RUN_ID)");
   app.add_option("--script", options->script, "write a shell script that starts the case without graphproof; - prints it");
   app.add_option("--seed", options->seed, "the run's one seed (default: the recorded run's)");
   app.add_flag("--json", options->json, "print one JSON object: record, and a digest of each rank's evidence");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_repro(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -18,7 +18,7 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct RerunOptions {
   std::string run = "latest";
   std::vector<std::string> cases;
   std::string verdict, where;
@@ -37,14 +37,14 @@ void expect_verdict(const std::string& text) {
                             matrix::suggestion(text, known, "graphproof list cases shows the verdicts of a run")});
 }
 
-bool wanted(const Options& options, const record::Record& record) {
+bool wanted(const RerunOptions& options, const record::Record& record) {
   const record::ExitCode code = reports::exit_code(record.verdict, record.rule);
   return (options.failed && code == record::ExitCode::product) || (options.infra && record.verdict.in("infra")) ||
          (!options.verdict.empty() && record.verdict.in(options.verdict));
 }
 
 /// The ids of the cases that were named.
-std::set<std::string> named_cases(const Options& options, const reports::RunResult& parent) {
+std::set<std::string> named_cases(const RerunOptions& options, const reports::RunResult& parent) {
   std::vector<matrix::KnownCase> known;
   for (const reports::CaseResult& one : parent.cases) known.push_back({one.plan.id, one.plan.name});
   std::set<std::string> ids;
@@ -53,7 +53,7 @@ std::set<std::string> named_cases(const Options& options, const reports::RunResu
 }
 
 /// Whether a case meets --where; one that nobody can tell of does not.
-std::function<bool(const record::PlanLine&)> where(const Options& options, const launcher::Device& device, const Surroundings& surroundings) {
+std::function<bool(const record::PlanLine&)> where(const RerunOptions& options, const launcher::Device& device, const Surroundings& surroundings) {
   if (options.where.empty()) return [](const record::PlanLine&) { return true; };
   const matrix::AxisTable& axes = surroundings.catalogue.axes;
   return [&axes, machine = machine_of(device),
@@ -63,7 +63,7 @@ std::function<bool(const record::PlanLine&)> where(const Options& options, const
   };
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surroundings) {
   if (options.cases.empty() && !options.failed && !options.infra && options.verdict.empty() && options.where.empty())
     throw matrix::InputError({"which cases?", "no CASE and none of --failed, --infra, --verdict, --where", "one of them",
                               "a whole run again is graphproof run", "graphproof rerun " + options.run + " --failed"});
@@ -100,7 +100,7 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_rerun(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RerunOptions>();
   app.add_option("RUN", options->run, "the recorded run: its folder, id, or latest")->required();
   app.add_option("CASE", options->cases, "cases of it: id prefixes or names");
   app.add_flag("--failed", options->failed, "those with a product failure");
@@ -109,7 +109,7 @@ Action declare_rerun(CLI::App& app) {
   app.add_option("--where", options->where, "those for which this expression holds, such as 'tp == 2'; beside the others it narrows them");
   declare(app, options->options);
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_rerun(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

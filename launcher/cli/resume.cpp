@@ -17,12 +17,12 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct ResumeOptions {
   std::string run = "latest";
   bool json = false;
 };
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_resume(const ResumeOptions& options, Surroundings& surroundings) {
   const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
   // Told at once; the lock itself is taken before anything is done.
   if (const auto owner = launcher::RunLock::owner(folder))
@@ -41,10 +41,10 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_resume(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ResumeOptions>();
   app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_resume(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct RulesOptions {
   std::string id, dialect, version;
   bool coverage = false, json = false;
 };
@@ -33,7 +33,7 @@ std::set<std::string> known_ids(const matrix::Catalogue& catalogue) {
   return ids;
 }
 
-json rows_of(const Options& options, const matrix::Catalogue& catalogue) {
+json rows_of(const RulesOptions& options, const matrix::Catalogue& catalogue) {
   if (options.dialect == "graphproof" || (options.dialect.empty() && !options.coverage)) return matrix::list_rules(catalogue);
   const std::string dialect = options.dialect.empty() ? "megatron-bridge" : options.dialect;  // which has Megatron-LM's rules too
   return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version), known_ids(catalogue));
@@ -61,7 +61,7 @@ void show_coverage(const json& rows, std::ostream& out) {
   out << "\n";
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surroundings) {
   if (options.coverage && options.dialect == "graphproof")
     throw matrix::InputError({.what = "our own rules are all decided here", .got = "--coverage --dialect graphproof", .want = "an upstream dialect", .why = "",
                               .next = "graphproof rules --coverage", .place = {}});
@@ -98,13 +98,13 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_rules(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RulesOptions>();
   app.add_option("RULE", options->id, "one rule's id (default: all)");
   app.add_option("--dialect", options->dialect, "graphproof (default), megatron-lm, megatron-bridge or legacy");
   app.add_option("--version", options->version, "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
   app.add_flag("--coverage", options->coverage, "where each upstream rule is settled: here, by a check of a run, or nowhere");
   app.add_flag("--json", options->json, "print a JSON list");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_rules(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

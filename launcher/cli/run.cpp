@@ -16,7 +16,7 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct RunVerbOptions {
   PlanOptions plan;
   RunOptions run;
   LikeOptions like;
@@ -25,7 +25,7 @@ struct Options {
 };
 
 // A plan of one line.
-Planned plan_like(const Options& options, const launcher::Device& device, Surroundings& surroundings) {
+Planned plan_like(const RunVerbOptions& options, const launcher::Device& device, Surroundings& surroundings) {
   for (const auto& [name, given] : {std::pair<const char*, const std::string*>{"--profile", &options.plan.profile}, {"--matrix", &options.plan.matrix_file}, {"--where", &options.plan.where}})
     if (!given->empty())
       throw matrix::InputError({.what = std::string("--like beside ") + name, .got = *given, .want = "one of them", .why = "--like makes one case of a configuration",
@@ -63,7 +63,7 @@ std::optional<ShardOption> shard_option(const std::string& text) {
                             "write --shard 1/4, 2/4, 3/4 and 4/4, and then graphproof merge"});
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surroundings) {
   expect_like(options.like, surroundings, "run");
   const std::optional<ShardOption> part = shard_option(options.shard);
   const launcher::Device device = device_on(cluster_of(options.run.cluster), options.plan.device, surroundings);
@@ -88,13 +88,13 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_run(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RunVerbOptions>();
   declare(app, options->plan);
   declare(app, options->run);
   declare_like(app, options->like);
   app.add_option("--shard", options->shard, "only the I-th of N parts of the plan, such as 1/4; graphproof merge joins their runs");
   app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_run(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

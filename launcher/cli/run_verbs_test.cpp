@@ -111,13 +111,13 @@ TEST_F(RunVerbsTest, FaultsKeepTheirIsolation) {
   EXPECT_GE(faults, 1);
 }
 
-struct Refused {
+struct RefusedOptions {
   std::vector<std::string> arguments;
   const char* says;
 };
 
 TEST_F(RunVerbsTest, WrongOptionsStartNothing) {
-  const Refused rows[] = {
+  const RefusedOptions rows[] = {
       {{"run", "--device", "sim", "--isolation", "proces"}, "did you mean `process`?"},
       {{"run", "--device", "sim", "--budget", "4 hours"}, "write it as 10s"},
       {{"run", "--device", "sim", "--max-fail", "-1"}, "leave it out for no bound"},
@@ -125,7 +125,7 @@ TEST_F(RunVerbsTest, WrongOptionsStartNothing) {
       {{"rerun", "latest"}, "rerun latest --failed"},
       {{"rerun", "latest", "--verdict", "fail.hangs"}, "graphproof list cases"},
   };
-  for (const Refused& row : rows) {
+  for (const RefusedOptions& row : rows) {
     const Printed printed = cli(row.arguments);
     EXPECT_EQ(printed.exit_code, 2) << row.arguments[0];
     EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;

@@ -13,7 +13,7 @@
 namespace graphproof::cli {
 namespace {
 
-struct Options {
+struct SelftestOptions {
   std::string device = "auto";
   bool json = false;
 };
@@ -83,7 +83,7 @@ std::vector<Caught> caught(const reports::RunResult& result) {
   return found;
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_selftest(const SelftestOptions& options, Surroundings& surroundings) {
   const launcher::Device device = device_of(options.device, surroundings);
   launcher::RunSetup setup = new_run(device, {}, surroundings);
   setup.run.profile = "selftest";
@@ -114,10 +114,10 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_selftest(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SelftestOptions>();
   app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
   app.add_flag("--json", options->json, "print one JSON object");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_selftest(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

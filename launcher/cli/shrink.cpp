@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 // Chance that a case which still fails is given up as passing.
 constexpr double kGivenUpWrongly = 0.05;
 
-struct Options {
+struct ShrinkOptions {
   std::string reference, budget, noise, device;
   int jobs = 1, most_jobs = 100;
   std::optional<std::uint64_t> seed;
@@ -80,11 +80,11 @@ const reports::CaseResult& failing_case(const reports::RunResult& run, const Fou
 
 class Shrink {
  public:
-  Shrink(const Options& options, Surroundings& surroundings)
+  Shrink(const ShrinkOptions& options, Surroundings& surroundings)
       : options_(options), surroundings_(surroundings), noise_(noise_of(options.noise)), budget_ms_(budget_ms(options.budget)), began_(Clock::now()) {
     if (options.jobs < 1 || options.most_jobs < 1)
       throw matrix::InputError({"--jobs and --most-jobs are numbers of jobs", std::to_string(std::min(options.jobs, options.most_jobs)), "1 or more", "",
-                                "leave them out for one job at a time, " + std::to_string(Options{}.most_jobs) + " at most"});
+                                "leave them out for one job at a time, " + std::to_string(ShrinkOptions{}.most_jobs) + " at most"});
   }
 
   record::ExitCode execute() {
@@ -218,7 +218,7 @@ class Shrink {
     return lost ? record::ExitCode::infrastructure : record::ExitCode::coverage;
   }
 
-  const Options& options_;
+  const ShrinkOptions& options_;
   Surroundings& surroundings_;
   const std::optional<shrink::Noise> noise_;
   const std::int64_t budget_ms_;
@@ -229,7 +229,7 @@ class Shrink {
 }  // namespace
 
 Action declare_shrink(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ShrinkOptions>();
   app.add_option("CASE", options->reference, "RUN/CASE: a case that failed, by id prefix or name")->required();
   app.add_option("--jobs", options->jobs, "how many jobs to ask for at a time (default: 1, which needs fewest)");
   app.add_option("--most-jobs", options->most_jobs, "to locate it; making it smaller comes on top (default: 100)");

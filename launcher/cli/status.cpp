@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 // A launcher tells what it does once a second.
 constexpr std::chrono::seconds kWatch{1};
 
-struct Options {
+struct StatusOptions {
   std::string run = "latest";
   bool json = false, watch = false;
 };
@@ -118,7 +118,7 @@ void print(const Status& status, std::ostream& out) {
                      status.run_id, left.kept, left.run, left.cut_off, left.alone, left.judge);
 }
 
-record::ExitCode execute(const Options& options, Surroundings& surroundings) {
+record::ExitCode execute_status(const StatusOptions& options, Surroundings& surroundings) {
   const fs::path folder = launcher::find_run(surroundings.runs, options.run);
   for (;;) {
     const Status status = read_status(folder);
@@ -137,11 +137,11 @@ record::ExitCode execute(const Options& options, Surroundings& surroundings) {
 }  // namespace
 
 Action declare_status(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StatusOptions>();
   app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
   app.add_flag("--watch", options->watch, "again every second, until the run has ended");
   app.add_flag("--json", options->json, "print one JSON object; with --watch one a line");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_status(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

@@ -25,16 +25,7 @@ struct VerifyOptions {
   bool json = false;
 };
 
-nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells) {
-  nlohmann::json object = nlohmann::json::object();
-  for (const cover::Cell& cell : cells) {
-    const cover::Parameter& parameter = model.parameters[static_cast<std::size_t>(cell.parameter)];
-    object[parameter.name] = parameter.values[static_cast<std::size_t>(cell.value)].names[0];
-  }
-  return object;
-}
-
-record::ExitCode execute(const VerifyOptions& options, Surroundings& surroundings) {
+record::ExitCode execute_verify(const VerifyOptions& options, Surroundings& surroundings) {
   const cover::ModelFile file = read_model_file(options.model, surroundings);
   const std::vector<cover::Row> rows = cover::read_rows(read_input(options.rows), options.rows, file.model, cover::Unknown::refuse);
   const cover::Verification found = cover::verify(file.model, rows, options.strength);
@@ -71,7 +62,7 @@ Action declare_verify(CLI::App& app) {
   app.add_option("FILE", options->rows, "the rows: CSV with a line of parameter names first, or JSON lines")->required();
   app.add_option("--strength", options->strength, "what the rows have to cover, 1 to 6 (default 2)");
   app.add_flag("--json", options->json, "print a JSON report");
-  return [options](Surroundings& surroundings) { return execute(*options, surroundings); };
+  return [options](Surroundings& surroundings) { return execute_verify(*options, surroundings); };
 }
 
 }  // namespace graphproof::cli

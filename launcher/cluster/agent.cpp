@@ -15,6 +15,7 @@
 #include "launcher/batch_request.h"
 #include "launcher/batch_run.h"
 #include "launcher/cluster/channel.h"
+#include "launcher/cluster/clocks.h"
 #include "launcher/cpus.h"
 #include "launcher/host_folders.h"
 #include "launcher/remains.h"
@@ -32,16 +33,6 @@ using launcher::BatchRun;
 constexpr std::chrono::milliseconds kRound{10};
 constexpr std::int64_t kLive_ms = 1000;
 constexpr int kLeft = 0, kGaveUp = 5;
-
-std::int64_t steady_ms() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
-std::int64_t utc_ms() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 std::string value_of(const launcher::Environment& environment, const std::string& name) {
   const auto found = environment.find(name);

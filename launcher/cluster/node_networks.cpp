@@ -12,7 +12,7 @@ namespace {
 
 using launcher::Environment;
 
-constexpr std::int64_t kCommand_ms = 10000;
+constexpr std::int64_t kIpCommand_ms = 10000;
 
 launcher::Output ip(const std::string& words) {
   Environment environment = launcher::own_environment();
@@ -20,7 +20,7 @@ launcher::Output ip(const std::string& words) {
   launcher::Command command{{"ip"}, environment};
   std::istringstream in(words);
   for (std::string word; in >> word;) command.arguments.push_back(word);
-  return launcher::run_to_end(command, kCommand_ms);
+  return launcher::run_to_end(command, kIpCommand_ms);
 }
 
 void must(const std::string& words) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "launcher/cluster/clocks.h"
 #include "launcher/processes.h"
 #include "reports/record/file.h"
 #include "reports/record/message.h"
@@ -19,24 +20,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // How often live.json of a node is looked at: it is written once a second.
-constexpr std::int64_t kLive_ms = 1000;
+constexpr std::int64_t kPilotLive_ms = 1000;
 // The user hears once that the run waits for its nodes.
 constexpr std::int64_t kTellWaiting_ms = 5000;
 // What a starter said last is where it explains itself.
 constexpr std::size_t kShown = 300;
 
-std::int64_t steady_ms() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-}
-
 // Nobody's clock is this far ahead of one that is kept in step.
 constexpr std::int64_t kAhead_ms = 5000, kBehind_ms = 120000;
-
-std::int64_t utc_ms() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 std::string name_of(int pilot) { return "p" + std::to_string(pilot); }
 
@@ -176,7 +167,7 @@ void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
 
 void Pilot::watch(std::int64_t now_ms) {
   const std::int64_t looked_before_ms = live_ms_;
-  if (now_ms - live_ms_ >= kLive_ms) live_ms_ = now_ms;
+  if (now_ms - live_ms_ >= kPilotLive_ms) live_ms_ = now_ms;
   // Asked before reading: what agents wrote before their starter ended is read below.
   const auto exit = child_->poll();
   for (Node& node : nodes_) {

@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using launcher::Child;
 
-constexpr std::int64_t kLive_ms = 1000;
-constexpr std::size_t kShown = 300;
+constexpr std::int64_t kLookAtLive_ms = 1000;
+constexpr std::size_t kShownOfSaid = 300;
 /// sbatch takes a script and nothing else: this one runs the words behind it, whatever they are.
 constexpr std::string_view kScript = "#!/bin/sh\nexec \"$@\"\n";
 
@@ -24,7 +24,7 @@ std::string text_of(const fs::path& file) {
   try {
     std::string text = record::read_text(file);
     while (!text.empty() && text.back() == '\n') text.pop_back();
-    return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
+    return text.size() <= kShownOfSaid ? text : "..." + text.substr(text.size() - kShownOfSaid);
   } catch (const record::ReadError&) {
     return {};
   }
@@ -85,7 +85,7 @@ void TaskArray::step(std::int64_t now_ms) {
   }
   if (now_ms - looked_ms_ < interval_.count()) return;
   looked_ms_ = now_ms;
-  const bool look_at_live = now_ms - live_ms_ >= kLive_ms;
+  const bool look_at_live = now_ms - live_ms_ >= kLookAtLive_ms;
   if (look_at_live) live_ms_ = now_ms;
   for (Array& array : arrays_) {
     if (array.job.empty() && !array.submitting && now_ms - array.grown_ms >= kCollect_ms) submit(array, now_ms);

@@ -4,15 +4,10 @@
 
 #include "matrix/cover/model_file.h"
 #include "matrix/cover/predicate.h"
+#include "matrix/cover/trimmed.h"
 
 namespace graphproof::cover {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
-}
 
 std::string_view unquoted(std::string_view text) {
   return text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front() ? text.substr(1, text.size() - 2) : text;
@@ -28,9 +23,9 @@ std::vector<std::string_view> pieces(std::string_view text) {
   }
 }
 
-class Reader {
+class ActsReader {
  public:
-  Reader(std::string_view text, std::string source) : source_(std::move(source)), text_{source_, text} {}
+  ActsReader(std::string_view text, std::string source) : source_(std::move(source)), text_{source_, text} {}
 
   ModelFile read() {
     std::string section;
@@ -126,6 +121,6 @@ class Reader {
 
 }  // namespace
 
-ModelFile read_acts(std::string_view text, std::string source) { return Reader(text, std::move(source)).read(); }
+ModelFile read_acts(std::string_view text, std::string source) { return ActsReader(text, std::move(source)).read(); }
 
 }  // namespace graphproof::cover

@@ -11,14 +11,13 @@
 #include "matrix/cover/condition.h"
 #include "matrix/cover/model_file.h"
 #include "matrix/cover/oracle.h"
+#include "matrix/cover/pict_model.h"
 #include "matrix/cover/random.h"
 #include "matrix/cover/verify.h"
 #include "matrix/input_error.h"
 
 namespace graphproof::cover {
 namespace {
-
-Model pict(const std::string& text) { return read_model(text, "m.pict", Format::pict).model; }
 
 Model uniform(int parameters, int values) {
   Model model;

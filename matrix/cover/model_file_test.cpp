@@ -5,12 +5,11 @@
 #include <functional>
 
 #include "matrix/cover/oracle.h"
+#include "matrix/cover/pict_model.h"
 #include "matrix/input_error.h"
 
 namespace graphproof::cover {
 namespace {
-
-Model pict(const std::string& text) { return read_model(text, "m.pict", Format::pict).model; }
 
 /// The valid rows, as a text of value indices.
 std::string valid_rows(const Model& model) {

@@ -5,15 +5,10 @@
 
 #include "matrix/cover/model_file.h"
 #include "matrix/cover/predicate.h"
+#include "matrix/cover/trimmed.h"
 
 namespace graphproof::cover {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
-}
 
 std::string folded(std::string_view name) {
   std::string made(name);
@@ -22,9 +17,9 @@ std::string folded(std::string_view name) {
   return made;
 }
 
-class Reader {
+class PictReader {
  public:
-  Reader(std::string_view text, std::string source) : source_(std::move(source)), text_{source_, text} {}
+  PictReader(std::string_view text, std::string source) : source_(std::move(source)), text_{source_, text} {}
 
   ModelFile read() {
     std::size_t at = 0;
@@ -181,6 +176,6 @@ class Reader {
 
 }  // namespace
 
-ModelFile read_pict(std::string_view text, std::string source) { return Reader(text, std::move(source)).read(); }
+ModelFile read_pict(std::string_view text, std::string source) { return PictReader(text, std::move(source)).read(); }
 
 }  // namespace graphproof::cover

@@ -23,9 +23,9 @@ struct Field {
   std::size_t offset = 0;
 };
 
-class Reader {
+class RowReader {
  public:
-  Reader(std::string_view text, std::string source, const Model& model, Unknown unknown)
+  RowReader(std::string_view text, std::string source, const Model& model, Unknown unknown)
       : text_(text), source_(std::move(source)), model_(model), unknown_(unknown) {
     for (std::size_t parameter = 0; parameter < model.parameters.size(); ++parameter) {
       if (model.parameters[parameter].hidden) break;
@@ -185,7 +185,7 @@ void write_rows(std::ostream& out, const Model& model, const std::vector<Row>& r
 
 std::vector<Row> read_rows(std::string_view text, std::string source, const Model& model, Unknown unknown) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  Reader reader(text, std::move(source), model, unknown);
+  RowReader reader(text, std::move(source), model, unknown);
   return row_format_of(text) == RowFormat::csv ? reader.csv() : reader.json_lines();
 }
 

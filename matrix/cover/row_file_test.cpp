@@ -39,7 +39,7 @@ TEST(RowFileTest, AnEarlierPlanMayLackColumnsAndHaveValuesThatWentAway) {
   EXPECT_EQ(read_rows("gone,b\n5,x\n,z\n", "rows", model, Unknown::leave_open), (std::vector<Row>{{kAny, 0}, {kAny, kAny}}));
 }
 
-struct Refused {
+struct RefusedRow {
   const char* text;
   const char* what;
   int line, column;
@@ -47,7 +47,7 @@ struct Refused {
 
 TEST(RowFileTest, BadRowsAreRefusedWithTheirPlace) {
   const Model model = read_model("a: 1, 2\nb: x, y\n", "m.pict", Format::pict).model;
-  const Refused refused[] = {
+  const RefusedRow refused[] = {
       {"a\n1\n", "the header lacks a parameter", 1, 1},
       {"a,c\n1,x\n", "no parameter `c`", 1, 3},
       {"a,a\n", "a column is there twice", 1, 3},
@@ -58,7 +58,7 @@ TEST(RowFileTest, BadRowsAreRefusedWithTheirPlace) {
       {"{\"a\": \"1\", \"b\": \"x\"}\n{\"a\": }\n", "a line is not JSON", 2, 7},
       {"{\"a\": \"1\"}\n", "a row lacks a parameter", 1, 1},
   };
-  for (const Refused& row : refused) {
+  for (const RefusedRow& row : refused) {
     try {
       read_rows(row.text, "rows.csv", model, Unknown::refuse);
       ADD_FAILURE() << row.text;

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "matrix/cover/model_file.h"
+#include "matrix/cover/pict_model.h"
 #include "matrix/input_error.h"
 
 namespace graphproof::cover {
 namespace {
-
-Model pict(const std::string& text) { return read_model(text, "m.pict", Format::pict).model; }
 
 TEST(VerifyTest, AMissingCombinationIsNamed) {
   const Model model = pict("a: 0, 1\nb: 0, 1\nc: 0, 1\n");

@@ -4,14 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "matrix/dialect/check.h"
+#include "matrix/dialect/newest_megatron.h"
 
 namespace graphproof::dialect {
 namespace {
-
-const Dialect& megatron() {
-  static const Dialect dialect = load_dialect("megatron-lm", "");
-  return dialect;
-}
 
 Reading read(const std::string& line) { return read_command_line(megatron(), shell_words(line), 0, false); }
 

@@ -16,7 +16,7 @@ constexpr const char* kUnknownKey = "RN04";
 constexpr const char* kRetiredKey = "RN18";
 constexpr int kDeepestNesting = 32;
 
-std::vector<std::string> split_commas(const std::string& text) {
+std::vector<std::string> comma_list(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -136,7 +136,7 @@ class FileReader {
     }
     std::vector<std::string> words;
     if (json.is_string()) {
-      words = split_commas(json.get<std::string>());
+      words = comma_list(json.get<std::string>());
       for (std::string& word : words) word = bare(word);
     } else if (json.is_array()) {
       for (const Located& item : value.items()) {

@@ -5,14 +5,10 @@
 #include "matrix/dialect/config_file.h"
 #include "matrix/dialect/dialect.h"
 #include "matrix/dialect/migrate.h"
+#include "matrix/dialect/newest_megatron.h"
 
 namespace graphproof::dialect {
 namespace {
-
-const Dialect& megatron() {
-  static const Dialect dialect = load_dialect("megatron-lm", "");
-  return dialect;
-}
 
 struct Row {
   const char* before;

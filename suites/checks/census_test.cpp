@@ -5,7 +5,7 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "full_iteration"}, {"tp", 2}};
+const nlohmann::json kCensusAxes = {{"impl", "full_iteration"}, {"tp", 2}};
 
 TEST(Census, Rows) {
   const Where second{.rank = 1, .kind = "capture", .arm = "graph_b"};
@@ -46,7 +46,7 @@ TEST(Census, Rows) {
 }
 
 TEST(RankSignatures, Rows) {
-  judge_rows("D24.rank_signatures", kAxes,
+  judge_rows("D24.rank_signatures", kCensusAxes,
              {
                  {.name = "rank 1 captured something else",
                   .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },

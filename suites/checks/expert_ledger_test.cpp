@@ -5,7 +5,7 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "manual"}, {"model", "moe"}, {"experts", 4}, {"topk", 2}, {"dispatch", "drop_and_pad"},
+const nlohmann::json kExpertAxes = {{"impl", "manual"}, {"model", "moe"}, {"experts", 4}, {"topk", 2}, {"dispatch", "drop_and_pad"},
                               {"dispatcher", "alltoall"}};
 
 // The clean ledger: layer 0 assigned 13 19 16 16, carried 13 16 16 16, dropped 3; layer 1 all 16.
@@ -13,7 +13,7 @@ TEST(ExpertLedger, Rows) {
   const Where at_three{.rank = 0, .kind = "experts", .arm = "lockstep_graph", .step = 3};
   const Where both_at_three{.rank = 0, .kind = "experts", .step = 3};
   judge_rows(
-      "D40.expert_ledger", kAxes,
+      "D40.expert_ledger", kExpertAxes,
       {
           {.name = "dropped in silence (M74)",
            .change = [=](Attempt& a) { set(a, at_three, "carried", std::vector<int>{8, 8, 8, 8, 8, 8, 8, 8}); },
@@ -66,7 +66,7 @@ TEST(ExpertLedger, Rows) {
 }
 
 TEST(ExpertLedger, OfAnEagerCaseIsThatOfItsOwnArm) {
-  nlohmann::json axes = kAxes;
+  nlohmann::json axes = kExpertAxes;
   axes["impl"] = "none";
   EXPECT_EQ(record::name(judge_one("D40.expert_ledger", axes, [](Attempt&) {}).result), "pass");
   const auto lost = judge_one("D40.expert_ledger", axes, [](Attempt& a) {

@@ -5,13 +5,13 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "full_iteration"}, {"dropout", true}};
+const nlohmann::json kRandomAxes = {{"impl", "full_iteration"}, {"dropout", true}};
 
 Where graph_at(std::int64_t step) { return {.rank = 0, .kind = "rng", .arm = "lockstep_graph", .step = step}; }
 Where eager_at(std::int64_t step) { return {.rank = 0, .kind = "rng", .arm = "lockstep_eager", .step = step}; }
 
 TEST(Masks, Rows) {
-  judge_rows("D08.masks", kAxes,
+  judge_rows("D08.masks", kRandomAxes,
              {
                  {.name = "frozen at capture (M32)",
                   .change =
@@ -57,7 +57,7 @@ TEST(Masks, DoNotApplyWithoutDropout) {
 }
 
 TEST(Generator, Rows) {
-  judge_rows("D08.generator", kAxes,
+  judge_rows("D08.generator", kRandomAxes,
              {
                  {.name = "another state after",
                   .change = [](Attempt& a) { set(a, graph_at(3), "after", "2718:9"); },

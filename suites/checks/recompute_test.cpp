@@ -5,12 +5,12 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "manual"}, {"recompute", "selective(core_attn)"}, {"dropout", true}, {"microbatches", 2}};
+const nlohmann::json kRecomputeAxes = {{"impl", "manual"}, {"recompute", "selective(core_attn)"}, {"dropout", true}, {"microbatches", 2}};
 
 TEST(Recompute, Rows) {
   const Where at_three{.rank = 0, .kind = "recompute", .arm = "lockstep_graph", .step = 3};
   judge_rows(
-      "D42.recompute", kAxes,
+      "D42.recompute", kRecomputeAxes,
       {
           {.name = "a fresh mask (M34)",
            .change = [=](Attempt& a) { set(a, at_three, "masks_again_digest", "1111111111111111"); },
@@ -70,11 +70,11 @@ TEST(Recompute, OfEarlierEvidenceIsThatOfCoreAttention) {
   const auto without_part = [](Attempt& a) {
     for (Line& line : a.ranks[0].evidence->lines) line.fields.erase("part");
   };
-  EXPECT_EQ(record::name(judge_one("D42.recompute", kAxes, without_part).result), "pass");
+  EXPECT_EQ(record::name(judge_one("D42.recompute", kRecomputeAxes, without_part).result), "pass");
 }
 
 TEST(Recompute, WithoutDropoutNeedsNoMasks) {
-  nlohmann::json axes = kAxes;
+  nlohmann::json axes = kRecomputeAxes;
   axes["dropout"] = false;
   EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
 }

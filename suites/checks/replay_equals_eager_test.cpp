@@ -8,7 +8,7 @@ namespace {
 using nlohmann::json;
 using record::Result;
 
-const json kAxes = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
+const json kReplayAxes = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
 
 json mismatch() {
   return {{"tensor", "param:layers.0.mlp.up.weight"},
@@ -33,7 +33,7 @@ Where lockstep_at(int rank, std::int64_t step) {
 
 TEST(Lockstep, Rows) {
   judge_rows(
-      "D01.lockstep", kAxes,
+      "D01.lockstep", kReplayAxes,
       {
           {.name = "a tensor differs",
            .change = [](Attempt& a) { differ(a, lockstep_at(1, 3)); },
@@ -142,7 +142,7 @@ TEST(Lockstep, DoesNotApplyToEager) {
 
 TEST(CaptureInputsLast, Rows) {
   const Where last{.rank = 1, .kind = "compare", .subject = "capture_inputs_last"};
-  judge_rows("D01.capture_inputs_last", kAxes,
+  judge_rows("D01.capture_inputs_last", kReplayAxes,
              {
                  {.name = "differs",
                   .change = [=](Attempt& a) { differ(a, last); },
@@ -171,7 +171,7 @@ TEST(CaptureInputsLast, Rows) {
 
 TEST(FreeRun, Rows) {
   const Where end{.rank = 0, .kind = "compare", .subject = "free_run"};
-  judge_rows("D01.free_run", kAxes,
+  judge_rows("D01.free_run", kReplayAxes,
              {
                  {.name = "differs",
                   .change = [=](Attempt& a) { differ(a, end); },

@@ -5,12 +5,12 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "manual"}, {"pp", 2}, {"microbatches", 3}};
+const nlohmann::json kScheduleAxes = {{"impl", "manual"}, {"pp", 2}, {"microbatches", 3}};
 
 // The clean schedules: stage 0 runs 1 2 -1 3 -2 -3, stage 1 runs 1 -1 2 -2 3 -3.
 TEST(Schedule, Rows) {
   const Where at_three{.rank = 1, .kind = "schedule", .arm = "lockstep_graph", .step = 3};
-  judge_rows("D41.schedule", kAxes,
+  judge_rows("D41.schedule", kScheduleAxes,
              {
                  {.name = "two microbatches in the wrong order (M76)",
                   .change = [=](Attempt& a) { set(a, at_three, "ran", std::vector<int>{2, -2, 1, -1, 3, -3}); },

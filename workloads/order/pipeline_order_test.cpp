@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <numeric>
 #include <set>
+
+#include "workloads/order/refusal_of.h"
 
 namespace graphproof::order {
 namespace {
@@ -29,15 +30,6 @@ std::vector<Forward> forwards_of(const json& list) {
   std::vector<Forward> forwards;
   for (const json& one : list) forwards.push_back({one.at(0), one.at(1)});
   return forwards;
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Refused& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST_F(GoldenOrderTest, WarmupAndNumberOfForwardsAreUpstreams) {
@@ -199,14 +191,14 @@ TEST(PipelineOrder, NeedsLayersTimesOneMoreThanTheWarmupBuffersWhereAllLayersAre
 
 TEST(PipelineOrder, RefusesWhatCannotRunAndSaysWhatToChange) {
   const std::pair<std::string, const char*> rows[] = {
-      {refusal([] { forwards({.pp = 2, .rank = 2}); }), "a pipeline's rank; got 2; want 0 to 1"},
-      {refusal([] { forwards({.microbatches = 0}); }), "a pipeline's microbatches; got 0; want 1 or more"},
-      {refusal([] { chunk_order({.chunks = 0}); }), "a pipeline's chunks; got 0"},
-      {refusal([] { chunk_order(1, 1, {}); }), "got no forwards"},
-      {refusal([] { layer_order({1, 2}, {1, 1}, false); }), "got no backward"},
-      {refusal([] { layer_order({1, -1, 2, -2}, {1}, false); }), "got chunk 2 of 1"},
-      {refusal([] { layer_order({1, 1, -1, -1, 1, -1}, {1}, false); }), "got two forwards or two backwards in a row"},
-      {refusal([] { input_buffers({-1, 1}, {1}, 1); }), "got a backward of chunk 1 before its forward"}};
+      {refusal_of([] { forwards({.pp = 2, .rank = 2}); }), "a pipeline's rank; got 2; want 0 to 1"},
+      {refusal_of([] { forwards({.microbatches = 0}); }), "a pipeline's microbatches; got 0; want 1 or more"},
+      {refusal_of([] { chunk_order({.chunks = 0}); }), "a pipeline's chunks; got 0"},
+      {refusal_of([] { chunk_order(1, 1, {}); }), "got no forwards"},
+      {refusal_of([] { layer_order({1, 2}, {1, 1}, false); }), "got no backward"},
+      {refusal_of([] { layer_order({1, -1, 2, -2}, {1}, false); }), "got chunk 2 of 1"},
+      {refusal_of([] { layer_order({1, 1, -1, -1, 1, -1}, {1}, false); }), "got two forwards or two backwards in a row"},
+      {refusal_of([] { input_buffers({-1, 1}, {1}, 1); }), "got a backward of chunk 1 before its forward"}};
   for (const auto& [message, part] : rows) {
     EXPECT_NE(message.find(part), std::string::npos) << message << " lacks " << part;
     EXPECT_NE(message.find("; next: "), std::string::npos) << message;

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
+
+#include "workloads/order/refusal_of.h"
 
 namespace graphproof::order {
 namespace {
@@ -30,15 +31,6 @@ std::vector<std::vector<Turn>> of_all_stages(Stage stage) {
   std::vector<std::vector<Turn>> all;
   for (stage.rank = 0; stage.rank < stage.pp; ++stage.rank) all.push_back(turns(stage));
   return all;
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Refused& error) {
-    return error.what();
-  }
-  return "";
 }
 
 /// "F0,0>1 B0": a turn a word.
@@ -153,11 +145,11 @@ TEST(PipelineTurns, EdgesAreThoseBetweenNeighboursAndWithChunksTheWayBackToTheFi
 }
 
 TEST(PipelineTurns, RefusesAnOrderInWhichStagesWaitInACircleAndSaysWhatToChange) {
-  const std::string circle = refusal([] { turns({.pp = 4, .chunks = 2, .microbatches = 4, .group = 1}); });
+  const std::string circle = refusal_of([] { turns({.pp = 4, .chunks = 2, .microbatches = 4, .group = 1}); });
   EXPECT_NE(circle.find("a pipeline of 4 stages with 2 chunks, 4 microbatches in groups of 1; got stage "), std::string::npos) << circle;
   EXPECT_NE(circle.find("for ever; want an order in which every stage gets its input"), std::string::npos) << circle;
   EXPECT_NE(circle.find("; next: give a multiple"), std::string::npos) << circle;
-  EXPECT_NE(refusal([] { turns({.pp = 1, .chunks = 2, .microbatches = 2}); }).find("2 on one stage"), std::string::npos);
+  EXPECT_NE(refusal_of([] { turns({.pp = 1, .chunks = 2, .microbatches = 2}); }).find("2 on one stage"), std::string::npos);
 }
 
 }  // namespace
