@@ -8,6 +8,8 @@ add_library(graphproof_options INTERFACE)
 # g++ 12 also warns where a designated initialiser leaves out a member that has no default of its own.
 target_compile_options(graphproof_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers)
 target_include_directories(graphproof_options INTERFACE ${PROJECT_SOURCE_DIR})
+# g++ takes a source that is included by a unity source for a header, whose anonymous namespace it warns of.
+target_compile_options(graphproof_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 find_program(GRAPHPROOF_MOLD mold)
 if(GRAPHPROOF_MOLD)
   target_link_options(graphproof_options INTERFACE -fuse-ld=mold)
