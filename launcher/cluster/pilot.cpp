@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "launcher/cluster/clear_queue.h"
 #include "launcher/cluster/clocks.h"
 #include "launcher/processes.h"
 #include "reports/record/file.h"
@@ -244,8 +245,7 @@ std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest requ
   return std::make_unique<RemoteBatch>(std::move(request), orders_file(node.channel), mailbox);
 }
 
-void Pilot::release() {
-  if (!child_) return;
+void Pilot::end_command() {
   bool told = stage_ == Stage::ready;  // agents that are not there yet have nobody to tell them
   try {
     for (const Node& node : nodes_) append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
@@ -257,18 +257,27 @@ void Pilot::release() {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return child_->poll().has_value();
   };
-  if (told && wait(kLeave_ms)) {
-    kill_command();
-    return child_.reset();
+  if (!told || !wait(kLeave_ms)) {
+    child_->kill(SIGTERM);
+    wait(kLeave_ms / 3);
   }
-  child_->kill(SIGTERM);
-  wait(kLeave_ms / 3);
   kill_command();
-  cancel();
-  for (const std::int64_t end_ms = steady_ms() + kLeave_ms / 3; canceller_ && !canceller_->poll() && steady_ms() < end_ms;)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  canceller_.reset();
   child_.reset();
+}
+
+void Pilot::release() {
+  if (released_) return;
+  released_ = true;
+  if (child_) end_command();
+  canceller_.reset();
+  if (!setup_.cancel) return;
+  try {
+    // Nothing to do for this launcher does not mean that an earlier one left nothing.
+    if (number_ == 0 && EarlierAgents(setup_.run_folder).folders() == 0) return;
+  } catch (const record::WriteError&) {
+    // Their channels can't be written to: the scheduler tells them.
+  }
+  if (const std::string trouble = clear_queue(*setup_.cancel, kClear_ms); !trouble.empty()) say(trouble);
 }
 
 }  // namespace graphproof::cluster

@@ -79,6 +79,7 @@ class Pilot final : public launcher::Allocation {
   void lose(const record::Infra& why, std::int64_t now_ms);
   void end(std::int64_t now_ms);
   void cancel();
+  void end_command();
   /// Whatever the command started on this host: an srun whose node is out of reach outlives its salloc.
   void kill_command() const;
   std::filesystem::path channels() const;
@@ -92,7 +93,7 @@ class Pilot final : public launcher::Allocation {
   std::unique_ptr<launcher::Child> child_, canceller_;
   std::chrono::milliseconds interval_;
   std::int64_t since_ms_ = 0, looked_ms_ = 0, live_ms_ = 0;
-  bool told_waiting_ = false;
+  bool told_waiting_ = false, released_ = false;
   record::Infra gave_up_;
 };
 

@@ -179,6 +179,8 @@ TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
   EXPECT_EQ(said.find("lost"), std::string::npos) << said;
   EXPECT_EQ(marked(), std::vector<std::string>{});
+  // A controller that comes back knows the allocation that nobody could give back to it.
+  EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
 }
 
 TEST_F(PilotTest, AnArrayHasATaskABatchAndTheSameVerdicts) {

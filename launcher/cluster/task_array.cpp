@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "launcher/cluster/clear_queue.h"
 #include "reports/record/file.h"
 #include "reports/record/message.h"
 
@@ -260,11 +261,7 @@ void TaskArray::release() {
   }
   arrays_.clear();
   if (!left) return;
-  try {
-    launcher::run_to_end(cancel_command(start_.run_id, own_), kCommand_ms);
-  } catch (const std::system_error& error) {
-    say(std::string("tasks of this run may be left in the queue: ") + error.what());
-  }
+  if (const std::string trouble = clear_queue(cancel_command(start_.run_id, own_), kClear_ms); !trouble.empty()) say(trouble);
 }
 
 }  // namespace graphproof::cluster
