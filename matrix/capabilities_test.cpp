@@ -34,6 +34,8 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=local,pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=2",
                            "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
                            "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,recompute=selective(mlp,layernorm)",
+                           "impl=manual,precision=fp16,clip_grad=true,weight_decay=true", "impl=local,dp=2,overlap_grad_reduce=true,nan_check_loss=true",
+                           "rng_tracker=plain,dropout=true",
                            "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
     EXPECT_TRUE(missing(name).empty()) << name;
 }

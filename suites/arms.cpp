@@ -32,7 +32,8 @@ class History {
   std::int64_t bytes_ = 0;
 };
 
-/// Gradients and losses after one step of the model, on the host, and which part of the full tensor each gradient is.
+/// Gradients and losses after one step of the model, on the host, and which part of the full tensor each gradient is. With a
+/// loss scale or clipping the gradients are those that the optimizer uses.
 struct OneStep {
   Snapshot left;
   std::vector<workloads::Shard> shards;
@@ -42,6 +43,7 @@ OneStep one_step(const CaseParts& parts, const StepConfig& config) {
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed, config.engine.fault, config.rng_backend);
   const workloads::Batch batch = workloads::make_batch(config.model, config.layout, config.seed, 0, parts.device.torch_device());
   step.forward_backward(batch);
+  if (config.model.clip_grad || config.model.precision == workloads::Precision::fp16) step.optimizer_step();
   parts.device.synchronize(parts.stream);
   std::vector<NamedTensor> tensors = step.gradients();
   tensors.push_back({"losses", step.losses()});
@@ -98,6 +100,7 @@ void run_layout_reference(const CaseParts& parts) {
   CollectivesOf collectives(parts, "reference");
   StepConfig parallel = parts.config;
   parallel.model.dropout = 0;
+  parallel.model.loss_scaling = workloads::LossScaling::static_;  // a dynamic one begins with infinite gradients
   const auto [ours, shards] = one_step(parts, parallel);
   const StepConfig single = single_rank(parts.config);
   const Snapshot whole = one_step(parts, single).left;

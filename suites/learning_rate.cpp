@@ -31,6 +31,12 @@ UpdateDirection adam_direction(const at::Tensor& m, const at::Tensor& v, std::in
   return {.values = m.detach().to(at::kDouble) / denominator / first, .half_ulps = 16};
 }
 
+UpdateDirection with_decay(const UpdateDirection& of, const at::Tensor& before, double decay) {
+  return {.values = of.values.to(at::kDouble) + decay * before.detach().to(at::kDouble),
+          .half_ulps = of.half_ulps + 2,
+          .roundings = of.roundings + 1};
+}
+
 FeltRate felt_learning_rate(const at::Tensor& before, const at::Tensor& after, const UpdateDirection& direction,
                             double host_rate) {
   const at::NoGradGuard no_grad;
@@ -47,7 +53,7 @@ FeltRate felt_learning_rate(const at::Tensor& before, const at::Tensor& after, c
   // result. The least squares estimate weights element i's error by |g_i| / sum(g^2).
   constexpr double kHalfUlp = 5.9604644775390625e-8;  // 2^-24
   return {.rate = sum[0] / sum[1],
-          .bound = kHalfUlp * (sum[2] / sum[1] + (2 + direction.half_ulps) * std::abs(host_rate))};
+          .bound = kHalfUlp * (direction.roundings * sum[2] / sum[1] + (2 + direction.half_ulps) * std::abs(host_rate))};
 }
 
 }  // namespace graphproof::suites

@@ -26,12 +26,16 @@ const LearningRateSchedule& learning_rate_schedule(workloads::OptimizerKind opti
 struct UpdateDirection {
   at::Tensor values;  // [any], shape of the parameter
   double half_ulps = 0;
+  double roundings = 1;  // of the parameter itself, each by half an ulp
 };
 /// Of gradient descent: the gradient as it is.
 UpdateDirection sgd_direction(const at::Tensor& gradient);
 /// Of Adam after its step number `steps`, in fp64 from its moments after that step:
 ///   m, v  [any] fp32 in  shape of the parameter
 UpdateDirection adam_direction(const at::Tensor& m, const at::Tensor& v, std::int64_t steps);
+
+/// `of` with decoupled weight decay on a parameter that was `before`: p -= rate * decay * p goes before the update.
+UpdateDirection with_decay(const UpdateDirection& of, const at::Tensor& before, double decay);
 
 /// `rate` explains best (least squares over all elements) how a parameter moved; `bound` is the largest distance from
 /// the true rate that fp32 rounding of the update can cause. Both are NaN where every direction is zero.

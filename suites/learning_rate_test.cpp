@@ -85,6 +85,20 @@ TEST(LearningRate, OfAdamWithAFrozenStepNumberIsFarOutsideTheBound) {
   }
 }
 
+TEST(LearningRate, WithWeightDecayIsFoundWithinItsOwnBound) {
+  constexpr double kDecay = 0.01;
+  for (const double rate : {0.1, 0.01}) {
+    const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3), of_rate = at::scalar_tensor(rate, at::kFloat);
+    at::Tensor after = before.clone();
+    after.addcmul_(after, of_rate, -kDecay);
+    after.sub_(of_rate * gradient);
+    const FeltRate felt = felt_learning_rate(before, after, with_decay(sgd_direction(gradient), before, kDecay), rate);
+    EXPECT_LE(std::abs(felt.rate - rate), felt.bound) << rate;
+    const FeltRate without = felt_learning_rate(before, after, sgd_direction(gradient), rate);
+    EXPECT_GT(std::abs(without.rate - rate), felt.bound) << "decay that is not asked for shows";
+  }
+}
+
 TEST(LearningRate, IsUnknownWhereEveryGradientIsZero) {
   const at::Tensor before = noise(16, 1, 1);
   EXPECT_TRUE(std::isnan(felt_learning_rate(before, before, sgd_direction(at::zeros({16})), 0.1).rate));

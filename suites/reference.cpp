@@ -52,10 +52,12 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
           .why = why.str()};
 }
 
-// bf16 activations: a partial sum is rounded to bf16 before the ranks add theirs, and whatever is computed from a value
-// that differs is rounded to another neighbour. Each of r roundings in a row adds an error of half an ulp (2^-9) at most,
-// independent of the others' signs, so sqrt(r) of them; fp32 sums add nothing that counts beside it.
-ReferenceBound bf16_bound(const workloads::ModelConfig& model) {
+// Activations of 16 bits: a partial sum is rounded before the ranks add theirs, and whatever is computed from a value that
+// differs is rounded to another neighbour. Each of r roundings in a row adds an error of half an ulp (2^-9 of bf16, 2^-11 of
+// fp16) at most, independent of the others' signs, so sqrt(r) of them; fp32 sums add nothing that counts beside it.
+ReferenceBound short_bound(const workloads::ModelConfig& model) {
+  const bool bf16 = model.precision == workloads::Precision::bf16;
+  const int half_ulp = bf16 ? -9 : -11;
   // A layer rounds sixteen times forward (two norms; projection, rotation in three steps, scores, softmax, context and
   // output of attention; up, activation, down; the sum over ranks and the residual of each half), the ends four times,
   // and backward twice as often. A gate is one more product; learned positions, one more sum at the end, replace the
@@ -64,15 +66,15 @@ ReferenceBound bf16_bound(const workloads::ModelConfig& model) {
   const bool rotated = model.position_embedding == workloads::PositionEmbedding::rope;
   const std::int64_t rounded = 3 * ((16 + gate - (rotated ? 0 : 3)) * model.layers + 4 + (rotated ? 0 : 1));
   std::ostringstream why;
-  why << "bf16 values rounded " << rounded << " times in a row: " << kConfidence << " * sqrt(" << rounded
-      << ") * 2^-9 of the largest element";
-  return {.relative = kConfidence * std::sqrt(static_cast<double>(rounded)) * std::ldexp(1.0, -9), .why = why.str()};
+  why << (bf16 ? "bf16" : "fp16") << " values rounded " << rounded << " times in a row: " << kConfidence << " * sqrt("
+      << rounded << ") * 2^" << half_ulp << " of the largest element";
+  return {.relative = kConfidence * std::sqrt(static_cast<double>(rounded)) * std::ldexp(1.0, half_ulp), .why = why.str()};
 }
 
 }  // namespace
 
 ReferenceBound reference_bound(const StepConfig& single) {
-  return single.model.precision == workloads::Precision::bf16 ? bf16_bound(single.model) : fp32_bound(single.model);
+  return single.model.precision == workloads::Precision::fp32 ? fp32_bound(single.model) : short_bound(single.model);
 }
 
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {

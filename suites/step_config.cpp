@@ -21,7 +21,9 @@ constexpr std::array kUnderstood = {
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
-    "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer"};
+    "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
+    "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
+    "grad_accumulation_fusion"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
@@ -71,7 +73,10 @@ struct Word {
   Meaning meaning;
 };
 constexpr std::array kPrecisions{Word<workloads::Precision>{"fp32", workloads::Precision::fp32},
-                                 Word<workloads::Precision>{"bf16", workloads::Precision::bf16}};
+                                 Word<workloads::Precision>{"bf16", workloads::Precision::bf16},
+                                 Word<workloads::Precision>{"fp16", workloads::Precision::fp16}};
+constexpr std::array kLossScales{Word<workloads::LossScaling>{"dynamic", workloads::LossScaling::dynamic},
+                                 Word<workloads::LossScaling>{"static", workloads::LossScaling::static_}};
 constexpr std::array kOptimizers{Word<workloads::OptimizerKind>{"sgd", workloads::OptimizerKind::sgd},
                                  Word<workloads::OptimizerKind>{"adam", workloads::OptimizerKind::adam}};
 constexpr std::array kNormalizations{Word<workloads::Normalization>{"RMSNorm", workloads::Normalization::RMSNorm},
@@ -177,7 +182,14 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .shared_expert = boolean("shared_expert"),
                   .recompute = recompute_config(text("recompute")),
                   .precision = meaning_of(kPrecisions, "precision", text("precision")),
-                  .optimizer = meaning_of(kOptimizers, "optimizer", text("optimizer"))};
+                  .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),
+                  .optimizer = meaning_of(kOptimizers, "optimizer", text("optimizer")),
+                  .clip_grad = boolean("clip_grad"),
+                  .weight_decay = boolean("weight_decay"),
+                  .nan_check_loss = boolean("nan_check_loss"),
+                  .nan_check_grad = boolean("nan_check_grad"),
+                  .overlap_grad_reduce = boolean("overlap_grad_reduce"),
+                  .grad_accumulation_fusion = boolean("grad_accumulation_fusion")};
   meaning_of(kDispatches, "dispatch", text("dispatch"));
   meaning_of(kDispatchers, "dispatcher", text("dispatcher"));
   const int ep = static_cast<int>(integer("ep"));
@@ -224,6 +236,8 @@ StepConfig single_rank(const StepConfig& parallel) {
   StepConfig single = parallel;
   single.model.microbatches *= parallel.layout.dp;
   single.model.dropout = 0;
+  single.model.loss_scaling = workloads::LossScaling::static_;
+  single.model.nan_check_loss = single.model.nan_check_grad = false;
   single.layout = {};
   single.engine.impl = "none";
   single.engine.fault = {};

@@ -126,7 +126,7 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
 }
 
 TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
-  for (const auto& [name, wanted] : {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16"},
+  for (const auto& [name, wanted] : {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16 or fp16"},
                                      std::pair{"dispatch=dropless", "dispatch; got dropless; want none or drop_and_pad"},
                                      std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall"}}) {
     const std::string message = refusal(name, {});
@@ -168,6 +168,19 @@ TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {
   EXPECT_EQ(of("recompute=full(block,3)").recomputed_layers(2), 2);
   EXPECT_EQ(of("recompute=full(uniform,2)").recomputed_layers(4), 4);
   EXPECT_EQ(of("recompute=full(uniform,2)").layers, 2);
+}
+
+TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
+  const workloads::ModelConfig plain = config_of("default", {}).model;
+  EXPECT_FALSE(plain.clip_grad || plain.weight_decay || plain.nan_check_loss || plain.nan_check_grad || plain.overlap_grad_reduce);
+  const StepConfig config = config_of("precision=fp16,clip_grad=true,weight_decay=true,nan_check_grad=true,overlap_grad_reduce=true,dp=2",
+                                      {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_EQ(config.model.precision, workloads::Precision::fp16);
+  EXPECT_EQ(config.model.loss_scaling, workloads::LossScaling::dynamic);
+  EXPECT_TRUE(config.model.clip_grad && config.model.weight_decay && config.model.nan_check_grad && config.model.overlap_grad_reduce);
+  EXPECT_FALSE(config.model.nan_check_loss);
+  EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling, workloads::LossScaling::static_);
+  EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "fixtures/probes.h"
 #include "fixtures/torch.h"
 #include "suites/learning_rate.h"
+#include "workloads/optimizer.h"
 
 namespace graphproof::suites {
 namespace {
@@ -49,20 +50,43 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
                  workloads::TrainStep& step, const StepBefore& before) {
   // The step's own tensors, not what the engine hands out: the question is what the optimizer used.
   const std::size_t watched = watched_parameter(step);
-  const bool adam = step.config().optimizer == workloads::OptimizerKind::adam;
+  const workloads::ModelConfig& config = step.config();
+  const auto state = step.optimizer_state();
+  const at::Tensor after = step.updated()[watched].tensor;
+  const bool fp16 = config.precision == workloads::Precision::fp16;
+  const std::int64_t skipped = fp16 ? named(state, "state:loss_scale.skipped").item<std::int64_t>() : 0;
+  if (fp16) write_knob(scope, arm, index, "loss_scale", before.loss_scale, named(step.ledgers(), "loss_scale:felt").item<double>(), 0);
+  if (config.optimizer == workloads::OptimizerKind::adam)
+    write_knob(scope, arm, index, "optimizer_step", static_cast<double>(index + 1 - skipped),
+               named(state, "state:adam.step").item<double>(), 0);
+  if (fp16 && step.skipped().item<bool>()) {
+    const double moved = (before.watched - after).abs().max().item<double>();
+    return write_knob(scope, arm, index, "learning_rate", 0, moved, 0);
+  }
   UpdateDirection direction;
-  if (adam) {
-    const auto state = step.optimizer_state();
+  if (config.optimizer == workloads::OptimizerKind::adam) {
     const std::string parameter = step.parameters()[watched].name;
     const std::string name = parameter.substr(parameter.find(':') + 1);
-    direction = adam_direction(named(state, "state:adam.m." + name), named(state, "state:adam.v." + name), index + 1);
-    write_knob(scope, arm, index, "optimizer_step", static_cast<double>(index + 1),
-               named(state, "state:adam.step").item<double>(), 0);
+    direction = adam_direction(named(state, "state:adam.m." + name), named(state, "state:adam.v." + name), index + 1 - skipped);
   } else {
     direction = sgd_direction(step.gradients()[watched].tensor);
   }
-  const FeltRate felt = felt_learning_rate(before.watched, step.updated()[watched].tensor, direction, learning_rate);
+  if (config.weight_decay && workloads::decays(step.updated()[watched]))
+    direction = with_decay(direction, before.watched, workloads::kWeightDecay);
+  const FeltRate felt = felt_learning_rate(before.watched, after, direction, learning_rate);
   write_knob(scope, arm, index, "learning_rate", learning_rate, felt.rate, felt.bound);
+}
+
+void write_host_checks(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step,
+                       const StepBefore& before) {
+  const workloads::ModelConfig& config = step.config();
+  const workloads::HostChecks& checks = step.host_checks();
+  if (config.nan_check_loss)
+    write_knob(scope, arm, index, "losses_checked", static_cast<double>(config.microbatches),
+               static_cast<double>(checks.losses_checked() - before.losses_checked), 0);
+  if (config.nan_check_grad)
+    write_knob(scope, arm, index, "gradients_checked", 1,
+               static_cast<double>(checks.gradients_checked() - before.gradients_checked), 0);
 }
 
 /// The masks of the sites that `part` draws twice: as the forward drew them, and as its recompute did.
@@ -127,12 +151,18 @@ void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index
 
 StepBefore look_before_step(workloads::TrainStep& step) {
   return {.watched = step.updated()[watched_parameter(step)].tensor.detach().clone(),
-          .recomputes = integers(step.recompute_counter())};
+          .recomputes = integers(step.recompute_counter()),
+          .loss_scale = step.config().precision == workloads::Precision::fp16
+                            ? named(step.optimizer_state(), "state:loss_scale.scale").item<double>()
+                            : 0,
+          .losses_checked = step.host_checks().losses_checked(),
+          .gradients_checked = step.host_checks().gradients_checked()};
 }
 
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
                       workloads::TrainStep& step, const StepBefore& before) {
   write_knobs(scope, arm, index, learning_rate, step, before);
+  write_host_checks(scope, arm, index, step, before);
   if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
   if (step.layout().pp > 1) write_schedule(scope, arm, index, step);

@@ -55,9 +55,9 @@ class Attention {
         heads_of_group_(config.heads / config.kv_groups),
         width_(config.hidden / config.heads),
         qkv_(parameters, layout, name + ".qkv", config.hidden, (config.heads + 2 * config.kv_groups) * width_,
-             config.qkv_bias),
+             config.qkv_bias, config.grad_accumulation_fusion),
         projection_(parameters, layout, name + ".projection", config.hidden, config.hidden, config.linear_bias,
-                    1.0 / std::sqrt(2.0 * static_cast<double>(config.layers))) {}
+                    1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)), config.grad_accumulation_fusion) {}
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {

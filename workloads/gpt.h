@@ -38,7 +38,7 @@ class Gpt {
     if (!layout.last_stage()) return;
     final_norm_.emplace(parameters, config, layout, "final_norm");
     if (!config.tied_embeddings)
-      output_.emplace(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false);
+      output_.emplace(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false, config.grad_accumulation_fusion);
     if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
   }
   Gpt(const Gpt&) = delete;  // layers refer to the tables

@@ -9,8 +9,9 @@
 
 namespace graphproof::workloads {
 
-/// Spelled as the axes of their names. What bf16 means for each tensor: precision.h.
-enum class Precision { fp32, bf16 };
+/// Spelled as the axes of their names. What bf16 and fp16 mean for each tensor: precision.h.
+enum class Precision { fp32, bf16, fp16 };
+enum class LossScaling { dynamic, static_ };  // of fp16 alone
 enum class OptimizerKind { sgd, adam };
 enum class Normalization { RMSNorm, LayerNorm };
 enum class Activation { gelu, swiglu };
@@ -29,7 +30,13 @@ struct ModelConfig {
   bool shared_expert = false;          // beside the routed ones, of the same inner size
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
+  LossScaling loss_scaling = LossScaling::dynamic;
   OptimizerKind optimizer = OptimizerKind::sgd;
+  bool clip_grad = false;     // by the norm of all gradients, gradient_clip.h
+  bool weight_decay = false;  // optimizer.h
+  bool nan_check_loss = false, nan_check_grad = false;  // host_checks.h
+  bool overlap_grad_reduce = false;                     // gradient_reduction.h
+  bool grad_accumulation_fusion = false;                // fused_linear.h
 };
 
 /// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups. Experts are

@@ -9,6 +9,8 @@
 #include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
 #include "workloads/gpt.h"
+#include "workloads/gradient_reduction.h"
+#include "workloads/host_checks.h"
 #include "workloads/optimizer.h"
 #include "workloads/parameters.h"
 #include "workloads/pipeline.h"
@@ -68,7 +70,9 @@ struct TrainStep::State {
                    scalar_type(config.precision)),
         model(parameters, config, layout, device_.torch_device(), fault),
         gradients(parameters),
-        optimizer(config.optimizer, parameters, gradients, fault),
+        reduction(config, layout, parameters, gradients, device, fault),
+        checks(config, fault),
+        optimizer(config, layout, parameters, gradients, fault),
         dropout(config, layout, tracker, seed, device_.torch_device(), fault),
         recomputes(config, device_.torch_device()),
         experts(config, device_.torch_device()),
@@ -79,10 +83,27 @@ struct TrainStep::State {
         turns(order::turns(stage_of(layout, config))),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
+    if (optimizer.loss_scale().defined()) {
+      felt_scale = at::zeros_like(root_gradient);
+      read_scale();
+    }
     tracker.add_parallel_regions(seed + kStageSeedOffset * static_cast<std::uint64_t>(layout.pp_rank), layout.tp_rank);
     for (std::int64_t l = 0; l < counter.size(0); ++l) layer_counters.push_back(counter.select(0, l));
     for (const NamedTensor& gradient : gradients.views())
       if (gradient.name == "grad:embedding.weight" && config.tied_embeddings && layout.pp > 1) tied_gradient = gradient.tensor;
+  }
+
+  /// Enqueues the gradient of a microbatch's loss, for the whole step.
+  void make_root() {
+    root = root_gradient;
+    if (!felt_scale.defined()) return;
+    // M95 stands for a loss scale that backward takes by value: a capture freezes it.
+    felt_scale.copy_(fault.is("M95") ? at::full({}, host_scale, felt_scale.options()) : optimizer.loss_scale());
+    root = root_gradient * felt_scale;
+  }
+  /// M95 only: what the host believes the scale to be.
+  void read_scale() {
+    if (fault.is("M95") && !recording) host_scale = optimizer.loss_scale().item<double>();
   }
 
   /// A forward whose backward is owed: what it came from, undefined for the tokens, and what it made.
@@ -103,11 +124,16 @@ struct TrainStep::State {
   Parameters parameters;
   Gpt model;
   GradientBuffer gradients;
+  GradientReduction reduction;
+  HostChecks checks;
   Optimizer optimizer;
   Dropout dropout;
   RecomputeLedger recomputes;
   ExpertLedger experts;
   at::Tensor losses, root_gradient, counter;
+  at::Tensor root;        // root_gradient of the step that runs, times its loss scale
+  at::Tensor felt_scale;  // [] fp32, of fp16
+  double host_scale = 0;   // M95 only
   std::vector<at::Tensor> layer_counters;
   const std::vector<order::Turn> turns;
   const StageTransfers transfers;
@@ -140,14 +166,18 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
                          .experts = experts};
   const auto index = static_cast<std::size_t>(m);
   const at::Tensor output = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), received, pass);
-  if (model.makes_loss(work.chunk)) losses.select(0, m).copy_(output.detach());
+  if (model.makes_loss(work.chunk)) {
+    losses.select(0, m).copy_(output.detach());
+    checks.loss(output.detach(), m);
+  }
   return {received, output};
 }
 
 /// Returns the gradient of what the forward received; undefined where that were the tokens.
 at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient) {
   schedule.note(work);
-  torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root_gradient : gradient});
+  reduction.begin_backward(work.microbatch + 1 == config.microbatches);
+  torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
   return done.received.defined() ? done.received.grad() : at::Tensor();
 }
 
@@ -187,14 +217,8 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
 /// In Megatron-LM's order: over data parallel ranks, over tensor parallel ones that had other tokens, over the two ends of
 /// the pipeline.
 void TrainStep::State::reduce_gradients() {
-  if (layout.dp > 1) {
-    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
-    if (fault.is("M88") && layout.dp_rank == 1) at::Tensor(gradients.views().front().tensor).zero_();
-    comm::all_reduce_(gradients.shared(), layout.dp_group);
-    if (config.experts > 0 && layout.dp > layout.ep) comm::all_reduce_(gradients.experts(), layout.edp_group);
-    at::Tensor(gradients.flat()).mul_(1.0 / layout.dp);
-  }
-  if (layout.sequence_parallel) comm::all_reduce_(gradients.by_tokens(), layout.tp_group);
+  checks.gradients(gradients.flat());
+  reduction.finish();
   // M94 stands for tied weights that each stage takes for its own: first and last drift apart.
   if (tied_gradient.defined() && !fault.is("M94")) comm::all_reduce_(tied_gradient, layout.embedding_group);
 }
@@ -205,11 +229,16 @@ void TrainStep::forward_backward(const Batch& batch) {
   s.experts.begin_step();
   s.schedule.begin_step();
   if (!s.layout.last_stage()) s.losses.zero_();
+  s.make_root();
   s.run_microbatches(batch);
   s.reduce_gradients();
+  s.root = at::Tensor();  // made in a capture, it lies in the graph's pool
 }
 
-void TrainStep::optimizer_step() { state_->optimizer.step(); }
+void TrainStep::optimizer_step() {
+  state_->optimizer.step();
+  state_->read_scale();
+}
 
 at::Tensor TrainStep::learning_rate() { return state_->optimizer.learning_rate(); }
 void TrainStep::learning_rate(double rate) { state_->optimizer.learning_rate(rate); }
@@ -219,12 +248,15 @@ const std::vector<Shard>& TrainStep::shards() const { return state_->parameters.
 std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
 std::vector<NamedTensor> TrainStep::updated() { return state_->optimizer.updated(); }
 std::vector<NamedTensor> TrainStep::optimizer_state() { return state_->optimizer.state(); }
+at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
+const HostChecks& TrainStep::host_checks() const { return state_->checks; }
 at::Tensor TrainStep::losses() { return state_->losses; }
 std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.probes(); }
 std::vector<NamedTensor> TrainStep::ledgers() {
   std::vector<NamedTensor> tensors = state_->recomputes.probes();
   for (NamedTensor& tensor : state_->experts.probes()) tensors.push_back(std::move(tensor));
   for (NamedTensor& tensor : state_->schedule.probes()) tensors.push_back(std::move(tensor));
+  if (state_->felt_scale.defined()) tensors.push_back({"loss_scale:felt", state_->felt_scale});
   return tensors;
 }
 at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }

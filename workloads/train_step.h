@@ -18,6 +18,7 @@
 #include "fixtures/named_tensor.h"
 #include "fixtures/rng_tracker.h"
 #include "workloads/data.h"
+#include "workloads/host_checks.h"
 #include "workloads/model_config.h"
 #include "workloads/module_runner.h"
 #include "workloads/order/pipeline_turns.h"
@@ -38,9 +39,9 @@ class TrainStep {
   ~TrainStep();
 
   /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, in a pipeline in 1F1B
-  /// order, interleaved where a stage has several chunks, with what stages send each other (workloads/pipeline.h); then the data parallel mean of the gradients: of an expert's over the ranks
-  /// that hold it, whose tokens came from all of them; with sequence parallelism the sum over tensor parallel ranks of what
-  /// each computed from its tokens; of tied embeddings the sum of first and last stage. No host synchronisation; capturable.
+  /// order, interleaved where a stage has several chunks, with what stages send each other (workloads/pipeline.h); then
+  /// their reduction (gradient_reduction.h), and of tied embeddings the sum of first and last stage. Capturable, and
+  /// without host synchronisation, save with the host's checks (host_checks.h), which may throw.
   void forward_backward(const Batch& batch);
   /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
   void optimizer_step();
@@ -57,8 +58,10 @@ class TrainStep {
   at::Tensor losses();
   std::vector<NamedTensor> masks();         // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
   /// probes() of RecomputeLedger, ExpertLedger and ScheduleLedger: what the last step wrote about itself, completely,
-  /// static.
+  /// static; of fp16 "loss_scale:felt" [] fp32, what the step's loss was multiplied by.
   std::vector<NamedTensor> ledgers();
+  at::Tensor skipped();                     // Optimizer::skipped()
+  const HostChecks& host_checks() const;
   at::Tensor recompute_counter();           // RecomputeLedger::counts()
   at::Tensor dropped();                     // [L] int64: assignments without room in the last step; undefined if dense
   at::Tensor layer_counter();               // [L/pp] int64: forwards run by each layer here, in device memory outside pools

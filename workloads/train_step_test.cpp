@@ -117,8 +117,10 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   block.recompute = full(RecomputeConfig::Method::block, 1);
   expert_parts.recompute = selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
   expert_layer.recompute = selective({RecomputedPart::moe, RecomputedPart::shared_experts});
+  ModelConfig fused = accumulated, fused_again = uniform;
+  fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
   for (const Row& row :
-       {Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
+       {Row{"weight gradients added where they are made", fused}, Row{"the same in layers that run again", fused_again}, Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
         Row{"the first layer again", block}, Row{"parts of experts again", expert_parts},
         Row{"whole experts again, shared ones twice", expert_layer}, Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
         Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},

@@ -42,6 +42,7 @@ std::vector<Shape> shapes() {
     result.push_back({{{"impl", impl}, {"optimizer", "adam"}, {"precision", "bf16"}}});
     for (const bool dropout : {false, true})
       result.push_back({{{"impl", impl}, {"recompute", "selective(core_attn)"}, {"dropout", dropout}}});
+    result.push_back({{{"impl", impl}, {"precision", "fp16"}, {"tp", 2}, {"clip_grad", true}}});
   }
   return result;
 }

@@ -128,14 +128,14 @@ class RankScript {
           {"host", rate(step)},
           {"effective", rate(step) + 1e-6},
           {"bound", 5e-4}});
-    if (attempt_.axes.text("optimizer") == "adam")
-      line({{"kind", "knob"},
-            {"arm", arm},
-            {"step", step},
-            {"knob", "optimizer_step"},
-            {"host", step + 1},
-            {"effective", step + 1},
-            {"bound", 0}});
+    const Axes& axes = attempt_.axes;
+    const auto exactly = [&](const char* name, const record::Json& value) {
+      line({{"kind", "knob"}, {"arm", arm}, {"step", step}, {"knob", name}, {"host", value}, {"effective", value}, {"bound", 0}});
+    };
+    if (axes.text("optimizer") == "adam") exactly("optimizer_step", step + 1);
+    if (axes.text("precision") == "fp16") exactly("loss_scale", step % 2 == 0 ? 65536.0 : 32768.0);
+    if (axes.flag("nan_check_loss")) exactly("losses_checked", plan_.microbatches);
+    if (axes.flag("nan_check_grad")) exactly("gradients_checked", 1);
   }
   std::vector<std::int64_t> schedule() const {
     const Axes& axes = attempt_.axes;

@@ -38,6 +38,8 @@ record::CheckResult outputs_written(const Attempt& attempt);
 record::CheckResult learning_rate(const Attempt& attempt);
 /// D04. The same of Adam's step number, read from device memory. Kills M24.
 record::CheckResult optimizer_step(const Attempt& attempt);
+/// D04. The same of the loss scale that backward read, and the scale of rank 0 on every rank. Kills M95 and M96.
+record::CheckResult loss_scale(const Attempt& attempt);
 
 /// D05. Simulated device only, which knows whose memory an address is. Wants a `freed` line of every replayed step of the
 /// lockstep arm: some blocks looked at, none freed since the capture. Kills M27.
@@ -161,6 +163,10 @@ record::CheckResult recompute(const Attempt& attempt);
 
 /// D43. Wants as many replays in every graph arm as steps after the warm-up, no fallback, no new capture. Kills M85.
 record::CheckResult replays(const Attempt& attempt);
+
+/// D43. Wants, in every replayed step of the lockstep graph arm (every step of eager_a without graphs), as many looks of
+/// the host at losses and gradients as the axes nan_check_loss and nan_check_grad ask for. Kills M98.
+record::CheckResult host_checks(const Attempt& attempt);
 
 /// D53. Wants losses and gradients of the parallel eager arm within their bound of the single-rank model, and the
 /// bound below what reordered sums can explain.

@@ -17,6 +17,8 @@ constexpr double kWidestRelativeBound = 5e-2;
 // bf16 values carry eight bits: forty layers of independent roundings explain a third of the largest element, and a
 // wrong shard or a missing reduction makes a half or more of it.
 constexpr double kWidestRelativeBoundBf16 = 0.35;
+// fp16 has two bits more.
+constexpr double kWidestRelativeBoundFp16 = kWidestRelativeBoundBf16 / 4;
 
 constexpr std::array<std::string_view, 2> kSubjects = {"loss", "grad"};  // beginnings: losses, gradients
 
@@ -59,7 +61,10 @@ void judge_line(Judgement& judgement, const RankFiles& files, const Line& line, 
 record::CheckResult layout_reference(const Attempt& attempt) {
   Judgement judgement("D53.layout_reference", attempt);
   if (!judgement.for_training_cases() || !judgement.for_parallel_cases()) return judgement.result("", "");
-  const double widest = attempt.axes.text("precision") == "bf16" ? kWidestRelativeBoundBf16 : kWidestRelativeBound;
+  const std::string precision = attempt.axes.text("precision");
+  const double widest = precision == "bf16"   ? kWidestRelativeBoundBf16
+                        : precision == "fp16" ? kWidestRelativeBoundFp16
+                                              : kWidestRelativeBound;
   for (const RankFiles& files : attempt.ranks) {
     const auto lines = files.find("reference");
     for (const Line* line : lines) judge_line(judgement, files, *line, widest);

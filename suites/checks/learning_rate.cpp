@@ -1,5 +1,5 @@
-// D04: a host-side knob that changes between replays reaches the parameters: the learning rate, and the step number of
-// Adam's bias correction. Others (loss scale, dropout probability) become rows of `knob` lines with their own names.
+// D04: a host-side knob that changes between replays reaches the parameters: the learning rate, the step number of
+// Adam's bias correction, the loss scale. Others become rows of `knob` lines with their own names.
 #include <cmath>
 
 #include "suites/checks/detectors.h"
@@ -15,6 +15,7 @@ struct Knob {
 };
 constexpr Knob kLearningRate{"learning_rate", "learning rate", "the parameters of arm"};
 constexpr Knob kOptimizerStep{"optimizer_step", "step number", "the optimizer of arm"};
+constexpr Knob kLossScale{"loss_scale", "loss scale", "the backward of arm"};
 
 const Line* knob_line(const RankFiles& files, const Knob& knob, std::string_view arm, std::int64_t step) {
   for (const Line* line : files.find("knob", arm, step))
@@ -80,12 +81,44 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
                           "as on the host in every step");
 }
 
+/// A step that one rank skips and another takes leaves them with other scales.
+void judge_same_scale(Judgement& judgement, const Attempt& attempt) {
+  const Expected& expected = judgement.expected();
+  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
+  for (std::int64_t step = 0; step < expected.steps; ++step) {
+    std::optional<double> first;
+    for (const RankFiles& files : attempt.ranks) {
+      const Line* line = knob_line(files, kLossScale, arm, step);
+      const auto host = line ? number(*line, "host") : std::nullopt;
+      if (!host) continue;  // follows_the_host() says so
+      if (!first) first = host;
+      if (*host == *first) continue;
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = say("the ranks scale their losses differently in arm ", arm, " at step ", step),
+                        .got = say(*host, " on rank ", files.rank),
+                        .want = say(*first, ", as on rank ", attempt.ranks.front().rank),
+                        .why = "a rank that skips a step which another takes trains another model from then on"});
+    }
+  }
+}
+
 }  // namespace
 
 record::CheckResult learning_rate(const Attempt& attempt) {
   Judgement judgement("D04.learning_rate", attempt);
   if (!judgement.for_training_cases()) return judgement.result("", "");
   return follows_the_host(judgement, attempt, kLearningRate);
+}
+
+record::CheckResult loss_scale(const Attempt& attempt) {
+  Judgement judgement("D04.loss_scale", attempt);
+  if (judgement.for_training_cases() &&
+      (attempt.axes.text("precision") != "fp16" || attempt.axes.text("loss_scale") != "dynamic"))
+    judgement.not_applicable("only fp16 has a loss scale that changes");
+  if (judgement.settled()) return judgement.result("", "");
+  judge_same_scale(judgement, attempt);
+  return follows_the_host(judgement, attempt, kLossScale);
 }
 
 record::CheckResult optimizer_step(const Attempt& attempt) {

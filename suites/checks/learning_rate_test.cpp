@@ -87,5 +87,30 @@ TEST(OptimizerStep, Rows) {
   EXPECT_EQ(record::name(judge_one("D04.optimizer_step", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
 }
 
+TEST(LossScale, Rows) {
+  const Where at_three{.rank = 1, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "loss_scale"};
+  judge_rows("D04.loss_scale", {{"impl", "full_iteration"}, {"precision", "fp16"}, {"tp", 2}},
+             {
+                 {.name = "frozen at capture (M95)",
+                  .change = [=](Attempt& a) { set(a, at_three, "effective", 4096.0); },
+                  .rank = 1,
+                  .said = {"the backward of arm lockstep_graph felt another loss scale at step 3", "got 4096"}},
+                 {.name = "one rank skipped a step (M96)",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, at_three, "host", 4096.0);
+                        set(a, at_three, "effective", 4096.0);
+                      },
+                  .rank = 1,
+                  .said = {"the ranks scale their losses differently in arm lockstep_graph at step 3", "4096 on rank 1", "as on rank 0"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .said = {"`knob` line of the loss scale in arm lockstep_graph at step 3"}},
+             });
+  for (const nlohmann::json& axes : {nlohmann::json{{"impl", "manual"}}, nlohmann::json{{"precision", "fp16"}, {"loss_scale", "static"}}})
+    EXPECT_EQ(record::name(judge_one("D04.loss_scale", axes, [](Attempt&) {}).result), "not_applicable");
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -12,7 +12,8 @@
 // - Results are the static memory itself: outputs, gradients of inputs and of parameters. It is kept for good, and holds until
 //   the callable's next launch. Gradients of parameters reach their accumulators uncopied: one that has no sum yet keeps the
 //   static memory, which the next replay overwrites (pytorch#181723). TrainStep's accumulators always have one.
-// - Hooks of accumulators run in every backward. Parameters that the outputs don't depend on take no part.
+// - Hooks of accumulators run in every backward, those of fused weight gradients (fused_linear.h), which are added in the
+//   graph, as well. Parameters that the outputs don't depend on take no part.
 // - A call without gradients runs eagerly, as PyTorch's in evaluation.
 // - An input that requires a gradient and gets none is refused (allow_unused_input is off), and so are a parameter that was
 //   moved or frozen after the capture, and a backward that is to be differentiated again.

@@ -2,10 +2,14 @@
 // and the faults that the workload carries for it bite.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "fixtures/capture/error.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines {
@@ -60,6 +64,16 @@ std::vector<Feature> features() {
   whole_layers.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 2);
   expert_parts.recompute = workloads::selective({workloads::RecomputedPart::moe, workloads::RecomputedPart::moe_act,
                                                  workloads::RecomputedPart::attention_norm});
+  ModelConfig fp16 = adam(), decayed = adam();
+  fp16.precision = Precision::fp16;
+  fp16.dropout = 0.1;
+  decayed.clip_grad = decayed.weight_decay = true;
+  ModelConfig fp16_static = small();
+  fp16_static.precision = Precision::fp16;
+  fp16_static.loss_scaling = workloads::LossScaling::static_;
+  ModelConfig fused = all;
+  fused.grad_accumulation_fusion = true;
+  fp16_static.clip_grad = fp16_static.weight_decay = true;
   return {{"four microbatches", accumulated},
           {"adam", adam()},
           {"bf16", bf16},
@@ -68,6 +82,10 @@ std::vector<Feature> features() {
           {"experts", experts()},
           {"whole layers again", whole_layers},
           {"parts of experts again", expert_parts},
+          {"fp16", fp16},
+          {"fp16 with a constant scale, clipped, with decay", fp16_static},
+          {"clipped, with decay", decayed},
+          {"all of them, weight gradients added where they are made", fused},
           {"all of them", all}};
 }
 
@@ -116,6 +134,66 @@ TEST(FeatureFaults, M24FreezesAdamsStepNumberAtItsCapture) {
   EXPECT_EQ(equal, (std::vector<bool>{true, true, true, false, false, false}));
   EXPECT_EQ(counted, (std::vector<float>{1, 2, 3, 3, 3, 3}));
   twins.graph->drop_graphs();
+}
+
+TEST(Features, OfFp16SkipAndTakeStepsWithinReplays) {
+  ModelConfig model = small();
+  model.precision = Precision::fp16;
+  TwinSteps twins(model, {}, {.impl = "manual", .warmup_steps = 2});
+  std::vector<bool> skipped;
+  for (std::int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    if (i >= 2) skipped.push_back(workloads::on_host(twins.graph_step().skipped().to(at::kFloat))[0] != 0);
+  }
+  EXPECT_NE(std::count(skipped.begin(), skipped.end(), true), 0);
+  EXPECT_NE(std::count(skipped.begin(), skipped.end(), false), 0);
+  twins.graph->drop_graphs();
+}
+
+TEST(FeatureFaults, M95FreezesTheLossScaleAtItsCapture) {
+  ModelConfig model = small();
+  model.precision = Precision::fp16;
+  for (const bool faulty : {false, true}) {
+    TwinSteps twins(model, {}, {.impl = "full_iteration", .warmup_steps = 2, .fault = {faulty ? "M95" : "none"}});
+    std::set<float> felt;
+    for (std::int64_t i = 0; i < 6; ++i) {
+      twins.step(i);
+      if (i >= 2) felt.insert(of(twins.graph_step().ledgers(), "loss_scale:felt")[0]);
+    }
+    EXPECT_EQ(felt.size() == 1, faulty);
+    twins.graph->drop_graphs();
+  }
+}
+
+TEST(FeatureFaults, M81IsRefusedInTheCapture) {
+  TwinSteps twins(small(), {}, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M81"}});
+  twins.step(0);
+  try {
+    twins.step(1);
+    ADD_FAILURE() << "captured";
+  } catch (const capture::DeviceError& error) {
+    EXPECT_EQ(error.code, 900) << error.what();
+  }
+}
+
+TEST(HostChecks, LookAtEveryLossAndTheGradientsAndNameWhatIsNotFinite) {
+  ModelConfig model = small();
+  model.nan_check_loss = model.nan_check_grad = true;
+  for (const char* impl : {"none", "local"}) {
+    TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    EXPECT_EQ(twins.graph_step().host_checks().losses_checked(), 6);
+    EXPECT_EQ(twins.graph_step().host_checks().gradients_checked(), 3);
+    twins.graph_step().parameters().front().tensor.detach().fill_(std::numeric_limits<float>::quiet_NaN());
+    try {
+      twins.graph->step(twins.batch(3), 0.1);
+      ADD_FAILURE() << "passed";
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find("loss of microbatch 0: got a value that is not finite; want finite values"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {

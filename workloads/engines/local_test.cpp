@@ -70,6 +70,8 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
   ModelConfig again = rich, experts_again = experts;
   again.recompute = workloads::selective({RecomputedPart::mlp, RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
   experts_again.recompute = workloads::selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
+  ModelConfig fused = again;
+  fused.grad_accumulation_fusion = true;
   struct Row {
     const char* name;
     ModelConfig model;
@@ -81,6 +83,7 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
       {"dense, attn", rich, {ModuleKind::attn}, 1},
       {"dense, attn and mlp", rich, {ModuleKind::attn, ModuleKind::mlp}, 2},
       {"dense, mlp, with its parts again", again, {ModuleKind::mlp}, 1},
+      {"dense, layer, weight gradients added where they are made", fused, {}, 1},
       {"experts, router and preprocess, with parts again",
        experts_again,
        {ModuleKind::moe_router, ModuleKind::moe_preprocess},

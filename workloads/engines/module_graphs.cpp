@@ -184,7 +184,8 @@ void ModuleGraphs::capture_backward(Place place) {
   const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                                               [](const Argument& argument) { return argument.requires_grad; });
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
-    if (handed ? connected_[p] : needs_a_parameter || has_hooks((*recorded_.parameters)[p])) hooked_.push_back(p);
+    // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of its hooks.
+    if ((handed && connected_[p]) || (!handed && needs_a_parameter) || has_hooks((*recorded_.parameters)[p])) hooked_.push_back(p);
   release();
   describe();
 }
@@ -284,7 +285,8 @@ void ModuleGraphs::describe() {
       continue;
     forward_.statics.push_back(parameters[p]);
     backward_.statics.push_back(parameters[p]);
-    if (ways_.weight_gradients == WeightGradients::added) backward_.statics.push_back(gradients[p]);
+    if (ways_.weight_gradients == WeightGradients::added || parts_.step.config().grad_accumulation_fusion)
+      backward_.statics.push_back(gradients[p]);
   }
   const auto list = [](const std::string& what, const std::vector<at::Tensor>& tensors, std::vector<NamedTensor>& to) {
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -412,8 +414,8 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   for (const std::size_t p : hooked_)
     switch (ways_.weight_gradients) {
       case WeightGradients::added: handed.emplace_back(); break;
-      case WeightGradients::cloned: handed.push_back(wgrads_[p].clone()); break;
-      case WeightGradients::aliased: handed.push_back(wgrads_[p].variable_data()); break;
+      case WeightGradients::cloned: handed.push_back(wgrads_[p].defined() ? wgrads_[p].clone() : at::Tensor()); break;
+      case WeightGradients::aliased: handed.push_back(wgrads_[p].defined() ? wgrads_[p].variable_data() : at::Tensor()); break;
     }
   return handed;
 }

@@ -18,7 +18,8 @@
 //   was replayed, an input's gradient until the layer below or, of a chunk's first layer, the next backward of another
 //   entry of the order has run.
 // - Gradients of parameters leave the graph as copies, and autograd adds them to .grad, so hooks of accumulators run.
-//   Parameters that the outputs don't depend on take no part.
+//   Fused ones (fused_linear.h) are added in the graph, and their hooks run all the same. Parameters that the outputs don't
+//   depend on take no part.
 // - A call without gradients, as in evaluation, runs eagerly.
 // - The batch is read where it is: embedding and loss are eager. outputs() aliases the step's static buffers.
 // - A call whose inputs differ from the captured ones, a launch in another order than the captures, and parts called out of

@@ -1,0 +1,57 @@
+// From each rank's gradients to those of the global batch: the mean over the data parallel ranks, an expert's over the
+// ranks that hold it, and with sequence parallelism the sum over the tensor parallel ranks of what each computed from its
+// tokens.
+//
+// With overlap_grad_reduce, as Megatron-LM's bucketed DDP: the shared gradients are cut into buckets, the last microbatch's
+// backward counts each parameter's gradient as it is added, and a full bucket is reduced on a stream of its own while
+// backward goes on. The sums are those without overlap, bit for bit: a bucket is a piece of the same buffer.
+#pragma once
+
+#include <c10/core/Stream.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "fixtures/capture/device.h"
+#include "fixtures/fault.h"
+#include "workloads/model_config.h"
+#include "workloads/parameters.h"
+
+namespace graphproof::workloads {
+
+class GradientReduction {
+ public:
+  /// With overlap it hangs hooks on the parameters' gradient accumulators; it is destroyed after the last backward.
+  GradientReduction(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
+                    const GradientBuffer& gradients, capture::Device& device, fixtures::Fault fault);
+  GradientReduction(const GradientReduction&) = delete;
+  GradientReduction& operator=(const GradientReduction&) = delete;
+
+  /// Before the backward of each microbatch; `last`: gradients are complete after it.
+  void begin_backward(bool last);
+  /// After the last backward: enqueues what is not reduced yet and makes the current stream wait for the buckets. A capture
+  /// that forked to the buckets' stream is joined here. No host synchronisation.
+  void finish();
+
+  std::size_t buckets() const { return buckets_.size(); }
+
+ private:
+  struct Bucket {
+    at::Tensor gradients;  // a piece of the buffer's shared()
+    std::int64_t parameters = 0, missing = 0;
+    bool reduced = false;
+  };
+  void cut_buckets(const Parameters& parameters);
+  void added(std::size_t bucket);
+  void reduce(Bucket& bucket);
+
+  const ModelConfig config_;
+  const Layout layout_;
+  const GradientBuffer& gradients_;
+  const fixtures::Fault fault_;
+  const c10::Stream side_;
+  std::vector<Bucket> buckets_;  // empty without overlap
+  bool last_ = false;
+};
+
+}  // namespace graphproof::workloads

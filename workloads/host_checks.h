@@ -1,0 +1,37 @@
+// The host's checks for NaN, as Megatron-LM's check_for_nan_in_loss_and_grad: after each microbatch's forward the host reads
+// the loss, and before gradients are reduced it reads them. Each one waits for the device, so no capture can hold it.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+
+#include "fixtures/fault.h"
+#include "workloads/model_config.h"
+
+namespace graphproof::workloads {
+
+class HostChecks {
+ public:
+  HostChecks(const ModelConfig& config, fixtures::Fault fault);
+
+  /// Both throw std::runtime_error for a number that is not finite, without effect where the configuration does not ask.
+  /// Refused by the device (capture::DeviceError 900) while the stream captures.
+  ///   value  [] fp32 in
+  void loss(const at::Tensor& value, std::int64_t microbatch);
+  ///   gradients  [elements] fp32 in  this rank's, before any reduction
+  void gradients(const at::Tensor& gradients);
+
+  /// Looks so far, on the host.
+  std::int64_t losses_checked() const { return losses_; }
+  std::int64_t gradients_checked() const { return gradients_; }
+
+ private:
+  bool asked(bool by_configuration, std::int64_t looked) const;
+
+  const bool check_loss_, check_gradients_;
+  const fixtures::Fault fault_;
+  std::int64_t losses_ = 0, gradients_ = 0;
+};
+
+}  // namespace graphproof::workloads
