@@ -36,7 +36,7 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     std::vector<int> ranks;
     for (int rank = 0; rank < watch_.world_size(); ++rank) ranks.push_back(static_cast<int>(watch_.process(rank).pid));
     leftovers_->look(ranks);
-    report_ = read_starter_log(record::read_text(batch_folder_ / "mpirun.log"));
+    report_ = read_starter_log(record::read_text(batch_folder_ / "starter.log"));
     bool any_hello = false;
     for (int rank = 0; rank < watch_.world_size(); ++rank) any_hello = any_hello || watch_.process(rank).pid != 0;
     if (!any_hello && by_itself_) infra_ = report_.infra;
@@ -67,7 +67,7 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     const int signal = child_->poll()->value;
     last.ended = "died";
     last.infra = record::Infra{signal == SIGKILL || signal == SIGTERM ? "preempted" : "launch",
-                               "mpirun itself ended by signal " + std::to_string(signal) + ", which we did not send"};
+                               "what started its ranks ended by signal " + std::to_string(signal) + ", which we did not send"};
   } else if (culprit_) {
     const RankProgress& progress = watch_.progress(blamed, culprit_->rank);
     last.ended = "died";

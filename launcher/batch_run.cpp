@@ -60,6 +60,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     pipe_ = std::make_unique<HeartbeatPipe>(node_folder_->path() / "heartbeat");
     batch.heartbeat_fifo = pipe_->path();
     batch.store = batch_folder_ / "store";
+    fs::remove_all(batch.store);  // an earlier start's ranks would answer
     batch.log_folder = batch_folder_;
     batch.mark = batch.run_id + "." + batch.batch;
     for (record::BatchCase& one : batch.cases) {
@@ -78,7 +79,8 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     write_files(command);
     leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
     gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
-    child_ = std::make_unique<Child>(command, batch_folder_ / "mpirun.log");
+    cgroup_ = Cgroup::make(batch.mark);
+    child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(), cgroup_ ? cgroup_->members_file() : fs::path());
     leftovers_->started(child_->pid(), batch.mark);
     if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   } catch (const std::system_error& error) {

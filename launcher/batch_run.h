@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "launcher/batches.h"
+#include "launcher/cgroup.h"
 #include "launcher/child.h"
 #include "launcher/ending.h"
 #include "launcher/engine.h"
@@ -123,6 +124,7 @@ class BatchRun final : public RunningBatch {
   std::filesystem::path batch_folder_;
   std::unique_ptr<PrivateFolder> node_folder_, shm_folder_;
   std::unique_ptr<HeartbeatPipe> pipe_;
+  std::unique_ptr<Cgroup> cgroup_;  // null: none can be made here
   std::unique_ptr<Child> child_;
   Watch watch_;
   Stage stage_ = Stage::running;

@@ -61,7 +61,7 @@ struct ChaosOfFakes : RunOfFakes {
   std::vector<int> starters_of_the_run() const {
     std::vector<int> pids;
     for (const Process& process : processes_of(0, setup.run.run_id + "."))
-      if (process.command == "mpirun") pids.push_back(process.pid);
+      if (process.command == "mpirun" || process.command == "graphproof-star") pids.push_back(process.pid);
     return pids;
   }
 

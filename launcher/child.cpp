@@ -29,8 +29,10 @@ namespace {
 /// Everything after the vfork and before the exec, in the launcher's own memory: only async-signal-safe calls, and no
 /// handler of the launcher's may run here. Reports errno through `error_pipe`.
 [[noreturn, gnu::noinline]] void become(const char* program, char* const* arguments, char* const* environment, int output, int errors,
-                         int parent, int error_pipe) {
+                         int members, int parent, int error_pipe) {
   setsid();
+  // A group that can't be entered costs a way to find leftovers, not the child.
+  if (members >= 0) [[maybe_unused]] const auto entered = write(members, "0", 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The launcher may have died between the fork and the line above; then nobody would ever send the signal.
   if (getppid() != parent) _exit(127);
@@ -58,7 +60,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 /// The new process's id; the descriptors become its standard output and error.
-int start(const Command& command, int output, int errors) {
+int start(const Command& command, int output, int errors, int members = -1) {
   const std::string& name = command.arguments.at(0);
   const std::string program = find_program(name, command.environment);
   if (program.empty()) fail(ENOENT, "can't start '" + name + "': not found in PATH or not executable");
@@ -73,7 +75,7 @@ int start(const Command& command, int output, int errors) {
   pthread_sigmask(SIG_BLOCK, &every, &before);
   // fork would copy the page tables of a launcher that holds ten thousand records.
   const int pid = vfork();
-  if (pid == 0) become(program.c_str(), argument_list.data(), variable_list.data(), output, errors, parent, error_pipe[1]);
+  if (pid == 0) become(program.c_str(), argument_list.data(), variable_list.data(), output, errors, members, parent, error_pipe[1]);
   const int fork_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(error_pipe[1]);
@@ -133,9 +135,17 @@ std::filesystem::path find_program(const std::string& program, const Environment
   return {};
 }
 
-Child::Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors) {
+Child::Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors,
+             const std::filesystem::path& members_file) {
   const File out(output), error(errors.empty() ? output : errors);
-  pid_ = start(command, out.descriptor, error.descriptor);
+  const int members = members_file.empty() ? -1 : open(members_file.c_str(), O_WRONLY | O_CLOEXEC);
+  try {
+    pid_ = start(command, out.descriptor, error.descriptor, members);
+  } catch (...) {
+    if (members >= 0) close(members);
+    throw;
+  }
+  if (members >= 0) close(members);
 }
 
 Child::Child(const Command& command, int output, int errors) : pid_(start(command, output, errors)) {}

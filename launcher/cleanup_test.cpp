@@ -6,6 +6,7 @@
 #include <string>
 
 #include "launcher/run_of_fakes.h"
+#include "launcher/system_v.h"
 
 namespace graphproof::launcher {
 namespace {
@@ -18,7 +19,7 @@ struct CleanupTest : RunOfFakes {
 
 struct Planted {
   const char* script;
-  const char* verdict;   // of a case that is the last one of its processes
+  const char* verdict;   // of a case that is the last one of its processes; "": see hidden()
   const char* named;     // in the record's first failing message
 };
 
@@ -28,9 +29,17 @@ const Planted kPlanted[] = {
     {"file build 0", "fail.cleanup.file", "left-by-a-case"},
     {"shm build 1", "fail.cleanup.shm", "/dev/shm/graphproof-fake-"},
     {"mapped_shm build 0", "fail.cleanup.shm", "/dev/shm/fake-without-a-process"},
-    {"hidden_port build 0", "fail.cleanup.port", ""},
+    {"semaphore build 1", "fail.cleanup.shm", "/dev/shm/sem.fake-"},
+    {"system_v build 0", "fail.cleanup.shm", "System V "},
+    {"hidden_port build 0", "", ""},
     {"brief_daemon compare 1", "pass", ""},
 };
+
+/// A process without session and mark is known by its control group; where there is none, by the port that it holds.
+Planted hidden() {
+  const bool group = Cgroup::make("cleanup-test-" + std::to_string(getpid())) != nullptr;
+  return group ? Planted{"", "fail.cleanup.process", "sleep"} : Planted{"", "fail.cleanup.port", ""};
+}
 
 TEST_F(CleanupTest, WhatIsThereAfterTheLastProcessIsTheLastCases) {
   std::vector<record::PlanLine> plan;
@@ -42,21 +51,30 @@ TEST_F(CleanupTest, WhatIsThereAfterTheLastProcessIsTheLastCases) {
     return names;
   };
   const std::set<std::string> before = of_fakes();  // another program's, or of a test that was killed
+  std::set<std::string> system_v_before;
+  for (const SystemV& object : own_system_v()) system_v_before.insert(object.name());
   const auto result = go(plan);
   for (std::size_t i = 0; i < std::size(kPlanted); ++i) {
     const record::Record& record = result.cases[i].record;
-    EXPECT_EQ(verdict(result, i), kPlanted[i].verdict) << kPlanted[i].script << ": " << record.reason;
+    const Planted wanted = *kPlanted[i].verdict != 0 ? kPlanted[i] : hidden();
+    EXPECT_EQ(verdict(result, i), wanted.verdict) << kPlanted[i].script << ": " << record.reason;
     if (record.failing.empty()) continue;
-    EXPECT_NE(record.failing[0].message.got.find(kPlanted[i].named), std::string::npos) << record.failing[0].message.got;
+    EXPECT_NE(record.failing[0].message.got.find(wanted.named), std::string::npos) << record.failing[0].message.got;
     EXPECT_EQ(record.failing[0].message.want, "nothing that was not there before");
   }
   EXPECT_EQ(of_fakes(), before) << "the next case starts clean";
+  std::string kinds;
+  for (const record::Record& record : journal())
+    if (record.reason.find("System V") != record.reason.npos) kinds = record.reason;
+  for (const char* kind : {"semaphores", "shared memory", "messages"}) EXPECT_NE(kinds.find(std::string("System V ") + kind), kinds.npos) << kinds;
+  for (const SystemV& object : own_system_v()) EXPECT_TRUE(system_v_before.contains(object.name())) << object.name() << " was left";
 }
 
 TEST_F(CleanupTest, WhatACaseLeavesToTheNextOneOfItsProcessesIsTheFirstCases) {
   const Planted rows[] = {{"daemon build 0 1", "fail.cleanup.process", "graphproof_fake"},
                           {"file build 0 1", "fail.cleanup.file", "left-by-a-case"},
                           {"shm build 0 1", "fail.cleanup.shm", "/dev/shm/graphproof-fake-"},
+                          {"semaphore build 0 1", "fail.cleanup.shm", "/dev/shm/sem.fake-"},
                           {"port build 0 1", "fail.cleanup.port", ""},
                           {"brief_daemon build 0 1", "pass", ""}};
   std::vector<record::PlanLine> plan;

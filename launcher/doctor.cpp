@@ -99,7 +99,7 @@ Finding none_of(const std::string& check, const std::vector<std::string>& got, H
 
 std::vector<std::string> folder_faults(const fs::path& folder) {
   std::vector<std::string> faults;
-  const fs::path probe = folder / (".doctor-" + std::to_string(getpid()));
+  const fs::path probe = folder / (std::string(kFolderProbe) + std::to_string(getpid()));
   const auto open_probe = [&] { return open(probe.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600); };
   const int one = open_probe(), other = open_probe();
   if (one < 0 || other < 0) {
@@ -151,11 +151,17 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   return facts;
 }
 
+HostFacts look_before_first_case(const fs::path& folder, const std::string& device, int slots, const std::vector<std::string>& gpus,
+                                 const fs::path& rank_program) {
+  const bool cuda = device == "cuda";
+  HostFacts facts = look_at_host(folder, device, slots, gpus, cuda ? rank_program : fs::path());
+  if (cuda && gpus.size() > 1) facts.all_reduce = try_all_reduce(rank_program, device, static_cast<int>(gpus.size()), gpus);
+  return facts;
+}
+
 std::vector<Finding> examine(const HostFacts& facts) {
   const bool cuda = facts.device == "cuda";
   std::vector<Finding> findings = {
-      {"starter", facts.starter ? Health::ok : Health::failure, facts.starter ? "mpirun" : "no mpirun in PATH", "mpirun",
-       "it starts the ranks", facts.starter ? "" : "install Open MPI, or put its mpirun into PATH"},
       none_of("run_folder", facts.folder_faults, Health::failure, "locks, appends and renames that hold between processes",
               "the journal and the one-launcher rule rest on them", "use a folder on another file system: --run-dir"),
       at_least("disk", facts.disk_free_bytes, kDisk_bytes, true,
@@ -170,7 +176,17 @@ std::vector<Finding> examine(const HostFacts& facts) {
       none_of("leftover_processes", facts.marked_processes, Health::warning, "none of an earlier run",
               "they hold memory, and time what runs beside them", "graphproof resume ends those of its run; otherwise end them"),
   };
-  if (!cuda) return findings;
+  if (facts.all_reduce) {
+    const auto& [got, fault] = *facts.all_reduce;
+    findings.push_back({"all_reduce", got ? Health::ok : Health::failure, got ? to_text(*got) : fault, "a right sum over all slots",
+                        "no case of several ranks can pass without it", got ? "" : "run it again with NCCL_DEBUG=INFO: graphproof doctor"});
+  }
+  if (!cuda) {
+    // Ranks on GPUs need no MPI.
+    findings.push_back({"starter", facts.starter ? Health::ok : Health::failure, facts.starter ? "mpirun" : "no mpirun in PATH", "mpirun",
+                        "it starts several ranks of the simulated device", facts.starter ? "" : "install Open MPI, or put its mpirun into PATH"});
+    return findings;
+  }
   findings.push_back(at_least("locked_memory", facts.locked_memory_bytes, kLocked_bytes, true, Health::warning,
                               "InfiniBand locks the buffers that NCCL registers", "ulimit -l unlimited"));
   const bool one = facts.nccl_libraries.size() <= 1;
@@ -193,6 +209,14 @@ std::vector<Finding> examine(const HostFacts& facts) {
       findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any", "ranks are then never started ahead", ""});
   }
   return findings;
+}
+
+std::vector<std::string> notable(const std::vector<Finding>& findings) {
+  std::vector<std::string> lines;
+  for (const Finding& one : findings)
+    if (one.health != Health::ok) lines.push_back(one.check + ": " + one.got + "; want " + one.want + "; next: " + one.next);
+    else if (one.check == "all_reduce") lines.push_back(one.check + ": " + one.got);
+  return lines;
 }
 
 Health worst(const std::vector<Finding>& findings) {

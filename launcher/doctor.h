@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "launcher/all_reduce.h"
 
 namespace graphproof::launcher {
 
@@ -39,18 +42,30 @@ struct HostFacts {
     bool slowed_by_heat = false;
   };
   std::vector<Gpu> gpus;
+  std::optional<AllReduceTry> all_reduce;              // nothing: not tried
 };
 
 /// Looks; starts nothing but the dynamic loader on `rank_program`, if given. Bounded by seconds.
 HostFacts look_at_host(const std::filesystem::path& folder, const std::string& device, int slots,
                        const std::vector<std::string>& gpus, const std::filesystem::path& rank_program);
 
+/// The same before a host's first case: on GPUs with what the rank program loads, and with an all-reduce where there are
+/// several. Bounded by a minute.
+HostFacts look_before_first_case(const std::filesystem::path& folder, const std::string& device, int slots,
+                                 const std::vector<std::string>& gpus, const std::filesystem::path& rank_program);
+
 /// One finding a check, also of those that are well.
 std::vector<Finding> examine(const HostFacts& facts);
+
+// How the names of files begin by which a folder is tried.
+inline constexpr std::string_view kFolderProbe = ".doctor-";
 
 /// What a shared or local folder must do for a run, tried in `folder`: a lock that a second opener does not get, appends
 /// of two openers that never overwrite each other, a rename that replaces. Returns what it does not.
 std::vector<std::string> folder_faults(const std::filesystem::path& folder);
+
+/// What the user should hear of them unasked, a line each: what is not well, and the figure of an all-reduce.
+std::vector<std::string> notable(const std::vector<Finding>& findings);
 
 Health worst(const std::vector<Finding>& findings);
 std::string_view name(Health health);

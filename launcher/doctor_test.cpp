@@ -35,7 +35,7 @@ struct Row {
 
 TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
   const Row rows[] = {
-      {"starter", Health::failure, [](HostFacts& facts) { facts.starter = false; }, "no mpirun in PATH", "install Open MPI, or put its mpirun into PATH"},
+      {"starter", Health::failure, [](HostFacts& facts) { facts.device = "sim"; facts.starter = false; }, "no mpirun in PATH", "install Open MPI, or put its mpirun into PATH"},
       {"run_folder", Health::failure, [](HostFacts& facts) { facts.folder_faults = {"no lock: not supported"}; }, "no lock: not supported",
        "use a folder on another file system: --run-dir"},
       {"disk", Health::warning, [](HostFacts& facts) { facts.disk_free_bytes = 500 << 20; }, "500 MiB", "free space in /runs"},
@@ -48,6 +48,8 @@ TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
        "graphproof resume ends those of its run; otherwise end them"},
       {"gpu_0_health", Health::warning, [](HostFacts& facts) { facts.gpus[0].uncorrected_errors = 3; facts.gpus[0].slowed_by_heat = true; },
        "3 memory errors that could not be corrected; slowed down by heat", "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"},
+      {"all_reduce", Health::failure, [](HostFacts& facts) { facts.all_reduce = AllReduceTry{{}, "no answer in 60 s: "}; }, "no answer in 60 s: ",
+       "run it again with NCCL_DEBUG=INFO: graphproof doctor"},
       {"one_libnccl", Health::failure, [](HostFacts& facts) { facts.nccl_libraries.push_back("/usr/lib/libnccl.so.2"); },
        "/torch/libnccl.so.2, /usr/lib/libnccl.so.2", "take the other's folder out of LD_LIBRARY_PATH"},
       {"gpu_0_memory", Health::warning, [](HostFacts& facts) { facts.gpus[0].used_bytes = std::int64_t{9} << 30; }, "9216 MiB in use",
@@ -65,6 +67,24 @@ TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
     EXPECT_FALSE(found.want.empty() || found.why.empty()) << row.check;
     EXPECT_EQ(worst(findings), row.health) << row.check;
   }
+}
+
+TEST(DoctorTest, AnAllReduceIsAFigure) {
+  HostFacts facts = healthy();
+  facts.all_reduce = AllReduceTry{AllReduce{4, 64 << 20, 0.4191, 240.21}, {}};
+  const Finding found = finding(examine(facts), "all_reduce");
+  EXPECT_EQ(found.health, Health::ok);
+  EXPECT_EQ(found.got, "4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s");
+  facts.folder_faults = {"no lock: not supported"};
+  EXPECT_EQ(notable(examine(facts)), (std::vector<std::string>{"run_folder: no lock: not supported; want locks, appends and renames that hold between processes; "
+                                                               "next: use a folder on another file system: --run-dir",
+                                                               "all_reduce: 4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s"}));
+}
+
+TEST(DoctorTest, RanksOnGpusNeedNoMpirun) {
+  HostFacts facts = healthy();
+  facts.starter = false;
+  EXPECT_EQ(worst(examine(facts)), Health::ok);
 }
 
 TEST(DoctorTest, ASimulatedDeviceNeedsNoGpu) {

@@ -28,11 +28,13 @@ bool Ending::step(std::int64_t now_ms) {
     deadline_ms_ = now_ms + kTerm_ms;
   } else if (stage_ == Stage::term && now_ms >= deadline_ms_) {
     send(left, signal_ = SIGKILL);
+    processes_.kill_group(mark_);
     stage_ = Stage::kill;
     deadline_ms_ = now_ms + kKill_ms;
   } else if (stage_ == Stage::kill) {
     // Again each time: a process may have been started between the last look and the last signal.
     send(left, SIGKILL);
+    processes_.kill_group(mark_);
     if (now_ms >= deadline_ms_) {
       immortal_ = left;
       stage_ = Stage::done;

@@ -11,7 +11,7 @@ namespace graphproof::launcher {
 namespace {
 
 /// Used unless the launcher's own environment says otherwise.
-const Environment& defaults() {
+const Environment& defaults_of_mpi() {
   static const Environment table = {
       {"OMPI_MCA_btl", "self,vader"},
       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
@@ -58,13 +58,14 @@ const Environment& pinned_on_cuda() {
 constexpr std::array<std::string_view, 9> kPassedPrefixes = {
     "NCCL_", "CUDA_", "CUBLAS_", "TORCH_", "PYTORCH_", "OMP_", "LD_LIBRARY_PATH", "NVIDIA_", "GRAPHPROOF_"};
 
-/// What srun and mpirun (Open MPI 4.1, 5.0) set for the processes that they start. A user's own OMPI_MCA_* stay, but for
+/// What srun, mpirun (Open MPI 4.1, 5.0) and graphproof-start set for the processes that they start. A user's own OMPI_MCA_* stay, but for
 /// the frameworks by which mpirun tells a process that it is one of its own.
-constexpr std::array<std::string_view, 22> kOuterStarter = {
+constexpr std::array<std::string_view, 25> kOuterStarter = {
     "SLURM_",          "SLURMD_",        "SBATCH_",          "SALLOC_",           "SRUN_",          "PMI_",
     "PMI2_",           "PMIX_",          "OMPI_COMM_WORLD_", "OMPI_MCA_ess",      "OMPI_MCA_orte_", "OMPI_MCA_pmix",
     "OMPI_MCA_prte_",  "OMPI_UNIVERSE_", "OMPI_APP_CTX_",    "OMPI_NUM_APP_CTX",  "OMPI_COMMAND",   "OMPI_ARGV",
-    "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "OMPI_MCA_initial_wdir", "PRTE_"};
+    "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "OMPI_MCA_initial_wdir", "PRTE_",
+    "GRAPHPROOF_WORLD_SIZE", "GRAPHPROOF_RANK", "GRAPHPROOF_LOCAL_RANK"};
 constexpr std::array<std::string_view, 2> kOwnAll = {"SLURM_CONF", "PMIX_MCA_gds"};
 
 bool begins_with_one_of(const std::string& name, std::span<const std::string_view> prefixes) {
@@ -89,36 +90,43 @@ void overlay(Environment& environment, const Environment& upper) {
 
 }  // namespace
 
+bool without_mpi(const Job& job) { return job.device == "cuda" || job.world_size == 1; }
+
 Command local_command(const Job& job, const Environment& own) {
   const bool cuda = job.device == "cuda";
   Environment environment = without_outer_starter(own);
-  environment.insert(defaults().begin(), defaults().end());
+  const bool own_starter = without_mpi(job);
+  if (!own_starter) environment.insert(defaults_of_mpi().begin(), defaults_of_mpi().end());
   overlay(environment, pinned());
   if (cuda) {
     environment.insert(defaults_on_cuda().begin(), defaults_on_cuda().end());
     overlay(environment, pinned_on_cuda());
   }
   overlay(environment, job.environment);
-  environment["OMPI_MCA_btl_vader_backing_directory"] = job.shm_folder;
-  environment["OMPI_MCA_orte_tmpdir_base"] = job.node_folder;
+  if (!own_starter) {
+    environment["OMPI_MCA_btl_vader_backing_directory"] = job.shm_folder;
+    environment["OMPI_MCA_orte_tmpdir_base"] = job.node_folder;
+  }
   environment["TMPDIR"] = job.node_folder;  // what the ranks leave there is seen, and goes with the folder
   environment[kMarkVariable] = job.mark;
   // On sim a rank must not even see a GPU: a context would be created on it by whoever asks first.
   environment["CUDA_VISIBLE_DEVICES"] = cuda ? joined(job.gpus) : "";
 
   const std::string ranks = std::to_string(job.world_size);
-  Command command{{"mpirun", "-np", ranks, "--host", "localhost:" + ranks, "--oversubscribe", "--bind-to", "none"},
-                  environment};
-  // Inherited by mpirun and its ranks, which are not bound any further.
-  if (!job.cpus.empty()) command.arguments.insert(command.arguments.begin(), {"taskset", "--cpu-list", listed(job.cpus)});
-  for (const auto& [name, value] : environment)
-    if (passed_on(name) || job.environment.count(name) != 0) {
-      command.arguments.push_back("-x");
-      command.arguments.push_back(name);
-    }
-  command.arguments.push_back(job.program);
-  command.arguments.insert(command.arguments.end(), job.switches.begin(), job.switches.end());
-  command.arguments.push_back(job.batch_file);
+  Command command{{}, environment};
+  std::vector<std::string>& words = command.arguments;
+  // Inherited by the starter and its ranks, which are not bound any further.
+  if (!job.cpus.empty()) words = {"taskset", "--cpu-list", listed(job.cpus)};
+  if (own_starter) {
+    words.insert(words.end(), {job.program.parent_path() / "graphproof-start", ranks});
+  } else {
+    words.insert(words.end(), {"mpirun", "-np", ranks, "--host", "localhost:" + ranks, "--oversubscribe", "--bind-to", "none"});
+    for (const auto& [name, value] : environment)
+      if (passed_on(name) || job.environment.count(name) != 0) words.insert(words.end(), {"-x", name});
+  }
+  words.push_back(job.program);
+  words.insert(words.end(), job.switches.begin(), job.switches.end());
+  words.push_back(job.batch_file);
   return command;
 }
 

@@ -15,7 +15,7 @@ struct Job {
   std::string device;                   // sim | cuda
   std::vector<std::string> gpus;        // as CUDA_VISIBLE_DEVICES spells them, one per rank; empty on sim
   std::vector<int> cpus;                // that the ranks share, and nobody else; empty: any
-  std::filesystem::path program;        // the rank program
+  std::filesystem::path program;        // the rank program; graphproof-start is beside it
   std::vector<std::string> switches;    // of it, before the batch file
   std::filesystem::path batch_file;
   std::filesystem::path node_folder;    // local to this host; mpirun's own files go there
@@ -24,7 +24,12 @@ struct Job {
   Environment environment;              // what the cases' axes ask for: wins over everything but the lease and the mark
 };
 
-/// Starts the ranks of `job` through mpirun on this host. `own` is the launcher's environment, which the ranks inherit.
+/// Whether the ranks find each other without MPI: on GPUs by NCCL, and one rank has nobody to find. Only tensors of several
+/// ranks of the simulated device travel over MPI.
+bool without_mpi(const Job& job);
+
+/// Starts the ranks of `job` on this host: through mpirun, or without MPI through graphproof-start, which listens on no port.
+/// `own` is the launcher's environment, which the ranks inherit.
 ///
 /// What mpirun is told, and why: ranks may outnumber cores (--oversubscribe, --bind-to none, yielding while idle); it
 /// may run as root, as in containers; only shared memory carries messages, since probing for fabrics costs seconds and

@@ -7,8 +7,13 @@
 // a compare line says that something differs.
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -196,6 +201,8 @@ class FakeRank {
     if (mine("daemon")) become_daemon();
     if (mine("file")) std::ofstream(fs::temp_directory_path() / "left-by-a-case") << "x";
     if (mine("shm")) leave_shm("graphproof-fake-" + std::to_string(getpid()), false);
+    if (mine("semaphore")) sem_open(("/fake-" + std::to_string(getpid())).c_str(), O_CREAT, 0600, 1);
+    if (mine("system_v")) make_system_v();
     if (mine("mapped_shm")) leave_shm("fake-without-a-process", true);
     if (mine("port")) listen_on_a_port();
     if (mine("hidden_port")) {
@@ -237,6 +244,16 @@ class FakeRank {
       usleep(400000);  // as long as a rank that uses it
     }
     close(file);
+  }
+
+  /// One of each kind, that nobody removes.
+  static void make_system_v() {
+    const int semaphores = semget(IPC_PRIVATE, 2, IPC_CREAT | 0600), memory = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), messages = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+    struct {
+      long type = 1;
+      char text[4] = "";
+    } message;
+    if (semctl(semaphores, 0, SETVAL, 1) != 0 || memory < 0 || msgsnd(messages, &message, sizeof message.text, 0) != 0) _exit(8);
   }
 
   /// Stays open in this process and in those that it starts.
@@ -308,6 +325,11 @@ int main(int count, char** arguments) {
       judge(arguments[1]);
       return 0;
     }
+    if (std::string(arguments[1]) == "--all-reduce") {
+      if (const char* rank = std::getenv("OMPI_COMM_WORLD_RANK"); rank == nullptr || std::string(rank) == "0")
+        std::printf("NCCL version 2.28\n{\"bytes\":67108864,\"bus_gb_s\":240.2,\"ms\":0.42,\"ranks\":4}\n");
+      return std::getenv("GRAPHPROOF_FAKE_NO_SUM") != nullptr ? 6 : 0;
+    }
     if (std::string(arguments[1]) == "--fingerprint") {
       record::Stack stack{.torch_version = "2.11.0", .cuda_version = "none", .nccl_version = "none", .driver = "none",
                           .cudnn_version = "none", .mpi = "Open MPI", .gpus = {}, .sm = 0, .kernel = "6.1.0", .host = "node1",
@@ -316,7 +338,8 @@ int main(int count, char** arguments) {
       std::printf("%s\n", record::to_json(stack).dump().c_str());
       return 0;
     }
-    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const char* rank = std::getenv("GRAPHPROOF_RANK");
+    if (rank == nullptr) rank = std::getenv("OMPI_COMM_WORLD_RANK");
     const bool divergence = std::string(arguments[1]) == "--divergence";
     const char* file = arguments[divergence ? 2 : 1];
     return FakeRank(record::batch_from(record::read_json(file), file), rank ? std::atoi(rank) : 0, divergence).run();

@@ -67,7 +67,9 @@ std::vector<std::string> named(const std::vector<Process>& processes) {
 Leftovers::Leftovers(const ProcessTable& processes, const PrivateFolder& node_folder, const PrivateFolder& shm_folder,
                      bool ports_between_cases)
     : processes_(processes), node_folder_(node_folder), shm_folder_(shm_folder), ports_between_cases_(ports_between_cases),
-      shm_before_(own_shm()) {}
+      shm_before_(own_shm()) {
+  for (const SystemV& object : own_system_v()) system_v_before_.insert(object.name());
+}
 
 void Leftovers::started(int session, std::string mark) {
   session_ = session;
@@ -89,6 +91,17 @@ void Leftovers::look(const std::vector<int>& ranks) {
   for (const int rank : ranks)
     for (const std::string& name : shm_in_use(rank))
       if (is_new(name) && fs::path(name).parent_path() == fs::path(kShm).parent_path()) shm_ours_.insert(name);
+}
+
+std::vector<SystemV> Leftovers::forgotten_system_v(const std::vector<int>& living) const {
+  std::vector<SystemV> found = own_system_v();
+  const auto used_by = [](const SystemV& object, const auto& pids) {
+    return std::any_of(object.pids.begin(), object.pids.end(), [&](int pid) { return std::find(pids.begin(), pids.end(), pid) != pids.end(); });
+  };
+  std::erase_if(found, [&](const SystemV& object) {
+    return system_v_before_.contains(object.name()) || !used_by(object, ranks_) || used_by(object, living) || object.attached;
+  });
+  return found;
 }
 
 void Leftovers::look_at_ports(const std::vector<int>& pids) {
@@ -116,6 +129,7 @@ record::Cleanup Leftovers::between_cases(const std::vector<int>& ranks) {
       for (const std::string& name : shm_in_use(rank)) used.insert(name);
   for (const std::string& name : shm_ours_)
     if (!used.contains(name) && access(name.c_str(), F_OK) == 0) found.shm.push_back(name);
+  for (const SystemV& object : forgotten_system_v(ranks)) found.shm.push_back(object.name());
   if (ports_between_cases_)
     for (const auto& [socket, port] : listeners_of(ranks)) found.ports.push_back(port);
   leave_out_reported(found);
@@ -132,7 +146,9 @@ record::Cleanup Leftovers::still_there(const record::Cleanup& found) const {
   };
   std::erase_if(still.processes, [&](const std::string& process) { return !among(processes, process); });
   std::erase_if(still.files, [&](const std::string& file) { return !among(files, file); });
-  std::erase_if(still.shm, [](const std::string& name) { return access(name.c_str(), F_OK) != 0; });
+  std::set<std::string> system_v;
+  for (const SystemV& object : own_system_v()) system_v.insert(object.name());
+  std::erase_if(still.shm, [&](const std::string& name) { return access(name.c_str(), F_OK) != 0 && !system_v.contains(name); });
   std::erase_if(still.ports, [&](int port) { return !ports.contains(port); });
   return still;
 }
@@ -154,11 +170,14 @@ void Leftovers::leave_out_reported(record::Cleanup& found) const {
 record::Cleanup Leftovers::after_batch(bool remove_first) {
   record::Cleanup found;
   look({});
+  const std::vector<SystemV> system_v = forgotten_system_v({});
   if (remove_first)
     for (const std::string& name : shm_ours_) unlink(name.c_str());
   for (const std::string& name : shm_ours_)
     if (access(name.c_str(), F_OK) == 0) found.shm.push_back(name);
   for (const std::string& name : shm_ours_) unlink(name.c_str());
+  for (const SystemV& object : system_v)
+    if (const bool removed = remove(object); !remove_first || !removed) found.shm.push_back(object.name());
   for (const auto& [socket, port] : all_listeners())
     if (listeners_seen_.contains(socket)) found.ports.push_back(port);
   if (!remove_first) {

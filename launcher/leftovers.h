@@ -1,4 +1,4 @@
-// What the processes of one batch leave on the host: processes, shared memory, files, listening ports. Looks while they
+// What the processes of one batch leave on the host: processes, shared memory, semaphores, files, listening ports. Looks while they
 // run, because only then can be told whose a segment of shared memory is; is asked when a case or the batch has ended.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "launcher/listeners.h"
 #include "launcher/private_folder.h"
 #include "launcher/processes.h"
+#include "launcher/system_v.h"
 #include "reports/record/context.h"
 
 namespace graphproof::launcher {
@@ -51,7 +52,10 @@ class Leftovers {
   const bool ports_between_cases_;
   int session_ = 0;
   std::string mark_;
-  std::set<std::string> shm_before_, shm_ours_;
+  /// Of System V: what is new since the start and was made or used by a rank, and is used by no living one.
+  std::vector<SystemV> forgotten_system_v(const std::vector<int>& living) const;
+
+  std::set<std::string> shm_before_, shm_ours_, system_v_before_;
   std::set<int> ranks_;
   Listeners listeners_seen_;
   record::Cleanup reported_;

@@ -13,6 +13,8 @@
 #include <set>
 #include <sstream>
 
+#include "launcher/cgroup.h"
+
 namespace graphproof::launcher {
 namespace {
 
@@ -97,8 +99,10 @@ std::vector<Process> running_processes() {
 std::vector<Process> processes_of(int session, std::string_view mark) {
   const std::string entry = std::string(kMarkVariable) + "=" + std::string(mark);
   std::vector<Process> found = running_processes();
+  const std::vector<int> members = cgroup_members(mark);
   std::erase_if(found, [&](const Process& process) {
     if (process.pid == getpid()) return true;
+    if (std::find(members.begin(), members.end(), process.pid) != members.end()) return false;
     return (session == 0 || process.session != session) && !carries(process.pid, entry);
   });
   return found;
@@ -114,6 +118,8 @@ void reap_orphans(const std::vector<int>& known) {
 std::vector<Process> ProcessTable::of(int session, std::string_view mark) const { return processes_of(session, mark); }
 
 void ProcessTable::send(int pid, int signal) const { ::kill(pid, signal); }
+
+void ProcessTable::kill_group(std::string_view mark) const { kill_cgroups(mark); }
 
 std::vector<std::string> open_files(int pid) {
   std::vector<std::string> targets;

@@ -30,7 +30,7 @@ std::optional<Process> running_process(int pid);
 /// All that run, zombies left out.
 std::vector<Process> running_processes();
 
-/// Running processes of `session` (0: of none), or with `mark` in their environment; never the caller. A mark that ends
+/// Running processes of `session` (0: of none), with `mark` in their environment, or in its control group; never the caller. A mark that ends
 /// with a dot stands for all that begin with it: "RUN_ID." is every batch of a run. Process groups are no help: mpirun
 /// gives every rank one of its own.
 std::vector<Process> processes_of(int session, std::string_view mark);
@@ -43,6 +43,8 @@ class ProcessTable {
   /// processes_of().
   virtual std::vector<Process> of(int session, std::string_view mark) const;
   virtual void send(int pid, int signal) const;
+  /// SIGKILL to all in the mark's control group at once, where there is one.
+  virtual void kill_group(std::string_view mark) const;
 };
 
 /// Waits for children of this process that ended and are not in `known`: orphans of a batch, which came to us because

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "launcher/cgroup.h"
+#include "launcher/doctor.h"
 #include "launcher/ending.h"
 #include "launcher/host_folders.h"
 #include "launcher/leftovers.h"
@@ -88,7 +90,7 @@ void remove_stale_files(const fs::path& folder) {
   std::error_code ignored;
   for (const char* name : {"summary.json", "live.json"}) fs::remove(folder / name, ignored);
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().find(".writing-") != std::string::npos) fs::remove(entry.path(), ignored);
+    if (const std::string name = entry.path().filename(); name.find(".writing-") != name.npos || name.starts_with(kFolderProbe)) fs::remove(entry.path(), ignored);
 }
 
 }  // namespace
@@ -111,6 +113,7 @@ reports::RunResult resume(const RunSetup& setup, const RunListener& listener) {
   const RunLock lock(setup.folder);
   end_left_behind(setup, listener);
   remove_abandoned_host_folders(setup.run.run_id);
+  remove_cgroups(setup.run.run_id + ".");
   const record::JournalContent journal = record::read_journal(setup.folder / "journal.jsonl");
   if (!journal.dropped.empty() && listener.said) listener.said(journal.dropped);
   const double seconds = seconds_so_far(setup.folder);

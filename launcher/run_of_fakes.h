@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "launcher/cgroup.h"
 #include "launcher/child.h"
 #include "launcher/fake_run.h"
 #include "launcher/processes.h"
@@ -82,6 +83,7 @@ struct RunOfFakes : testing::Test {
   reports::RunResult checked(reports::RunResult result) const {
     EXPECT_EQ(marked(), std::vector<std::string>{}) << "processes were left behind";
     EXPECT_EQ(host_folders(), std::vector<std::string>{}) << "folders were left behind";
+    EXPECT_EQ(cgroups_of(setup.run.run_id + "."), std::vector<std::filesystem::path>{}) << "control groups were left behind";
     return result;
   }
 

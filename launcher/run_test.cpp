@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "launcher/listeners.h"
 #include "reports/divergence.h"
 
 namespace graphproof::launcher {
@@ -212,25 +213,61 @@ TEST_F(LauncherRunTest, AFaultRunsOnce) {
   EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 1u);
 }
 
-TEST_F(LauncherRunTest, WithoutMpirunEveryCaseIsInfrastructure) {
+TEST_F(LauncherRunTest, WithoutMpirunOneRankRunsAndSeveralOnSimAreInfrastructure) {
   const char* old = std::getenv("PATH");
   const std::string path = old != nullptr ? old : "";
   setenv("PATH", "/nonexistent", 1);
   setup.plan = {line(1, 1, ""), line(2, 2, "")};
   const auto result = run(setup, {});
   setenv("PATH", path.c_str(), 1);
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(verdict(result, i), "infra.launch");
-    EXPECT_NE(result.cases[i].record.reason.find("can't start 'mpirun': not found in PATH"), std::string::npos)
-        << result.cases[i].record.reason;
-  }
+  EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
+  EXPECT_EQ(verdict(result, 1), "infra.launch");
+  EXPECT_NE(result.cases[1].record.reason.find("can't start 'mpirun': not found in PATH"), std::string::npos)
+      << result.cases[1].record.reason;
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
 }
 
 TEST_F(LauncherRunTest, AMissingRankProgramIsInfrastructure) {
-  setup.rank_program = "/nonexistent/graphproof-rank-sim";
-  const auto result = go({line(1, 1, "")});
-  EXPECT_EQ(verdict(result, 0), "infra.launch") << result.cases[0].record.reason;
+  // Without its starter too, beside it, and through mpirun.
+  for (const fs::path& program : {fs::path("/nonexistent/graphproof-rank-sim"), setup.rank_program.parent_path() / "nothing-there"}) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    setup.rank_program = program;
+    const auto result = go({line(1, 1, ""), line(2, 2, "")});
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(verdict(result, i), "infra.launch") << program << ": " << result.cases[i].record.reason;
+  }
+}
+
+// On GPUs no rank is MPI's: each way to fail is told by our own starter, and nobody listens on a port.
+TEST_F(LauncherRunTest, RanksWithoutMpiEndInTheSameVerdictsAndNobodyListens) {
+  int looks = 0;
+  listener.progress = [&](const reports::Progress&) {
+    std::vector<int> pids{getpid()};
+    for (const Process& process : processes_of(0, setup.run.run_id + ".")) pids.push_back(process.pid);
+    for (const auto& [socket, port] : listeners_of(pids)) ADD_FAILURE() << "port " << port;
+    looks += pids.size() > 2;
+  };
+  setup.run.device = "cuda";
+  setup.gpus = {"0", "1", "2", "3"};
+  setup.run.options.limits_ms[record::Phase::init] = 4000;
+  std::vector<record::PlanLine> plan;
+  for (const BadRank& row : kBadRanks) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2, row.script));
+    plan.back().isolation = "process";
+  }
+  plan.push_back(line(100, 4, ""));
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kBadRanks); ++i)
+    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict) << kBadRanks[i].script << ": " << result.cases[i].record.reason;
+  EXPECT_EQ(verdict(result, std::size(kBadRanks)), "pass");
+  const record::Context death = context(plan[4].id);
+  ASSERT_TRUE(death.first_dead);
+  EXPECT_EQ(death.first_dead->rank, 1);
+  EXPECT_EQ(death.first_dead->exit, (record::Exit{"signal", SIGSEGV}));
+  EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
+  const std::string command = record::read_text(folder / "batches/b001/command");
+  EXPECT_EQ(command.find("mpirun"), command.npos) << command;
+  EXPECT_GT(looks, 0);
 }
 
 TEST_F(LauncherRunTest, AJudgeThatDiesLeavesNoPass) {

@@ -128,6 +128,7 @@ reports::Ending Runner::run(Remains remains) {
   if (setup_.allocation) setup_.allocation->listen([this](const std::string& text) { say(text); });
   try {
     take(std::move(remains));
+    look_at_this_host();
     while (!schedule_.idle() || !running_.empty() || !discarded_.empty() || !judges_.idle()) {
       round(steady_ms());
       signals_.wait_for(kRound);
@@ -552,9 +553,16 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
 }
 
 void Runner::say_what_is_ill() {
-  for (const Finding& one : examine(look_at_host(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, {})))
-    // The run's own processes are no leftovers.
-    if (one.health != Health::ok && one.check != "leftover_processes") say("doctor: " + one.check + ": " + one.got + "; want " + one.want + "; next: " + one.next);
+  std::vector<Finding> findings = examine(look_at_host(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, {}));
+  // The run's own processes are no leftovers.
+  std::erase_if(findings, [](const Finding& one) { return one.check == "leftover_processes"; });
+  for (const std::string& text : notable(findings)) say("doctor: " + text);
+}
+
+void Runner::look_at_this_host() const {
+  if (setup_.allocation || waiting_.empty()) return;
+  for (const std::string& text : notable(examine(look_before_first_case(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, setup_.rank_program))))
+    say("doctor: " + text);
 }
 
 bool Runner::confirm(const Ended& ended, reports::Outcome& outcome) {

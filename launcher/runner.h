@@ -87,6 +87,8 @@ class Runner {
   void withdraw(const std::vector<Slot>& slots, const std::string& why);
   std::vector<Slot> avoided(const std::string& batch) const;
   void say_what_is_ill();
+  /// Before the first case. Waits for an all-reduce over the GPUs, where there are several: a minute at most.
+  void look_at_this_host() const;
   BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
   reports::Progress progress(std::int64_t now_ms) const;
   record::Live live(std::int64_t now_ms) const;

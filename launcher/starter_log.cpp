@@ -6,11 +6,12 @@
 namespace graphproof::launcher {
 namespace {
 
-/// A sentence of mpirun's, and the kind of infrastructure trouble that it stands for.
+/// A sentence of a starter's, and the kind of infrastructure trouble that it stands for.
 struct Trouble {
   std::string_view sentence, kind;
 };
 constexpr Trouble kTroubles[] = {
+    {"graphproof-start could not start", "launch"},
     {"There are not enough slots available", "launch"},
     {"was unable to find the specified executable", "launch"},
     {"was unable to launch the specified application", "launch"},
@@ -39,6 +40,8 @@ struct Ending {
   const char* kind;
 };
 constexpr Ending kEndings[] = {
+    {R"(graphproof-start: rank (\d+) with PID \d+ ended by signal (\d+))", "signal"},
+    {R"(graphproof-start: rank (\d+) with PID \d+ ended with exit code (\d+))", "exited"},
     {R"(process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+))", "signal"},
     {R"(Process name: \[\[\d+,\d+\],\s*(\d+)\]\s+Exit code:\s+(\d+))", "exited"},
     {R"(Process name: \[\S+,(\d+)\]\s+Exit code:\s+(\d+))", "exited"},

@@ -1,5 +1,5 @@
-// What mpirun says, in its own output, about how a batch ended: which rank was the first to fail, and whether it could
-// start the ranks at all. Patterns are those of Open MPI 4.1 and 5.0.
+// What the starter of the ranks says, in its own output, about how a batch ended: which rank was the first to fail, and
+// whether it could start the ranks at all. Patterns are those of our own (rank_starter.cpp) and of Open MPI 4.1 and 5.0.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The texts are those that Open MPI 4.1.4 printed.
+// The texts are those that Open MPI 4.1.4 and rank_starter.cpp print.
 #include "launcher/starter_log.h"
 
 #include <gtest/gtest.h>
@@ -23,6 +23,8 @@ const Row kRows[] = {
     {"MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD\nwith errorcode 5.\n\n"
      "NOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.\n",
      2, {"exited", 5}},
+    {"noise\ngraphproof-start: rank 1 with PID 4711 ended by signal 11 (Segmentation fault)\n", 1, {"signal", 11}},
+    {"graphproof-start: rank 12 with PID 9 ended with exit code 7\n", 12, {"exited", 7}},
 };
 
 TEST(StarterLogTest, TheFirstRankThatFailedIsNamed) {
@@ -43,6 +45,7 @@ TEST(StarterLogTest, ALaunchThatFailedIsInfrastructureAndSaysWhy) {
   EXPECT_EQ(report.infra->kind, "launch");
   EXPECT_EQ(report.infra->why,
             " There are not enough slots available in the system to satisfy the 64 slots that were requested by the application:");
+  EXPECT_EQ(read_starter_log("graphproof-start could not start /bin/rank: No such file or directory\n").infra->kind, "launch");
 }
 
 TEST(StarterLogTest, AQuietLogSaysNothing) {

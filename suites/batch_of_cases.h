@@ -62,10 +62,12 @@ class BatchOfCases {
   fs::path attempt_folder(const std::string& id) const { return run_ / "cases" / id / "attempt-1"; }
   const record::Batch& batch() const { return batch_; }
 
-  /// Exit status of mpirun, or of the one rank alone.
-  int run(bool through_mpirun = true) const {
+  /// Exit status of what starts the ranks, as the launcher does, or of the one rank alone.
+  int run(bool with_starter = true) const {
     const std::string command = rank("--batch", file());
-    return start(through_mpirun ? "mpirun -np " + std::to_string(batch_.world_size) + kPlacement + command : command);
+    if (!with_starter) return start(command);
+    const bool alone = batch_.world_size == 1;
+    return start((alone ? built_program("graphproof-start").string() + " 1 " : "mpirun -np " + std::to_string(batch_.world_size) + kPlacement) + command);
   }
 
   /// The cases again, for their first divergent tensor. `last`: the file of the last rank, where that has another.

@@ -1,6 +1,7 @@
 // The rank program. `--batch FILE` (or FILE alone) runs a batch; `--divergence FILE` runs its cases again and names the
 // first tensor in which their graph arm differs from eager; `--fingerprint` prints the stack as one JSON object;
-// `--operators` lists the operators that the workloads call, one a line.
+// `--all-reduce FOLDER` tries a sum over all ranks, for the doctor (all_reduce.h); `--operators` lists the operators that
+// the workloads call, one a line.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "fixtures/torch.h"
 #include "matrix/input_error.h"
 #include "reports/record/message.h"
+#include "suites/all_reduce.h"
 #include "suites/batch_run.h"
 #include "suites/fingerprint.h"
 #include "suites/step_config.h"
@@ -25,7 +27,7 @@ namespace {
 using namespace graphproof;
 
 constexpr std::string_view kUsage =
-    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME " --batch FILE | --divergence FILE | --fingerprint | --operators";
+    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators";
 
 /// A step with everything on, so that no operator is missing.
 void run_every_operator(capture::Device& device) {
@@ -60,14 +62,15 @@ int run(const std::vector<std::string_view>& arguments) {
     return suites::kExitDone;
   }
   if (arguments.size() == 1 && arguments[0] == "--operators") return print_operators();
+  const suites::RankProgram program{.device = GRAPHPROOF_DEVICE_NAME, .make_device = capture::make_device};
+  if (arguments.size() == 2 && arguments[0] == "--all-reduce") return suites::measure_all_reduce(program, fixtures::this_rank(), arguments[1]);
   const bool again = arguments.size() == 2 && arguments[0] == "--divergence";
   const bool named = again || (arguments.size() == 2 && arguments[0] == "--batch");
   if (!named && (arguments.size() != 1 || arguments[0].starts_with("-"))) {
     std::cerr << kUsage << std::endl;
     return suites::kExitUsage;
   }
-  return suites::run_batch({.device = GRAPHPROOF_DEVICE_NAME, .make_device = capture::make_device}, fixtures::this_rank(),
-                           arguments.back(), again ? suites::Purpose::divergence : suites::Purpose::evidence);
+  return suites::run_batch(program, fixtures::this_rank(), arguments.back(), again ? suites::Purpose::divergence : suites::Purpose::evidence);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fixtures/comm/file_world.h"
+#include "fixtures/comm/mpi.h"
 #include "fixtures/comm/transports.h"
 #include "fixtures/comm/vote.h"
 #include "fixtures/torch.h"
@@ -19,6 +21,17 @@ milliseconds patience(const record::Limits& limits) {
   return milliseconds(longest) + kMargin;
 }
 
+// Rank::from of ranks that graphproof-start started.
+constexpr char kOwnStarter[] = "GRAPHPROOF_*";
+
+/// Tensors of several ranks of the simulated device travel over MPI; a GPU's go by NCCL, and one rank's nowhere. Ranks that
+/// mpirun started are MPI's all the same: it waits for their MPI_Finalize.
+std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const record::Batch& batch) {
+  const bool without_mpi = place.from == kOwnStarter && (batch.device == "cuda" || place.world_size == 1);
+  if (without_mpi) return std::make_unique<comm::FileWorld>(std::filesystem::path(batch.store) / "world", place.world_size, place.rank);
+  return std::make_unique<comm::MpiWorld>(place.world_size, place.rank);
+}
+
 }  // namespace
 
 RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch)
@@ -26,7 +39,7 @@ RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place
 
 void RankProcess::start() {
   if (started()) return;
-  world_ = std::make_unique<comm::MpiWorld>(place_.world_size, place_.rank);
+  world_ = make_world(place_, batch_);
   device_ = program_.make_device(place_.local_rank);
   // Arms are compared byte for byte, so every operator must have one order of its sums. Uninitialised memory stays as
   // it is: filling it would add kernels to what is captured.

@@ -1,4 +1,4 @@
-// What the accepted cases of a batch share on one rank: MPI, the device and the communicators. Nothing of it exists
+// What the accepted cases of a batch share on one rank: the world, the device and the communicators. Nothing of it exists
 // before start(), so that a batch of refused cases touches none.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fixtures/capture/device.h"
-#include "fixtures/comm/mpi.h"
 #include "fixtures/comm/process_groups.h"
+#include "fixtures/comm/world.h"
 #include "fixtures/rank.h"
 #include "fixtures/store.h"
 #include "reports/record/batch.h"
@@ -20,18 +20,18 @@ class RankProcess {
  public:
   RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch);
 
-  /// MPI, device, transports, once. Throws capture::DeviceError and what make_device throws.
+  /// World, device, transports, once. Throws capture::DeviceError and what make_device throws.
   void start();
   bool started() const { return groups_ != nullptr; }
 
-  /// REQUIRES (all below): started(), save vote() and world(), which need MPI only.
+  /// REQUIRES (all below): started(), save vote() and world(), which need the world only.
   capture::Device& device() { return *device_; }
   comm::ProcessGroups& groups() { return *groups_; }
-  comm::MpiWorld* world() { return world_.get(); }
+  comm::World* world() { return world_.get(); }
   std::vector<int> vote(std::string_view boundary, int code);
   std::chrono::milliseconds limit(record::Phase phase) const;
 
-  /// Communicators, then MPI. Does nothing that was not started.
+  /// Communicators, then the world. Does nothing that was not started.
   void finish();
 
  private:
@@ -39,7 +39,7 @@ class RankProcess {
   const fixtures::Rank place_;
   const record::Batch& batch_;
   const std::chrono::milliseconds patience_;
-  std::unique_ptr<comm::MpiWorld> world_;
+  std::unique_ptr<comm::World> world_;
   std::unique_ptr<fixtures::FileStore> store_;
   std::unique_ptr<capture::Device> device_;
   std::unique_ptr<comm::ProcessGroups> groups_;

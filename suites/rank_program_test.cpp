@@ -84,7 +84,7 @@ TEST_F(RankProgram, CommunicatorsFirstIsTheOrderThatTheCaseAskedFor) {
 
 TEST_F(RankProgram, ForbiddenCaseIsRefusedByItsRuleWithoutStartingMpiOrADevice) {
   const BatchOfCases batch(catalogue_, "refused", {named("impl=full_iteration,nan_check_loss=true")});
-  EXPECT_EQ(batch.run(/*through_mpirun=*/false), 0);
+  EXPECT_EQ(batch.run(/*with_starter=*/false), 0);
   expect_evidence_fits_its_schema(batch);
   const auto evidence = batch.evidence(batch.batch().cases.front().id, 0);
   EXPECT_TRUE(evidence.complete());
@@ -110,7 +110,7 @@ TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
 
 TEST_F(RankProgram, BatchForAnotherWorldIsAUsageErrorBeforeAnyEvidence) {
   const BatchOfCases batch(catalogue_, "world", {named("tp=2")});
-  EXPECT_EQ(batch.run(/*through_mpirun=*/false), 2);
+  EXPECT_EQ(batch.run(/*with_starter=*/false), 2);
   EXPECT_FALSE(fs::exists(batch.attempt_folder(batch.batch().cases.front().id)));
 }
 

@@ -19,8 +19,10 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   const launcher::Device device = device_or_bare(options.device, surroundings);
   std::error_code absent;
   const bool exists = std::filesystem::is_directory(surroundings.runs, absent);
-  const launcher::HostFacts facts = launcher::look_at_host(exists ? surroundings.runs : std::filesystem::current_path(), device.name,
+  launcher::HostFacts facts = launcher::look_at_host(exists ? surroundings.runs : std::filesystem::current_path(), device.name,
                                                            device.slots, device.gpus, device.rank_program);
+  if (device.slots > 1 && !device.rank_program.empty())
+    facts.all_reduce = launcher::try_all_reduce(device.rank_program, device.name, device.slots, device.gpus);
   const std::vector<launcher::Finding> findings = launcher::examine(facts);
   const auto health = launcher::worst(findings);
   if (options.json) {

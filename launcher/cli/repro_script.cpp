@@ -62,6 +62,7 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
                      "# sh SCRIPT [FOLDER]: FOLDER is made if it is not there; the evidence is in FOLDER/case.\n"
                      "set -eu\n"
                      "if [ $# -gt 0 ]; then mkdir -p \"$1\"; dir=$(cd \"$1\" && pwd); else dir=$(mktemp -d \"${TMPDIR:-/tmp}/graphproof-repro-XXXXXX\"); fi\n"
+                     "rm -rf \"$dir/store\"\n"
                      "mkdir -p \"$dir/case\" \"$dir/node\" \"$dir/shm\"\n\n";
   for (const auto& [name, value] : command.environment) text += "export " + name + "=" + word(value) + "\n";
   text += "\ncat >\"$dir/batch.json\" <<END_OF_BATCH\n" + here(record::to_json(batch).dump(2)) + "\nEND_OF_BATCH\n\n" +
@@ -75,8 +76,8 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
           "code=0\n"
           "timeout -k 10 " + std::to_string((limit_ms + 999) / 1000);
   for (const std::string& argument : command.arguments) text += " \\\n  " + word(argument);
-  text += " \\\n  >\"$dir/mpirun.log\" 2>&1 || code=$?\n"
-          "echo \"mpirun ended with $code; logs in $dir, evidence in $dir/case\"\n"
+  text += " \\\n  >\"$dir/starter.log\" 2>&1 || code=$?\n"
+          "echo \"the ranks ended with $code; logs in $dir, evidence in $dir/case\"\n"
           "exit \"$code\"\n";
   return text;
 }

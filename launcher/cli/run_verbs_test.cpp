@@ -25,6 +25,7 @@ struct RunVerbsTest : CommandUnderTest {
     fs::create_directories(top / "bin");
     const fs::path fake = fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
     for (const char* program : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake, top / "bin" / program);
+    fs::create_symlink(fake.parent_path() / "graphproof-start", top / "bin/graphproof-start");
   }
   ~RunVerbsTest() override { unsetenv("GRAPHPROOF_FAKE_DRIVER"); }
   void SetUp() override {
@@ -91,6 +92,12 @@ TEST_F(RunVerbsTest, DoctorLooksAtThisMachine) {
   EXPECT_NE(doctor.exit_code, 2) << doctor.err;
   EXPECT_EQ(json_of(doctor).at("schema"), "graphproof-doctor/1");
   EXPECT_NE(cli({"doctor", "--device", "sim"}).out.find("mpirun"), std::string::npos);
+  EXPECT_NE(doctor.out.find("4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s"), std::string::npos) << doctor.out;
+  setenv("GRAPHPROOF_FAKE_NO_SUM", "1", 1);
+  const Printed ill = cli({"doctor", "--device", "sim"});
+  unsetenv("GRAPHPROOF_FAKE_NO_SUM");
+  EXPECT_EQ(ill.exit_code, 3);
+  EXPECT_NE(ill.out.find("failure  all_reduce"), std::string::npos) << ill.out;
 }
 
 TEST_F(RunVerbsTest, SelftestMissesALieThatItsJudgeDoesNotSee) {
@@ -236,7 +243,7 @@ TEST_F(RunVerbsTest, AScriptReproducesACaseWithoutTheLauncher) {
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
   EXPECT_FALSE(fs::exists(top / "runs")) << "a script is no run";
   const int status = std::system(("sh '" + script.string() + "' \"" + folder.string() + "\" >/dev/null 2>&1").c_str());
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << "\n" << record::read_text(folder / "mpirun.log");
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << "\n" << record::read_text(folder / "starter.log");
   for (const char* file : {"case/rank-0.evidence.jsonl", "case/rank-1.evidence.jsonl", "heartbeats.jsonl"})
     EXPECT_GT(fs::file_size(folder / file), 0u) << file;
   EXPECT_EQ(cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", "-"}).out, record::read_text(script));

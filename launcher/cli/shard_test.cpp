@@ -20,6 +20,7 @@ struct ShardTest : CommandUnderTest {
     fs::create_directories(top / "bin");
     const fs::path fake = fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
     for (const char* program : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake, top / "bin" / program);
+    fs::create_symlink(fake.parent_path() / "graphproof-start", top / "bin/graphproof-start");
   }
   void SetUp() override {
     ASSERT_FALSE(launcher::find_program("mpirun", launcher::own_environment()).empty()) << "this machine has no mpirun: ./graphproof installs it";

@@ -29,6 +29,7 @@ struct ShrinkVerbTest : CommandUnderTest {
     fs::create_directories(top / "bin");
     const fs::path fake = fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
     for (const char* program : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake, top / "bin" / program);
+    fs::create_symlink(fake.parent_path() / "graphproof-start", top / "bin/graphproof-start");
   }
   ~ShrinkVerbTest() override {
     for (const char* name : {"GRAPHPROOF_FAKE", "GRAPHPROOF_FAKE_LUCK"}) unsetenv(name);

@@ -14,9 +14,11 @@
 
 #include "launcher/batch_request.h"
 #include "launcher/batch_run.h"
+#include "launcher/cgroup.h"
 #include "launcher/cluster/channel.h"
 #include "launcher/cluster/clocks.h"
 #include "launcher/cpus.h"
+#include "launcher/doctor.h"
 #include "launcher/host_folders.h"
 #include "launcher/remains.h"
 #include "launcher/signals.h"
@@ -48,7 +50,7 @@ std::string host_name() {
 class Agent {
  public:
   Agent(const AgentSetup& setup, const launcher::Environment& environment)
-      : setup_(setup), channel_(channel_folder(setup.channels, agent_number(environment))), orders_(orders_file(channel_)),
+      : setup_(setup), environment_(environment), channel_(channel_folder(setup.channels, agent_number(environment))), orders_(orders_file(channel_)),
         run_(record::run_from(record::read_json(setup.run_folder / "run.json"), setup.run_folder / "run.json")),
         folders_(run_.run_id), nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
         interval_(look_interval(channel_)), started_ms_(steady_ms()), launcher_ms_(started_ms_) {
@@ -75,7 +77,13 @@ class Agent {
   int run() {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launcher::remove_abandoned_host_folders(run_.run_id);
+    launcher::remove_cgroups(run_.run_id + ".");
+    // Array tasks are one a batch, and many on a node: an all-reduce of each would cost more than most of their cases.
+    const bool whole = value_of(environment_, "SLURM_ARRAY_TASK_ID").empty();
+    const auto findings = launcher::examine(whole ? launcher::look_before_first_case(setup_.run_folder, run_.device, setup_.slots, gpus_, setup_.rank_program)
+                                                  : launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}));
     report({.report = "hello", .node = node_, .pid = getpid(), .job = job_, .gpus = gpus_});
+    for (const std::string& text : launcher::notable(findings)) report({.report = "doctor", .why = text});
     while (!(leaving_ && running_.empty())) {
       round(steady_ms());
       signals_.wait_for(kRound);
@@ -163,6 +171,9 @@ class Agent {
     std::error_code exists;
     fs::create_directories(folder, exists);
     record::write_json(folder / "context.json", record::to_json(context));
+    if (context.infra)
+      for (const std::string& text : launcher::notable(launcher::examine(launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}))))
+        report({.report = "doctor", .why = text});
     report({.report = "ended", .batch = context.batch, .case_id = context.case_id, .attempt = context.attempt});
   }
 
@@ -197,6 +208,7 @@ class Agent {
   void report(const record::Report& report) const { append_line(reports_file(channel_), record::to_line(report)); }
 
   const AgentSetup& setup_;
+  const launcher::Environment& environment_;
   const fs::path channel_;
   LineReader orders_;
   const record::Run run_;

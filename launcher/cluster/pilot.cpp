@@ -139,6 +139,7 @@ void Pilot::hear(Node& node, std::int64_t now_ms) {
       node.hello = true;
       node.name = report.node;
     }
+    if (report.report == "doctor") say("doctor: " + node.name + ": " + report.why);
     if (report.report == "leaving") {
       node.left = true;
       return lose({"preempted", "the agent of " + node.name + " left: " + report.why}, now_ms);

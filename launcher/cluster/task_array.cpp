@@ -166,7 +166,8 @@ void TaskArray::hear(Array& array, bool look_at_live, std::int64_t now_ms) {
         lose(array, number, {"preempted", "the agent left: " + report.why});
         break;
       }
-      if (report.report == "hello") continue;
+      if (report.report == "doctor") say("doctor: " + report.why);
+      if (report.report == "hello" || report.report == "doctor") continue;
       task->mailbox->reports.push_back(report);
       if (report.report != "over") continue;
       append_line(orders_file(task->channel), record::to_line({.order = "leave"}));

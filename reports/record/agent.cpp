@@ -63,7 +63,7 @@ Order order_from(const nlohmann::json& value, const std::string& where) {
 Report report_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kReportSchema);
-  Report report{.report = in.word("report", {"hello", "ended", "over", "leaving"})};
+  Report report{.report = in.word("report", {"hello", "ended", "over", "doctor", "leaving"})};
   if (report.report == "hello") {
     report.node = in.required<std::string>("node");
     report.pid = in.required<std::int64_t>("pid");

@@ -44,6 +44,7 @@ struct Order {
 ///   hello    node, pid, job, gpus: the agent is there
 ///   ended    batch, case, attempt: its context.json is written
 ///   over     batch, not_done, immortal: nothing of the batch runs any more
+///   doctor   why: what a look at the node found, before its first case or after infrastructure trouble
 ///   leaving  why: the agent's last line
 struct Report {
   std::string report;

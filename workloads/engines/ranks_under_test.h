@@ -28,7 +28,7 @@ class RanksUnderTest : public testing::Environment {
     workloads::device_under_test();
     world_ = std::make_unique<comm::MpiWorld>(rank.world_size, rank.rank);
     std::vector<std::unique_ptr<comm::Transport>> transports;
-    transports.push_back(comm::make_mpi_transport(*world_));
+    transports.push_back(world_->cpu_transport());
     groups_ = std::make_unique<comm::ProcessGroups>(world_->size(), world_->rank(), std::move(transports));
     groups_->collective_limit(kLimit);
   }

@@ -14,6 +14,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "fixtures/comm/process_groups.h"
+#include "fixtures/comm/mpi.h"
 #include "fixtures/comm/transports.h"
 #include "fixtures/rank.h"
 #include "workloads/engines/local.h"

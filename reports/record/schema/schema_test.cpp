@@ -250,7 +250,7 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       {"order", 0, "/cases", json::array()},
       {"order", 1, "/order", "start"},
       {"report", 1, "/report", "over"},
-      {"report", 3, "/why", ""},
+      {"report", 4, "/why", ""},
       {"cluster", 0, "/engine", "local"},
       {"cluster", 0, "/nodes", 0},
       {"shard", 0, "/plan_sha256", "9f86"},

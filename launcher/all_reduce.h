@@ -1,0 +1,32 @@
+// Do the ranks of a host find each other, is their sum right, and how fast is it: the rank program's own answer
+// (--all-reduce), started as a batch is.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace graphproof::launcher {
+
+struct AllReduce {
+  int ranks = 0;
+  std::int64_t bytes = 0;
+  double ms = 0, bus_gb_s = 0;
+};
+
+struct AllReduceTry {
+  std::optional<AllReduce> got;
+  std::string fault;  // why there is none; "" with it
+};
+
+/// Waits, a minute at most; everything that it started is gone then. `gpus` as CUDA_VISIBLE_DEVICES spells them, one a rank;
+/// on sim `ranks` of them. REQUIRES: ranks > 1.
+AllReduceTry try_all_reduce(const std::filesystem::path& rank_program, const std::string& device, int ranks,
+                            const std::vector<std::string>& gpus);
+
+/// "4 ranks, 64 MiB: 0.42 ms, 240 GB/s".
+std::string to_text(const AllReduce& all_reduce);
+
+}  // namespace graphproof::launcher
