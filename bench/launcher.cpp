@@ -1,4 +1,4 @@
-// What the launcher itself costs, beside ctest and, where it is in PATH, ReFrame in the same run: no-op cases, whose ranks and
+// What the launcher itself costs, beside ctest and ReFrame (PyPI's ReFrame-HPC) in the same run: no-op cases, whose ranks and
 // judge are those of the launcher's tests, in batches and in processes of their own. Prints, as Markdown, CPU time of the
 // launcher alone, wall time, memory, the time to the first verdict, from the program's start to its first rank, and of status.
 #include <CLI/CLI.hpp>
@@ -50,16 +50,16 @@ double resident_mib() {
 }
 
 struct Cost {
-  double cpu_s = 0, wall_s = 0, first_verdict_ms = 0, resident_mib = 0;
+  double cpu_s = 0, wall_s = 0, first_verdict_ms = 0, tenth_mib = 0, resident_mib = 0;  // after a tenth of the cases, and the most
   int passed = 0;
 };
 
-Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, const char* isolation) {
+Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, int ranks, const char* isolation) {
   fs::create_directories(folder);
   launcher::RunSetup setup = launcher::fake_setup(folder, "20260101-000000-be2c", fake_rank);
   setup.run.slots = 2;
   for (auto& [phase, limit_ms] : setup.run.options.limits_ms) limit_ms = 30000;
-  for (int i = 0; i < cases; ++i) setup.plan.push_back(launcher::fake_line(i, 1, "", isolation));
+  for (int i = 0; i < cases; ++i) setup.plan.push_back(launcher::fake_line(i, ranks, "", isolation));
   Cost cost;
   const double cpu_before = cpu_seconds();
   const Clock::time_point begin = Clock::now();
@@ -68,6 +68,7 @@ Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, con
     if (cost.passed == 0) cost.first_verdict_ms = seconds_since(begin) * 1000;
     cost.passed += record.verdict.text() == "pass";
     cost.resident_mib = std::max(cost.resident_mib, resident_mib());
+    if (cost.passed <= cases / 10) cost.tenth_mib = cost.resident_mib;
   };
   launcher::run(setup, listener);
   if (cost.passed != cases) throw std::runtime_error(fmt::format("{} of {} no-op cases passed: {}", cost.passed, cases, folder.string()));
@@ -96,7 +97,7 @@ double ctest_ms(const fs::path& folder, int cases) {
 }
 
 /// And as cases of one parametrized ReFrame test on a local partition, two side by side.
-double reframe_ms(const fs::path& folder, int cases) {
+double reframe_ms(const std::string& reframe, const fs::path& folder, int cases) {
   fs::create_directories(folder);
   std::ofstream(folder / "settings.py")
       << "site_configuration = {'systems': [{'name': 'box', 'hostnames': ['.*'], 'partitions': [{'name': 'local', 'scheduler': 'local', "
@@ -105,7 +106,7 @@ double reframe_ms(const fs::path& folder, int cases) {
       << "import reframe as rfm\nimport reframe.utility.sanity as sn\n@rfm.simple_test\nclass NoOp(rfm.RunOnlyRegressionTest):\n"
          "    p = parameter(range(" << cases << "))\n    valid_systems = ['*']\n    valid_prog_environs = ['*']\n    executable = 'true'\n"
          "    @sanity_function\n    def ended(self):\n        return sn.assert_true(1)\n";
-  return wall_ms({"reframe", "-C", folder / "settings.py", "--system", "box:local", "-c", folder / "noop.py", "--prefix", folder, "-r"});
+  return wall_ms({reframe, "-C", folder / "settings.py", "--system", "box:local", "-c", folder / "noop.py", "--prefix", folder, "-r"});
 }
 
 /// From the start of the program graphproof, stand-ins for its ranks and judge beside it, to the first line of its first rank.
@@ -113,6 +114,7 @@ double first_rank_ms(const fs::path& folder, const fs::path& program, const fs::
   fs::create_directories(folder / "bin");
   fs::copy_file(program, folder / "bin/graphproof");
   for (const char* name : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake_rank, folder / "bin" / name);
+  fs::create_symlink(program.parent_path() / "graphproof-start", folder / "bin/graphproof-start");
   const double begin_ms = std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
   // That judge knows one check only, so every case ends unexercised.
   wall_ms({folder / "bin/graphproof", "run", "--profile", "smoke", "--device", "sim", "--where", "tp * pp * dp * ep == 1", "--run-dir", folder / "run"}, {4});
@@ -142,8 +144,8 @@ void enlarge(const fs::path& small, const fs::path& large, int cases) {
 }
 
 void print(const char* what, int cases, const Cost& cost) {
-  std::cout << fmt::format("| {} | {} | {:.2f} | {:.2f} | {:.0f} | {:.0f} |\n", what, cases, cost.cpu_s * 1000 / cases,
-                           cost.wall_s * 1000 / cases, cost.resident_mib, cost.first_verdict_ms)
+  std::cout << fmt::format("| {} | {} | {:.2f} | {:.2f} | {:.1f}, {:.1f} | {:.0f} |\n", what, cases, cost.cpu_s * 1000 / cases,
+                           cost.wall_s * 1000 / cases, cost.tenth_mib, cost.resident_mib, cost.first_verdict_ms)
             << std::flush;
 }
 
@@ -151,28 +153,30 @@ void print(const char* what, int cases, const Cost& cost) {
 
 int main(int count, char** arguments) {
   int cases = 10000, alone = 300, listed = 100000;
-  std::string runs = "/tmp";
+  std::string runs = "/tmp", reframe = "reframe";
   CLI::App app("what the launcher itself costs");
   app.add_option("--cases", cases, "no-op cases in batches")->check(CLI::PositiveNumber);
   app.add_option("--alone", alone, "no-op cases in processes of their own")->check(CLI::PositiveNumber);
   app.add_option("--status", listed, "cases of the plan whose status is asked")->check(CLI::PositiveNumber);
   app.add_option("--runs", runs, "where run folders go: the file system's cost is in the figures")->check(CLI::ExistingDirectory);
+  app.add_option("--reframe", reframe, "the program of ReFrame-HPC (default: the one in PATH)");
   CLI11_PARSE(app, count, arguments);
   const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests";
-  const char* path = std::getenv("PATH");
   const record::ScratchFolder scratch(runs);
-  std::cout << "| what | cases | launcher CPU, ms per case | wall, ms per case | resident, MiB | to the first verdict, ms |\n"
+  std::cout << "| what | cases | launcher CPU, ms per case | wall, ms per case | resident after a tenth and at most, MiB | to the first verdict, ms |\n"
             << "| --- | ---: | ---: | ---: | ---: | ---: |\n";
-  print("process isolation, Open MPI's mpirun", alone, run_cases(scratch.path() / "mpirun", tests / "graphproof_fake_rank", alone, "process"));
-  setenv("PATH", (tests.string() + "/fake_mpirun:" + (path != nullptr ? path : "/usr/bin:/bin")).c_str(), 1);
-  print("process isolation, a starter without MPI", alone, run_cases(scratch.path() / "alone", tests / "graphproof_fake_rank", alone, "process"));
-  print("batches, a starter without MPI", cases, run_cases(scratch.path() / "batch", tests / "graphproof_fake_rank", cases, "batch"));
+  const fs::path rank = tests / "graphproof_fake_rank";
+  print("process isolation, two ranks of Open MPI's mpirun", alone, run_cases(scratch.path() / "mpirun", rank, alone, 2, "process"));
+  print("process isolation, one rank", alone, run_cases(scratch.path() / "alone", rank, alone, 1, "process"));
+  print("batches, one rank", cases, run_cases(scratch.path() / "batch", rank, cases, 1, "batch"));
   std::cout << fmt::format("| ctest, `true` | {} | - | {:.2f} | - | - |\n", alone, ctest_ms(scratch.path() / "ctest", alone) / alone);
-  if (!launcher::find_program("reframe", launcher::own_environment()).empty())
-    std::cout << fmt::format("| ReFrame, `true` | {} | - | {:.2f} | - | - |\n", alone, reframe_ms(scratch.path() / "reframe", alone) / alone);
+  if (const fs::path program = launcher::find_program(reframe, launcher::own_environment()); !program.empty())
+    std::cout << fmt::format("| ReFrame, `true` | {} | - | {:.2f} | - | - |\n", alone, reframe_ms(program, scratch.path() / "reframe", alone) / alone);
+  else
+    std::cout << "| ReFrame | not installed: pip install ReFrame-HPC into a venv, and name it by --reframe | | | | |\n";
   const fs::path program = tests.parent_path() / "bin/graphproof";
   std::cout << "\n| what | ms |\n| --- | ---: |\n"
-            << fmt::format("| start of graphproof to its first rank, a starter without MPI | {:.0f} |\n",
+            << fmt::format("| start of graphproof to its first rank | {:.0f} |\n",
                            first_rank_ms(scratch.path() / "start", program, tests / "graphproof_fake_rank"));
   const fs::path large = scratch.path() / "large";
   enlarge(scratch.path() / "batch", large, listed);
