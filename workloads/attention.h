@@ -1,5 +1,12 @@
 // Causal self attention with rotary positions (Su et al. 2021) where the embedding has none, and grouped keys and values (Ainslie et al. 2023), heads
-// split over the T tensor parallel ranks.
+// split over the T tensor parallel ranks, sequences over the context parallel ones (context_parallel.h).
+//
+// A rank has S tokens of each of its sequences, and there are A in all; without context parallelism S is A. Its queries
+// attend to everybody's keys. With all_gather these come in one collective; with p2p, ring attention (Liu et al. 2023), they
+// come round one rank's at a time, each lot is attended to by itself, and the results are weighted by the sums of exponentials
+// that their softmaxes divided by. Lots that the mask hides completely are computed as well and weigh nothing: so
+// every rank runs the same operators, and its graph is that of its peers. Backward sums everybody's gradients of a rank's
+// keys and values there.
 //
 // G key-value groups, R = heads/G query heads of a group, D = H/heads elements of a head; N = B*S tokens, P parts of
 // a sequence (tensor_parallel.h).
@@ -11,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
+#include "workloads/context_parallel.h"
 #include "workloads/forward_pass.h"
 #include "workloads/linear.h"
 #include "workloads/precision.h"
@@ -26,21 +35,25 @@ struct AttentionTables {
   /// Added to the scores of later positions. exp of it is 0 in fp32 and bf16, and unlike -inf it has no NaN behind it.
   static constexpr double kMasked = -10000.0;
 
-  AttentionTables(const ModelConfig& config, at::Device device) {
-    const std::int64_t length = config.seq_length, width = config.hidden / config.heads;
+  AttentionTables(const ModelConfig& config, const Layout& layout, at::Device device, const fixtures::Fault& fault) {
+    const std::int64_t length = layout.own_length(config), width = config.hidden / config.heads;
     const at::ScalarType type = scalar_type(config.precision);
-    const at::Tensor later = at::triu(at::full({length, length}, kMasked, type), 1);
-    causal = later.repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
+    at::Tensor positions = own_positions(config, layout);
+    const at::Tensor later = gathered_positions(config, layout).unsqueeze(0).gt(positions.unsqueeze(1));
+    causal = at::zeros({length, config.seq_length}, type).masked_fill(later, kMasked)
+                 .repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
     if (config.position_embedding != PositionEmbedding::rope) return;
+    // M101 stands for rotary positions of a rank whose tokens lay in one piece.
+    if (fault.is("M101")) positions = at::arange(length, at::kLong) + length * layout.cp_rank;
     const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
-    const at::Tensor angle = at::outer(at::arange(length, at::kDouble), at::pow(kRotaryBase, -exponent));
+    const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
     const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({length, 1, 1, width});
     cosine = at::cos(both).to(type).to(device);
     sine = at::sin(both).to(type).to(device);
   }
 
   at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type; undefined without rotary positions
-  at::Tensor causal;        // [1, R*S, S] of the model's type: 0 or kMasked
+  at::Tensor causal;        // [1, R*S, A] of the model's type: 0 or kMasked; keys rank by rank
 };
 
 class Attention {
@@ -61,7 +74,7 @@ class Attention {
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length;
+    const std::int64_t rows = config_.microbatch_size, length = layout_.own_length(config_);
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
     const at::Tensor mixed =
         sequences_of(qkv_.forward(x), rows, layout_).unflatten(2, {groups_, heads_of_group_ + 2, width_});
@@ -85,20 +98,83 @@ class Attention {
 
  private:
   // query [B*G/T, R*S, D], key [B*G/T, D, S], value [B*G/T, S, D]. Returns [B*G/T, R*S, D]. The softmax is fp32, as
-  // Megatron-LM's --attention-softmax-in-fp32.
+  // Megatron-LM's --attention-softmax-in-fp32. The ranks' keys and values come together in here, so recompute exchanges them
+  // again.
   at::Tensor core_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                             const ForwardPass& pass, bool again) const {
-    const double scale = 1.0 / std::sqrt(static_cast<double>(width_));
-    const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale);
-    const at::Tensor probabilities =
-        pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()),
-                           {layer_, DropoutSite::core_attention, again});
-    const at::Tensor context = at::bmm(probabilities, value);
+    const DropoutPlace place{layer_, DropoutSite::core_attention, again};
+    at::Tensor context;
+    if (layout_.cp == 1) {
+      context = attend_to_all(query, key, value, pass, place);
+    } else {
+      const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, 2*D]
+      if (layout_.cp_comm_type == CpCommType::all_gather) {
+        const at::Tensor all = gathered(own, pass);
+        context = attend_to_all(query, keys_of(all), values_of(all), pass, place);
+      } else {
+        context = ring_attention(query, own, pass, place);
+      }
+    }
     pass.recomputes.note(RecomputedPart::core_attn, layer_, context, again);
     return context;
   }
 
-  // x [B, S, G/T, *, D]: turns the pairs (d, d + D/2) by the angle of their position.
+  // key [B*G/T, D, A], value [B*G/T, A, D].
+  at::Tensor attend_to_all(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                           const ForwardPass& pass, DropoutPlace place) const {
+    const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale());
+    const at::Tensor probabilities =
+        pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()), place);
+    return at::bmm(probabilities, value);
+  }
+
+  // own [B*G/T, S, 2*D]. Returns [B*G/T, A, 2*D], rank by rank.
+  at::Tensor gathered(const at::Tensor& own, const ForwardPass& pass) const {
+    at::Tensor all = comm::all_gather(travelling(own, pass), layout_.cp_group)
+                         .view({layout_.cp, own.size(0), own.size(1), own.size(2)});
+    if (pass.fault.is("M102")) {
+      std::vector<at::Tensor> ranks = all.unbind(0);
+      ranks[static_cast<std::size_t>(layout_.cp_rank)] = own;
+      all = at::stack(ranks);
+    }
+    return all.transpose(0, 1).reshape({own.size(0), config_.seq_length, own.size(2)});
+  }
+
+  at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const ForwardPass& pass,
+                            DropoutPlace place) const {
+    const std::int64_t length = layout_.own_length(config_);
+    const at::Tensor mask =
+        pass.dropout.mask({query.size(0), query.size(1), config_.seq_length}, query.options(), place);
+    at::Tensor lot = own, context;
+    std::vector<at::Tensor> contexts, sums;  // fp32: [B*G/T, R*S, D], and logarithms [B*G/T, R*S, 1]
+    for (int hop = 0; hop < layout_.cp; ++hop) {
+      if (hop > 0) lot = comm::ring_shift(travelling(lot, pass), 1, layout_.cp_group);
+      const std::int64_t first = (layout_.cp_rank - hop + layout_.cp) % layout_.cp * length;
+      const at::Tensor scores = at::baddbmm(tables_.causal.narrow(2, first, length), query, keys_of(lot), /*beta=*/1,
+                                            /*alpha=*/scale()).to(at::kFloat);
+      sums.push_back(at::logsumexp(scores, {-1}, /*keepdim=*/true));
+      const at::Tensor probabilities =
+          pass.dropout.apply(at::softmax(scores, -1).to(query.scalar_type()),
+                             mask.defined() ? mask.narrow(2, first, length) : mask);
+      contexts.push_back(at::bmm(probabilities, values_of(lot)).to(at::kFloat));
+    }
+    const at::Tensor shares = at::softmax(at::cat(sums, 2), 2);  // [B*G/T, R*S, cp]
+    for (int hop = 0; hop < layout_.cp; ++hop) {
+      const at::Tensor part = contexts[static_cast<std::size_t>(hop)] * shares.narrow(2, hop, 1);
+      context = hop == 0 ? part : context + part;
+    }
+    return context.to(query.scalar_type());
+  }
+
+  at::Tensor keys_of(const at::Tensor& both) const { return both.narrow(2, 0, width_).transpose(1, 2); }
+  at::Tensor values_of(const at::Tensor& both) const { return both.narrow(2, width_, width_); }
+  double scale() const { return 1.0 / std::sqrt(static_cast<double>(width_)); }
+  // M102 stands for keys and values whose gradients stay with the rank that attended to them.
+  static at::Tensor travelling(const at::Tensor& x, const ForwardPass& pass) {
+    return pass.fault.is("M102") ? x.detach() : x;
+  }
+
+  // x [B, S, G/T, *, D], S of this rank: turns the pairs (d, d + D/2) by the angle of their position.
   at::Tensor rotate(const at::Tensor& x) const {
     const at::Tensor first = x.narrow(4, 0, width_ / 2), second = x.narrow(4, width_ / 2, width_ / 2);
     return x * tables_.cosine + at::cat({-second, first}, 4) * tables_.sine;

@@ -11,7 +11,8 @@
 
 namespace graphproof::workloads {
 
-/// One step's samples of this data parallel rank, on the device.
+/// One step's samples of this data parallel rank, on the device; of each sequence what this context parallel rank has, S its
+/// length, chunk by chunk (context_parallel.h).
 ///   tokens[m]  [B, S]  int64  in
 ///   labels[m]  [B, S]  int64  in  the next token of each position
 struct Batch {

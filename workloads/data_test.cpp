@@ -39,6 +39,24 @@ TEST(Data, DataParallelRanksShareTheGlobalBatchOfOneRank) {
   }
 }
 
+TEST(Data, ContextParallelRanksHaveAnEarlyAndALateChunkOfEverySequence) {
+  ModelConfig config = kConfig;
+  config.seq_length = 8;
+  const Batch whole = make_batch(config, {}, 1, 5, at::kCPU);
+  const std::vector<std::vector<std::int64_t>> positions = {{0, 1, 6, 7}, {2, 3, 4, 5}};
+  for (int rank = 0; rank < 2; ++rank) {
+    const Batch part = make_batch(config, {.cp = 2, .cp_rank = rank}, 1, 5, at::kCPU);
+    for (std::size_t m = 0; m < 2; ++m) {
+      ASSERT_EQ(part.tokens[m].sizes(), (std::vector<std::int64_t>{3, 4}));
+      for (std::int64_t s = 0; s < 4; ++s) {
+        const std::int64_t position = positions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(s)];
+        EXPECT_TRUE(at::equal(part.tokens[m].select(1, s), whole.tokens[m].select(1, position)));
+        EXPECT_TRUE(at::equal(part.labels[m].select(1, s), whole.labels[m].select(1, position)));
+      }
+    }
+  }
+}
+
 TEST(Data, TensorParallelRanksReadTheSameSamples) {
   EXPECT_TRUE(at::equal(make_batch(kConfig, {.tp = 2, .tp_rank = 0}, 1, 3, at::kCPU).tokens[1],
                         make_batch(kConfig, {.tp = 2, .tp_rank = 1}, 1, 3, at::kCPU).tokens[1]));

@@ -12,8 +12,9 @@ struct Site {
 // In the order of DropoutSite.
 constexpr std::array<Site, 3> kSites{{{"core_attention", true}, {"attention", false}, {"mlp", false}}};
 
-// Between the seeds of two recomputed sites' regions: beyond every tensor parallel rank, of which there are 64 at most.
-constexpr std::uint64_t kRegionSeedOffset = 1024;
+// Between the seeds of two recomputed sites' regions: beyond those of every pipeline stage (100 apart) and tensor parallel
+// rank (2718 and on), of which there are 64 at most.
+constexpr std::uint64_t kRegionSeedOffset = 16384;
 
 const Site& site_of(DropoutPlace place) { return kSites[static_cast<std::size_t>(place.site)]; }
 
@@ -43,7 +44,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
     : config_(config), layout_(layout), tracker_(tracker), fault_(std::move(fault)) {
   if (config.dropout == 0) return;
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
-  const std::int64_t rows = config.microbatch_size, length = config.seq_length;
+  const std::int64_t rows = config.microbatch_size, length = layout.own_length(config);
   microbatch_ = at::zeros({1}, bytes.dtype(at::kLong));
   for (const DropoutPlace& place : places(config.layers)) {
     if (recomputed(place) && !place.again) {
@@ -56,7 +57,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
     const std::vector<std::int64_t> shape =
         site_of(place).tensor_parallel
             ? std::vector<std::int64_t>{config.microbatches, rows * config.kv_groups / layout.tp,
-                                        config.heads / config.kv_groups * length, length}
+                                        config.heads / config.kv_groups * length, config.seq_length}
             : std::vector<std::int64_t>{config.microbatches, rows * length / layout.sequence_parts(), config.hidden};
     by_place_.push_back(layout.holds(config, place.layer) && (!place.again || recomputed(place)) ? at::zeros(shape, bytes) : at::Tensor());
   }
@@ -74,10 +75,19 @@ void Dropout::begin(std::int64_t microbatch) {
 
 at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
   if (config_.dropout == 0) return x;
+  return apply(x, mask(x.sizes(), x.options(), place));
+}
+
+at::Tensor Dropout::mask(at::IntArrayRef sizes, const at::TensorOptions& options, DropoutPlace place) {
+  if (config_.dropout == 0) return {};
   // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
-  const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(x) : drawn_mask(x, place);
+  const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(sizes, options) : drawn_mask(sizes, options, place);
   by_place_[index_of(place)].index_copy_(0, microbatch_, mask.unsqueeze(0));
-  return x * mask * (1.0 / (1.0 - config_.dropout));
+  return mask;
+}
+
+at::Tensor Dropout::apply(const at::Tensor& x, const at::Tensor& mask) const {
+  return mask.defined() ? x * mask * (1.0 / (1.0 - config_.dropout)) : x;
 }
 
 std::string Dropout::region_of(DropoutPlace place) const {
@@ -87,7 +97,8 @@ std::string Dropout::region_of(DropoutPlace place) const {
 }
 
 bool Dropout::recomputed(DropoutPlace place) const {
-  if (config_.recompute.full()) return place.layer < config_.recompute.recomputed_layers(config_.layers);
+  const std::int64_t of_chunk = layout_.chunk_layers(config_);
+  if (config_.recompute.full()) return place.layer % of_chunk < config_.recompute.recomputed_layers(of_chunk);
   return place.site == DropoutSite::core_attention && config_.recompute.of(RecomputedPart::core_attn);
 }
 
@@ -95,23 +106,23 @@ bool Dropout::differs_by_rank(DropoutSite site) const {
   return layout_.sequence_parallel || kSites[static_cast<std::size_t>(site)].tensor_parallel;
 }
 
-at::Tensor Dropout::drawn_mask(const at::Tensor& x, DropoutPlace place) {
+at::Tensor Dropout::drawn_mask(at::IntArrayRef sizes, const at::TensorOptions& options, DropoutPlace place) {
   const auto fork = tracker_.fork(region_of(place));
-  return at::empty(x.sizes(), x.options().dtype(at::kByte).requires_grad(false))
+  return at::empty(sizes, options.dtype(at::kByte).requires_grad(false))
       .bernoulli_(1.0 - config_.dropout, fork.generator());
 }
 
-at::Tensor Dropout::mask_from_host_seed(const at::Tensor& x) {
+at::Tensor Dropout::mask_from_host_seed(at::IntArrayRef sizes, const at::TensorOptions& options) {
   // A multiplicative hash of (element, seed) in 31 bits: every product stays below 2^63.
   constexpr std::int64_t kBits31 = 0x7fffffff;
   ++host_seed_;
-  at::Tensor h = at::arange(x.numel(), x.options().dtype(at::kLong).requires_grad(false));
+  at::Tensor h = at::arange(c10::multiply_integers(sizes), options.dtype(at::kLong).requires_grad(false));
   h = ((h * 2654435761 + host_seed_ * 40503) & kBits31);
   h = h ^ at::bitwise_right_shift(h, 15);
   h = (h * 0x2c1b3c6d) & kBits31;
   h = h ^ at::bitwise_right_shift(h, 12);
   const auto limit = static_cast<std::int64_t>(config_.dropout * static_cast<double>(kBits31));
-  return h.ge(limit).to(at::kByte).view(x.sizes());
+  return h.ge(limit).to(at::kByte).view(sizes);
 }
 
 }  // namespace graphproof::workloads

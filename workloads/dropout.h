@@ -44,6 +44,10 @@ class Dropout {
   /// x [any] float. Returns x with each element zeroed with the configured probability and the others scaled by
   /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to the probe of its microbatch.
   at::Tensor apply(const at::Tensor& x, DropoutPlace place);
+  /// Those two apart, for a site whose x comes in pieces: the mask of all of it, [sizes] uint8, undefined where the
+  /// probability is 0; and x under a piece of that mask.
+  at::Tensor mask(at::IntArrayRef sizes, const at::TensorOptions& options, DropoutPlace place);
+  at::Tensor apply(const at::Tensor& x, const at::Tensor& mask) const;
 
   /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last step of each microbatch. "SITE_again" of what is recomputed.
   /// Addresses never change.
@@ -52,8 +56,8 @@ class Dropout {
  private:
   std::string region_of(DropoutPlace place) const;
   bool recomputed(DropoutPlace place) const;
-  at::Tensor drawn_mask(const at::Tensor& x, DropoutPlace place);
-  at::Tensor mask_from_host_seed(const at::Tensor& x);
+  at::Tensor drawn_mask(at::IntArrayRef sizes, const at::TensorOptions& options, DropoutPlace place);
+  at::Tensor mask_from_host_seed(at::IntArrayRef sizes, const at::TensorOptions& options);
 
   bool differs_by_rank(DropoutSite site) const;
 

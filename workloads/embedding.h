@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fixtures/torch.h"
+#include "workloads/context_parallel.h"
 #include "workloads/parameters.h"
 #include "workloads/tensor_parallel.h"
 
@@ -44,17 +45,21 @@ class LearnedPositionEmbedding {
   LearnedPositionEmbedding(Parameters& parameters, const Layout& layout, const std::string& name,
                            const ModelConfig& config, Distribution distribution)
       : batch_(config.microbatch_size),
-        length_(config.seq_length / layout.sequence_parts()),
+        length_(layout.own_length(config) / layout.sequence_parts()),
         first_(layout.sequence_parallel ? length_ * layout.tp_rank : 0),
+        layout_(layout),
         weight_(parameters.create(name + ".weight", {config.seq_length, config.hidden}, whole(layout), distribution)) {}
 
   /// x [N/P, H]. Returns [N/P, H]: each token plus its position's row.
   at::Tensor forward(const at::Tensor& x) const {
-    return (x.unflatten(0, {batch_, length_}) + weight_.narrow(0, first_, length_)).flatten(0, 1);
+    return (x.unflatten(0, {batch_, length_}) + rows().narrow(0, first_, length_)).flatten(0, 1);
   }
 
  private:
-  std::int64_t batch_, length_, first_;  // positions of this rank: [first_, first_ + length_)
+  at::Tensor rows() const { return rows_of_rank(weight_, layout_.cp, layout_.cp_rank); }  // [S/cp, H]
+
+  std::int64_t batch_, length_, first_;  // of the rows() this rank has [first_, first_ + length_)
+  Layout layout_;
   at::Tensor weight_;                    // [S, H]
 };
 

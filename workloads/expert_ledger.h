@@ -1,4 +1,4 @@
-// Where the tokens of expert layers went, counted in device memory where they are routed: an assignment (a token and one
+// Where the tokens of this stage's expert layers went, counted in device memory where they are routed: an assignment (a token and one
 // of its experts) is either carried to its expert or dropped for lack of room. A dispatch that loses tokens without
 // saying so breaks the sum.
 #pragma once
@@ -13,12 +13,13 @@ namespace graphproof::workloads {
 
 class ExpertLedger {
  public:
-  ExpertLedger(const ModelConfig& config, at::Device device) : on_(config.experts > 0) {
+  ExpertLedger(const ModelConfig& config, const Layout& layout, at::Device device)
+      : on_(config.experts > 0), config_(config), layout_(layout) {
     if (!on_) return;
     const auto counts = at::TensorOptions().dtype(at::kLong).device(device);
-    assigned_ = at::zeros({config.layers, config.experts}, counts);
+    assigned_ = at::zeros({layout.stage_layers(config), config.experts}, counts);
     carried_ = at::zeros_like(assigned_);
-    dropped_ = at::zeros({config.layers}, counts);
+    dropped_ = at::zeros({layout.stage_layers(config)}, counts);
     overflowed_ = at::zeros_like(dropped_);
   }
 
@@ -27,22 +28,23 @@ class ExpertLedger {
     if (!on_) return;
     for (at::Tensor counter : {assigned_, carried_, dropped_, overflowed_}) counter.zero_();
   }
-  /// Enqueues what the router of `layer` decided: assigned [N, E] bool, before capacity; dropped [N, E] bool, those that
+  /// Enqueues what the router of `layer`, counted in the whole model, decided: assigned [N, E] bool, before capacity; dropped [N, E] bool, those that
   /// it has no room for.
   void routed(std::int64_t layer, const at::Tensor& assigned, const at::Tensor& dropped) const {
-    assigned_.select(0, layer).add_(assigned.sum({0}));
+    const std::int64_t place = layout_.place(config_, layer);
+    assigned_.select(0, place).add_(assigned.sum({0}));
     const at::Tensor count = dropped.sum();
-    dropped_.select(0, layer).add_(count);
-    overflowed_.select(0, layer).add_(count.gt(0));
+    dropped_.select(0, place).add_(count);
+    overflowed_.select(0, place).add_(count.gt(0));
   }
   /// Enqueues what the dispatch of `layer` takes along: carried [N, E] bool.
   void dispatched(std::int64_t layer, const at::Tensor& carried) const {
-    carried_.select(0, layer).add_(carried.sum({0}));
+    carried_.select(0, layout_.place(config_, layer)).add_(carried.sum({0}));
   }
 
-  /// Of this rank's tokens in the last step, int64 out, static: "experts:assigned" and "experts:carried" [L, E],
-  /// "experts:dropped" [L], "experts:overflowed" [L], the microbatches in which something was dropped. Empty for a dense
-  /// model.
+  /// Of this rank's tokens and its stage's L layers in the last step, int64 out, static: "experts:assigned" and
+  /// "experts:carried" [L, E], "experts:dropped" [L], "experts:overflowed" [L], the microbatches in which something was
+  /// dropped. Empty for a dense model.
   std::vector<fixtures::NamedTensor> probes() const {
     if (!on_) return {};
     return {{"experts:assigned", assigned_},
@@ -54,6 +56,8 @@ class ExpertLedger {
 
  private:
   bool on_;
+  ModelConfig config_;
+  Layout layout_;
   at::Tensor assigned_, carried_, dropped_, overflowed_;
 };
 

@@ -23,7 +23,7 @@ class Gpt {
   /// and by the last.
   Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
       const fixtures::Fault& fault)
-      : layout_(layout), recompute_(config.recompute), tables_(config, device) {
+      : layout_(layout), recompute_(config.recompute), tables_(config, layout, device, fault) {
     // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for small activations.
     const Distribution embedding = config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
     if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
@@ -48,8 +48,8 @@ class Gpt {
   bool embeds(std::int64_t chunk) const { return layout_.first_stage() && chunk == 0; }
   bool makes_loss(std::int64_t chunk) const { return layout_.last_stage() && chunk == layout_.vpp - 1; }
 
-  /// One chunk. tokens, labels [B, S] int64 in; received [N/P, H], what the chunk before returned, unless it embeds.
-  /// Returns [N/P, H]; where it makes the loss [] fp32, the mean over the microbatch's B*S tokens.
+  /// One chunk. tokens, labels [B, S] int64 in, S of this rank; received [N/P, H], what the chunk before returned, unless it embeds.
+  /// Returns [N/P, H]; where it makes the loss [] fp32, the mean over those B*S tokens.
   at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& received,
                      const ForwardPass& pass) const {
     at::Tensor x = embeds(chunk) ? embed(tokens) : received;

@@ -22,7 +22,7 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
       gradients_(gradients),
       fault_(std::move(fault)),
       side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream()) {
-  if (config.overlap_grad_reduce && layout.dp > 1) cut_buckets(parameters);
+  if (config.overlap_grad_reduce && layout.replicas() > 1) cut_buckets(parameters);
 }
 
 void GradientReduction::cut_buckets(const Parameters& parameters) {
@@ -77,27 +77,27 @@ void GradientReduction::reduce(Bucket& bucket) {
   ready.record(streams.getStream(side_.device()));
   ready.block(side_);
   const c10::StreamGuard guard(side_);
-  comm::all_reduce_(bucket.gradients, layout_.dp_group);
+  comm::all_reduce_(bucket.gradients, layout_.replica_group());
   bucket.reduced = true;
 }
 
 void GradientReduction::finish() {
   const at::NoGradGuard no_grad;
-  if (layout_.dp > 1) {
+  if (layout_.replicas() > 1) {
     // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
     if (fault_.is("M88") && layout_.dp_rank == 1) gradients_.views().front().tensor.zero_();
     for (Bucket& bucket : buckets_)
       if (!bucket.reduced) reduce(bucket);  // of a parameter that took no part in the last microbatch
     if (buckets_.empty()) {
-      comm::all_reduce_(gradients_.shared(), layout_.dp_group);
+      comm::all_reduce_(gradients_.shared(), layout_.replica_group());
     } else if (!fault_.is("M11")) {
       // M11 stands for a join that was forgotten: the capture ends with work that nothing waits for.
       c10::Event reduced(side_.device_type());
       reduced.record(side_);
       reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
     }
-    if (config_.experts > 0 && layout_.dp > layout_.ep) comm::all_reduce_(gradients_.experts(), layout_.edp_group);
-    at::Tensor(gradients_.flat()).mul_(1.0 / layout_.dp);
+    if (config_.experts > 0 && layout_.replicas() > layout_.ep) comm::all_reduce_(gradients_.experts(), layout_.edp_group);
+    at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
   }
   if (layout_.sequence_parallel) comm::all_reduce_(gradients_.by_tokens(), layout_.tp_group);
 }

@@ -1,4 +1,4 @@
-// From each rank's gradients to those of the global batch: the mean over the data parallel ranks, an expert's over the
+// From each rank's gradients to those of the global batch: the mean over the data and context parallel ranks, an expert's over the
 // ranks that hold it, and with sequence parallelism the sum over the tensor parallel ranks of what each computed from its
 // tokens.
 //

@@ -39,6 +39,10 @@ struct ModelConfig {
   bool grad_accumulation_fusion = false;                // fused_linear.h
 };
 
+/// How context parallel ranks get each other's keys and values, as Megatron-LM's --cp-comm-type: passed round a ring, one
+/// rank's at a time, or all at once.
+enum class CpCommType { p2p, all_gather };
+
 /// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups. Experts are
 /// split over `ep` of the data parallel ranks, and each part is held by dp * tp / ep ranks, the group edp.
 struct Layout {
@@ -47,6 +51,11 @@ struct Layout {
   int ep = 1, ep_rank = 0;
   std::string ep_group, edp_group;
   bool sequence_parallel = false;  // see tensor_parallel.h
+  /// Context parallelism: of every sequence this rank has two chunks (context_parallel.h). Such ranks hold the same
+  /// parameters as data parallel ones do: gradients are reduced over dp_cp, both kinds together.
+  int cp = 1, cp_rank = 0;
+  std::string cp_group, dp_cp_group;
+  CpCommType cp_comm_type = CpCommType::p2p;
   /// Pipeline stage, and of how many chunks it is made. The layers are cut into pp * vpp equal pieces; stage p holds pieces
   /// p, p + pp, p + 2 pp and so on as its chunks, as Megatron-LM places them. Each directed edge between two stages is a
   /// group (comm::edge_name); the embedding group is first and last stage.
@@ -54,7 +63,12 @@ struct Layout {
   std::int64_t microbatch_group = 0;  // microbatches that a chunk runs before the next chunk does; 0 is pp
   std::string embedding_group;
 
-  /// Into how many parts a sequence is cut where it is.
+  /// Ranks that hold the same dense parameters and work on other tokens, and their group.
+  int replicas() const { return dp * cp; }
+  const std::string& replica_group() const { return cp > 1 ? dp_cp_group : dp_group; }
+  /// Tokens of a sequence that this rank has, its tensor parallel peers' included.
+  std::int64_t own_length(const ModelConfig& config) const { return config.seq_length / cp; }
+  /// Into how many parts that is cut outside tensor parallel regions.
   int sequence_parts() const { return sequence_parallel ? tp : 1; }
   bool first_stage() const { return pp_rank == 0; }
   bool last_stage() const { return pp_rank == pp - 1; }

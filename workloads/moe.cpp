@@ -26,7 +26,7 @@ at::Tensor inverse_permutation(const at::Tensor& permutations) {
 Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
          const std::string& name, std::int64_t layer)
     : config_(config), layout_(layout), layer_(layer) {
-  const std::int64_t tokens = config.microbatch_size * config.seq_length, experts = config.experts;
+  const std::int64_t tokens = config.microbatch_size * layout.own_length(config), experts = config.experts;
   capacity_ = (tokens * config.topk + experts - 1) / experts;
   expert_ids_ = at::arange(experts, at::kLong).to(device);
   router_ = parameters.create(name + ".router.weight", {experts, config.hidden}, {}, weight_distribution(config.hidden, 1.0));

@@ -158,7 +158,7 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
     const char* says;
   };
   for (const Row& row : {Row{{.tp = 2}, "got experts = 4 and tp = 2; want tp = 1; why: rule R247"},
-                         Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"}, Row{{.dp = 2, .ep = 4}, "got dp = 2 and ep = 4"}}) {
+                         Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"}, Row{{.dp = 2, .ep = 4}, "got dp * cp = 2 and ep = 4"}}) {
     try {
       TrainStep step(kExperts, row.layout, device_under_test(), kSeed, {});
       ADD_FAILURE() << "accepted: " << row.says;

@@ -29,7 +29,7 @@ class StageTransfers {
   /// What travels is [N/P, H] in the type of activations, both ways: under sequence parallelism each tensor parallel
   /// rank's own part of the sequence, over edges of its own.
   StageTransfers(const Layout& layout, const ModelConfig& config, at::TensorOptions options)
-      : sizes_{config.microbatch_size * config.seq_length / layout.sequence_parts(), config.hidden},
+      : sizes_{config.microbatch_size * layout.own_length(config) / layout.sequence_parts(), config.hidden},
         options_(options),
         microbatches_(config.microbatches) {}
 

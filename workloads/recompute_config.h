@@ -4,7 +4,7 @@
 // part behind its norm, moe the whole expert layer behind its norm, moe_act the experts' activation, layernorm the two
 // norms of a layer, shared_experts the shared expert. Full recompute drops everything between the inputs of layers:
 // uniform keeps the input of every `layers` layers, block recomputes the first `layers` layers one by one and keeps
-// the others (Megatron-LM --recompute-granularity, --recompute-method, --recompute-num-layers, --recompute-modules).
+// the others; both count within a chunk of a pipeline stage (Megatron-LM --recompute-granularity, --recompute-method, --recompute-num-layers, --recompute-modules).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct RecomputeConfig {
   bool any() const { return !parts.empty(); }
   bool full() const { return method != Method::selective; }
   bool of(RecomputedPart part) const { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
-  /// Of a model with `all` layers, those at the front that are computed again, whole or in part.
+  /// Of a chunk with `all` layers, those at the front that are computed again, whole or in part.
   std::int64_t recomputed_layers(std::int64_t all) const {
     return !any() ? 0 : method == Method::block ? std::min(layers, all) : all;
   }

@@ -10,14 +10,15 @@
 
 namespace graphproof::workloads {
 
-/// Letters: P parts that are computed again, in order of RecomputeConfig::parts; R the layers at the front in which they
-/// are; M microbatches.
+/// Letters: P parts that are computed again, in order of RecomputeConfig::parts; R the layers of this stage in which they
+/// are, those at the front of each chunk, chunk by chunk; M microbatches.
 class RecomputeLedger {
  public:
-  RecomputeLedger(const ModelConfig& config, at::Device device) : parts_(config.recompute.parts) {
+  RecomputeLedger(const ModelConfig& config, const Layout& layout, at::Device device)
+      : config_(config), layout_(layout), parts_(config.recompute.parts) {
     if (parts_.empty()) return;
     const auto options = at::TensorOptions().device(device);
-    const auto parts = static_cast<std::int64_t>(parts_.size()), layers = config.recompute.recomputed_layers(config.layers);
+    const auto parts = static_cast<std::int64_t>(parts_.size()), layers = layout.vpp * recomputed_of_chunk();
     microbatch_ = at::zeros({1}, options.dtype(at::kLong));
     first_ = at::zeros({parts, config.microbatches, layers}, options.dtype(at::kDouble));
     again_ = at::zeros_like(first_);
@@ -29,16 +30,18 @@ class RecomputeLedger {
     if (!parts_.empty()) microbatch_.fill_(microbatch);
   }
   /// Enqueues the note of one run of `part` in layer `layer` with result `output` [any] float. Without effect for a part
-  /// that is not computed again.
+  /// that is not computed again. `layer` counts in the whole model.
   void note(RecomputedPart part, std::int64_t layer, const at::Tensor& output, bool again) const {
     const auto found = std::find(parts_.begin(), parts_.end(), part);
-    if (found == parts_.end() || layer >= counts_.size(1)) return;
-    const std::int64_t row = found - parts_.begin();
+    if (found == parts_.end()) return;
+    const std::int64_t of_chunk = layout_.chunk_layers(config_), place = layout_.place(config_, layer);
+    if (place % of_chunk >= recomputed_of_chunk()) return;
+    const std::int64_t row = found - parts_.begin(), column = place / of_chunk * recomputed_of_chunk() + place % of_chunk;
     const at::NoGradGuard no_grad;
     // In fp64 and in a fixed order: equal sums of other values than the forward's would be a coincidence.
     const at::Tensor sum = output.detach().sum(at::kDouble).view({1});
-    (again ? again_ : first_).select(0, row).select(1, layer).index_copy_(0, microbatch_, sum);
-    if (again) counts_.select(0, row).select(0, layer).add_(1);
+    (again ? again_ : first_).select(0, row).select(1, column).index_copy_(0, microbatch_, sum);
+    if (again) counts_.select(0, row).select(0, column).add_(1);
   }
 
   /// "recompute:first" and "recompute:again" [P, M, R] fp64 out, of the last step. Empty without recompute.
@@ -50,6 +53,10 @@ class RecomputeLedger {
   const at::Tensor& counts() const { return counts_; }
 
  private:
+  std::int64_t recomputed_of_chunk() const { return config_.recompute.recomputed_layers(layout_.chunk_layers(config_)); }
+
+  ModelConfig config_;
+  Layout layout_;
   std::vector<RecomputedPart> parts_;
   at::Tensor microbatch_, first_, again_, counts_;
 };

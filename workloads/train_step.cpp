@@ -35,14 +35,16 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
   require_divides("ffn", config.ffn, "tp", layout.tp);
   require_divides("layers", config.layers, "pp * vpp", layout.pp * layout.vpp);
-  if (layout.pp > 1 && (config.experts > 0 || config.recompute.any()))
-    throw std::invalid_argument("model layout: got pp = " + std::to_string(layout.pp) + " with experts or recompute; want "
-                                "neither; why: their ledgers hold every layer, and a stage holds some; next: set pp to 1");
   require_divides("vocab", config.vocab, "tp", layout.tp);
-  require_divides("seq_length", config.seq_length, "tp under sequence parallelism", layout.sequence_parts());
+  if (layout.cp > 1) require_divides("seq_length", config.seq_length, "2 * cp", 2 * layout.cp);
+  require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism", layout.sequence_parts() * layout.cp);
   if (config.experts == 0) return config;
   require_divides("experts", config.experts, "ep", layout.ep);
-  require_divides("dp", layout.dp, "ep", layout.ep);
+  require_divides("dp * cp", layout.replicas(), "ep", layout.ep);
+  if (layout.cp > 1)
+    throw std::invalid_argument("model layout: got experts = " + std::to_string(config.experts) + " and cp = " +
+                                std::to_string(layout.cp) + "; want cp = 1; why: capacity is counted within a rank's "
+                                "tokens, and the single-rank reference has none for parts of a sequence; next: set cp to 1");
   if (layout.tp > 1)
     throw std::invalid_argument("model layout: got experts = " + std::to_string(config.experts) + " and tp = " +
                                 std::to_string(layout.tp) + "; want tp = 1; why: rule R247, experts under tensor "
@@ -74,8 +76,8 @@ struct TrainStep::State {
         checks(config, fault),
         optimizer(config, layout, parameters, gradients, fault),
         dropout(config, layout, tracker, seed, device_.torch_device(), fault),
-        recomputes(config, device_.torch_device()),
-        experts(config, device_.torch_device()),
+        recomputes(config, layout, device_.torch_device()),
+        experts(config, layout, device_.torch_device()),
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
         // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches), options.dtype(at::kFloat))),
@@ -177,6 +179,11 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
 at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient) {
   schedule.note(work);
   reduction.begin_backward(work.microbatch + 1 == config.microbatches);
+  // What backward computes again is of this microbatch, and other forwards may have run since its own.
+  if (config.recompute.any()) {
+    dropout.begin(work.microbatch);
+    recomputes.begin(work.microbatch);
+  }
   torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
   return done.received.defined() ? done.received.grad() : at::Tensor();
 }
@@ -214,7 +221,7 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
   }
 }
 
-/// In Megatron-LM's order: over data parallel ranks, over tensor parallel ones that had other tokens, over the two ends of
+/// In Megatron-LM's order: over data and context parallel ranks, over tensor parallel ones that had other tokens, over the two ends of
 /// the pipeline.
 void TrainStep::State::reduce_gradients() {
   checks.gradients(gradients.flat());
@@ -231,6 +238,11 @@ void TrainStep::forward_backward(const Batch& batch) {
   if (!s.layout.last_stage()) s.losses.zero_();
   s.make_root();
   s.run_microbatches(batch);
+  if (s.layout.cp > 1) {
+    // Each rank has the mean over its tokens, which are equally many.
+    comm::all_reduce_(s.losses, s.layout.cp_group);
+    s.losses.mul_(1.0 / s.layout.cp);
+  }
   s.reduce_gradients();
   s.root = at::Tensor();  // made in a capture, it lies in the graph's pool
 }

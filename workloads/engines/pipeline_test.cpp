@@ -28,6 +28,13 @@ ModelConfig model(const Layout& layout, std::int64_t microbatches, std::int64_t 
   return {.layers = layers_of_chunk * layout.pp * layout.vpp, .hidden = 32, .ffn = 64, .vocab = 32, .seq_length = 8,
           .microbatches = microbatches, .position_embedding = workloads::PositionEmbedding::learned_absolute, .linear_bias = true};
 }
+ModelConfig expert_model(const Layout& layout, std::int64_t microbatches) {
+  ModelConfig config = model(layout, microbatches);
+  config.experts = 4;
+  config.topk = 2;
+  config.shared_expert = true;
+  return config;
+}
 ModelConfig tied_model(const Layout& layout, std::int64_t microbatches) {
   ModelConfig config = model(layout, microbatches);
   config.tied_embeddings = true;
@@ -100,37 +107,135 @@ TEST(Pipeline, HoldsEveryParameterOnOneStageAndTiedEmbeddingsOnTheFirstAndTheLas
   });
 }
 
+void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) {
+  ModelConfig all = config;
+  all.microbatches *= layout.dp;
+  Ran piped(config, layout), single(all, {});
+  // Reordered fp32 sums, as in sequence_parallel_test.cpp: 6 of at most 256 terms a layer, with experts 2 more (router,
+  // sum over a token's experts), and 3 at the ends are chained forward and backward.
+  const double bound = 256 * std::pow(2.0, -24) * 2 * ((config.experts > 0 ? 8.0 : 6.0) * static_cast<double>(config.layers) + 3);
+  double worst = 0;
+  const auto mine = piped.step.gradients();
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const workloads::Shard& shard = piped.step.shards()[i];
+    const at::Tensor full = single.gradient(mine[i].name);
+    const std::int64_t length = full.size(shard.dimension) / shard.count;
+    const double found =
+        distance(on_host(mine[i].tensor), on_host(full.narrow(shard.dimension, shard.index * length, length)));
+    EXPECT_LE(found, bound) << mine[i].name;
+    worst = std::max(worst, found);
+  }
+  if (layout.last_stage()) {
+    const auto losses = on_host(piped.step.losses()), expected = on_host(single.step.losses());
+    for (std::int64_t m = 0; m < config.microbatches; ++m) {
+      const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
+      EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
+    }
+  }
+  if (ranks->rank() == 0)
+    std::printf("pp %d vpp %d tp %d dp %d ep %d: farthest gradient %.3g, bound %.3g\n", layout.pp, layout.vpp, layout.tp,
+                layout.dp, layout.ep, worst, bound);
+}
+
 TEST(Pipeline, LossesAndGradientsEqualTheSingleRankModelOnEveryLayout) {
   for (const auto& [vpp, tied] : {std::pair{1, false}, {1, true}, {2, true}})
     ranks->for_each_pipeline_layout(vpp, [&, tied = tied](const Layout& layout) {
-      const ModelConfig config = tied ? tied_model(layout, 4) : model(layout, 4);
-      ModelConfig all = config;
-      all.microbatches *= layout.dp;
-      Ran piped(config, layout), single(all, {});
-      // Reordered fp32 sums, as in sequence_parallel_test.cpp: 6 of at most 256 terms a layer and 3 more are chained
-      // forward and backward.
-      const double bound = 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3);
-      double worst = 0;
-      const auto mine = piped.step.gradients();
-      for (std::size_t i = 0; i < mine.size(); ++i) {
-        const workloads::Shard& shard = piped.step.shards()[i];
-        const at::Tensor full = single.gradient(mine[i].name);
-        const std::int64_t length = full.size(shard.dimension) / shard.count;
-        const double found =
-            distance(on_host(mine[i].tensor), on_host(full.narrow(shard.dimension, shard.index * length, length)));
-        EXPECT_LE(found, bound) << mine[i].name;
-        worst = std::max(worst, found);
+      expect_equals_single_rank(tied ? tied_model(layout, 4) : model(layout, 4), layout);
+    });
+}
+
+// Experts see the tokens of a microbatch on every layout alike, so the same ones are dropped.
+TEST(Pipeline, LossesAndGradientsOfExpertsEqualTheSingleRankModelDropsIncluded) {
+  for (const int vpp : kChunks)
+    ranks->for_each_expert_pipeline_layout(vpp, [&](const Layout& layout) {
+      const ModelConfig config = expert_model(layout, 4);
+      expect_equals_single_rank(config, layout);
+      Ran piped(config, layout);
+      EXPECT_EQ(piped.step.dropped().sizes(), at::IntArrayRef({layout.stage_layers(config)}));
+      EXPECT_GT(piped.step.dropped().sum().item<std::int64_t>(), 0) << "or the ledger shows nothing";
+    });
+}
+
+const workloads::RecomputeConfig kSelective =
+    workloads::selective({workloads::RecomputedPart::core_attn, workloads::RecomputedPart::mlp_norm});
+const workloads::RecomputeConfig kUniform = workloads::full(workloads::RecomputeConfig::Method::uniform, 1);
+const workloads::RecomputeConfig kBlock = workloads::full(workloads::RecomputeConfig::Method::block, 1);
+
+TEST(Pipeline, RecomputeHasTheBitsOfTheSingleRankModelOnStagesAlone) {
+  for (const auto& [vpp, recompute] : {std::pair{1, kSelective}, {2, kSelective}, {1, kUniform}, {2, kUniform}})
+    ranks->for_each_pipeline_layout(vpp, [&, recompute = recompute](const Layout& layout) {
+      if (layout.tp * layout.dp > 1) return;  // the same on every rank
+      ModelConfig config = model(layout, 4, /*layers_of_chunk=*/2);
+      config.recompute = recompute;
+      Ran piped(config, layout), single(config, {});
+      for (const auto& [name, tensor] : piped.step.gradients())
+        EXPECT_EQ(on_host(tensor), on_host(single.gradient(name))) << name;
+    });
+}
+
+// A block is counted within each chunk, so a single rank recomputes other layers: the same sums in another order.
+TEST(Pipeline, LossesAndGradientsWithRecomputeEqualTheSingleRankModelOnEveryLayout) {
+  for (const auto& [vpp, recompute] : {std::pair{1, kUniform}, {2, kBlock}})
+    ranks->for_each_pipeline_layout(vpp, [&, recompute = recompute](const Layout& layout) {
+      ModelConfig config = model(layout, 4, /*layers_of_chunk=*/2);
+      config.recompute = recompute;
+      expect_equals_single_rank(config, layout);
+    });
+}
+
+// With dropout: a recompute that drew another microbatch's masks would come to other outputs. Of full(block,1) the first
+// layer of each chunk.
+TEST(Pipeline, RecomputeLedgerHoldsTheLayersOfItsStageInReplaysToo) {
+  const auto named = [](workloads::TrainStep& step, const std::string& name) {
+    for (const auto& [other, tensor] : step.ledgers())
+      if (other == name) return tensor;
+    return at::Tensor();
+  };
+  for (const auto& [vpp, recompute] : {std::pair{1, kSelective}, {2, kUniform}, {2, kBlock}})
+    ranks->for_each_pipeline_layout(vpp, [&, vpp = vpp, recompute = recompute](const Layout& layout) {
+      ModelConfig config = model(layout, 4, /*layers_of_chunk=*/2);
+      config.dropout = 0.1;
+      config.recompute = recompute;
+      TwinSteps twins(config, layout, {.impl = "manual", .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      const bool block = recompute.method == workloads::RecomputeConfig::Method::block;
+      const std::int64_t layers = block ? vpp : layout.stage_layers(config), parts = static_cast<std::int64_t>(recompute.parts.size());
+      for (workloads::TrainStep* step : {&twins.eager_step(), &twins.graph_step()}) {
+        EXPECT_EQ(named(*step, "recompute:first").sizes(), at::IntArrayRef({parts, 4, layers}));
+        EXPECT_EQ(on_host(named(*step, "recompute:again")), on_host(named(*step, "recompute:first")));
+        EXPECT_EQ(on_host(step->recompute_counter()), std::vector<float>(static_cast<std::size_t>(parts * layers), 3 * 4));
       }
-      if (layout.last_stage()) {
-        const auto losses = on_host(piped.step.losses()), expected = on_host(single.step.losses());
-        for (std::int64_t m = 0; m < config.microbatches; ++m) {
-          const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
-          EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
-        }
-      }
-      if (ranks->rank() == 0)
-        std::printf("pp %d vpp %d tp %d dp %d: farthest gradient %.3g, bound %.3g\n", layout.pp, layout.vpp, layout.tp,
-                    layout.dp, worst, bound);
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(Pipeline, ReplayOfExpertsAndRecomputeEqualsEagerBitForBitUnderEveryEngine) {
+  using workloads::ModuleKind;
+  using workloads::RecomputedPart;
+  struct Row {
+    int vpp;
+    EngineConfig engine;
+    workloads::RecomputeConfig recompute = {};
+  };
+  const Row rows[] = {
+      {1, {.impl = "manual", .warmup_steps = 1}, workloads::selective({RecomputedPart::moe})},
+      {1, {.impl = "local", .warmup_steps = 1}, workloads::selective({RecomputedPart::moe_act, RecomputedPart::attention_norm})},
+      {1, {.impl = "local", .modules = {ModuleKind::moe_router, ModuleKind::moe_preprocess}, .warmup_steps = 1}},
+      {1, {.impl = "transformer_engine", .modules = {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}, .warmup_steps = 1},
+       workloads::selective({RecomputedPart::core_attn, RecomputedPart::shared_experts})},
+      {2, {.impl = "transformer_engine", .warmup_steps = 1}, workloads::selective({RecomputedPart::core_attn})},
+      {2, {.impl = "full_iteration", .warmup_steps = 1}, kBlock}};
+  for (const auto& [vpp, engine, recompute] : rows)
+    ranks->for_each_expert_pipeline_layout(vpp, [&, engine = engine, recompute = recompute](const Layout& layout) {
+      ModelConfig config = expert_model(layout, 4);
+      config.dropout = 0.1;
+      config.recompute = recompute;
+      TwinSteps twins(config, layout, engine);
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
+      EXPECT_EQ(on_host(twins.graph_step().dropped()), on_host(twins.eager_step().dropped())) << engine.impl;
+      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+      twins.graph->drop_graphs();
     });
 }
 

@@ -69,7 +69,56 @@ class RanksUnderTest : public testing::Environment {
                                .vpp = vpp, .embedding_group = "embd"});
       }
   }
-  /// Those of them in which tensor parallel ranks share a sequence.
+  /// Every (pp, dp) of the world's size with two stages or more, each of `vpp` chunks, experts whole and split over all ranks
+  /// of a stage.
+  template <class Body>
+  void for_each_expert_pipeline_layout(int vpp, Body body) {
+    for (int pp = 2; pp <= world_->size(); ++pp) {
+      if (world_->size() % pp != 0) continue;
+      const int dp = world_->size() / pp;
+      for (const int ep : dp > 1 ? std::vector<int>{1, dp} : std::vector<int>{1}) {
+        auto layouts = comm::tensor_data_groups(1, dp, pp);
+        for (const order::Edge& edge : order::edges(pp, vpp))
+          layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), dp, edge.from, edge.to));
+        for (comm::GroupLayout& layout : comm::expert_groups(world_->size(), ep, pp)) layouts.push_back(std::move(layout));
+        groups_->use(layouts, kLimit);
+        SCOPED_TRACE("pp " + std::to_string(pp) + " vpp " + std::to_string(vpp) + " dp " + std::to_string(dp) + " ep " +
+                     std::to_string(ep) + " rank " + std::to_string(rank()));
+        body(workloads::Layout{.dp = dp, .dp_rank = rank() % dp, .tp_group = "tp", .dp_group = "dp", .ep = ep,
+                               .ep_rank = rank() % ep, .ep_group = "ep", .edp_group = "edp", .pp = pp,
+                               .pp_rank = rank() / dp, .vpp = vpp});
+      }
+    }
+  }
+  /// Every (cp, tp, dp) of the world's size with two context parallel ranks or more, and with half of the ranks on a second
+  /// pipeline stage, both ways to exchange keys and values; tensor parallel ranks share a sequence.
+  template <class Body>
+  void for_each_context_parallel_layout(Body body) {
+    const int world = world_->size();
+    for (int cp = 2; cp <= world; ++cp)
+      for (int tp = 1; tp * cp <= world; ++tp)
+        for (const int pp : {1, 2}) {
+          if (world % (cp * tp * pp) != 0) continue;
+          const int dp = world / (cp * tp * pp), stage = world / pp;
+          auto layouts = comm::tensor_data_groups(tp, dp, pp, cp);
+          for (comm::GroupLayout& layout : comm::context_groups(tp, cp, dp, pp)) layouts.push_back(std::move(layout));
+          for (const order::Edge& edge : order::edges(pp, 1))
+            layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage, edge.from, edge.to));
+          groups_->use(layouts, kLimit);
+          for (const auto& [type, word] : {std::pair{workloads::CpCommType::p2p, "p2p"},
+                                           std::pair{workloads::CpCommType::all_gather, "all_gather"}}) {
+            const std::string trace = "cp " + std::to_string(cp) + " tp " + std::to_string(tp) + " dp " +
+                                      std::to_string(dp) + " pp " + std::to_string(pp) + " " + word;
+            SCOPED_TRACE(trace + " rank " + std::to_string(rank()));
+            body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / (tp * cp) % dp,
+                                   .tp_group = "tp", .dp_group = "dp", .sequence_parallel = tp > 1, .cp = cp,
+                                   .cp_rank = rank() / tp % cp, .cp_group = "cp", .dp_cp_group = "dp_cp",
+                                   .cp_comm_type = type, .pp = pp, .pp_rank = rank() / stage},
+                 trace);
+          }
+        }
+  }
+  /// Every (tp, dp) in which tensor parallel ranks share a sequence.
   template <class Body>
   void for_each_sequence_parallel_layout(Body body) {
     for_each_layout([&](workloads::Layout layout) {

@@ -171,7 +171,7 @@ TEST(SequenceParallel, RefusesASequenceThatRanksCannotShareEqually) {
     const workloads::TrainStep step(config, {.tp = 2, .sequence_parallel = true}, workloads::device_under_test(), 1, {});
     ADD_FAILURE() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("got seq_length = 15 and tp under sequence parallelism = 2"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("got seq_length = 15 and tp * cp under sequence parallelism = 2"), std::string::npos)
         << error.what();
   }
 }

@@ -1,0 +1,194 @@
+// Context parallel ranks, which share each sequence chunk by chunk: started by mpirun with 2 and 4 ranks, each test goes
+// through every layout that fits, and through both ways to exchange keys and values.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "fixtures/comm/collectives.h"
+#include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::Layout;
+using workloads::ModelConfig;
+using workloads::on_host;
+
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+/// As small as it gets with four ranks: eight chunks of two tokens.
+ModelConfig rotary_model() {
+  return {.hidden = 32, .kv_groups = 2, .ffn = 64, .vocab = 32, .seq_length = 16, .microbatches = 2, .qkv_bias = true};
+}
+/// Positions that are a parameter, of which each rank uses its own rows.
+ModelConfig learned_model() {
+  ModelConfig config = rotary_model();
+  config.position_embedding = workloads::PositionEmbedding::learned_absolute;
+  config.normalization = workloads::Normalization::LayerNorm;
+  config.linear_bias = true;
+  return config;
+}
+
+/// A training step on its own stream, after one forward and backward.
+struct Ran {
+  Ran(const ModelConfig& config, const Layout& layout, const char* fault = "none")
+      : stream(workloads::device_under_test().stream_from_pool()),
+        guard(stream),
+        step(config, layout, workloads::device_under_test(), 1, {fault}) {
+    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
+  }
+  at::Tensor gradient(const std::string& name) {
+    for (const auto& [other, tensor] : step.gradients())
+      if (other == name) return tensor;
+    return {};
+  }
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  workloads::TrainStep step;
+};
+
+/// Largest difference over the largest element of `want`.
+double distance(const std::vector<float>& got, const std::vector<float>& want) {
+  EXPECT_EQ(got.size(), want.size());
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
+    largest = std::max<double>(largest, std::abs(want[i]));
+    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
+  }
+  EXPECT_GT(largest, 0);
+  return difference / largest;
+}
+
+TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
+  ModelConfig attention_again = rotary_model(), layers_again = rotary_model();
+  attention_again.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
+  layers_again.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 1);
+  for (const ModelConfig& config : {rotary_model(), learned_model(), attention_again, layers_again})
+    ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
+      Ran parallel(config, layout);
+      ModelConfig all = config;
+      all.microbatches *= layout.dp;
+      Ran single(all, {});
+      // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes (Higham 2002, 4.2).
+      // n is at most 256 here; 4 products, 2 norms and the two halves of a softmax that is put together from those of the
+      // ranks a layer, and 3 more sums are chained forward and backward.
+      const double bound = 256 * std::pow(2.0, -24) * 2 * (8.0 * static_cast<double>(config.layers) + 3);
+      const auto losses = on_host(parallel.step.losses()), expected = on_host(single.step.losses());
+      double worst = 0;
+      for (std::int64_t m = 0; layout.last_stage() && m < config.microbatches; ++m) {
+        const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
+        EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
+      }
+      const auto mine = parallel.step.gradients();
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        const workloads::Shard& shard = parallel.step.shards()[i];
+        const at::Tensor full = single.gradient(mine[i].name);
+        const std::int64_t length = full.size(shard.dimension) / shard.count;
+        const double found =
+            distance(on_host(mine[i].tensor), on_host(full.narrow(shard.dimension, shard.index * length, length)));
+        EXPECT_LE(found, bound) << mine[i].name;
+        worst = std::max(worst, found);
+      }
+      if (ranks->rank() == 0) std::printf("%s: farthest gradient %.3g, bound %.3g\n", name.c_str(), worst, bound);
+    });
+}
+
+TEST(ContextParallel, ReplicasHoldTheSameLossesAndGradients) {
+  ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
+    Ran ran(learned_model(), layout);
+    auto tensors = ran.step.gradients();
+    const std::vector<float> losses = on_host(ran.step.losses());
+    for (const auto& [name, tensor] : tensors) {
+      const at::Tensor all = comm::all_gather(tensor.unsqueeze(0), layout.replica_group());
+      for (int peer = 1; peer < layout.replicas(); ++peer)
+        EXPECT_EQ(on_host(all.select(0, peer)), on_host(all.select(0, 0))) << name << " of replica " << peer;
+    }
+    const at::Tensor of_sequence = comm::all_gather(ran.step.losses().unsqueeze(0), layout.cp_group);
+    for (int peer = 0; peer < layout.cp; ++peer) EXPECT_EQ(on_host(of_sequence.select(0, peer)), losses);
+  });
+}
+
+TEST(ContextParallel, MasksOfAttentionCoverOwnQueriesAndEverybodysKeys) {
+  ModelConfig config = rotary_model();
+  config.dropout = 0.1;
+  ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
+    Ran ran(config, layout);
+    for (const auto& [name, mask] : ran.step.masks()) {
+      if (name.find("core_attention") != std::string::npos) {
+        EXPECT_EQ(mask.size(1), config.heads / config.kv_groups * config.seq_length / layout.cp) << name;
+        EXPECT_EQ(mask.size(2), config.seq_length) << name;
+      } else {
+        EXPECT_EQ(mask.size(0), config.microbatch_size * config.seq_length / layout.cp / layout.tp) << name;
+      }
+    }
+  });
+}
+
+TEST(ContextParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
+  using workloads::ModuleKind;
+  ModelConfig config = rotary_model();
+  config.dropout = 0.1;
+  using workloads::CpCommType;
+  const std::pair<CpCommType, EngineConfig> rows[] = {
+      {CpCommType::all_gather, {.impl = "manual", .warmup_steps = 1}},
+      {CpCommType::p2p, {.impl = "full_iteration", .warmup_steps = 1}},
+      {CpCommType::p2p, {.impl = "local", .warmup_steps = 1}},
+      {CpCommType::all_gather, {.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1}},
+      {CpCommType::all_gather, {.impl = "transformer_engine", .warmup_steps = 1}},
+      {CpCommType::p2p, {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1}},
+      {CpCommType::p2p, {.impl = "callables", .warmup_steps = 1}}};
+  for (const auto& [type, engine] : rows)
+    ranks->for_each_context_parallel_layout([&, type = type, engine = engine](const Layout& layout, const std::string&) {
+      // callables know no schedule. The same on every rank.
+      if (layout.cp_comm_type != type || (engine.impl == "callables" && layout.pp > 1)) return;
+      TwinSteps twins(config, layout, engine);
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
+      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+      twins.graph->drop_graphs();
+    });
+}
+
+// M101: other rotary positions change what is attended to. M102: nothing that is seen forward, but the projections that make
+// keys and values lack what the other ranks made of them.
+TEST(ContextParallel, PlantedFaultsBiteWhereTheyArePlanted) {
+  ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
+    const ModelConfig config = rotary_model();
+    Ran sound(config, layout), moved(config, layout, "M101"), kept(config, layout, "M102");
+    if (layout.last_stage()) {
+      EXPECT_GT(distance(on_host(moved.step.losses()), on_host(sound.step.losses())), 1e-3);
+    }
+    EXPECT_EQ(on_host(kept.step.losses()), on_host(sound.step.losses()));
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+      if (!layout.holds(config, layer)) continue;
+      const std::string name = "grad:layers." + std::to_string(layer) + ".attention.qkv.weight";
+      EXPECT_GT(distance(on_host(kept.gradient(name)), on_host(sound.gradient(name))), 0.01) << name;
+    }
+  });
+}
+
+std::string refusal(const ModelConfig& config, const Layout& layout) {
+  try {
+    const workloads::TrainStep step(config, layout, workloads::device_under_test(), 1, {});
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ContextParallel, RefusesWhatItsRanksCannotShareEqually) {
+  ModelConfig config;
+  config.seq_length = 18;
+  EXPECT_NE(refusal(config, {.cp = 2}).find("got seq_length = 18 and 2 * cp = 4"), std::string::npos);
+  const ModelConfig experts{.experts = 4, .topk = 2};
+  EXPECT_NE(refusal(experts, {.cp = 2}).find("got experts = 4 and cp = 2; want cp = 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace graphproof::engines
