@@ -23,8 +23,8 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
             (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
-  EXPECT_EQ(missing("pp=2,recompute=selective(core_attn)"),
-            std::vector<std::string>{"pp=2, experts=0, recompute=selective(core_attn): experts and recompute on pipeline stages are not built yet"});
+  EXPECT_EQ(missing("cp=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall"),
+            std::vector<std::string>{"experts=4, tp=1, cp=2: experts on parts of a sequence are not built yet: capacity is counted within the tokens of a rank"});
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
@@ -33,6 +33,9 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=full_iteration,pp=2,tp=2,sequence_parallel=true,microbatches=4,tied_embeddings=true",
                            "impl=local,pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=2",
                            "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
+                           "impl=local,cp=2,dropout=true", "impl=callables,cp=2,cp_comm_type=all_gather,tp=2,sequence_parallel=true",
+                           "impl=full_iteration,pp=2,recompute=full(block,1),microbatches=4", "impl=local,pp=2,recompute=selective(core_attn),microbatches=4",
+                           "impl=transformer_engine,pp=2,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,microbatches=4",
                            "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,recompute=selective(mlp,layernorm)",
                            "impl=manual,precision=fp16,clip_grad=true,weight_decay=true", "impl=local,dp=2,overlap_grad_reduce=true,nan_check_loss=true",
                            "rng_tracker=plain,dropout=true",

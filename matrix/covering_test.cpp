@@ -23,7 +23,7 @@ MatrixFile file_of(const std::string& body) {
 MatrixFile rich() {
   return file_of(R"J("axes": {"impl": ["none", "local", "transformer_engine", "full_iteration", "manual"],
       "modules": {"subset_of": ["attn", "mlp", "moe_router"], "when": "impl in {local, transformer_engine}"},
-      "tp": [1, 2], "cp": [1, 2], "dp": [1, 2], "model": ["gpt", "moe"], "nan_check_loss": [false, true],
+      "tp": [1, 2], "cp": [1, 2], "dp": [1, 2], "comm": ["nccl", "c10d"], "model": ["gpt", "moe"], "nan_check_loss": [false, true],
       "recompute": ["none", "selective(core_attn)", "full(uniform,1)"], "precision": ["fp32", "bf16"]},
     "require": [{"id": "X1", "expr": "cp == 1 or tp == 1", "why": "a test"},
                 {"id": "fits", "expr": "tp * cp * dp <= slots", "why": "the machine has no more", "as": "skipped.gpus"}],
@@ -98,7 +98,7 @@ TEST(Covering, EveryPairThatCanRunIsInSomeRow) {
   const CoverCount& count = covering.counts.front();
   EXPECT_EQ(count.covered, static_cast<double>(wanted.size()));
   EXPECT_EQ(count.raw, count.covered + count.unreachable + count.lost);
-  EXPECT_GT(count.lost, 0) << "cp 2 is not built";
+  EXPECT_GT(count.lost, 0) << "c10d is not built";
 }
 
 TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
@@ -106,10 +106,10 @@ TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
   const auto find = [&](std::vector<std::pair<std::string, std::string>> values) {
     return std::find_if(covering.not_covered.begin(), covering.not_covered.end(), [&](const NotCovered& one) { return one.values == values; });
   };
-  const auto context = find({{"cp", "2"}});
+  const auto context = find({{"comm", "c10d"}});
   ASSERT_NE(context, covering.not_covered.end());
   EXPECT_TRUE(context->lost);
-  EXPECT_EQ(context->reason, std::vector<std::string>{"context parallelism is not built yet"});
+  EXPECT_EQ(context->reason, std::vector<std::string>{"PyTorch's process group is not built yet"});
   const auto check = find({{"impl", "full_iteration"}, {"nan_check_loss", "true"}});
   const auto forbidden = check != covering.not_covered.end() ? check : find({{"nan_check_loss", "true"}});
   ASSERT_NE(forbidden, covering.not_covered.end());

@@ -37,7 +37,8 @@ CollectivesOf::CollectivesOf(const CaseParts& parts, std::string arm) : parts_(p
 }
 
 void CollectivesOf::write() {
-  if (!parts_.groups || parts_.config.layout.tp * parts_.config.layout.dp * parts_.config.layout.pp == 1) return;
+  const workloads::Layout& layout = parts_.config.layout;
+  if (!parts_.groups || layout.tp * layout.replicas() * layout.pp == 1) return;
   const auto totals = parts_.groups->ledger().totals();
   parts_.scope.write("collectives", {{"arm", arm_},
                                      {"count", totals.count},

@@ -21,7 +21,7 @@ constexpr std::array kUnderstood = {
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
-    "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
+    "cp",      "cp_comm_type", "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
     "grad_accumulation_fusion"};
 
@@ -86,6 +86,8 @@ constexpr std::array kActivations{Word<workloads::Activation>{"gelu", workloads:
 constexpr std::array kPositionEmbeddings{
     Word<workloads::PositionEmbedding>{"rope", workloads::PositionEmbedding::rope},
     Word<workloads::PositionEmbedding>{"learned_absolute", workloads::PositionEmbedding::learned_absolute}};
+constexpr std::array kCpCommTypes{Word<workloads::CpCommType>{"p2p", workloads::CpCommType::p2p},
+                                  Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
 // Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
 constexpr std::array kDispatchers{Word<bool>{"none", false}, Word<bool>{"alltoall", true}};
@@ -148,10 +150,11 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
 
   const std::string impl = text("impl");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp")), pp = static_cast<int>(integer("pp"));
-  if (tp * dp * pp != place.world_size)
+  const int cp = static_cast<int>(integer("cp"));
+  if (tp * cp * dp * pp != place.world_size)
     throw record::Error({.what = "world size of case " + matrix::case_name(axes, test_case),
                          .got = std::to_string(place.world_size) + " ranks",
-                         .want = "tp * dp * pp = " + std::to_string(tp * dp * pp),
+                         .want = "tp * cp * dp * pp = " + std::to_string(tp * cp * dp * pp),
                          .why = "each rank holds one part of the layout",
                          .next = "start as many ranks as the batch file says"});
 
@@ -196,16 +199,21 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.layout = {.tp = tp,
                    .dp = dp,
                    .tp_rank = place.rank % tp,
-                   .dp_rank = place.rank / tp % dp,
+                   .dp_rank = place.rank / (tp * cp) % dp,
                    .tp_group = "tp",
                    .dp_group = "dp",
                    .ep = ep,
                    .ep_rank = place.rank % ep,
                    .ep_group = "ep",
-                   .edp_group = ep == 1 ? "dp" : "edp",
+                   .edp_group = ep > 1 ? "edp" : cp > 1 ? "dp_cp" : "dp",
                    .sequence_parallel = boolean("sequence_parallel"),
+                   .cp = cp,
+                   .cp_rank = place.rank / tp % cp,
+                   .cp_group = "cp",
+                   .dp_cp_group = "dp_cp",
+                   .cp_comm_type = meaning_of(kCpCommTypes, "cp_comm_type", text("cp_comm_type")),
                    .pp = pp,
-                   .pp_rank = place.rank / (tp * dp),
+                   .pp_rank = place.rank / (tp * cp * dp),
                    .vpp = static_cast<int>(integer("vpp")),
                    .microbatch_group = integer("microbatch_group"),
                    .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : ""};
@@ -221,8 +229,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
 }
 
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout) {
-  auto groups = comm::tensor_data_groups(layout.tp, layout.dp, layout.pp);
-  const int stage_ranks = layout.tp * layout.dp;
+  auto groups = comm::tensor_data_groups(layout.tp, layout.dp, layout.pp, layout.cp);
+  if (layout.cp > 1)
+    for (comm::GroupLayout& group : comm::context_groups(layout.tp, layout.cp, layout.dp, layout.pp)) groups.push_back(std::move(group));
+  const int stage_ranks = layout.tp * layout.replicas();
   for (const order::Edge& edge : order::edges(layout.pp, layout.vpp))
     groups.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage_ranks, edge.from, edge.to));
   if (!layout.embedding_group.empty())

@@ -37,18 +37,18 @@ struct StepConfig {
   std::int64_t first_replay() const { return engine.impl == "local" ? 1 : engine.warmup_steps; }
 };
 
-/// Ranks are laid out with tp fastest: rank = (pp_rank * dp + dp_rank) * tp + tp_rank; expert parallel ranks are
-/// neighbours, inside the data parallel ones (comm::expert_groups). Group names are those of comm::ProcessGroups.
-/// Throws record::Error where the world is not tp * dp * pp, or where an axis has a value that this program has no
+/// Ranks are laid out with tp fastest: rank = ((pp_rank * dp + dp_rank) * cp + cp_rank) * tp + tp_rank; expert parallel ranks
+/// are neighbours, inside those of a stage (comm::expert_groups). Group names are those of comm::ProcessGroups.
+/// Throws record::Error where the world is not tp * cp * dp * pp, or where an axis has a value that this program has no
 /// part for: a plan should have skipped it (`skipped.capability`).
 StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_case, const fixtures::Rank& place,
                        std::uint64_t seed);
 
-/// The groups that a step of this layout communicates in: "tp" and "dp"; of a pipeline one for each directed edge and, with
+/// The groups that a step of this layout communicates in: "tp" and "dp"; with context parallelism "cp" and "dp_cp"; of a pipeline one for each directed edge and, with
 /// tied embeddings, the embedding group; with expert parallelism "ep" and "edp". A rank may be in none of an edge's.
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 
-/// The single-rank model over the same global batch: tp, dp, pp, vpp and ep 1, all microbatches, no dropout, no fault, no graph.
+/// The single-rank model over the same global batch: tp, cp, dp, pp, vpp and ep 1, all microbatches, no dropout, no fault, no graph.
 StepConfig single_rank(const StepConfig& parallel);
 
 }  // namespace graphproof::suites

@@ -116,7 +116,7 @@ TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultO
 
 TEST_F(StepConfigTest, RefusesAWorldThatIsNotTheLayouts) {
   const std::string message = refusal("tp=2", {});
-  EXPECT_NE(message.find("got 1 ranks; want tp * dp * pp = 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("got 1 ranks; want tp * cp * dp * pp = 2"), std::string::npos) << message;
   EXPECT_NE(message.find("next: "), std::string::npos);
 }
 
@@ -156,6 +156,29 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(single_rank(config).model.experts, 4);
   }
   EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u) << "no expert groups where experts are not split";
+}
+
+TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes) {
+  for (int rank = 0; rank < 8; ++rank) {
+    const StepConfig config = config_of("tp=2,cp=2,dp=2,cp_comm_type=all_gather", {.world_size = 8, .rank = rank, .local_rank = rank, .from = "test"});
+    const workloads::Layout& layout = config.layout;
+    EXPECT_EQ((layout.dp_rank * 2 + layout.cp_rank) * 2 + layout.tp_rank, rank);
+    EXPECT_EQ(layout.replicas(), 4);
+    EXPECT_EQ(layout.replica_group(), "dp_cp");
+    EXPECT_EQ(layout.own_length(config.model), config.model.seq_length / 2);
+    EXPECT_EQ(layout.cp_comm_type, workloads::CpCommType::all_gather);
+    const auto groups = process_groups(layout);
+    ASSERT_EQ(groups.size(), 4u);
+    EXPECT_EQ(groups[1], (comm::GroupLayout{.name = "dp", .ranks = {{0, 4}, {1, 5}, {2, 6}, {3, 7}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "cp", .ranks = {{0, 2}, {1, 3}, {4, 6}, {5, 7}}}));
+    EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "dp_cp", .ranks = {{0, 2, 4, 6}, {1, 3, 5, 7}}}));
+    EXPECT_EQ(single_rank(config).layout.cp, 1);
+  }
+  const StepConfig staged = config_of("cp=2,pp=2", {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"});
+  EXPECT_EQ(staged.layout.pp_rank, 1);
+  EXPECT_EQ(staged.layout.cp_rank, 1);
+  EXPECT_EQ(staged.layout.cp_comm_type, workloads::CpCommType::p2p);
+  EXPECT_EQ(process_groups(staged.layout).back(), (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}}));
 }
 
 TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {

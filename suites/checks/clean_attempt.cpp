@@ -28,7 +28,7 @@ class RankScript {
  public:
   RankScript(const Attempt& attempt, int rank)
       : attempt_(attempt), plan_(expected(attempt.axes)), rank_(rank), world_size_(attempt.context.world_size) {
-    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("dp") * attempt.axes.integer("pp") > 1;
+    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("cp") * attempt.axes.integer("dp") * attempt.axes.integer("pp") > 1;
   }
 
   /// What NCCL prints in a case of model collective; "" otherwise.
@@ -393,8 +393,7 @@ class RankScript {
 
   void layout() {
     json digests = json::object();
-    for (const char* kind : {"tp", "dp", "ep"})
-      if (attempt_.axes.integer(kind) > 1) digests[kind] = digest(0x99aa0000, kind[0]);
+    for (const std::string& kind : alike_groups(attempt_.axes)) digests[kind] = digest(0x99aa0000, kind[0]);
     const std::int64_t stages = attempt_.axes.integer("pp");
     const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to) {
       for (const auto& pair : pairs(attempt_.axes, world_size_, from, to))

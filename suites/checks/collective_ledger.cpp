@@ -72,11 +72,9 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
 record::CheckResult collective_ledger(const Attempt& attempt) {
   Judgement judgement("D25.collective_ledger", attempt);
   if (!judgement.for_parallel_cases()) return judgement.result("", "");
-  for (const std::string_view kind : {"tp", "dp", "ep"}) {
-    if (attempt.axes.integer(kind) == 1) continue;
+  for (const std::string& kind : alike_groups(attempt.axes))
     for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
       judge_group(judgement, attempt, kind, group, /*alike=*/true);
-  }
   const std::int64_t stages = attempt.axes.integer("pp");
   const auto judge_stages = [&](const std::string& name, std::int64_t from, std::int64_t to) {
     for (const std::vector<int>& pair : pairs(attempt.axes, attempt.context.world_size, from, to))

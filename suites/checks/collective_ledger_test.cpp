@@ -54,6 +54,19 @@ TEST(CollectiveLedger, Rows) {
              });
 }
 
+TEST(CollectiveLedger, OfContextParallelRanks) {
+  const auto lockstep_of = [](int rank) { return Where{.rank = rank, .kind = "collectives", .arm = "lockstep"}; };
+  judge_rows("D25.collective_ledger", {{"impl", "manual"}, {"cp", 2}, {"dp", 2}},
+             {{.name = "another order in a cp group",
+               .change = [=](Attempt& a) { set(a, lockstep_of(3), "digest", json{{"cp", "00"}, {"dp_cp", "99aa000000000064"}}); },
+               .rank = 3,
+               .said = {"ranks 2 and 3 of one cp group issued other collectives in arm lockstep"}},
+              {.name = "gradients that were not reduced over both",
+               .change = [](Attempt& a) { set(a, {.rank = std::nullopt, .kind = "collectives"}, "digest", json{{"cp", "11"}}); },
+               .rank = 0,
+               .said = {"rank 0 issued no collective in its dp_cp group"}}});
+}
+
 TEST(CollectiveLedger, GroupsMayDifferFromEachOther) {
   const record::CheckResult result =
       judge_one("D25.collective_ledger", {{"impl", "manual"}, {"tp", 2}, {"dp", 2}}, [](Attempt& a) {

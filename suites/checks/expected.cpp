@@ -43,7 +43,7 @@ Expected expected(const Axes& axes) {
 
 std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
   const std::string value = axes.text("recompute");
-  const std::int64_t layers = axes.integer("pp") == 1 ? axes.integer("layers") : 0;
+  const std::int64_t chunks = axes.integer("vpp"), layers = axes.integer("layers") / axes.integer("pp");
   if (value == "none") return {};
   const std::size_t open = value.find('(');
   std::istringstream list(value.substr(open + 1, value.size() - open - 2));
@@ -51,7 +51,7 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
     std::string method, count;
     std::getline(list, method, ',');
     std::getline(list, count);
-    return {{"layer", method == "block" && layers > 0 ? std::min<std::int64_t>(std::stoll(count), layers) : layers, true}};
+    return {{"layer", method == "block" ? chunks * std::min<std::int64_t>(std::stoll(count), layers / chunks) : layers, true}};
   }
   std::vector<RecomputedPart> parts;
   for (std::string module; std::getline(list, module, ',');) {
@@ -81,10 +81,19 @@ std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64
   return result;
 }
 
+std::vector<std::string> alike_groups(const Axes& axes) {
+  const bool context = axes.integer("cp") > 1;
+  std::vector<std::string> kinds;
+  for (const char* kind : {"tp", "cp", "dp", "ep"})
+    if (axes.integer(kind) > 1 && !(context && std::string_view(kind) == "dp")) kinds.emplace_back(kind);
+  if (context) kinds.emplace_back("dp_cp");
+  return kinds;
+}
+
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind) {
-  const int tp = static_cast<int>(axes.integer("tp"));
-  const int size = static_cast<int>(axes.integer(kind));
-  const int stride = kind == "dp" ? tp : 1;
+  const int tp = static_cast<int>(axes.integer("tp")), cp = static_cast<int>(axes.integer("cp"));
+  const int size = kind == "dp_cp" ? static_cast<int>(axes.integer("dp")) * cp : static_cast<int>(axes.integer(kind));
+  const int stride = kind == "dp" ? tp * cp : kind == "cp" || kind == "dp_cp" ? tp : 1;
   std::vector<std::vector<int>> result;
   for (int rank = 0; rank < world_size; ++rank) {
     if (rank / stride % size != 0) continue;

@@ -52,16 +52,21 @@ Expected expected(const Axes& axes);
 /// A stretch of the model that backward runs again, as the evidence line `recompute` names it.
 struct RecomputedPart {
   std::string name;
-  std::int64_t layers = 0;  // in which it is, at the front; 0 where the layout decides (pipeline)
+  std::int64_t layers = 0;  // of a pipeline stage in which it is, at the front of each chunk
   bool draws = false;       // random numbers, with dropout
 };
 /// By the axis recompute; the module layernorm is two parts, one for each norm of a layer.
 std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
 
-/// Groups of ranks of one role: tensor and data parallel ranks of one pipeline stage run the same program.
+/// Groups of ranks of one role: tensor, context and data parallel ranks of one pipeline stage run the same program.
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size);
 
-/// The groups of `kind` ("tp", "dp" or "ep"), tensor parallel ranks next to each other, and so expert parallel ones.
+/// The kinds of groups whose ranks all issue the same collectives: those of tp, cp, dp and ep that are above 1, but dp_cp in
+/// place of dp where cp is, because gradients are then reduced over both together.
+std::vector<std::string> alike_groups(const Axes& axes);
+
+/// The groups of `kind` ("tp", "cp", "dp", "dp_cp" or "ep"), tensor parallel ranks next to each other, then context parallel
+/// ones; expert parallel ones next to each other too.
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind);
 
 /// The ranks of two pipeline stages that stand at the same place in them, in pairs.

@@ -53,16 +53,16 @@ bool Judgement::for_graph_cases() {
 
 bool Judgement::for_replicated_roles() {
   if (!for_every_case()) return false;
-  if (attempt_.axes.integer("tp") * attempt_.axes.integer("dp") == 1) {
-    not_applicable("tp and dp are 1, so no other rank runs the same program");
+  if (attempt_.axes.integer("tp") * attempt_.axes.integer("cp") * attempt_.axes.integer("dp") == 1) {
+    not_applicable("tp, cp and dp are 1, so no other rank runs the same program");
   }
   return !settled();
 }
 
 bool Judgement::for_parallel_cases() {
   if (!for_every_case()) return false;
-  if (attempt_.axes.integer("tp") * attempt_.axes.integer("dp") * attempt_.axes.integer("pp") == 1) {
-    not_applicable("tp, dp and pp are 1, so no rank has a peer");
+  if (attempt_.axes.integer("tp") * attempt_.axes.integer("cp") * attempt_.axes.integer("dp") * attempt_.axes.integer("pp") == 1) {
+    not_applicable("tp, cp, dp and pp are 1, so no rank has a peer");
   }
   return !settled();
 }

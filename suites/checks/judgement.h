@@ -28,8 +28,8 @@ class Judgement {
   /// settle a case that a rank refused.
   bool for_every_case();
   bool for_graph_cases();     // impl other than none, and at least one replay with fresh inputs planned
-  bool for_parallel_cases();  // tp * dp * pp > 1
-  bool for_replicated_roles();  // tp * dp > 1: ranks of one stage, which run the same program
+  bool for_parallel_cases();  // tp * cp * dp * pp > 1
+  bool for_replicated_roles();  // tp * cp * dp > 1: ranks of one stage, which run the same program
   bool for_training_cases();  // any model but collective
   bool settled() const { return settled_.has_value(); }
 

@@ -18,7 +18,7 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line
                   const std::string& where) {
   const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
   const auto layers = static_cast<std::size_t>(part.layers);
-  if (!before || !after || before->empty() || before->size() != after->size() || (layers > 0 && before->size() != layers)) {
+  if (!before || !after || before->empty() || before->size() != after->size() || before->size() != layers) {
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
                       .what = say("the recompute counters around ", where, " are not there"),

@@ -66,6 +66,16 @@ TEST(Recompute, OfABlockIsThatOfItsLayersAlone) {
       << "more layers than the case names";
 }
 
+TEST(Recompute, OfABlockCountsInEveryChunkOfAStage) {
+  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "full(block,1)"}, {"layers", 8}, {"pp", 2}, {"vpp", 2}, {"microbatches", 2}};
+  EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
+  const auto result = judge_one("D42.recompute", axes, [&](Attempt& a) {
+    set(a, {.rank = 1, .kind = "recompute", .arm = "lockstep_graph", .step = 3}, "counter_before", std::vector<int>{3});
+  });
+  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"), std::string::npos)
+      << "the second chunk's layer is not counted";
+}
+
 TEST(Recompute, OfEarlierEvidenceIsThatOfCoreAttention) {
   const auto without_part = [](Attempt& a) {
     for (Line& line : a.ranks[0].evidence->lines) line.fields.erase("part");
