@@ -84,7 +84,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   scope.section(Phase::eager, [&] {
     run_eager_repeats(parts, state.inputs, *state.eager);
     state.eager.reset();
-    if (parts.config.layout.tp * parts.config.layout.dp * parts.config.layout.pp > 1) run_layout_reference(parts);
+    if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1) run_layout_reference(parts);
   });
   if (!parts.config.graphs()) {
     scope.section(Phase::eager, [&] { run_solo(parts, state.inputs); });
