@@ -183,9 +183,10 @@ TEST_F(ResumeTest, ConfirmationsMeasureAFailuresRateAndNeverMakeItAPass) {
 TEST_F(ResumeTest, MaxFailStopsStartingAndTheRestIsResumed) {
   setup.run.options.max_fail = 2;
   std::vector<record::PlanLine> plan{fake_line(0, 1, "", "process")};
-  // More than can end while the first two are judged.
-  constexpr std::size_t kLast = 60;
-  for (std::size_t i = 1; i <= kLast; ++i) plan.push_back(fake_line(static_cast<int>(i), 1, "wrong replay 0", "process"));
+  for (const int i : {1, 2}) plan.push_back(fake_line(i, 1, "wrong replay 0", "process"));
+  // Longer than it takes to judge those two.
+  constexpr std::size_t kLast = 11;
+  for (std::size_t i = 3; i <= kLast; ++i) plan.push_back(fake_line(static_cast<int>(i), 1, "slow replay 0", "process"));
   const auto result = go(plan);
   EXPECT_EQ(result.ending, reports::Ending::max_fail);
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
@@ -193,7 +194,7 @@ TEST_F(ResumeTest, MaxFailStopsStartingAndTheRestIsResumed) {
   EXPECT_EQ(result.cases[kLast].record.rule, 13);
   setup.run.options.max_fail = 0;
   const auto resumed = go_on();
-  EXPECT_EQ(verdict(resumed, kLast), "fail.numerics");
+  EXPECT_EQ(verdict(resumed, kLast), "pass");
   expect_each_case_once();
 }
 

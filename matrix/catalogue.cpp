@@ -26,7 +26,7 @@ Catalogue load_catalogue() {
 }
 
 const std::vector<std::string>& shipped_profiles() {
-  static const std::vector<std::string> names{"smoke", "pairwise", "nightly", "faults", "constraints", "hazards", "recipes"};
+  static const std::vector<std::string> names{"smoke", "pairwise", "nightly", "layouts", "faults", "constraints", "hazards", "recipes"};
   return names;
 }
 

@@ -14,9 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Steps whose device time is measured apart, with the device held back: that changes the host's time. Odd, for a median.
-constexpr std::int64_t kBusySteps = 5;
+constexpr std::int64_t kBusySteps = 3;
 // How much longer than its slowest launch a step's head start is, so that the host is ahead also when it stumbles.
-constexpr double kHeadStartFactor = 3;
+constexpr double kHeadStartFactor = 2;
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();

@@ -21,6 +21,7 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
       layout_(layout),
       gradients_(gradients),
       fault_(std::move(fault)),
+      device_(device),
       side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream()) {
   if (config.overlap_grad_reduce && layout.replicas() > 1) cut_buckets(parameters);
 }
@@ -90,8 +91,8 @@ void GradientReduction::finish() {
       if (!bucket.reduced) reduce(bucket);  // of a parameter that took no part in the last microbatch
     if (buckets_.empty()) {
       comm::all_reduce_(gradients_.shared(), layout_.replica_group());
-    } else if (!fault_.is("M11")) {
-      // M11 stands for a join that was forgotten: the capture ends with work that nothing waits for.
+    } else if (!fault_.is("M11") || !device_.capturing(device_.current_stream())) {
+      // M11 stands for a join that a capture forgets: it ends with work that nothing waits for.
       c10::Event reduced(side_.device_type());
       reduced.record(side_);
       reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));

@@ -49,6 +49,7 @@ class GradientReduction {
   const Layout layout_;
   const GradientBuffer& gradients_;
   const fixtures::Fault fault_;
+  capture::Device& device_;
   const c10::Stream side_;
   std::vector<Bucket> buckets_;  // empty without overlap
   bool last_ = false;

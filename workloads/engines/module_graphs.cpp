@@ -183,9 +183,11 @@ void ModuleGraphs::capture_backward(Place place) {
   const bool handed = ways_.weight_gradients != WeightGradients::added;
   const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                                               [](const Argument& argument) { return argument.requires_grad; });
+  const bool fused = parts_.step.config().grad_accumulation_fusion;
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
     // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of its hooks.
-    if ((handed && connected_[p]) || (!handed && needs_a_parameter) || has_hooks((*recorded_.parameters)[p])) hooked_.push_back(p);
+    if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p])) : needs_a_parameter || has_hooks((*recorded_.parameters)[p]))
+      hooked_.push_back(p);
   release();
   describe();
 }
