@@ -31,7 +31,6 @@ namespace {
 [[noreturn, gnu::noinline]] void become(const char* program, char* const* arguments, char* const* environment, int output, int errors,
                          int members, int parent, int error_pipe) {
   setsid();
-  // A group that can't be entered costs a way to find leftovers, not the child.
   if (members >= 0) [[maybe_unused]] const auto entered = write(members, "0", 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The launcher may have died between the fork and the line above; then nobody would ever send the signal.
@@ -102,6 +101,18 @@ struct File {
   const int descriptor;
 };
 
+/// Of a control group that a child enters. One that can't be opened costs a way to find leftovers, not the child.
+struct Members {
+  explicit Members(const std::filesystem::path& path)
+      : descriptor(path.empty() ? -1 : open(path.c_str(), O_WRONLY | O_CLOEXEC)) {}
+  ~Members() {
+    if (descriptor >= 0) close(descriptor);
+  }
+  Members(const Members&) = delete;
+  Members& operator=(const Members&) = delete;
+  const int descriptor;
+};
+
 Exit from_status(int status) {
   return WIFSIGNALED(status) ? Exit{true, WTERMSIG(status)} : Exit{false, WEXITSTATUS(status)};
 }
@@ -138,14 +149,8 @@ std::filesystem::path find_program(const std::string& program, const Environment
 Child::Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors,
              const std::filesystem::path& members_file) {
   const File out(output), error(errors.empty() ? output : errors);
-  const int members = members_file.empty() ? -1 : open(members_file.c_str(), O_WRONLY | O_CLOEXEC);
-  try {
-    pid_ = start(command, out.descriptor, error.descriptor, members);
-  } catch (...) {
-    if (members >= 0) close(members);
-    throw;
-  }
-  if (members >= 0) close(members);
+  const Members members(members_file);
+  pid_ = start(command, out.descriptor, error.descriptor, members.descriptor);
 }
 
 Child::Child(const Command& command, int output, int errors) : pid_(start(command, output, errors)) {}

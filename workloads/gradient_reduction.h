@@ -1,6 +1,6 @@
-// From each rank's gradients to those of the global batch: the mean over the data and context parallel ranks, an expert's over the
-// ranks that hold it, and with sequence parallelism the sum over the tensor parallel ranks of what each computed from its
-// tokens.
+// From each rank's gradients to those of the global batch: the mean over the data and context parallel ranks, an expert's
+// over the ranks that hold it, and with sequence parallelism the sum over the tensor parallel ranks of what each computed
+// from its tokens.
 //
 // With overlap_grad_reduce, as Megatron-LM's bucketed DDP: the shared gradients are cut into buckets, the last microbatch's
 // backward counts each parameter's gradient as it is added, and a full bucket is reduced on a stream of its own while
