@@ -128,6 +128,7 @@ class CollectiveArm {
                                    {"nodes", census.total},
                                    {"census", census.nodes},
                                    {"signature", census.signature},
+                                   {"unjoined", census.unjoined},
                                    {"pool_bytes", failure ? 0 : parts_.device.memory().pool - pool_before},
                                    {"pools", device_.counts().pools.size()},
                                    {"generators", 0},

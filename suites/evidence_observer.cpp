@@ -58,6 +58,7 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report, const 
                            {"nodes", report.census.total},
                            {"census", report.census.nodes},
                            {"signature", report.census.signature},
+                           {"unjoined", report.census.unjoined},
                            {"pool_bytes", report.pool_bytes},
                            {"warmups", report.warmups},
                            {"pools", watched_.counts().pools.size()},

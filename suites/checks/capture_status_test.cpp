@@ -44,6 +44,13 @@ TEST(CaptureStatus, Rows) {
                   .rank = 0,
                   .said = {"code 901"},
                   .also = {"D15.census"}},
+                 {.name = "a fork whose only work is NCCL's, not joined (M11)",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, capture, "unjoined", {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"});
+                      },
+                  .rank = 0,
+                  .said = {"left work that its stream does not wait for", "2 unjoined, the first is \"ncclDevKernel_AllReduce"}},
                  {.name = "no capture",
                   .change = [=](Attempt& a) { erase(a, capture); },
                   .rank = 0,

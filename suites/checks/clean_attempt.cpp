@@ -270,6 +270,7 @@ class RankScript {
           {"nodes", 391},
           {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
           {"signature", "5566778899aabbcc"},
+          {"unjoined", nlohmann::json::array()},
           {"pool_bytes", 4194304},
           {"warmups", plan_.warmup_steps},
           {"pools", 1},

@@ -119,6 +119,7 @@ const std::set<std::string> kAdded = {"record/again",    "context/again",   "sum
                                       "evidence/capture/generators",
                                       "evidence/capture/generators_wanted",
                                       "evidence/capture/pools",
+                                      "evidence/capture/unjoined",
                                       "evidence/capture/warmups",
                                       "evidence/memory/device",
                                       "evidence/memory/when",
