@@ -51,10 +51,11 @@ function(graphproof_program name)
 endfunction()
 
 # graphproof_test(NAME SOURCES files... [LINK libraries...] [ENVIRONMENT K=V...] [TIMEOUT_S 60] [LABELS l...]
-#                [TORCH])
-# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so in LABELS.
+#                [TORCH] [WAITS])
+# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so in LABELS. `./graphproof
+# test` gives two places to each core, of which a test takes both, unless it mostly WAITS for others.
 function(graphproof_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "TIMEOUT_S" "SOURCES;LINK;ENVIRONMENT;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;WAITS" "TIMEOUT_S" "SOURCES;LINK;ENVIRONMENT;LABELS")
   if(NOT arg_TIMEOUT_S)
     set(arg_TIMEOUT_S 60)
   endif()
@@ -65,6 +66,9 @@ function(graphproof_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT_S} LABELS "${arg_LABELS}"
     ENVIRONMENT "GRAPHPROOF_SOURCE=${PROJECT_SOURCE_DIR};GRAPHPROOF_BIN=${PROJECT_BINARY_DIR}/bin;${arg_ENVIRONMENT}")
+  if(NOT arg_WAITS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  endif()
 endfunction()
 
 # graphproof_embed(TARGET NAMESPACE ns FILES files...): the files' text inside the library, so that a program can be
