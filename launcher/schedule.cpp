@@ -23,6 +23,7 @@ std::vector<Slot> first(std::vector<Slot> slots, std::size_t count) {
 /// What runs alone needs no batch to end first while nothing has started.
 bool goes_before(const Queued& left, const Queued& right) {
   if (left.exclusive != right.exclusive) return left.exclusive;
+  if (left.slots != right.slots) return left.slots > right.slots;
   return left.expected_seconds > right.expected_seconds;
 }
 
@@ -159,47 +160,69 @@ std::optional<std::vector<Slot>> Schedule::may_start(const Waiting& waiting, con
   return place(waiting.queued, left);
 }
 
+std::vector<std::size_t> Schedule::order(std::int64_t now_ms) const {
+  double left_seconds = 0;  // times slots
+  for (const Waiting& one : waiting_) left_seconds += one.queued.slots * one.queued.expected_seconds;
+  for (const Running& one : running_)
+    left_seconds += static_cast<double>(one.slots.size() * static_cast<std::size_t>(std::max<std::int64_t>(0, one.expected_end_ms - now_ms))) / 1000;
+  const double last_seconds = left_seconds / static_cast<double>(places_.size()) / kExpectedTooShort;
+  std::vector<std::size_t> order(waiting_.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto before_all = [&](std::size_t index) { return waiting_[index].queued.exclusive || waiting_[index].queued.expected_seconds >= last_seconds; };
+  const auto widest = std::stable_partition(order.begin(), order.end(), before_all);
+  std::stable_sort(order.begin(), widest, [&](std::size_t left, std::size_t right) {
+    const Queued &one = waiting_[left].queued, &other = waiting_[right].queued;
+    return one.exclusive != other.exclusive ? one.exclusive : one.expected_seconds > other.expected_seconds;
+  });
+  return order;
+}
+
 std::vector<Start> Schedule::start(std::int64_t now_ms) {
   std::vector<Start> starts;
-  const auto begin = [&](std::vector<Waiting>::iterator next, std::vector<Slot> slots) {
+  const auto begin = [&](const Queued& queued, const std::vector<Slot>& slots) {
     for (const Slot slot : slots) free_[static_cast<std::size_t>(slot)] = false;
-    starts.push_back({next->queued.batch, slots});
-    running_.push_back({next->queued, std::move(slots), now_ms + expected_ms(next->queued), {}});
-    return waiting_.erase(next);
+    starts.push_back({queued.batch, slots});
+    running_.push_back({queued, slots, now_ms + expected_ms(queued), {}});
   };
+  std::vector<bool> begun(waiting_.size());
   // What was prepared has its processes there already.
-  for (auto next = waiting_.begin(); next != waiting_.end();) {
-    const bool ready = next->prepared && std::all_of(next->prepared->begin(), next->prepared->end(), [&](Slot slot) { return free_[static_cast<std::size_t>(slot)]; });
-    next = ready ? begin(next, std::vector<Slot>(*next->prepared)) : next + 1;
+  for (std::size_t index = 0; index < waiting_.size(); ++index) {
+    const auto& prepared = waiting_[index].prepared;
+    if (!prepared || !std::all_of(prepared->begin(), prepared->end(), [&](Slot slot) { return free_[static_cast<std::size_t>(slot)]; })) continue;
+    begin(waiting_[index].queued, *prepared);
+    begun[index] = true;
   }
-  std::vector<std::size_t> passed;
+  std::optional<std::size_t> passed;
   std::optional<Reservation> reservation;
-  int free_count = count(free_);
   // Of batches alike one answer is enough: looking for a place costs a walk over all slots.
   std::set<std::pair<int, bool>> no_place;
-  for (auto next = waiting_.begin(); next != waiting_.end() && free_count > 0;) {
-    const std::pair<int, bool> kind{next->queued.slots, reservation && now_ms + expected_ms(next->queued) > reservation->at_ms};
-    const bool alike = next->queued.avoided.empty() && !next->queued.exclusive;
-    std::optional<std::vector<Slot>> slots;
-    if (!next->prepared && next->queued.slots <= free_count && !(alike && no_place.contains(kind)))
-      slots = may_start(*next, reservation, now_ms);
-    if (slots) {
-      for (const std::size_t index : passed) ++waiting_[index].passed_over;
-      free_count -= next->queued.slots;
-      next = begin(next, std::move(*slots));
-      continue;
-    }
-    if (alike && !next->prepared) no_place.insert(kind);
-    if (!next->prepared) {
-      if (next->passed_over >= kPassedOverAtAll) break;
-      if (next->passed_over >= kPassedOver && !reservation) {
-        reservation = reserve(next->queued, free_, now_ms);
+  int free_count = count(free_);
+  if (free_count > 0)
+    for (const std::size_t index : order(now_ms)) {
+      Waiting& next = waiting_[index];
+      if (free_count == 0) break;
+      if (next.prepared) continue;
+      const std::pair<int, bool> kind{next.queued.slots, reservation && now_ms + expected_ms(next.queued) > reservation->at_ms};
+      const bool alike = next.queued.avoided.empty() && !next.queued.exclusive;
+      std::optional<std::vector<Slot>> slots;
+      if (next.queued.slots <= free_count && !(alike && no_place.contains(kind))) slots = may_start(next, reservation, now_ms);
+      if (slots) {
+        if (passed) ++waiting_[*passed].passed_over;
+        free_count -= next.queued.slots;
+        begin(next.queued, *slots);
+        begun[index] = true;
+        continue;
+      }
+      if (alike) no_place.insert(kind);
+      if (next.passed_over >= kPassedOverAtAll) break;
+      if (next.passed_over >= kPassedOver && !reservation) {
+        reservation = reserve(next.queued, free_, now_ms);
         no_place.clear();
       }
-      passed.push_back(static_cast<std::size_t>(next - waiting_.begin()));
+      if (!passed) passed = index;
     }
-    ++next;
-  }
+  std::size_t index = 0;
+  std::erase_if(waiting_, [&](const Waiting&) { return begun[index++]; });
   return starts;
 }
 

@@ -1,8 +1,10 @@
 // Which batch starts when, and on which slots. Decides without IO: batches, endings and the time go in, starts come out.
 //
-// Longest expected first, several side by side; what does not fit yet is passed over, but only kPassedOver times: then it
-// has a reservation, and only batches that are expected to end before it, or that leave its slots alone, still start. When
-// that was not enough either, because expectations were wrong, nothing starts before it.
+// The widest first, and of these the longest expected: then hardly anything is ever emptied for a wide one, and the narrow
+// ones fill the gaps. What could be the last to end goes before them, the longest first. The first that does not fit yet
+// is passed over, but only kPassedOver times: then it has a reservation, and only batches that are expected to end before
+// it, or that leave its slots alone, still start. When that was not enough either, because expectations were wrong,
+// nothing starts before it.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,8 @@ class Schedule {
   static constexpr int kPassedOver = 8;
   // Beyond this the reservation has been missed too often to be believed.
   static constexpr int kPassedOverAtAll = 512;
+  // An expectation may be wrong by this factor before the batch that starts as the last could end as the last.
+  static constexpr double kExpectedTooShort = 2;
   // A slot whose batches met infrastructure trouble this often is not leased again.
   static constexpr int kStrikes = 2;
 
@@ -110,6 +114,8 @@ class Schedule {
   };
   using Flags = std::vector<bool>;  // by slot
 
+  /// The waiting batches in the order in which they are asked for.
+  std::vector<std::size_t> order(std::int64_t now_ms) const;
   std::vector<Running>::iterator running(const std::string& batch);
   std::vector<Waiting>::iterator waiting(const std::string& batch);
   int count(const Flags& flags) const;
@@ -126,7 +132,7 @@ class Schedule {
   int island_count_ = 0;
   Flags free_, withdrawn_;
   std::vector<int> strikes_;
-  std::vector<Waiting> waiting_;  // what runs alone first, then the longest expected
+  std::vector<Waiting> waiting_;  // what runs alone first, then the widest, then the longest expected
   std::vector<Running> running_;
 };
 

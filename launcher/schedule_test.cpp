@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "launcher/simulated_run.h"
+
 namespace graphproof::launcher {
 namespace {
 
@@ -20,6 +22,14 @@ using Names = std::vector<std::string>;
 
 bool always(const std::string&) { return true; }
 
+/// `islands` islands of `size` slots, two on a node.
+std::vector<Place> islands(int count, int size) {
+  std::vector<Place> places;
+  for (int island = 0; island < count; ++island)
+    for (int i = 0; i < size; ++i) places.push_back({island, island / 2});
+  return places;
+}
+
 TEST(ScheduleTest, TheLongestStartsFirstAndOthersBesideIt) {
   Schedule schedule(4);
   schedule.add({"short", 2, 1});
@@ -31,6 +41,34 @@ TEST(ScheduleTest, TheLongestStartsFirstAndOthersBesideIt) {
   EXPECT_EQ(starts[1].slots, (std::vector<Slot>{2, 3}));
   EXPECT_EQ(schedule.busy_slots(), 4);
   EXPECT_TRUE(schedule.start().empty());
+}
+
+TEST(ScheduleTest, TheWidestStartsFirstAndNarrowOnesFillWhatItLeaves) {
+  Schedule schedule(islands(2, 8));
+  for (int i = 0; i < 20; ++i) {
+    schedule.add({"five" + std::to_string(i), 5, 10});
+    schedule.add({"two" + std::to_string(i), 2, 15});
+    schedule.add({"one" + std::to_string(i), 1, 12});
+  }
+  schedule.add({"eight", 8, 5});
+  EXPECT_EQ(names(schedule.start(0)), (Names{"eight", "five0", "two0", "one0"}));
+}
+
+TEST(ScheduleTest, WhatCouldBeTheLastToEndStartsFirst) {
+  Schedule schedule(2);
+  for (int i = 0; i < 5; ++i) schedule.add({"wide" + std::to_string(i), 2, 10});
+  schedule.add({"long", 1, 50});  // all takes (5 * 2 * 10 + 50 + 20) / 2 = 85 s at least, and this one perhaps 100
+  schedule.add({"short", 1, 20});
+  EXPECT_EQ(names(schedule.start(0)), (Names{"long", "short"}));
+}
+
+TEST(ScheduleTest, AThousandCasesTakeAtMostFivePercentLongerThanTheyMust) {
+  for (const WorldSizes& sizes : kWorldSizes)
+    for (const Expectations* expectations : {&kExpectations[0], &kExpectations[1]})
+      for (const int gpus : {8, 64}) {
+        const auto cases = simulated_cases(sizes, *expectations, gpus, 7);
+        EXPECT_LE(makespan_s(cases, gpus) / lower_bound_s(cases, gpus), 1.05) << sizes.name << ", " << expectations->name << ", " << gpus << " GPUs";
+      }
 }
 
 TEST(ScheduleTest, AReleasedLeaseGoesToTheNext) {
@@ -121,14 +159,6 @@ TEST(ScheduleTest, WhatMeasuresTimeRunsAlone) {
   EXPECT_TRUE(schedule.start(0).empty());
   schedule.release("long");
   EXPECT_EQ(names(schedule.start(0)), Names{"timed again"});
-}
-
-/// `islands` islands of `size` slots, two on a node.
-std::vector<Place> islands(int count, int size) {
-  std::vector<Place> places;
-  for (int island = 0; island < count; ++island)
-    for (int i = 0; i < size; ++i) places.push_back({island, island / 2});
-  return places;
 }
 
 TEST(ScheduleTest, ABatchStaysWithinAnIslandWhereOneIsLargeEnough) {
