@@ -32,8 +32,10 @@ std::vector<Watch::WatchedCase> watched(const BatchRequest& request) {
   return cases;
 }
 
-// In the environment of ranks that are to wait until the file of this name is there.
+// In the environment of ranks that are to wait: for a file of this name with the suffix before they use the device, for the
+// file itself before they begin.
 constexpr char kGoVariable[] = "GRAPHPROOF_GO";
+constexpr char kDeviceSuffix[] = ".device";
 
 std::string quoted(const std::string& word) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,") == word.npos &&
@@ -155,7 +157,11 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
 
 void BatchRun::step_held(std::int64_t now_ms) {
   const std::int64_t limit_ms = request_.batch.limits_ms.at(record::Phase::init);
-  lost_ = lost_ || child_->poll() || watch_.first_dead() || (!watch_.all_ready() && now_ms - started_ms_ > limit_ms);
+  if (may_use_device_ && device_ms_ == 0) {
+    device_ms_ = now_ms;
+    std::ofstream(node_folder_->path() / (std::string("go") + kDeviceSuffix)).flush();
+  }
+  lost_ = lost_ || child_->poll() || watch_.first_dead() || (device_ms_ != 0 && !watch_.all_ready() && now_ms - device_ms_ > limit_ms);
   if (lost_ || !go_ || !watch_.all_ready()) return;
   held_ = false;
   if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();

@@ -77,13 +77,17 @@ class BatchRun final : public RunningBatch {
   std::string now_doing() const override;
   record::LiveCase live(std::int64_t now_ms) const override;
 
+  /// A held batch's ranks load their libraries; from here on they may use the device, which others may still hold.
+  void share_device() { may_use_device_ = true; }
   /// A held batch may begin as soon as its ranks are ready: its slots are its own.
-  void go() { go_ = true; }
+  void go() { go_ = may_use_device_ = true; }
   bool lost() const override { return lost_; }
-  /// All cases have ended; what is left is the processes' end and the proof that nothing was left.
-  bool draining() const { return stage_ != Stage::over && watch_.current() == finished_.size(); }
-  /// The held batch on the same GPUs: its memory is not this one's. Null: there is none.
-  void beside(const BatchRun* held) { held_beside_ = held; }
+  /// Nothing is measured any more; what is left is the end of the last case and its processes, and the proof that nothing
+  /// was left.
+  bool draining() const { return stage_ != Stage::over && watch_.measured(finished_.size() - 1); }
+  /// The held batch on the same slots: its memory is not this one's. Null: there is none.
+  void beside(BatchRun* held) { held_beside_ = held; }
+  BatchRun* held_beside() const { return held_beside_; }
   /// Whether the driver tells which memory is whose. Not in a container with process ids of its own.
   bool owns_visible_gpu_memory() const;
   const std::vector<std::string>& gpus() const { return request_.job.gpus; }
@@ -147,11 +151,12 @@ class BatchRun final : public RunningBatch {
   std::optional<Suspicion> suspicion_;
   std::vector<bool> finished_;           // a context was handed out
   std::int64_t started_ms_, ended_ms_;
+  std::int64_t device_ms_ = 0;           // since when held ranks may use the device; 0: not yet
   std::int64_t looked_ms_ = 0, looked_at_ports_ms_ = 0, looked_between_ms_ = 0, ending_ms_ = 0, hung_ms_ = 0;
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
-  bool held_ = false, go_ = false, lost_ = false;
-  const BatchRun* held_beside_ = nullptr;
+  bool held_ = false, may_use_device_ = false, go_ = false, lost_ = false;
+  BatchRun* held_beside_ = nullptr;
   std::optional<std::size_t> last_case_;  // nothing: all of them
 };
 

@@ -183,7 +183,7 @@ record::Cleanup Leftovers::after_batch(bool remove_first) {
   if (!remove_first) {
     append(found.shm, shm_folder_.content());
     for (const std::string& name : node_folder_.content())
-      if (name != "heartbeat" && name != "go") found.files.push_back(name);
+      if (name != "heartbeat" && !name.starts_with("go")) found.files.push_back(name);
   }
   return found;
 }

@@ -333,32 +333,33 @@ void Runner::start(const Start& start, std::int64_t now_ms) {
   else running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
 }
 
-BatchRun* Runner::running(const std::string& batch) const {
+BatchRun* Runner::running_here(const std::string& batch) const {
   for (const auto& one : running_)
     if (one->batch().batch == batch) return of_this_host(one);
   return nullptr;
 }
 
-bool Runner::may_prepare_beside(const std::string& batch) const {
-  const BatchRun* one = running(batch);
+bool Runner::may_share_device(const BatchRun& running) const {
   // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
-  return one != nullptr && (setup_.run.device != "cuda" || (one->draining() && one->owns_visible_gpu_memory()));
+  return setup_.run.device != "cuda" || (running.draining() && running.owns_visible_gpu_memory());
 }
 
 void Runner::prepare_batches(std::int64_t now_ms) {
-  for (const Start& start : schedule_.prepare([this](const std::string& batch) { return may_prepare_beside(batch); })) {
+  const auto runs_here = [this](const std::string& batch) { return running_here(batch) != nullptr; };
+  for (const Start& start : schedule_.prepare(runs_here)) {
+    const auto before = std::find_if(running_.begin(), running_.end(), [&](const auto& one) { return schedule_.slots_of(one->batch().batch) == start.slots; });
+    BatchRun& beside = *of_this_host(*before);
     BatchRequest held = request(waiting_.at(start.batch), start.batch, start.slots);
     held.held = true;
-    BatchRun* before = nullptr;
-    for (const auto& one : running_)
-      if (BatchRun* here = of_this_host(one); here && here->gpus() == held.job.gpus && here->draining()) before = here;
-    if (before) held.clean_gpu_bytes = before->clean_gpu_bytes();
+    held.clean_gpu_bytes = beside.clean_gpu_bytes();
     auto& place = held_[start.batch] = std::make_unique<BatchRun>(std::move(held), now_ms);
-    if (before) before->beside(place.get());
+    beside.beside(place.get());
   }
 }
 
 void Runner::step_held(std::int64_t now_ms) {
+  for (const auto& one : running_)
+    if (BatchRun* here = of_this_host(one); here && here->held_beside() && may_share_device(*here)) here->held_beside()->share_device();
   for (const auto& [name, held] : held_) held->step(now_ms);
   for (const auto& discarded : discarded_) discarded->step(now_ms);
   std::erase_if(discarded_, [](const auto& discarded) { return discarded->over(); });
@@ -366,7 +367,7 @@ void Runner::step_held(std::int64_t now_ms) {
 
 void Runner::discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms) {
   for (const auto& one : running_)
-    if (BatchRun* here = of_this_host(one)) here->beside(nullptr);
+    if (BatchRun* here = of_this_host(one); here && here->held_beside() == held.get()) here->beside(nullptr);
   if (held->starter_pid() == 0) return;  // it could not even be started
   held->stop(now_ms);
   discarded_.push_back(std::move(held));

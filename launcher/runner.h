@@ -56,14 +56,15 @@ class Runner {
   void start_batches(std::int64_t now_ms);
   void start(const Start& start, std::int64_t now_ms);
   void prepare_batches(std::int64_t now_ms);
-  bool may_prepare_beside(const std::string& batch) const;
+  /// Whether held ranks may use the slots of a running batch beside its own.
+  bool may_share_device(const BatchRun& running) const;
   void step_held(std::int64_t now_ms);
   void discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms);
   /// Those whose slots were lost meanwhile.
   void discard_unprepared(std::int64_t now_ms);
   void discard_all(std::int64_t now_ms);
   /// Null where it runs on another node, or not at all.
-  BatchRun* running(const std::string& batch) const;
+  BatchRun* running_here(const std::string& batch) const;
   void refuse(const std::string& batch, std::int64_t now_ms);
   void step_batches(std::int64_t now_ms);
   void case_ended(record::Context context);

@@ -1,4 +1,6 @@
 // Ranks that are started before their slots are free: what that saves, and that nobody's verdict depends on it.
+#include <dlfcn.h>
+
 #include "launcher/run_of_fakes.h"
 
 namespace graphproof::launcher {
@@ -34,6 +36,36 @@ TEST_F(WarmStartTest, TheNextRanksStartWhileACaseRunsAndTheRecordSaysSo) {
   EXPECT_EQ(warm.front(), "cold") << "nothing ran before it";
   EXPECT_EQ(std::count(warm.begin(), warm.end(), "warm"), 4);
   EXPECT_LT(result.wall_seconds, cold_seconds);
+}
+
+TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotTellWhoseItsMemoryIs) {
+  const auto early = [this](const char* device) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    setup.run.device = device;
+    const auto plan = alone(2, "slow replay 0");
+    bool seen = false;
+    std::jthread watcher([&](std::stop_token stop) {
+      const std::filesystem::path ended = folder / "cases" / plan[0].id / "attempt-1/context.json";
+      while (!stop.stop_requested() && !seen && !std::filesystem::exists(ended)) {
+        for (const std::string& host : host_folders()) seen = seen || std::filesystem::exists(host + "/b002/go.device");
+        seen = seen && !std::filesystem::exists(ended);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    EXPECT_EQ(reports::exit_code(go(plan)), record::ExitCode::ok) << device;
+    EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "warm"})) << device;
+    watcher.request_stop();
+    watcher.join();
+    return seen;
+  };
+  EXPECT_TRUE(early("sim"));
+  setenv("GRAPHPROOF_FAKE_NVML", "/dev/null", 1);
+  const std::string library = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+  ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  setup.gpus = {"0"};
+  EXPECT_FALSE(early("cuda"));
+  unsetenv("GRAPHPROOF_FAKE_NVML");
 }
 
 TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {

@@ -91,6 +91,13 @@ bool Watch::begun(std::size_t case_index) const {
   return std::any_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) { return rank.begun; });
 }
 
+bool Watch::measured(std::size_t case_index) const {
+  const auto& ranks = progress_.at(case_index);
+  return std::all_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) {
+    return rank.ended || rank.phase == Phase::teardown_comm || rank.phase == Phase::teardown_process;
+  });
+}
+
 std::size_t Watch::current() const {
   std::size_t index = 0;
   while (index < cases_.size() && ended(index)) ++index;

@@ -80,6 +80,8 @@ class Watch {
   bool ended(std::size_t case_index) const;
   /// Some rank has begun it.
   bool begun(std::size_t case_index) const;
+  /// Every rank has ended it, or its communicators: then none measures anything of its GPU any more.
+  bool measured(std::size_t case_index) const;
   /// The first case that not every rank has ended; the number of cases if there is none.
   std::size_t current() const;
   /// The case that `rank` is in or would begin next; the last one once it has ended all.

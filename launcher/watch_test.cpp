@@ -174,6 +174,19 @@ TEST(WatchTest, ACaseEndsWhenEveryRankHasEndedIt) {
   EXPECT_EQ(ranks.watch.current(), 1u);
 }
 
+TEST(WatchTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
+  Ranks ranks;
+  ranks.begin("one", 0);
+  ranks.phase(0, "one", Phase::teardown_comm, 0, 0, 10);
+  ranks.phase(1, "one", Phase::teardown_graph, 0, 0, 10);  // also between two arms, of which the next measures memory
+  EXPECT_FALSE(ranks.watch.measured(0));
+  ranks.phase(1, "one", Phase::teardown_comm, 0, 0, 20);
+  EXPECT_TRUE(ranks.watch.measured(0));
+  ranks.of_case(0, "case_end", "one", 30);
+  EXPECT_TRUE(ranks.watch.measured(0));
+  EXPECT_FALSE(ranks.watch.measured(1));
+}
+
 TEST(WatchTest, LinesThatDoNotBelongHereCountForNothing) {
   Ranks ranks;
   EXPECT_FALSE(ranks.of_case(0, "case_begin", "one", 1)) << "before hello";

@@ -1,5 +1,6 @@
 #include "suites/batch_run.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,6 +196,9 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place, const std
   const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
 
   if (const char* go = std::getenv(kGoVariable); go != nullptr && *go != '\0') {
+    // The driver is started and counts its GPUs, but has no context on any.
+    static_cast<void>(at::detail::getCUDAHooks().deviceCount());
+    wait_for_go(std::string(go) + kDeviceSuffix);
     // A refusal must come before device work. What fails here fails no case: the launcher starts these cases anew.
     if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) { return validated.refusal.has_value(); }))
       process.start();
