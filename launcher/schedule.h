@@ -44,8 +44,8 @@ class Schedule {
   static constexpr int kPassedOver = 8;
   // Beyond this the reservation has been missed too often to be believed.
   static constexpr int kPassedOverAtAll = 512;
-  // An expectation may be wrong by this factor before the batch that starts as the last could end as the last.
-  static constexpr double kExpectedTooShort = 2;
+  // A batch may last twice as long as expected and still end before the last; the rest is for those that end at its side.
+  static constexpr double kExpectedTooShort = 2.5;
   // A slot whose batches met infrastructure trouble this often is not leased again.
   static constexpr int kStrikes = 2;
 
