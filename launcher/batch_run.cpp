@@ -79,6 +79,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     if (held_) job.environment[kGoVariable] = node_folder_->path() / "go";
     const Command command = local_command(job, own_environment());
     write_files(command);
+    if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
     leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
     gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
     cgroup_ = Cgroup::make(batch.mark);
@@ -143,7 +144,10 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   }
   if (stage_ == Stage::running) finish_ended_cases(now_ms, finished);
   if (stage_ == Stage::running) decide(now_ms);
-  if (stage_ == Stage::stacks && stacks_->step(now_ms)) end(false, now_ms);
+  if (stage_ == Stage::stacks) {
+    const bool taken = stacks_->step(now_ms), told = !ras_ || ras_->step(now_ms);
+    if (taken && told) end(false, now_ms);
+  }
   if (stage_ == Stage::ending && now_ms - ending_ms_ >= kEnding_ms) {
     ending_ms_ = now_ms;
     if (!ending_->step(now_ms)) return finished;
@@ -230,7 +234,9 @@ void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   const record::Expect& expect = request_.attempts[hang.case_index].line.expect;
   const bool expected = expect.kind == "hazard" && expect.verdict.starts_with("fail.hang");
   const bool debugger = expect.kind != "fault" && !expected;
-  stacks_.emplace(fs::path(hung.evidence_folder) / "stacks", targets, debugger, now_ms);
+  const fs::path folder = fs::path(hung.evidence_folder) / "stacks";
+  stacks_.emplace(folder, targets, debugger, now_ms);
+  if (ras_address_) ras_.emplace(*ras_address_, folder / "nccl-ras", now_ms);
   stage_ = Stage::stacks;
 }
 

@@ -20,6 +20,7 @@
 #include "launcher/gpu_health.h"
 #include "launcher/heartbeat_pipe.h"
 #include "launcher/leftovers.h"
+#include "launcher/nccl_ras.h"
 #include "launcher/nvml.h"
 #include "launcher/private_folder.h"
 #include "launcher/processes.h"
@@ -133,6 +134,8 @@ class BatchRun final : public RunningBatch {
   Watch watch_;
   Stage stage_ = Stage::running;
   std::optional<StackCollection> stacks_;
+  std::optional<std::string> ras_address_;  // of the ranks' NCCL, if they were given its service
+  std::optional<NcclRas> ras_;
   std::optional<Ending> ending_;
   std::optional<HangDecision> hang_;
   std::optional<record::Infra> infra_;

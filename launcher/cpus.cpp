@@ -1,13 +1,13 @@
 #include "launcher/cpus.h"
 
-#include <sched.h>
+#include <hwloc.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <numeric>
-
-#include "launcher/processes.h"
+#include <utility>
 
 namespace graphproof::launcher {
 namespace {
@@ -16,23 +16,48 @@ bool overlap(const Cpus& left, const Cpus& right) {
   return std::any_of(left.begin(), left.end(), [&](int cpu) { return std::binary_search(right.begin(), right.end(), cpu); });
 }
 
+Cpus cpus_in(hwloc_const_cpuset_t set) {
+  Cpus cpus;
+  for (int cpu = hwloc_bitmap_first(set); cpu >= 0; cpu = hwloc_bitmap_next(set, cpu)) cpus.push_back(cpu);
+  return cpus;
+}
+
 }  // namespace
 
-std::vector<Cpus> cores() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return {};
-  // Threads of one core name the same siblings.
-  std::map<std::string, Cpus> by_siblings;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &usable)) continue;
-    const std::string siblings = proc_text("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
-    by_siblings[siblings.empty() ? std::to_string(cpu) : siblings].push_back(cpu);
-  }
+HostTopology::HostTopology() {
+  if (hwloc_topology_init(&topology_) != 0) topology_ = nullptr;
+  if (topology_ == nullptr) return;
+  hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  // The bus says where a GPU is; who asks its libraries may leave a context on it.
+  for (const char* library : {"cuda", "gl", "nvml", "opencl"}) hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, library);
+  if (hwloc_topology_load(topology_) == 0) return;
+  hwloc_topology_destroy(topology_);
+  topology_ = nullptr;
+}
+
+HostTopology::~HostTopology() {
+  if (topology_ != nullptr) hwloc_topology_destroy(topology_);
+}
+
+std::vector<Cpus> HostTopology::cores() const {
   std::vector<Cpus> found;
-  for (auto& [siblings, cpus] : by_siblings) found.push_back(std::move(cpus));
+  if (topology_ == nullptr) return found;
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> usable(hwloc_bitmap_alloc_full(), hwloc_bitmap_free);
+  // Refused of a topology from a file, of which everything may be used.
+  hwloc_get_cpubind(topology_, usable.get(), HWLOC_CPUBIND_PROCESS);
+  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_CORE, core)) != nullptr;) {
+    Cpus cpus = cpus_in(core->cpuset);
+    std::erase_if(cpus, [&](int cpu) { return !hwloc_bitmap_isset(usable.get(), static_cast<unsigned>(cpu)); });
+    if (!cpus.empty()) found.push_back(std::move(cpus));
+  }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+std::optional<Cpus> HostTopology::near(const Nvml::PciAddress& gpu) const {
+  const hwloc_obj_t device = topology_ ? hwloc_get_pcidev_by_busid(topology_, gpu.domain, gpu.bus, gpu.device, 0) : nullptr;
+  if (device == nullptr) return std::nullopt;
+  return cpus_in(hwloc_get_non_io_ancestor_obj(topology_, device)->cpuset);
 }
 
 std::vector<Cpus> divide(const std::vector<Cpus>& cores, const std::vector<std::optional<Cpus>>& near) {
@@ -71,8 +96,12 @@ std::vector<Cpus> divide(const std::vector<Cpus>& cores, const std::vector<std::
 
 std::vector<Cpus> cpus_of(const Nvml& nvml, const std::vector<std::string>& gpus) {
   std::vector<std::optional<Cpus>> near;
-  for (const std::string& gpu : gpus) near.push_back(nvml.near_cpus(gpu));
-  return divide(cores(), near);
+  const HostTopology host;
+  for (const std::string& gpu : gpus) {
+    const auto address = nvml.pci_address(gpu);
+    near.push_back(address ? host.near(*address) : std::nullopt);
+  }
+  return divide(host.cores(), near);
 }
 
 }  // namespace graphproof::launcher

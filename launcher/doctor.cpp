@@ -151,7 +151,7 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   return facts;
 }
 
-HostFacts look_before_first_case(const fs::path& folder, const std::string& device, int slots, const std::vector<std::string>& gpus,
+HostFacts look_before_cases(const fs::path& folder, const std::string& device, int slots, const std::vector<std::string>& gpus,
                                  const fs::path& rank_program) {
   const bool cuda = device == "cuda";
   HostFacts facts = look_at_host(folder, device, slots, gpus, cuda ? rank_program : fs::path());

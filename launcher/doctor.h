@@ -49,9 +49,9 @@ struct HostFacts {
 HostFacts look_at_host(const std::filesystem::path& folder, const std::string& device, int slots,
                        const std::vector<std::string>& gpus, const std::filesystem::path& rank_program);
 
-/// The same before a host's first case: on GPUs with what the rank program loads, and with an all-reduce where there are
+/// The same before a host's first case, and after trouble before its next: on GPUs with what the rank program loads, and with an all-reduce where there are
 /// several. Bounded by a minute.
-HostFacts look_before_first_case(const std::filesystem::path& folder, const std::string& device, int slots,
+HostFacts look_before_cases(const std::filesystem::path& folder, const std::string& device, int slots,
                                  const std::vector<std::string>& gpus, const std::filesystem::path& rank_program);
 
 /// One finding a check, also of those that are well.

@@ -12,6 +12,11 @@ namespace {
 struct Memory {
   unsigned long long total, free, used;
 };
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
 struct Process {
   unsigned pid;
   unsigned long long used;
@@ -87,10 +92,8 @@ int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void* device, void** whole) {
   *whole = &gpus[3];
   return index_of(device) == kGpus ? 0 : kNotFound;
 }
-int nvmlDeviceGetCpuAffinity(void* device, unsigned size, unsigned long* words) {
-  // GPUs 0 and 1 beside CPUs 0 to 3, the others beside 4 to 7.
-  for (unsigned i = 0; i < size; ++i) words[i] = 0;
-  words[0] = index_of(device) < 2 ? 0x0f : 0xf0;
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
+  *info = {"", 0, 0x10 + static_cast<unsigned>(index_of(device)), 0, 0, 0, ""};
   return 0;
 }
 int nvmlEventSetCreate(void** set) {

@@ -283,7 +283,9 @@ class FakeRank {
   /// As a process that leaves a context on the GPU: the tests' libnvidia-ml reads this file.
   static void add_gpu_memory() { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML"), std::ios::app) << 128 << "\n"; }
 
-  static bool leased(const std::string& gpu) { return std::getenv("CUDA_VISIBLE_DEVICES") == gpu; }
+  static bool leased(const std::string& gpu) {
+    return ("," + std::string(std::getenv("CUDA_VISIBLE_DEVICES")) + ",").find("," + gpu + ",") != std::string::npos;
+  }
 
   /// As the driver does: the tests' libnvidia-ml reads this file.
   static void report_trouble(const std::string& line) { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_TROUBLE"), std::ios::app) << line << "\n"; }
@@ -328,8 +330,9 @@ int main(int count, char** arguments) {
       return 0;
     }
     if (std::string(arguments[1]) == "--all-reduce") {
+      const char* ranks = std::getenv("GRAPHPROOF_WORLD_SIZE");
       if (const char* rank = std::getenv("OMPI_COMM_WORLD_RANK"); rank == nullptr || std::string(rank) == "0")
-        std::printf("NCCL version 2.28\n{\"bytes\":67108864,\"bus_gb_s\":240.2,\"ms\":0.42,\"ranks\":4}\n");
+        std::printf("NCCL version 2.28\n{\"bytes\":67108864,\"bus_gb_s\":240.2,\"ms\":0.42,\"ranks\":%s}\n", ranks != nullptr ? ranks : "4");
       return std::getenv("GRAPHPROOF_FAKE_NO_SUM") != nullptr ? 6 : 0;
     }
     if (std::string(arguments[1]) == "--fingerprint") {

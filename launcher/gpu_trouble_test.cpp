@@ -84,6 +84,14 @@ TEST_F(GpuTroubleTest, AProgramsXidExcusesNothingAndIsNotTriedAgain) {
   EXPECT_NE(record::read_text(folder / "batches/b001/driver.log").find("Xid 31: a page fault"), std::string::npos);
 }
 
+TEST_F(GpuTroubleTest, TheGpusThatMetTroubleAreAskedForASumBeforeTheirNextCase) {
+  gpus(4);
+  go_well({fake_line(1, 2, "xid replay 0", "process")});
+  const auto first = said.find("doctor: all_reduce: 4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s");
+  EXPECT_NE(first, said.npos) << said;
+  EXPECT_NE(said.find("doctor: all_reduce: 2 ranks, 64 MiB: 0.42 ms, 240.2 GB/s", first), said.npos) << said;
+}
+
 TEST_F(GpuTroubleTest, TheOtherCasesOfTheBatchRunElsewhere) {
   std::vector<record::PlanLine> plan;
   for (int number = 1; number <= 3; ++number) plan.push_back(fake_line(number, 1, "xid replay 0 1"));

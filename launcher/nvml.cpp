@@ -24,11 +24,14 @@ struct EventData {
   unsigned long long type, data;  // of an Xid event: its number
   unsigned gpu_instance, compute_instance;
 };
+struct PciInfo {  // nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3
+  char legacy_bus_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
 constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0, kUncorrected = 1, kVolatile = 0;
 constexpr unsigned long long kXidEvent = 8, kHardwareHeat = 0x40;
-// 4,096 CPUs.
-constexpr int kCpuWords = 64;
 // A GPU that reports without end must not keep the loop.
 constexpr int kEventsAtOnce = 64;
 
@@ -63,7 +66,7 @@ struct Nvml::Library {
   int (*wait_for_event)(void*, EventData*, unsigned) = nullptr;
   int (*ecc_errors)(NvmlDevice, int, int, unsigned long long*) = nullptr;
   int (*clock_limits)(NvmlDevice, unsigned long long*) = nullptr;
-  int (*cpu_affinity)(NvmlDevice, unsigned, unsigned long*) = nullptr;
+  int (*pci_info)(NvmlDevice, PciInfo*) = nullptr;
 };
 
 std::unique_ptr<Nvml> Nvml::open() {
@@ -79,7 +82,7 @@ std::unique_ptr<Nvml> Nvml::open() {
   look_up(library->handle, "nvmlDeviceGetComputeMode", library->compute_mode);
   look_up(library->handle, "nvmlDeviceGetP2PStatus", library->p2p_status);
   look_up(library->handle, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", library->whole_device);
-  look_up(library->handle, "nvmlDeviceGetCpuAffinity", library->cpu_affinity);
+  look_up(library->handle, "nvmlDeviceGetPciInfo_v3", library->pci_info);
   look_up(library->handle, "nvmlEventSetCreate", library->new_events);
   look_up(library->handle, "nvmlEventSetFree", library->free_events);
   look_up(library->handle, "nvmlDeviceRegisterEvents", library->register_events);
@@ -164,16 +167,11 @@ void* Nvml::whole_device(const std::string& gpu) const {
   return part ? whole : handle;
 }
 
-std::optional<std::vector<int>> Nvml::near_cpus(const std::string& gpu) const {
+std::optional<Nvml::PciAddress> Nvml::pci_address(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(whole_device(gpu));
-  std::array<unsigned long, kCpuWords> words{};
-  if (handle == nullptr || library_->cpu_affinity == nullptr || library_->cpu_affinity(handle, words.size(), words.data()) != kSuccess)
-    return std::nullopt;
-  constexpr int kBits = 8 * sizeof(unsigned long);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < kBits * kCpuWords; ++cpu)
-    if (words[static_cast<std::size_t>(cpu / kBits)] >> (cpu % kBits) & 1) cpus.push_back(cpu);
-  return cpus;
+  PciInfo info{};
+  if (handle == nullptr || library_->pci_info == nullptr || library_->pci_info(handle, &info) != kSuccess) return std::nullopt;
+  return PciAddress{info.domain, info.bus, info.device};
 }
 
 void Nvml::listen(const std::vector<std::string>& gpus) {

@@ -31,8 +31,12 @@ class Nvml {
   /// Which of `gpus` are joined by NVLink: for each the number of its island, from 0. One island where nobody can tell.
   std::vector<int> islands(const std::vector<std::string>& gpus) const;
 
-  /// The CPUs near it, ascending. Nothing where the driver can't tell.
-  std::optional<std::vector<int>> near_cpus(const std::string& gpu) const;
+  /// Where it is on the PCI bus; of a MIG device, where the GPU around it is. Nothing where the driver can't tell.
+  struct PciAddress {
+    unsigned domain = 0, bus = 0, device = 0;
+    bool operator==(const PciAddress&) const = default;
+  };
+  std::optional<PciAddress> pci_address(const std::string& gpu) const;
 
   /// From now on xids() tells what the driver reports of `gpus`; of a MIG device, what it reports of the GPU around it.
   void listen(const std::vector<std::string>& gpus);

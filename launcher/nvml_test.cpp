@@ -62,11 +62,11 @@ TEST_F(NvmlTest, GpusThatNvlinkJoinsAreOneIsland) {
   EXPECT_EQ(memory->islands({"0", "9"}), (std::vector<int>{0, 0})) << "who can't be asked must not take a machine apart";
 }
 
-TEST_F(NvmlTest, TheCpusNearAGpuAreTold) {
+TEST_F(NvmlTest, WhereAGpuIsOnTheBusIsTold) {
   const auto nvml = Nvml::open();
-  EXPECT_EQ(nvml->near_cpus("1"), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(nvml->near_cpus("MIG-1"), (std::vector<int>{4, 5, 6, 7}));
-  EXPECT_EQ(nvml->near_cpus("9"), std::nullopt);
+  EXPECT_EQ(nvml->pci_address("1"), (Nvml::PciAddress{0, 0x11, 0}));
+  EXPECT_EQ(nvml->pci_address("MIG-1"), (Nvml::PciAddress{0, 0x13, 0}));
+  EXPECT_EQ(nvml->pci_address("9"), std::nullopt);
 }
 
 TEST_F(NvmlTest, AnXidIsToldOnceAndAMigDeviceHearsOfTheGpuAroundIt) {

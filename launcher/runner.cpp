@@ -422,6 +422,7 @@ void Runner::step_batches(std::int64_t now_ms) {
     if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms) batch.stop(now_ms);
     for (record::Context& context : batch.step(now_ms)) {
       heed_gpus(batch, context, now_ms);
+      if (context.infra) met_infra_.insert(context.batch);
       if (!divergence) case_ended(std::move(context));
     }
     if (batch.lost()) {
@@ -446,6 +447,8 @@ void Runner::step_batches(std::int64_t now_ms) {
       withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(immortal) + " of batch " + batch.batch().batch +
                                                             ", which even SIGKILL does not end");
     }
+    // While its GPUs are nobody's.
+    if (const BatchRun* here = of_this_host(*next); here && met_infra_.erase(batch.batch().batch) > 0) say_what_is_ill(here->gpus());
     schedule_.release(batch.batch().batch);
     discard_unprepared(now_ms);
     std::vector<Attempt> left = batch.not_done();
@@ -549,12 +552,11 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   // What shrink asks is whether a case fails, of many cases that mostly do.
   if (final_record && setup_.run.profile != "shrink" && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
     look_for_divergence(*final_record, ended.line);
-  if (context.infra && !setup_.allocation) say_what_is_ill();
   judging_.erase(place);
 }
 
-void Runner::say_what_is_ill() {
-  std::vector<Finding> findings = examine(look_at_host(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, {}));
+void Runner::say_what_is_ill(const std::vector<std::string>& gpus) const {
+  std::vector<Finding> findings = examine(look_before_cases(setup_.folder, setup_.run.device, setup_.run.slots, gpus, setup_.rank_program));
   // The run's own processes are no leftovers.
   std::erase_if(findings, [](const Finding& one) { return one.check == "leftover_processes"; });
   for (const std::string& text : notable(findings)) say("doctor: " + text);
@@ -562,7 +564,7 @@ void Runner::say_what_is_ill() {
 
 void Runner::look_at_this_host() const {
   if (setup_.allocation || waiting_.empty()) return;
-  for (const std::string& text : notable(examine(look_before_first_case(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, setup_.rank_program))))
+  for (const std::string& text : notable(examine(look_before_cases(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, setup_.rank_program))))
     say("doctor: " + text);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,7 +88,9 @@ class Runner {
   void heed_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms);
   void withdraw(const std::vector<Slot>& slots, const std::string& why);
   std::vector<Slot> avoided(const std::string& batch) const;
-  void say_what_is_ill();
+  /// After trouble of what is below the cases: what the doctor finds, and on GPUs whether these still sum together. Waits for
+  /// that, a minute at most.
+  void say_what_is_ill(const std::vector<std::string>& gpus) const;
   /// Before the first case. Waits for an all-reduce over the GPUs, where there are several: a minute at most.
   void look_at_this_host() const;
   BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
@@ -139,6 +142,7 @@ class Runner {
   std::optional<reports::Ending> stopped_;                         // nothing is started any more
   std::string quarantine_;                                         // why slots are not leased any more
   std::map<std::string, std::vector<Slot>> ill_;                   // by batch: its slots, if their GPUs met trouble
+  std::set<std::string> met_infra_;                                // batches on this host whose cases ended infra.*
   int heeded_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;
   int failed_ = 0, failed_now_ = 0, final_now_ = 0;                // now: by this launcher
   std::map<std::string, int> alike_;                               // verdict -> final records of this launcher

@@ -200,8 +200,11 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place, const std
     static_cast<void>(at::detail::getCUDAHooks().deviceCount());
     wait_for_go(std::string(go) + kDeviceSuffix);
     // A refusal must come before device work. What fails here fails no case: the launcher starts these cases anew.
-    if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) { return validated.refusal.has_value(); }))
+    if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) { return validated.refusal.has_value(); })) {
       process.start();
+      const StepConfig first = step_config(catalogue.axes, cases.front().test_case, place, batch.seed);
+      process.groups().use(process_groups(first.layout), process.limit(Phase::init));
+    }
     heartbeat.ready();
     wait_for_go(go);
   }

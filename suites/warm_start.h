@@ -1,6 +1,7 @@
 // A warm start: the launcher starts this process while another case still runs, and says when its own may begin. GRAPHPROOF_GO
-// names the file that says so. By then libraries are loaded, and device, MPI and transports are there: these are made as soon as
-// the same file with the suffix kDeviceSuffix is there, since the other case measures the GPU until then.
+// names the file that says so. By then libraries are loaded, and device, MPI, transports and the first case's communicators
+// are there: these are made as soon as the same file with the suffix kDeviceSuffix is there, since the other case measures the
+// GPU until then.
 #pragma once
 
 #include <chrono>

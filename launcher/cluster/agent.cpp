@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -80,7 +81,7 @@ class Agent {
     launcher::remove_cgroups(run_.run_id + ".");
     // Array tasks are one a batch, and many on a node: an all-reduce of each would cost more than most of their cases.
     const bool whole = value_of(environment_, "SLURM_ARRAY_TASK_ID").empty();
-    const auto findings = launcher::examine(whole ? launcher::look_before_first_case(setup_.run_folder, run_.device, setup_.slots, gpus_, setup_.rank_program)
+    const auto findings = launcher::examine(whole ? launcher::look_before_cases(setup_.run_folder, run_.device, setup_.slots, gpus_, setup_.rank_program)
                                                   : launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}));
     report({.report = "hello", .node = node_, .pid = getpid(), .job = job_, .gpus = gpus_});
     for (const std::string& text : launcher::notable(findings)) report({.report = "doctor", .why = text});
@@ -153,6 +154,7 @@ class Agent {
         ++next;
         continue;
       }
+      if (met_infra_.erase(next->first) > 0) look(batch.gpus());
       record::Report over{.report = "over", .batch = next->first, .immortal = batch.immortal()};
       for (const launcher::Attempt& attempt : batch.not_done()) over.not_done.push_back(attempt.line.id);
       // After a signal the launcher decides itself what was in progress.
@@ -164,6 +166,12 @@ class Agent {
     }
   }
 
+  /// The doctor, on the GPUs of a batch that met trouble.
+  void look(const std::vector<std::string>& gpus) const {
+    for (const std::string& text : launcher::notable(launcher::examine(launcher::look_before_cases(setup_.run_folder, run_.device, setup_.slots, gpus, setup_.rank_program))))
+      report({.report = "doctor", .why = text});
+  }
+
   void tell(const record::Context& context) {
     // What ends an allocation ends the ranks as well: that is not how the case ends.
     if (leaving_) return;
@@ -171,9 +179,7 @@ class Agent {
     std::error_code exists;
     fs::create_directories(folder, exists);
     record::write_json(folder / "context.json", record::to_json(context));
-    if (context.infra)
-      for (const std::string& text : launcher::notable(launcher::examine(launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}))))
-        report({.report = "doctor", .why = text});
+    if (context.infra) met_infra_.insert(context.batch);
     report({.report = "ended", .batch = context.batch, .case_id = context.case_id, .attempt = context.attempt});
   }
 
@@ -222,6 +228,7 @@ class Agent {
   std::vector<std::string> gpus_;
   std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
   std::map<std::string, std::unique_ptr<BatchRun>> running_;
+  std::set<std::string> met_infra_;   // batches whose cases ended infra.*
   const std::chrono::milliseconds interval_;
   const std::int64_t started_ms_;
   std::int64_t launcher_ms_, looked_ms_ = 0, live_ms_ = 0;

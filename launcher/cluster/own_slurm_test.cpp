@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
+
+#include "reports/record/file.h"
 
 namespace graphproof::cluster {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct OwnSlurmTest : testing::Test {
   void SetUp() override {
@@ -43,6 +48,27 @@ TEST_F(OwnSlurmTest, AStepEndsWithItsFirstFailedTaskOnlyIfAsked) {
   };
   EXPECT_EQ(run({"--kill-on-bad-exit=0"}).out, "went on\n");
   EXPECT_EQ(run({"--kill-on-bad-exit=1"}).out, "");
+}
+
+/// Several nodes share this host, and one is started after another in the same minute: each row is what went wrong where one
+/// of them met another, or another Slurm's remains.
+TEST_F(OwnSlurmTest, ItsNodesShareAHostAndMeetNowhere) {
+  const OwnSlurm slurm({.nodes = 2, .gpus = 2});
+  const fs::path etc = fs::path(slurm.environment().at("SLURM_CONF")).parent_path(), top = etc.parent_path();
+  const std::string conf = record::read_text(etc / "slurm.conf"), cgroup = record::read_text(etc / "cgroup.conf");
+  const auto has = [](const std::string& text, const std::string& line) { return ("\n" + text).find("\n" + line + "\n") != text.npos; };
+  EXPECT_TRUE(has(conf, "TmpFS=" + (top / "tmp-%n").string())) << "PMIx makes its folder there, once: \"Cannot create directory\"";
+  EXPECT_TRUE(has(conf, "SlurmdSpoolDir=" + (top / "spool-%n").string())) << "job ids begin at 1 again, and met the sockets of earlier ones";
+  for (const char* of_its_own : {"state", "spool-n1", "spool-n2", "tmp-n1", "tmp-n2"}) EXPECT_TRUE(fs::is_directory(top / of_its_own)) << of_its_own;
+  EXPECT_TRUE(has(cgroup, "CgroupPlugin=cgroup/v1") && has(cgroup, "CgroupAutomount=no")) << "`disabled` is not known before 23.x";
+  std::istringstream gres(record::read_text(etc / "gres.conf"));
+  int gpus = 0;
+  for (std::string word; gres >> word;) {
+    if (!word.starts_with("File=")) continue;
+    ++gpus;
+    EXPECT_TRUE(fs::is_character_file(word.substr(5))) << word << ": of a plain file no job sees CUDA_VISIBLE_DEVICES";
+  }
+  EXPECT_EQ(gpus, 2);
 }
 
 TEST_F(OwnSlurmTest, ItLeavesNothingBehind) {

@@ -11,6 +11,7 @@
 #include "launcher/cluster/own_slurm.h"
 #include "launcher/cluster/pilot_of_fakes.h"
 #include "launcher/cluster/task_array.h"
+#include "launcher/listeners.h"
 #include "launcher/run_of_fakes.h"
 
 namespace graphproof::cluster {
@@ -88,6 +89,24 @@ TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
   EXPECT_EQ(all[2], all[0]) << "mpirun: " << said;
   EXPECT_EQ(all[0][0], "pass");
   EXPECT_EQ(all[0][2], "fail.numerics");
+}
+
+TEST_F(PilotTest, LauncherAgentsAndRanksListenOnNoPort) {
+  const OwnSlurm slurm({.nodes = 1});
+  setup.run.device = "cuda";  // ranks find each other without MPI, through the store's files
+  std::vector<PlanLine> plan = {fake_line(1, 2, "slow replay 0"), fake_line(2, 2, "slow replay 0")};
+  int looks = 0;
+  launcher::Listeners found;
+  listener.progress = [&](const reports::Progress&) {
+    std::vector<int> pids = {getpid(), agent_pid()};
+    for (const launcher::Process& process : launcher::processes_of(0, setup.run.run_id + ".")) pids.push_back(process.pid);
+    looks += pids.size() >= 5 && pids[1] > 0;  // the starter and both ranks too
+    found.merge(launcher::listeners_of(pids));
+  };
+  const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << said;
+  EXPECT_GT(looks, 0);
+  EXPECT_EQ(found, launcher::Listeners{});
 }
 
 TEST_F(PilotTest, ABatchSeesTheGpusThatItLeasedAndNoOther) {
