@@ -38,7 +38,12 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=transformer_engine,pp=2,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,microbatches=4",
                            "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,recompute=selective(mlp,layernorm)",
                            "impl=manual,precision=fp16,clip_grad=true,weight_decay=true", "impl=local,dp=2,overlap_grad_reduce=true,nan_check_loss=true",
-                           "rng_tracker=plain,dropout=true",
+                           "rng_tracker=plain,dropout=true", "impl=local,dp=2,distributed_optimizer=true,optimizer=adam,precision=bf16",
+                           "impl=callables,schedule=resume,dropout=true", "impl=manual,dp=2,distributed_optimizer=true,weight_decay=true",
+                           "impl=local,dp=2,distributed_optimizer=true,overlap_grad_reduce=true,overlap_param_gather=true",
+                           "impl=transformer_engine,pp=2,dp=2,microbatches=4,distributed_optimizer=true,tied_embeddings=true",
+                           "impl=full_iteration,pp=2,microbatches=4,precision=fp16,clip_grad=true", "impl=local,pp=2,microbatches=2,nan_check_loss=true,nan_check_grad=true",
+                           "impl=transformer_engine,dp=2,distributed_optimizer=true,overlap_grad_reduce=true",
                            "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
     EXPECT_TRUE(missing(name).empty()) << name;
 }

@@ -32,7 +32,7 @@ TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {
   EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms, (std::map<std::string, std::int64_t>{{"replay", 5000}}));
   EXPECT_TRUE(catalogue_.faults.find("M15")->shown_on("sim"));
   EXPECT_FALSE(catalogue_.faults.find("M19")->shown_on("sim"));
-  EXPECT_EQ(catalogue_.faults.find("M99"), nullptr);
+  EXPECT_EQ(catalogue_.faults.find("M00"), nullptr);
 }
 
 TEST_F(FaultsTest, PlantedCaseIsTheTwinWithTheFault) {

@@ -75,6 +75,11 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
 
 Arm::~Arm() = default;
 
+workloads::Checkpoint Arm::checkpoint() {
+  const c10::StreamGuard guard(parts_.stream);
+  return workloads::Checkpoint(*step_, parts_.config.engine.fault);
+}
+
 std::vector<NamedTensor> Arm::outputs() {
   std::vector<NamedTensor> tensors = engine_->outputs();
   const auto masks = step_->masks();

@@ -14,6 +14,7 @@
 #include "suites/evidence_observer.h"
 #include "suites/step_config.h"
 #include "suites/watched_device.h"
+#include "workloads/checkpoint.h"
 #include "workloads/engines/engine.h"
 
 namespace graphproof::suites {
@@ -53,6 +54,8 @@ class Arm {
   /// Of a free arm, after its last step `last`: waits for the device, and returns what that step left.
   Snapshot finish(std::int64_t last);
 
+  /// Between two steps. Waits for the device.
+  workloads::Checkpoint checkpoint();
   /// The engine's outputs, then the masks, on the device.
   std::vector<fixtures::NamedTensor> outputs();
   const std::string& name() const { return name_; }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 
 #include "fixtures/torch.h"
 #include "suites/arm_lines.h"
 #include "suites/learning_rate.h"
 #include "suites/reference.h"
+#include "suites/resume.h"
 #include "workloads/data.h"
 
 namespace graphproof::suites {
@@ -26,24 +28,30 @@ class History {
     steps_.push_back(std::move(left));
   }
   const Snapshot* at(std::size_t step) const { return step < steps_.size() && !steps_[step].empty() ? &steps_[step] : nullptr; }
+  const std::vector<Snapshot>& steps() const { return steps_; }
 
  private:
   std::vector<Snapshot> steps_;
   std::int64_t bytes_ = 0;
 };
 
-/// Gradients and losses after one step of the model, on the host, and which part of the full tensor each gradient is. With a
-/// loss scale or clipping the gradients are those that the optimizer uses.
-struct OneStep {
+/// Gradients and losses of one step of the model, on the host, and which part of the full tensor each gradient is. With a
+/// loss scale or clipping the gradients are those that the optimizer uses. Of a distributed optimizer it is the step after the
+/// first: what the ranks make of each other's parameters shows there.
+struct ReferenceStep {
   Snapshot left;
   std::vector<workloads::Shard> shards;
 };
-OneStep one_step(const CaseParts& parts, const StepConfig& config) {
+ReferenceStep reference_step(const CaseParts& parts, const StepConfig& config) {
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed, config.engine.fault, config.rng_backend);
-  const workloads::Batch batch = workloads::make_batch(config.model, config.layout, config.seed, 0, parts.device.torch_device());
-  step.forward_backward(batch);
-  if (config.model.clip_grad || config.model.precision == workloads::Precision::fp16) step.optimizer_step();
+  step.learning_rate(learning_rate_schedule(config.model.optimizer).at(0));
+  const std::int64_t last = config.model.distributed_optimizer ? 1 : 0;
+  for (std::int64_t index = 0; index <= last; ++index) {
+    step.forward_backward(workloads::make_batch(config.model, config.layout, config.seed, index, parts.device.torch_device()));
+    if (index < last || config.model.clip_grad || config.model.precision == workloads::Precision::fp16) step.optimizer_step();
+  }
+  step.gather_gradients();
   parts.device.synchronize(parts.stream);
   std::vector<NamedTensor> tensors = step.gradients();
   tensors.push_back({"losses", step.losses()});
@@ -101,9 +109,11 @@ void run_layout_reference(const CaseParts& parts) {
   StepConfig parallel = parts.config;
   parallel.model.dropout = 0;
   parallel.model.loss_scaling = workloads::LossScaling::static_;  // a dynamic one begins with infinite gradients
-  const auto [ours, shards] = one_step(parts, parallel);
-  const StepConfig single = single_rank(parts.config);
-  const Snapshot whole = one_step(parts, single).left;
+  StepConfig single = single_rank(parts.config);
+  // Adam's first update is nearly the gradient's sign, which another order of sums turns over where it is almost zero.
+  if (parallel.model.distributed_optimizer) parallel.model.optimizer = single.model.optimizer = workloads::OptimizerKind::sgd;
+  const auto [ours, shards] = reference_step(parts, parallel);
+  const Snapshot whole = reference_step(parts, single).left;
   const ReferenceBound bound = reference_bound(single);
   std::vector<ReferencePair> losses, gradients;
   const std::int64_t microbatches = parts.config.model.microbatches;
@@ -127,6 +137,7 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
   kept.push_back(std::make_unique<Arm>(parts, "lockstep_graph", parts.config.engine.impl, Watch::full, eager.outputs()));
   Arm& graph = *kept.back();
   History history;
+  std::optional<workloads::Checkpoint> checkpoint;
   {
     parts.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
     CollectivesOf collectives(parts, "lockstep");
@@ -138,6 +149,7 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
       write_comparison(parts, eager.name(), graph.name(), step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
                                           input.word, left, right);
       if (step < parts.config.steps) history.add(std::move(right));
+      if (parts.config.resumes && step + 1 == parts.config.resume_step()) checkpoint.emplace(graph.checkpoint());
     }
     graph.settle_capture();
     collectives.write();
@@ -155,6 +167,7 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
   }
   again.settle_capture();
   collectives.write();
+  if (checkpoint) run_resumed(parts, inputs, history.steps(), *checkpoint);
 }
 
 void keep_last(const CaseParts& parts, KeptArms& kept) {

@@ -53,6 +53,9 @@ TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   const ReferenceBound small = reference_bound(StepConfig{});
   EXPECT_NE(small.why.find("4 * sqrt(256) * 2^-24"), std::string::npos) << small.why;
   EXPECT_LT(small.relative, 5e-4);
+  StepConfig split;
+  split.model.distributed_optimizer = true;
+  EXPECT_EQ(reference_bound(split).relative, 2 * small.relative);
   StepConfig large;
   large.model.layers = 24;
   large.model.hidden = 4096;

@@ -23,7 +23,7 @@ constexpr std::array kUnderstood = {
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "cp",      "cp_comm_type", "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
-    "grad_accumulation_fusion"};
+    "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "schedule"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
@@ -90,6 +90,7 @@ constexpr std::array kCpCommTypes{Word<workloads::CpCommType>{"p2p", workloads::
                                   Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
 // Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
+constexpr std::array kSchedules{Word<bool>{"train", false}, Word<bool>{"resume", true}};
 constexpr std::array kDispatchers{Word<bool>{"none", false}, Word<bool>{"alltoall", true}};
 
 template <class Words>
@@ -128,6 +129,10 @@ workloads::RecomputeConfig recompute_config(const std::string& value) {
   return config;
 }
 
+bool asks_all_stages(const workloads::ModelConfig& model) {
+  return model.clip_grad || model.precision == workloads::Precision::fp16;
+}
+
 }  // namespace
 
 std::string capture_mode_word(capture::CaptureMode mode) {
@@ -163,6 +168,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.seed = seed;
   config.steps = integer("steps");
   config.autograd_threads = text("autograd_threads") == "on";
+  config.resumes = meaning_of(kSchedules, "schedule", text("schedule"));
   config.rng_backend = text("rng_tracker") == "plain" ? fixtures::RngBackend::plain : fixtures::RngBackend::graph_safe;
   config.model = {.layers = integer("layers"),
                   .hidden = integer("hidden"),
@@ -192,6 +198,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .nan_check_loss = boolean("nan_check_loss"),
                   .nan_check_grad = boolean("nan_check_grad"),
                   .overlap_grad_reduce = boolean("overlap_grad_reduce"),
+                  .distributed_optimizer = boolean("distributed_optimizer"),
+                  .overlap_param_gather = boolean("overlap_param_gather"),
                   .grad_accumulation_fusion = boolean("grad_accumulation_fusion")};
   meaning_of(kDispatches, "dispatch", text("dispatch"));
   meaning_of(kDispatchers, "dispatcher", text("dispatcher"));
@@ -216,7 +224,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .pp_rank = place.rank / (tp * cp * dp),
                    .vpp = static_cast<int>(integer("vpp")),
                    .microbatch_group = integer("microbatch_group"),
-                   .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : ""};
+                   .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : "",
+                   .pp_group = pp > 1 && asks_all_stages(config.model) ? "pp" : ""};
   config.engine = {.impl = impl,
                    .modules = module_kinds(std::get<std::vector<std::string>>(matrix::value_of(axes, test_case, "modules"))),
                    .pool = pool_sharing(text("pool")),
@@ -237,6 +246,7 @@ std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout) {
     groups.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage_ranks, edge.from, edge.to));
   if (!layout.embedding_group.empty())
     groups.push_back(comm::stage_pairs(layout.embedding_group, stage_ranks, 0, layout.pp - 1));
+  if (!layout.pp_group.empty()) groups.push_back(comm::stage_group(stage_ranks, layout.pp));
   if (layout.ep > 1)
     for (comm::GroupLayout& group : comm::expert_groups(stage_ranks * layout.pp, layout.ep, layout.pp)) groups.push_back(std::move(group));
   return groups;

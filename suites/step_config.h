@@ -27,6 +27,7 @@ struct StepConfig {
   engines::EngineConfig engine;  // impl, warm-up, capture mode, fault; an eager arm changes impl to none
   std::int64_t steps = 0;        // compared steps of an arm
   bool autograd_threads = false;
+  bool resumes = false;  // schedule resume: a checkpoint is saved and gone on with
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;
   std::uint64_t seed = 0;
 
@@ -35,6 +36,8 @@ struct StepConfig {
   std::int64_t capture_step() const { return engine.impl == "local" ? 0 : engine.warmup_steps; }
   /// The first step that is replayed. What local records runs eagerly, and its graphs are made at that step's end.
   std::int64_t first_replay() const { return engine.impl == "local" ? 1 : engine.warmup_steps; }
+  /// The first step after the checkpoint: one replay fits behind the warm-up of the job that goes on.
+  std::int64_t resume_step() const { return steps - first_replay() - 1; }
 };
 
 /// Ranks are laid out with tp fastest: rank = ((pp_rank * dp + dp_rank) * cp + cp_rank) * tp + tp_rank; expert parallel ranks

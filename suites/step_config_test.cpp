@@ -179,6 +179,9 @@ TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes)
   EXPECT_EQ(staged.layout.cp_rank, 1);
   EXPECT_EQ(staged.layout.cp_comm_type, workloads::CpCommType::p2p);
   EXPECT_EQ(process_groups(staged.layout).back(), (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}}));
+  for (const char* name : {"cp=2,pp=2,clip_grad=true", "cp=2,pp=2,precision=fp16"})
+    EXPECT_EQ(process_groups(config_of(name, {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"}).layout).back(),
+              (comm::GroupLayout{.name = "pp", .ranks = {{0, 2}, {1, 3}}})) << name;
 }
 
 TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {
@@ -201,7 +204,14 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   EXPECT_EQ(config.model.precision, workloads::Precision::fp16);
   EXPECT_EQ(config.model.loss_scaling, workloads::LossScaling::dynamic);
   EXPECT_TRUE(config.model.clip_grad && config.model.weight_decay && config.model.nan_check_grad && config.model.overlap_grad_reduce);
-  EXPECT_FALSE(config.model.nan_check_loss);
+  EXPECT_FALSE(config.model.nan_check_loss || config.model.distributed_optimizer);
+  const StepConfig split = config_of("distributed_optimizer=true,overlap_param_gather=true,overlap_grad_reduce=true,dp=2",
+                                     {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_TRUE(split.model.distributed_optimizer && split.model.overlap_param_gather);
+  const StepConfig resumed = config_of("impl=manual,schedule=resume", {});
+  EXPECT_TRUE(resumed.resumes && !config.resumes);
+  EXPECT_EQ(resumed.resume_step(), 2) << "of five steps two warm up and one replays";
+  EXPECT_EQ(config_of("impl=local,schedule=resume", {}).resume_step(), 3);
   EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling, workloads::LossScaling::static_);
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
 }

@@ -15,13 +15,12 @@ namespace {
 
 using fixtures::NamedTensor;
 
-/// The parameter whose movement is watched: the largest, because its many elements narrow the estimate most.
-std::size_t watched_parameter(workloads::TrainStep& step) {
-  const auto parameters = step.updated();
-  const auto largest = std::max_element(parameters.begin(), parameters.end(), [](const auto& a, const auto& b) {
-    return a.tensor.numel() < b.tensor.numel();
+/// What is watched while it moves: the largest, because its many elements narrow the estimate most.
+const workloads::Updated& watched_update(workloads::TrainStep& step) {
+  const auto& updated = step.updated();
+  return *std::max_element(updated.begin(), updated.end(), [](const auto& a, const auto& b) {
+    return a.moved.tensor.numel() < b.moved.tensor.numel();
   });
-  return static_cast<std::size_t>(largest - parameters.begin());
 }
 
 const at::Tensor& named(const std::vector<NamedTensor>& tensors, const std::string& name) {
@@ -49,10 +48,10 @@ void write_knob(CaseScope& scope, const std::string& arm, std::int64_t index, co
 void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
                  workloads::TrainStep& step, const StepBefore& before) {
   // The step's own tensors, not what the engine hands out: the question is what the optimizer used.
-  const std::size_t watched = watched_parameter(step);
+  const workloads::Updated& watched = watched_update(step);
   const workloads::ModelConfig& config = step.config();
   const auto state = step.optimizer_state();
-  const at::Tensor after = step.updated()[watched].tensor;
+  const at::Tensor after = watched.moved.tensor;
   const bool fp16 = config.precision == workloads::Precision::fp16;
   const std::int64_t skipped = fp16 ? named(state, "state:loss_scale.skipped").item<std::int64_t>() : 0;
   if (fp16) write_knob(scope, arm, index, "loss_scale", before.loss_scale, named(step.ledgers(), "loss_scale:felt").item<double>(), 0);
@@ -64,14 +63,11 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
     return write_knob(scope, arm, index, "learning_rate", 0, moved, 0);
   }
   UpdateDirection direction;
-  if (config.optimizer == workloads::OptimizerKind::adam) {
-    const std::string parameter = step.parameters()[watched].name;
-    const std::string name = parameter.substr(parameter.find(':') + 1);
-    direction = adam_direction(named(state, "state:adam.m." + name), named(state, "state:adam.v." + name), index + 1 - skipped);
-  } else {
-    direction = sgd_direction(step.gradients()[watched].tensor);
-  }
-  if (config.weight_decay && workloads::decays(step.updated()[watched]))
+  if (config.optimizer == workloads::OptimizerKind::adam)
+    direction = adam_direction(watched.m, watched.v, index + 1 - skipped);
+  else
+    direction = sgd_direction(watched.gradient);
+  if (config.weight_decay && watched.decays)
     direction = with_decay(direction, before.watched, workloads::kWeightDecay);
   const FeltRate felt = felt_learning_rate(before.watched, after, direction, learning_rate);
   write_knob(scope, arm, index, "learning_rate", learning_rate, felt.rate, felt.bound);
@@ -82,7 +78,7 @@ void write_host_checks(CaseScope& scope, const std::string& arm, std::int64_t in
   const workloads::ModelConfig& config = step.config();
   const workloads::HostChecks& checks = step.host_checks();
   if (config.nan_check_loss)
-    write_knob(scope, arm, index, "losses_checked", static_cast<double>(config.microbatches),
+    write_knob(scope, arm, index, "losses_checked", step.layout().last_stage() ? static_cast<double>(config.microbatches) : 0.0,
                static_cast<double>(checks.losses_checked() - before.losses_checked), 0);
   if (config.nan_check_grad)
     write_knob(scope, arm, index, "gradients_checked", 1,
@@ -150,7 +146,7 @@ void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index
 }  // namespace
 
 StepBefore look_before_step(workloads::TrainStep& step) {
-  return {.watched = step.updated()[watched_parameter(step)].tensor.detach().clone(),
+  return {.watched = watched_update(step).moved.tensor.detach().clone(),
           .recomputes = integers(step.recompute_counter()),
           .loss_scale = step.config().precision == workloads::Precision::fp16
                             ? named(step.optimizer_state(), "state:loss_scale.scale").item<double>()

@@ -11,6 +11,7 @@
 #include "workloads/dropout.h"
 #include "workloads/expert_ledger.h"
 #include "workloads/module_runner.h"
+#include "workloads/parameter_gather.h"
 #include "workloads/recompute_ledger.h"
 
 namespace graphproof::workloads {
@@ -27,6 +28,7 @@ struct ForwardPass {
   ModuleRunner* runner;  // null: every part runs itself
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;
+  ParameterGather* gather = nullptr;  // null: all parameters are there
   bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };
 

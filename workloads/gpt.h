@@ -30,6 +30,7 @@ class Gpt {
       embedding_.emplace(parameters, layout, "embedding", config.vocab, config.hidden, embedding);
     if (layout.first_stage() && config.position_embedding == PositionEmbedding::learned_absolute)
       positions_.emplace(parameters, layout, "position_embedding", config, embedding);
+    for (const fixtures::NamedTensor& parameter : parameters.all()) before_layers_.push_back(parameter.tensor);
     chunks_.resize(static_cast<std::size_t>(layout.vpp));
     for (int chunk = 0; chunk < layout.vpp; ++chunk)
       for (std::int64_t l = 0; l < layout.chunk_layers(config); ++l)
@@ -40,6 +41,8 @@ class Gpt {
     if (!config.tied_embeddings)
       output_.emplace(parameters, layout, "output", config.hidden, config.vocab, /*with_bias=*/false, config.grad_accumulation_fusion);
     if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
+    for (const char* behind : {"embedding.", "final_norm.", "output."})
+      for (const at::Tensor& parameter : parameters.starting_with(behind)) behind_layers_.push_back(parameter);
   }
   Gpt(const Gpt&) = delete;  // layers refer to the tables
   Gpt& operator=(const Gpt&) = delete;
@@ -52,8 +55,10 @@ class Gpt {
   /// Returns [N/P, H]; where it makes the loss [] fp32, the mean over those B*S tokens.
   at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& received,
                      const ForwardPass& pass) const {
+    if (pass.gather && embeds(chunk)) pass.gather->wait(before_layers_);
     at::Tensor x = embeds(chunk) ? embed(tokens) : received;
     x = run_layers(chunks_[static_cast<std::size_t>(chunk)], x, pass, recompute_);
+    if (pass.gather && makes_loss(chunk)) pass.gather->wait(behind_layers_);
     return makes_loss(chunk) ? loss(x, labels) : x;
   }
 
@@ -85,6 +90,7 @@ class Gpt {
   std::vector<std::vector<Layer>> chunks_;  // of this stage
   std::optional<Norm> final_norm_;
   std::optional<ColumnParallelLinear> output_;  // none where it is tied
+  std::vector<at::Tensor> before_layers_, behind_layers_;  // parameters of the two ends
   mutable at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries; mutable for M46 only
 };
 

@@ -15,8 +15,9 @@ inline constexpr double kLargestGradientNorm = 1.0;
 
 class GradientClip {
  public:
-  /// `gradients` outlives it.
-  GradientClip(const Parameters& parameters, const GradientBuffer& gradients, const Layout& layout, fixtures::Fault fault);
+  /// `gradients` outlives it. `sharded`: it is zero where another data parallel rank owns an element.
+  GradientClip(const Parameters& parameters, const GradientBuffer& gradients, const Layout& layout, bool sharded,
+               fixtures::Fault fault);
 
   /// Enqueues: gradients *= min(1, kLargestGradientNorm / (norm + 1e-6)). Capturable.
   void clip();
@@ -27,6 +28,8 @@ class GradientClip {
  private:
   const GradientBuffer& gradients_;
   const Layout layout_;
+  const bool sharded_;
+  const fixtures::Fault fault_;
   at::Tensor shared_counted_;  // [elements of shared()] fp32: 1 where this rank counts, 0 where another does
   at::Tensor norm_;
 };

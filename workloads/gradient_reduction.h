@@ -5,6 +5,9 @@
 // With overlap_grad_reduce, as Megatron-LM's bucketed DDP: the shared gradients are cut into buckets, the last microbatch's
 // backward counts each parameter's gradient as it is added, and a full bucket is reduced on a stream of its own while
 // backward goes on. The sums are those without overlap, bit for bit: a bucket is a piece of the same buffer.
+//
+// With distributed_optimizer a bucket is reduce-scattered: afterwards the buffer holds the mean where this rank owns an
+// element, and zero elsewhere.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -14,6 +17,7 @@
 
 #include "fixtures/capture/device.h"
 #include "fixtures/fault.h"
+#include "workloads/buckets.h"
 #include "workloads/model_config.h"
 #include "workloads/parameters.h"
 
@@ -27,23 +31,31 @@ class GradientReduction {
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
 
-  /// Before the backward of each microbatch; `last`: gradients are complete after it.
-  void begin_backward(bool last);
+  /// Before the first backward of a step.
+  void begin_step();
+  /// Before each backward; `last`: the gradients of its chunk's parameters are complete after it.
+  void begin_backward(bool last) { last_ = last; }
   /// After the last backward: enqueues what is not reduced yet and makes the current stream wait for the buckets. A capture
   /// that forked to the buckets' stream is joined here. No host synchronisation.
   void finish();
 
+  /// After finish(), with distributed_optimizer, for comparisons alone: enqueues every rank's own part to all ranks.
+  void gather();
+
   std::size_t buckets() const { return buckets_.size(); }
 
  private:
-  struct Bucket {
-    at::Tensor gradients;  // a piece of the buffer's shared()
-    std::int64_t parameters = 0, missing = 0;
-    bool reduced = false;
+  struct Reduced {
+    Bucket bucket;
+    Stretch own;  // of own_; of the distributed optimizer
+    std::int64_t missing = 0;
+    bool done = false;
   };
-  void cut_buckets(const Parameters& parameters);
+  void hang_hooks(const Parameters& parameters);
   void added(std::size_t bucket);
-  void reduce(Bucket& bucket);
+  void reduce(Reduced& bucket);
+  void issue(const Reduced& bucket);
+  void keep_own();
 
   const ModelConfig config_;
   const Layout layout_;
@@ -51,7 +63,8 @@ class GradientReduction {
   const fixtures::Fault fault_;
   capture::Device& device_;
   const c10::Stream side_;
-  std::vector<Bucket> buckets_;  // empty without overlap
+  std::vector<Reduced> buckets_;  // none where there is one data parallel rank
+  at::Tensor own_;                // [elements that this rank owns] fp32; undefined without distributed_optimizer
   bool last_ = false;
 };
 

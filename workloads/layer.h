@@ -51,6 +51,7 @@ class Layer {
   /// one to this layer's counter, save when recompute runs it again.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const fixtures::NvtxRange range("layer", index_);
+    if (pass.gather) pass.gather->wait(parameters_);
     return part(ModuleKind::layer, x, parameters_, pass,
                 [this, pass](const at::Tensor& input) {
                   const at::Tensor attended = attention_part(input, pass);

@@ -36,6 +36,8 @@ struct ModelConfig {
   bool weight_decay = false;  // optimizer.h
   bool nan_check_loss = false, nan_check_grad = false;  // host_checks.h
   bool overlap_grad_reduce = false;                     // gradient_reduction.h
+  bool distributed_optimizer = false;                   // parameter_shards.h
+  bool overlap_param_gather = false;                    // parameter_gather.h
   bool grad_accumulation_fusion = false;                // fused_linear.h
 };
 
@@ -62,6 +64,7 @@ struct Layout {
   int pp = 1, pp_rank = 0, vpp = 1;
   std::int64_t microbatch_group = 0;  // microbatches that a chunk runs before the next chunk does; 0 is pp
   std::string embedding_group;
+  std::string pp_group;  // the stages, where the optimizer asks all of them: the norm, or whether anything is infinite
 
   /// Ranks that hold the same dense parameters and work on other tokens, and their group.
   int replicas() const { return dp * cp; }

@@ -5,9 +5,24 @@
 namespace graphproof::workloads {
 namespace {
 
+/// Calls visit(part, mine) for each bucket: what this rank owns of the parameters, and where it stands among all that it owns.
+/// By bucket and not by parameter, so that all ranks issue the same operators on the same shapes: their graphs are compared.
+template <class Visit>
+void for_each_own(const ParameterShards& shards, Visit visit) {
+  std::int64_t place = 0;
+  for (const Bucket& bucket : shards.buckets()) {
+    const Stretch own = bucket.own();
+    visit(own.of(shards.flat()), Stretch{.begin = place, .elements = own.elements});
+    place += own.elements;
+  }
+}
+
 void append(std::vector<fixtures::NamedTensor>& to, const std::vector<fixtures::NamedTensor>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
+
+/// Without what stands in front of the colon.
+std::string bare(const std::string& name) { return name.substr(name.find(':') + 1); }
 
 }  // namespace
 
@@ -16,37 +31,74 @@ bool decays(const fixtures::NamedTensor& parameter) {
 }
 
 Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-                     const GradientBuffer& gradients, fixtures::Fault fault)
+                     const GradientBuffer& gradients, fixtures::Fault fault, const ParameterShards* shards)
     : kind_(config.optimizer),
       parameters_(parameters),
       gradients_(gradients),
       fault_(std::move(fault)),
+      shards_(shards),
       decay_(config.weight_decay),
-      rate_(at::zeros({}, gradients.flat().options())),
-      updated_(parameters.all()) {
+      gather_(shards && !config.overlap_param_gather),
+      rate_(at::zeros({}, gradients.flat().options())) {
   const at::NoGradGuard no_grad;
-  if (config.precision == Precision::fp16)
-    scale_.emplace(config, rate_.device(), std::vector{layout.tp_group, layout.ep > 1 ? layout.ep_group : ""}, fault_);
-  if (config.clip_grad) clip_.emplace(parameters, gradients, layout, fault_);
-  if (parameters.all().front().tensor.scalar_type() != at::kFloat) {
-    masters_.emplace(parameters, "state:master.");
-    for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-      at::Tensor master = masters_->views()[i].tensor;
-      master.copy_(parameters.all()[i].tensor);
-    }
-    updated_ = masters_->views();
-    append(state_, masters_->views());
-  }
+  // Whose gradients this rank does not hold, and might be the only ones to be infinite.
+  const std::string others = shards ? layout.replica_group() : layout.ep > 1 ? layout.ep_group : "";
+  if (config.precision == Precision::fp16) scale_.emplace(config, rate_.device(), std::vector{layout.tp_group, others, layout.pp_group}, fault_);
+  if (config.clip_grad) clip_.emplace(parameters, gradients, layout, shards != nullptr, fault_);
+  if (parameters.all().front().tensor.scalar_type() != at::kFloat) begin_masters();
   if (scale_) append(state_, scale_->state());
   if (clip_) state_.push_back({"state:clip.norm", clip_->norm()});
-  if (kind_ != OptimizerKind::adam) return;
-  first_.emplace(parameters, "state:adam.m.");
-  second_.emplace(parameters, "state:adam.v.");
-  direction_.emplace(parameters, "");
-  step_ = at::zeros({}, rate_.options().dtype(at::kDouble));
-  append(state_, first_->views());
-  append(state_, second_->views());
-  state_.push_back({"state:adam.step", step_});
+  if (kind_ == OptimizerKind::adam) {
+    first_ = make_state("state:adam.m.");
+    second_ = make_state("state:adam.v.");
+    direction_ = make_state("");
+    step_ = at::zeros({}, rate_.options().dtype(at::kDouble));
+    append(state_, first_->views);
+    append(state_, second_->views);
+    state_.push_back({"state:adam.step", step_});
+  }
+  describe();
+  if (shards && decay_) {
+    decayed_ = at::zeros({shards->own_elements()}, rate_.options());
+    for (const ParameterShards::Piece& piece : shards->pieces())
+      if (decays(parameters.all()[piece.parameter])) piece.own.of(decayed_).fill_(1);
+  }
+}
+
+Optimizer::State Optimizer::make_state(const std::string& prefix) const {
+  if (!shards_) {
+    const ParameterBuffer buffer(parameters_, prefix);
+    return {.flat = buffer.flat(), .views = buffer.views()};
+  }
+  State state{.flat = at::zeros({shards_->own_elements()}, rate_.options()), .views = {}};
+  for (const ParameterShards::Piece& piece : shards_->pieces())
+    state.views.push_back({prefix + bare(parameters_.all()[piece.parameter].name), piece.own.of(state.flat)});
+  return state;
+}
+
+void Optimizer::begin_masters() {
+  masters_ = make_state("state:master.");
+  if (shards_)
+    masters_->flat.copy_(shards_->own(shards_->flat()));
+  else
+    for (std::size_t i = 0; i < parameters_.all().size(); ++i) masters_->views[i].tensor.copy_(parameters_.all()[i].tensor);
+  append(state_, masters_->views);
+}
+
+void Optimizer::describe() {
+  const std::size_t count = shards_ ? shards_->pieces().size() : parameters_.all().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t parameter = shards_ ? shards_->pieces()[i].parameter : i;
+    const fixtures::NamedTensor& whole = parameters_.all()[parameter];
+    const auto part = [&](const at::Tensor& flat) { return shards_->pieces()[i].flat.of(flat); };
+    updated_.push_back({.moved = masters_  ? masters_->views[i]
+                                 : shards_ ? fixtures::NamedTensor{whole.name, part(shards_->flat())}
+                                           : whole,
+                        .gradient = shards_ ? part(gradients_.flat()) : gradients_.views()[i].tensor,
+                        .m = first_ ? first_->views[i].tensor : at::Tensor(),
+                        .v = second_ ? second_->views[i].tensor : at::Tensor(),
+                        .decays = decays(whole)});
+  }
 }
 
 void Optimizer::learning_rate(double rate) {
@@ -66,15 +118,29 @@ void Optimizer::step() {
   if (scale_) scale_->unscale(gradients_.flat());
   if (clip_) clip_->clip();
   if (decay_) decay();
-  if (kind_ == OptimizerKind::adam) return move_by_adam();
-  if (!scale_) return subtract(current_rate(), gradients_);
+  if (kind_ == OptimizerKind::adam)
+    move_by_adam();
+  else
+    move_by_gradient();
+  if (masters_) round_parameters();
+  if (gather_) gather_parameters();
+}
+
+void Optimizer::move_by_gradient() {
+  const at::Tensor rate = current_rate(), g = own(gradients_.flat());
+  if (!masters_ && shards_)
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) { part.addcmul_(mine.of(g), rate, -1); });
+  if (!masters_) {
+    for (const Updated& updated : updated_) at::Tensor(updated.moved.tensor).addcmul_(updated.gradient, rate, -1);
+    return;
+  }
   // A rate of zero alone would not do: what was found is not finite.
-  masters_->flat().addcmul_(gradients_.flat().masked_fill(scale_->found(), 0), current_rate(), -1);
-  round_parameters();
+  masters_->flat.addcmul_(scale_ ? g.masked_fill(scale_->found(), 0) : g, rate, -1);
 }
 
 void Optimizer::move_by_adam() {
-  at::Tensor g = gradients_.flat(), m = first_->flat(), v = second_->flat(), direction = direction_->flat();
+  const at::Tensor g = own(gradients_.flat());
+  at::Tensor m = first_->flat, v = second_->flat, direction = direction_->flat;
   const at::Tensor skip = skipped();
   at::Tensor m_before, v_before;
   if (skip.defined()) {
@@ -103,34 +169,46 @@ void Optimizer::move_by_adam() {
     direction.masked_fill_(skip, 0);
     rate = rate.masked_fill(skip, 0);  // before the first step that is taken, 0 / 0
   }
-  subtract(rate, *direction_);
+  if (masters_) {
+    masters_->flat.addcmul_(direction, rate, -1);
+    return;
+  }
+  if (shards_)
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) { part.addcmul_(mine.of(direction), rate, -1); });
+  for (std::size_t i = 0; i < updated_.size(); ++i)
+    at::Tensor(updated_[i].moved.tensor).addcmul_(direction_->views[i].tensor, rate, -1);
 }
 
 void Optimizer::decay() {
   const at::Tensor rate = current_rate();
-  for (const fixtures::NamedTensor& moved : updated_) {
-    const at::Tensor parameter = moved.tensor;
-    if (decays(moved)) parameter.addcmul_(parameter, rate, -kWeightDecay);
-  }
-}
-
-void Optimizer::subtract(const at::Tensor& rate, const ParameterBuffer& direction) {
-  if (!masters_) {
-    for (std::size_t i = 0; i < parameters_.all().size(); ++i) {
-      at::Tensor parameter = parameters_.all()[i].tensor;
-      parameter.addcmul_(direction.views()[i].tensor, rate, -1);
-    }
+  if (masters_ && shards_) {
+    masters_->flat.addcmul_(masters_->flat * decayed_, rate, -kWeightDecay);
     return;
   }
-  masters_->flat().addcmul_(direction.flat(), rate, -1);
-  round_parameters();
+  if (shards_)
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+      part.addcmul_(part * mine.of(decayed_), rate, -kWeightDecay);
+    });
+  for (const Updated& updated : updated_) {
+    const at::Tensor moved = updated.moved.tensor;
+    if (updated.decays) moved.addcmul_(moved, rate, -kWeightDecay);
+  }
 }
 
 void Optimizer::round_parameters() {
-  for (std::size_t i = 0; i < parameters_.all().size(); ++i) {
+  if (shards_)
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) { part.copy_(mine.of(masters_->flat)); });
+  for (std::size_t i = 0; i < updated_.size(); ++i) {
     at::Tensor parameter = parameters_.all()[i].tensor;
-    parameter.copy_(masters_->views()[i].tensor);
+    parameter.copy_(masters_->views[i].tensor);
   }
+}
+
+void Optimizer::gather_parameters() {
+  const auto& buckets = shards_->buckets();
+  // M92 stands for the last bucket's gather that nobody starts: each rank goes on with its own part of it.
+  const std::size_t gathered = fault_.is("M92") ? buckets.size() - 1 : buckets.size();
+  for (std::size_t b = 0; b < gathered; ++b) shards_->gather(buckets[b]);
 }
 
 }  // namespace graphproof::workloads

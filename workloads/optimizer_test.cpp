@@ -124,7 +124,7 @@ TEST(Optimizer, MovesFp32MastersOfBf16ParametersAndRoundsThem) {
       moved |= rounded[i] != start[i];
     }
     EXPECT_TRUE(moved);
-    EXPECT_EQ(bench.optimizer.updated()[1].name, "state:master.b");
+    EXPECT_EQ(bench.optimizer.updated()[1].moved.name, "state:master.b");
   }
 }
 

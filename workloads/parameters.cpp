@@ -6,12 +6,9 @@
 namespace graphproof::workloads {
 namespace {
 
-// Views start at multiples of 64 elements (256 bytes), so that kernels choose the vector width that they would choose
-// for a tensor of its own.
-constexpr std::int64_t kAlignmentElements = 64;
-
 std::int64_t padded(std::int64_t elements) {
-  return (elements + kAlignmentElements - 1) / kAlignmentElements * kAlignmentElements;
+  constexpr std::int64_t kAlignment = ParameterBuffer::kAlignmentElements;
+  return (elements + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 }  // namespace
@@ -44,15 +41,15 @@ std::vector<at::Tensor> Parameters::starting_with(const std::string& prefix) con
   return chosen;
 }
 
-ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string& prefix) {
+ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string& prefix, at::ScalarType type)
+    : begins_(parameters.all().size()) {
   const auto& all = parameters.all();
-  std::vector<std::int64_t> begin(all.size());
   std::int64_t elements = 0;
   const auto place = [&](bool by_tokens, bool expert) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Shard& shard = parameters.shards()[i];
       if (shard.by_tokens != by_tokens || shard.expert != expert) continue;
-      begin[i] = elements;
+      begins_[i] = elements;
       elements += padded(all[i].tensor.numel());
     }
     return elements;
@@ -60,11 +57,11 @@ ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string
   by_tokens_elements_ = place(/*by_tokens=*/true, /*expert=*/false);
   shared_elements_ = place(/*by_tokens=*/false, /*expert=*/false);
   place(/*by_tokens=*/false, /*expert=*/true);
-  flat_ = at::zeros({elements}, all.front().tensor.options().dtype(at::kFloat).requires_grad(false));
+  flat_ = at::zeros({elements}, all.front().tensor.options().dtype(type).requires_grad(false));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& [name, parameter] = all[i];
     views_.push_back({prefix + name.substr(name.find(':') + 1),
-                      flat_.narrow(0, begin[i], parameter.numel()).view(parameter.sizes())});
+                      flat_.narrow(0, begins_[i], parameter.numel()).view(parameter.sizes())});
   }
 }
 

@@ -62,23 +62,29 @@ class Parameters {
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
 };
 
-/// One contiguous fp32 buffer with a place for each parameter: those used on different tokens by tensor parallel ranks
+/// One contiguous buffer with a place for each parameter: those used on different tokens by tensor parallel ranks
 /// first, then the others that every data parallel rank holds, then experts, so that each kind is reduced by one
 /// collective. Zero at first; padding stays zero.
 class ParameterBuffer {
  public:
-  /// `prefix`: what a view's name begins with, in front of the parameter's name.
-  ParameterBuffer(const Parameters& parameters, const std::string& prefix);
+  // Views start at multiples of 64 elements (256 bytes of fp32), so that kernels choose the vector width that they would
+  // choose for a tensor of its own.
+  static constexpr std::int64_t kAlignmentElements = 64;
 
-  const at::Tensor& flat() const { return flat_; }  // [elements + padding] fp32
+  /// `prefix`: what a view's name begins with, in front of the parameter's name.
+  ParameterBuffer(const Parameters& parameters, const std::string& prefix, at::ScalarType type = at::kFloat);
+
+  const at::Tensor& flat() const { return flat_; }  // [elements + padding]
   at::Tensor by_tokens() const { return flat_.narrow(0, 0, by_tokens_elements_); }
   at::Tensor shared() const { return flat_.narrow(0, 0, shared_elements_); }  // by_tokens() and the others
   at::Tensor experts() const { return flat_.narrow(0, shared_elements_, flat_.numel() - shared_elements_); }
   /// PREFIX + NAME, shape of the parameter, in order of the parameters.
   const std::vector<fixtures::NamedTensor>& views() const { return views_; }
+  std::int64_t begin(std::size_t parameter) const { return begins_[parameter]; }  // of its view in flat()
 
  private:
   at::Tensor flat_;
+  std::vector<std::int64_t> begins_;
   std::int64_t by_tokens_elements_ = 0, shared_elements_ = 0;
   std::vector<fixtures::NamedTensor> views_;
 };

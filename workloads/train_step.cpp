@@ -12,6 +12,8 @@
 #include "workloads/gradient_reduction.h"
 #include "workloads/host_checks.h"
 #include "workloads/optimizer.h"
+#include "workloads/parameter_gather.h"
+#include "workloads/parameter_shards.h"
 #include "workloads/parameters.h"
 #include "workloads/pipeline.h"
 #include "workloads/precision.h"
@@ -37,6 +39,8 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("layers", config.layers, "pp * vpp", layout.pp * layout.vpp);
   require_divides("vocab", config.vocab, "tp", layout.tp);
   if (layout.cp > 1) require_divides("seq_length", config.seq_length, "2 * cp", 2 * layout.cp);
+  if (config.distributed_optimizer)
+    require_divides("alignment of parameters", ParameterBuffer::kAlignmentElements, "dp * cp", layout.replicas());
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism", layout.sequence_parts() * layout.cp);
   if (config.experts == 0) return config;
   require_divides("experts", config.experts, "ep", layout.ep);
@@ -72,9 +76,13 @@ struct TrainStep::State {
                    scalar_type(config.precision)),
         model(parameters, config, layout, device_.torch_device(), fault),
         gradients(parameters),
+        shards(config.distributed_optimizer && layout.replicas() > 1
+                   ? std::make_unique<ParameterShards>(parameters, gradients, cut_buckets(config, layout, parameters, gradients))
+                   : nullptr),
         reduction(config, layout, parameters, gradients, device, fault),
+        gather(shards && config.overlap_param_gather ? std::make_unique<ParameterGather>(*shards, parameters, device, fault) : nullptr),
         checks(config, fault),
-        optimizer(config, layout, parameters, gradients, fault),
+        optimizer(config, layout, parameters, gradients, fault, shards.get()),
         dropout(config, layout, tracker, seed, device_.torch_device(), fault),
         recomputes(config, layout, device_.torch_device()),
         experts(config, layout, device_.torch_device()),
@@ -126,7 +134,9 @@ struct TrainStep::State {
   Parameters parameters;
   Gpt model;
   GradientBuffer gradients;
+  const std::unique_ptr<ParameterShards> shards;  // of the distributed optimizer
   GradientReduction reduction;
+  const std::unique_ptr<ParameterGather> gather;  // with overlap_param_gather
   HostChecks checks;
   Optimizer optimizer;
   Dropout dropout;
@@ -165,7 +175,8 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
                          .default_stream = device.default_stream(),
                          .runner = runner,
                          .recomputes = recomputes,
-                         .experts = experts};
+                         .experts = experts,
+                         .gather = gather.get()};
   const auto index = static_cast<std::size_t>(m);
   const at::Tensor output = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), received, pass);
   if (model.makes_loss(work.chunk)) {
@@ -237,7 +248,10 @@ void TrainStep::forward_backward(const Batch& batch) {
   s.schedule.begin_step();
   if (!s.layout.last_stage()) s.losses.zero_();
   s.make_root();
+  s.reduction.begin_step();
+  if (s.gather) s.gather->begin(/*captured_parts=*/s.runner != nullptr);
   s.run_microbatches(batch);
+  if (s.gather) s.gather->finish();
   if (s.layout.cp > 1) {
     // Each rank has the mean over its tokens, which are equally many.
     comm::all_reduce_(s.losses, s.layout.cp_group);
@@ -258,7 +272,8 @@ void TrainStep::learning_rate(double rate) { state_->optimizer.learning_rate(rat
 std::vector<NamedTensor> TrainStep::parameters() { return state_->parameters.all(); }
 const std::vector<Shard>& TrainStep::shards() const { return state_->parameters.shards(); }
 std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
-std::vector<NamedTensor> TrainStep::updated() { return state_->optimizer.updated(); }
+const std::vector<Updated>& TrainStep::updated() const { return state_->optimizer.updated(); }
+void TrainStep::gather_gradients() { state_->reduction.gather(); }
 std::vector<NamedTensor> TrainStep::optimizer_state() { return state_->optimizer.state(); }
 at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
 const HostChecks& TrainStep::host_checks() const { return state_->checks; }

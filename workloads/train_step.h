@@ -22,6 +22,7 @@
 #include "workloads/model_config.h"
 #include "workloads/module_runner.h"
 #include "workloads/order/pipeline_turns.h"
+#include "workloads/optimizer.h"
 #include "workloads/parameters.h"
 
 namespace graphproof::workloads {
@@ -40,7 +41,8 @@ class TrainStep {
 
   /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, in a pipeline in 1F1B
   /// order, interleaved where a stage has several chunks, with what stages send each other (workloads/pipeline.h); then
-  /// their reduction (gradient_reduction.h), and of tied embeddings the sum of first and last stage. Capturable, and
+  /// their reduction (gradient_reduction.h), and of tied embeddings the sum of first and last stage. With
+  /// overlap_param_gather the parameters are gathered first. Capturable, and
   /// without host synchronisation, save with the host's checks (host_checks.h), which may throw.
   void forward_backward(const Batch& batch);
   /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
@@ -49,10 +51,12 @@ class TrainStep {
   at::Tensor learning_rate();               // [] fp32 in, static
   /// Enqueues learning_rate() = `rate` on the current stream. Before a step, never inside a capture.
   void learning_rate(double rate);
-  std::vector<NamedTensor> parameters();    // "param:NAME"
+  std::vector<NamedTensor> parameters();    // "param:NAME"; with overlap_param_gather old where other ranks own them
   const std::vector<Shard>& shards() const;  // which part of the full tensor each is, same order
   std::vector<NamedTensor> gradients();     // "grad:NAME" fp32, static buffers, same order as parameters()
-  std::vector<NamedTensor> updated();          // Optimizer::updated(), same order
+  const std::vector<Updated>& updated() const;  // Optimizer::updated()
+  /// GradientReduction::gather(), on the current stream.
+  void gather_gradients();
   std::vector<NamedTensor> optimizer_state();  // Optimizer::state()
   /// [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens, zero on all stages but the last.
   at::Tensor losses();

@@ -43,6 +43,8 @@ std::vector<Shape> shapes() {
     for (const bool dropout : {false, true})
       result.push_back({{{"impl", impl}, {"recompute", "selective(core_attn)"}, {"dropout", dropout}}});
     result.push_back({{{"impl", impl}, {"precision", "fp16"}, {"tp", 2}, {"clip_grad", true}}});
+    result.push_back({{{"impl", impl}, {"pp", 2}, {"microbatches", 2}, {"precision", "fp16"}, {"clip_grad", true}}});
+    if (std::string(impl) != "none") result.push_back({{{"impl", impl}, {"schedule", "resume"}, {"dp", 2}}});
   }
   return result;
 }

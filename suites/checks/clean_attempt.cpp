@@ -134,7 +134,8 @@ class RankScript {
     };
     if (axes.text("optimizer") == "adam") exactly("optimizer_step", step + 1);
     if (axes.text("precision") == "fp16") exactly("loss_scale", step % 2 == 0 ? 65536.0 : 32768.0);
-    if (axes.flag("nan_check_loss")) exactly("losses_checked", plan_.microbatches);
+    const bool makes_loss = rank_ >= world_size_ - world_size_ / axes.integer("pp");
+    if (axes.flag("nan_check_loss")) exactly("losses_checked", makes_loss ? plan_.microbatches : 0);
     if (axes.flag("nan_check_grad")) exactly("gradients_checked", 1);
   }
   std::vector<std::int64_t> schedule() const {
@@ -330,6 +331,16 @@ class RankScript {
             {"mask", digest(0x77aa0000, step)}});
   }
 
+  void resumed() {
+    const std::int64_t first = plan_.steps - plan_.first_replay - 1;
+    for (const char* subject : {"resumed", "loaded"})
+      for (std::int64_t k = first; k < plan_.steps; ++k) compare(subject, "lockstep_graph", subject, k);
+    line({{"kind", "resumed"},
+          {"arm", "resumed"},
+          {"step", first},
+          {"replays", plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)}});
+  }
+
   void graph_arms() {
     const bool dropout = attempt_.axes.flag("dropout");
     for (std::int64_t k = 0; k <= plan_.last_inputs_step; ++k) {
@@ -351,6 +362,7 @@ class RankScript {
       watched_replay("graph_b", k);
       compare("graph_repeats", "lockstep_graph", "graph_b", k);
     }
+    if (attempt_.axes.text("schedule") == "resume") resumed();
     vote("replay");
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
@@ -403,6 +415,7 @@ class RankScript {
     for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
       add(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
     if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
+    if (asks_all_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
     for (const char* arm : {"eager_a", "lockstep"})
       line({{"kind", "collectives"},
             {"arm", arm},

@@ -83,6 +83,9 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
   for (const order::Edge& edge : order::edges(stages, attempt.axes.integer("vpp")))
     judge_stages(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
   if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
+  if (asks_all_stages(attempt.axes))
+    for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size))
+      judge_group(judgement, attempt, "pp", group, /*alike=*/false);
   return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
                           "equal counts and digests in each group");
 }

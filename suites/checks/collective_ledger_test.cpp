@@ -91,5 +91,18 @@ TEST(CollectiveLedger, StagesAgreeOnTheirEdgeAndMayIssueMoreElsewhere) {
       << record::to_text(other.message);
 }
 
+TEST(CollectiveLedger, StagesAgreeOnTheNormAndOnWhatIsInfinite) {
+  for (const nlohmann::json& asked : {nlohmann::json{{"clip_grad", true}}, nlohmann::json{{"precision", "fp16"}}}) {
+    nlohmann::json axes = {{"impl", "manual"}, {"pp", 2}, {"microbatches", 2}};
+    axes.update(asked);
+    const record::CheckResult alone = judge_one("D25.collective_ledger", axes, [](Attempt& a) {
+      set(a, {.rank = 1, .kind = "collectives"}, "digest", {{"pp.0>1", "99aa000000000001"}, {"pp.1>0", "99aa000000000010"}});
+    });
+    EXPECT_EQ(alone.result, record::Result::fail);
+    EXPECT_NE(record::to_text(alone.message).find("rank 1 issued no collective in its pp group"), std::string::npos)
+        << record::to_text(alone.message);
+  }
+}
+
 }  // namespace
 }  // namespace graphproof::checks

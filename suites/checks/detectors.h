@@ -168,6 +168,11 @@ record::CheckResult replays(const Attempt& attempt);
 /// the host at losses and gradients as the axes nan_check_loss and nan_check_grad ask for. Kills M98.
 record::CheckResult host_checks(const Attempt& attempt);
 
+/// D47. Wants, of a case with the schedule resume, what a job leaves that goes on from a checkpoint equal to what the one
+/// left that saved it, in a fresh model and once more under its live graphs, from as many replays as these steps need.
+/// Kills M99.
+record::CheckResult resume(const Attempt& attempt);
+
 /// D53. Wants losses and gradients of the parallel eager arm within their bound of the single-rank model, and the
 /// bound below what reordered sums can explain.
 record::CheckResult layout_reference(const Attempt& attempt);

@@ -73,6 +73,17 @@ std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
   return result;
 }
 
+bool asks_all_stages(const Axes& axes) {
+  return axes.integer("pp") > 1 && (axes.flag("clip_grad") || axes.text("precision") == "fp16");
+}
+
+std::vector<std::vector<int>> stage_groups(const Axes& axes, int world_size) {
+  const int stages = static_cast<int>(axes.integer("pp")), stage_ranks = world_size / stages;
+  std::vector<std::vector<int>> result(stage_ranks);
+  for (int rank = 0; rank < stage_ranks * stages; ++rank) result[rank % stage_ranks].push_back(rank);
+  return result;
+}
+
 std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from, std::int64_t to) {
   const int stage_ranks = world_size / static_cast<int>(axes.integer("pp"));
   std::vector<std::vector<int>> result;

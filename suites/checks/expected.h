@@ -69,6 +69,11 @@ std::vector<std::string> alike_groups(const Axes& axes);
 /// ones; expert parallel ones next to each other too.
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind);
 
+/// Whether the optimizer asks all stages of a pipeline: for the norm of the gradients, or whether one is infinite. Then the ranks
+/// that stand at the same place in each stage are a group "pp".
+bool asks_all_stages(const Axes& axes);
+std::vector<std::vector<int>> stage_groups(const Axes& axes, int world_size);
+
 /// The ranks of two pipeline stages that stand at the same place in them, in pairs.
 std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from, std::int64_t to);
 

@@ -31,6 +31,18 @@ TEST(HostChecks, Rows) {
              });
 }
 
+TEST(HostChecks, AStageWithoutALossLooksAtGradientsAlone) {
+  nlohmann::json axes = kAxes;
+  axes["pp"] = 2;
+  EXPECT_EQ(record::name(judge_one("D43.host_checks", axes, [](Attempt&) {}).result), "pass");
+  const record::CheckResult result = judge_one("D43.host_checks", axes, [](Attempt& a) {
+    for (const char* field : {"host", "effective"})
+      set(a, {.rank = 1, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "losses_checked"}, field, 0);
+  });
+  EXPECT_EQ(result.result, record::Result::fail) << "the last stage has losses";
+  EXPECT_NE(record::to_text(result.message).find("did not look at all losses"), std::string::npos);
+}
+
 TEST(HostChecks, WantsOnlyWhatTheCaseAsksFor) {
   nlohmann::json axes = kAxes;
   axes["nan_check_grad"] = false;

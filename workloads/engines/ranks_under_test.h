@@ -61,12 +61,13 @@ class RanksUnderTest : public testing::Environment {
         for (const order::Edge& edge : order::edges(pp, vpp))
           layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), tp * dp, edge.from, edge.to));
         layouts.push_back(comm::stage_pairs("embd", tp * dp, 0, pp - 1));
+        layouts.push_back(comm::stage_group(tp * dp, pp));
         groups_->use(layouts, kLimit);
         SCOPED_TRACE("pp " + std::to_string(pp) + " vpp " + std::to_string(vpp) + " tp " + std::to_string(tp) + " dp " +
                      std::to_string(dp) + " rank " + std::to_string(rank()));
         body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / tp % dp, .tp_group = "tp",
                                .dp_group = "dp", .sequence_parallel = tp > 1, .pp = pp, .pp_rank = rank() / (tp * dp),
-                               .vpp = vpp, .embedding_group = "embd"});
+                               .vpp = vpp, .embedding_group = "embd", .pp_group = "pp"});
       }
   }
   /// Every (pp, dp) of the world's size with two stages or more, each of `vpp` chunks, experts whole and split over all ranks

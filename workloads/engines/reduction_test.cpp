@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,25 @@ TEST(GradientReduction, InBucketsBesideBackwardHasTheBitsOfOneReductionAfterIt) 
     });
 }
 
+TEST(GradientReduction, OnPipelineStagesHasTheSameBitsBesideBackwardAndWithTheDistributedOptimizer) {
+  for (const int vpp : {1, 2})
+    ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
+      if (layout.dp == 1) return;
+      const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 4, .tied_embeddings = vpp == 1};
+      ModelConfig overlapped = config;
+      overlapped.overlap_grad_reduce = true;
+      ModelConfig split = overlapped;
+      split.distributed_optimizer = split.overlap_param_gather = true;
+      Ran after(config, layout), beside(overlapped, layout), own(split, layout);
+      own.step.gather_gradients();
+      for (std::size_t i = 0; i < after.step.gradients().size(); ++i) {
+        const auto want = on_host(after.step.gradients()[i].tensor);
+        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor), want) << after.step.gradients()[i].name;
+        EXPECT_EQ(on_host(own.step.gradients()[i].tensor), want) << after.step.gradients()[i].name;
+      }
+    });
+}
+
 TEST(GradientReduction, BesideBackwardIsReplayedBitForBitUnderEveryEngine) {
   const ModelConfig config{.seq_length = 8, .microbatches = 2, .dropout = 0.1, .overlap_grad_reduce = true, .grad_accumulation_fusion = true};
   const std::vector<EngineConfig> engines = {
@@ -94,18 +114,160 @@ TEST(GradientReduction, FaultM11LeavesTheSideStreamUnjoinedAndTheCaptureIsRefuse
   });
 }
 
+// ---- the distributed optimizer
+
+ModelConfig distributed_optimizer(ModelConfig config) {
+  config.distributed_optimizer = true;
+  return config;
+}
+ModelConfig distributed(ModelConfig config) {
+  config.seq_length = 8;
+  return distributed_optimizer(std::move(config));
+}
+
+std::vector<ModelConfig> distributed_models() {
+  using workloads::OptimizerKind;
+  using workloads::Precision;
+  return {distributed({.microbatches = 2}), distributed({.microbatches = 1, .optimizer = OptimizerKind::adam, .overlap_grad_reduce = true}),
+          distributed({.microbatches = 1, .precision = Precision::bf16, .optimizer = OptimizerKind::adam, .weight_decay = true}),
+          distributed({.microbatches = 1, .precision = Precision::fp16, .loss_scaling = workloads::LossScaling::static_,
+                       .overlap_grad_reduce = true, .overlap_param_gather = true})};
+}
+
+/// Of what both took in their last step, and of the parameters where they are gathered.
+void expect_equal_bits(Ran& split, Ran& whole, bool gathered) {
+  split.step.gather_gradients();
+  for (std::size_t i = 0; i < whole.step.gradients().size(); ++i) {
+    EXPECT_EQ(on_host(split.step.gradients()[i].tensor), on_host(whole.step.gradients()[i].tensor)) << whole.step.gradients()[i].name;
+    if (gathered) {
+      EXPECT_EQ(on_host(split.step.parameters()[i].tensor), on_host(whole.step.parameters()[i].tensor)) << whole.step.parameters()[i].name;
+    }
+  }
+}
+
+TEST(DistributedOptimizer, TrainsWithTheBitsOfTheWholeOneAndKeepsItsShareOfTheState) {
+  const auto elements = [](const Ran& ran) {
+    std::int64_t sum = 0;
+    for (const auto& updated : ran.step.updated()) sum += updated.moved.tensor.numel();
+    return sum;
+  };
+  for (const ModelConfig& config : distributed_models())
+    ranks->for_each_layout([&](const Layout& layout) {
+      ModelConfig plain = config;
+      plain.distributed_optimizer = plain.overlap_param_gather = false;
+      Ran whole(plain, layout), split(config, layout);
+      expect_equal_bits(split, whole, /*gathered=*/!config.overlap_param_gather);
+      at::Tensor own = at::full({1}, elements(split), at::kLong);
+      EXPECT_EQ(on_host(comm::all_reduce_(own.to(at::kDouble), layout.dp_group))[0], elements(whole)) << "every element has one owner";
+      if (layout.dp > 1) {
+        EXPECT_LE(elements(split), elements(whole) / layout.dp + workloads::ParameterBuffer::kAlignmentElements * 64);
+      }
+    });
+}
+
+TEST(DistributedOptimizer, OfExpertsSplitsThemAmongTheRanksThatHoldThem) {
+  const ModelConfig config = distributed({.microbatches = 1, .experts = 4, .topk = 2, .optimizer = workloads::OptimizerKind::adam});
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    ModelConfig plain = config;
+    plain.distributed_optimizer = false;
+    Ran whole(plain, layout), split(config, layout);
+    expect_equal_bits(split, whole, /*gathered=*/true);
+  });
+}
+
+TEST(DistributedOptimizer, IsReplayedBitForBitUnderEveryEngine) {
+  struct Row {
+    const char* impl;
+    bool gathered_beside;
+  };
+  for (const Row& row : {Row{"manual", false}, Row{"local", false}, Row{"manual", true}, Row{"full_iteration", true},
+                         Row{"local", true}, Row{"transformer_engine", true}, Row{"callables", true}})
+    ranks->for_each_layout([&](const Layout& layout) {
+      if (layout.dp == 1) return;
+      ModelConfig config = distributed({.microbatches = 1, .optimizer = workloads::OptimizerKind::adam, .overlap_grad_reduce = true});
+      config.overlap_param_gather = row.gathered_beside;
+      TwinSteps twins(config, layout, {.impl = row.impl, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << row.impl << " step " << i;
+      EXPECT_EQ(twins.witness.canaries, 0) << row.impl;
+      EXPECT_TRUE(twins.witness.moved_tensors.empty()) << row.impl;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(DistributedOptimizer, FaultM92LeavesOldParametersOfOtherRanks) {
+  const ModelConfig config = distributed({.microbatches = 1});
+  ranks->for_each_layout([&](const Layout& layout) {
+    if (layout.dp == 1) return;
+    Ran sound(config, layout), faulty(config, layout, "M92");
+    bool differs = false;
+    for (std::size_t i = 0; i < sound.step.parameters().size(); ++i)
+      differs |= on_host(sound.step.parameters()[i].tensor) != on_host(faulty.step.parameters()[i].tensor);
+    EXPECT_TRUE(differs);
+  });
+}
+
+TEST(DistributedOptimizer, FaultM93ReplaysWithTheParametersOfTheCapture) {
+  ModelConfig config = distributed({.microbatches = 1, .overlap_grad_reduce = true});
+  config.overlap_param_gather = true;
+  ranks->for_each_layout([&](const Layout& layout) {
+    if (layout.dp == 1) return;
+    TwinSteps twins(config, layout, {.impl = "local", .warmup_steps = 1, .fault = {"M93"}});
+    EXPECT_TRUE(twins.step(0).equal) << "recorded, not replayed";
+    EXPECT_FALSE(twins.step(1).equal);
+    twins.graph->drop_graphs();
+  });
+}
+
 TEST(GradientClip, NormIsThatOfTheSingleRankModelInEveryLayout) {
   const ModelConfig config{.microbatches = 2, .qkv_bias = true, .linear_bias = true, .clip_grad = true};
   ranks->for_each_layout([&](const Layout& layout) {
     ModelConfig all = config;
     all.microbatches *= layout.dp;
-    Ran parallel(config, layout), single(all, {}), faulty(config, layout, "M97");
+    Ran parallel(config, layout), single(all, {}), faulty(config, layout, "M97"), split(distributed_optimizer(config), layout);
     const double norm = single.state("state:clip.norm");
     EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
     // Reordered fp32 sums before it; the norm itself is summed in fp64.
     EXPECT_NEAR(parallel.state("state:clip.norm"), norm, 1e-4 * norm);
+    EXPECT_NEAR(split.state("state:clip.norm"), norm, 1e-4 * norm) << "of parts that other ranks own";
     EXPECT_EQ(std::abs(faulty.state("state:clip.norm") - norm) > 1e-3 * norm, layout.tp > 1) << "M97";
   });
+}
+
+ModelConfig of_all_stages(const ModelConfig& config, const Layout& layout) {
+  ModelConfig all = config;
+  all.microbatches *= layout.dp;
+  return all;
+}
+
+TEST(GradientClip, NormIsThatOfAllStagesOfAPipelineAndM110ThatOfEach) {
+  for (const bool tied : {false, true}) {
+    const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2, .tied_embeddings = tied, .clip_grad = true};
+    ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
+      Ran parallel(config, layout), single(of_all_stages(config, layout), {}), faulty(config, layout, "M110");
+      const double norm = single.state("state:clip.norm");
+      EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
+      EXPECT_NEAR(parallel.state("state:clip.norm"), norm, 1e-4 * norm) << "tied " << tied;
+      EXPECT_LT(faulty.state("state:clip.norm"), norm * (1 - 1e-3)) << "M110";
+    });
+  }
+}
+
+TEST(LossScale, IsTheSameOnEveryStageOfAPipelineUnderEveryEngine) {
+  const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2, .precision = workloads::Precision::fp16,
+                           .clip_grad = true};
+  constexpr std::int64_t kSteps = 5;  // some skipped and some taken
+  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine"})
+    ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
+      if (layout.tp > 1) return;
+      TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+      twins.graph->drop_graphs();
+      std::map<std::string, at::Tensor> state;
+      for (const auto& tensor : twins.graph_step().optimizer_state()) state[tensor.name] = tensor.tensor;
+      EXPECT_GT(on_host(state.at("state:loss_scale.skipped"))[0], 0) << "the first steps overflow on purpose";
+      const auto scales = on_host(comm::all_gather(state.at("state:loss_scale.scale").view({1}), layout.pp_group));
+      for (const float scale : scales) EXPECT_EQ(scale, scales[0]) << impl;
+    });
 }
 
 TEST(LossScale, IsTheSameOnEveryRankAndM96MakesItDiffer) {
