@@ -123,6 +123,26 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   return left;
 }
 
+Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
+  const c10::StreamGuard guard(parts_.stream);
+  parts_.scope.enter(graphs_ ? Phase::replay : Phase::eager, name_, index);
+  const std::int64_t captures = device_.counts().captures_begun, replays = device_.counts().replays;
+  engine_->evaluate(batch);
+  parts_.device.synchronize(parts_.stream);
+  ++evaluated_.evaluations;
+  evaluated_.captures += device_.counts().captures_begun - captures;
+  evaluated_.replays += device_.counts().replays - replays;
+  return fixtures::on_host({{"evaluation_losses", step_->evaluation_losses()}});
+}
+
+void Arm::write_evaluated(std::int64_t step) {
+  parts_.scope.write("evaluated", {{"arm", name_},
+                                   {"step", step},
+                                   {"evaluations", evaluated_.evaluations},
+                                   {"captures", evaluated_.captures},
+                                   {"replays", evaluated_.replays}});
+}
+
 Snapshot Arm::finish(std::int64_t last) {
   const c10::StreamGuard guard(parts_.stream);
   parts_.device.synchronize(parts_.stream);
@@ -178,9 +198,9 @@ void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& coun
   parts_.scope.write("replay", {{"arm", name_},
                                 {"graph", parts_.config.engine.impl},
                                 {"step", index},
-                                {"replays", counts.replays},
+                                {"replays", counts.replays - evaluated_.replays},
                                 {"fallbacks", fallbacks},
-                                {"recaptures", counts.captures_begun - first_captures_},
+                                {"recaptures", counts.captures_begun - evaluated_.captures - first_captures_},
                                 {"out_of_order", engine_->counters().out_of_order},
                                 {"counter_before", counter_before},
                                 {"counter_after", layer_counts(device_, *step_)},

@@ -54,6 +54,11 @@ class Arm {
   /// Of a free arm, after its last step `last`: waits for the device, and returns what that step left.
   Snapshot finish(std::int64_t last);
 
+  /// Between two steps: evaluates a batch, waits for it and returns its losses. What it launches and captures is no part of
+  /// a step's counts.
+  Snapshot evaluate(std::int64_t index, const workloads::Batch& batch);
+  /// The line `evaluated` of what evaluate() did so far, before step `step`.
+  void write_evaluated(std::int64_t step);
   /// Between two steps. Waits for the device.
   workloads::Checkpoint checkpoint();
   /// The engine's outputs, then the masks, on the device.
@@ -85,6 +90,10 @@ class Arm {
   ReplayObserver* replays_ = nullptr;          // observer_ of a graph arm that is not free
   std::unique_ptr<engines::Engine> engine_;
   std::int64_t fallbacks_ = 0;       // steps after the warm-up that launched no graph
+  struct Evaluated {
+    std::int64_t evaluations = 0, captures = 0, replays = 0;
+  };
+  Evaluated evaluated_;
   std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any
   at::Tensor kept_losses_;           // of the step before, as a caller keeps them
   std::string kept_digest_;          // when they were handed out

@@ -7,6 +7,7 @@
 
 #include "fixtures/torch.h"
 #include "suites/arm_lines.h"
+#include "suites/evaluation.h"
 #include "suites/learning_rate.h"
 #include "suites/reference.h"
 #include "suites/resume.h"
@@ -149,7 +150,10 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
       write_comparison(parts, eager.name(), graph.name(), step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
                                           input.word, left, right);
       if (step < parts.config.steps) history.add(std::move(right));
-      if (parts.config.resumes && step + 1 == parts.config.resume_step()) checkpoint.emplace(graph.checkpoint());
+      if (parts.config.schedule == Schedule::resume && step + 1 == parts.config.resume_step())
+        checkpoint.emplace(graph.checkpoint());
+      if (parts.config.schedule == Schedule::train_eval_train && step + 1 == parts.config.evaluation_step())
+        run_evaluation(parts, eager, graph);
     }
     graph.settle_capture();
     collectives.write();

@@ -28,7 +28,8 @@ void run_layout_reference(const CaseParts& parts);
 using KeptArms = std::vector<std::unique_ptr<Arm>>;
 
 /// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last), then graph_b against what
-/// lockstep_graph left (graph_repeats). Where the case resumes, resume.h's arms follow.
+/// lockstep_graph left (graph_repeats). Where the case evaluates, both do between two steps (evaluation.h); where it resumes,
+/// resume.h's arms follow.
 void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 
 /// Drops all arms but the last one, graphs first. One live graph is enough for teardown, and solo arms want the room.

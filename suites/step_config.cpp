@@ -23,7 +23,7 @@ constexpr std::array kUnderstood = {
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "cp",      "cp_comm_type", "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
-    "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "schedule"};
+    "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
@@ -90,7 +90,8 @@ constexpr std::array kCpCommTypes{Word<workloads::CpCommType>{"p2p", workloads::
                                   Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
 // Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
-constexpr std::array kSchedules{Word<bool>{"train", false}, Word<bool>{"resume", true}};
+constexpr std::array kSchedules{Word<Schedule>{"train", Schedule::train}, Word<Schedule>{"train-eval-train", Schedule::train_eval_train},
+                                Word<Schedule>{"resume", Schedule::resume}};
 constexpr std::array kDispatchers{Word<bool>{"none", false}, Word<bool>{"alltoall", true}};
 
 template <class Words>
@@ -168,7 +169,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.seed = seed;
   config.steps = integer("steps");
   config.autograd_threads = text("autograd_threads") == "on";
-  config.resumes = meaning_of(kSchedules, "schedule", text("schedule"));
+  config.schedule = meaning_of(kSchedules, "schedule", text("schedule"));
   config.rng_backend = text("rng_tracker") == "plain" ? fixtures::RngBackend::plain : fixtures::RngBackend::graph_safe;
   config.model = {.layers = integer("layers"),
                   .hidden = integer("hidden"),
@@ -231,6 +232,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .pool = pool_sharing(text("pool")),
                    .warmup_steps = integer("warmup_steps"),
                    .capture_mode = capture_mode(text("capture_mode")),
+                   .optimizer_graph = boolean("optimizer_graph"),
                    .fault = {text("fault")},
                    .stale_outputs = {},
                    .stall_ms = engines::EngineConfig{}.stall_ms};

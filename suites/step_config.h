@@ -20,6 +20,9 @@ namespace graphproof::suites {
 /// The word of a capture mode, as the axis spells it.
 std::string capture_mode_word(capture::CaptureMode mode);
 
+/// Spelled as the axis schedule.
+enum class Schedule { train, train_eval_train, resume };
+
 struct StepConfig {
   std::optional<workloads::CollectiveConfig> collective;  // of model collective, which has no use for `model`
   workloads::ModelConfig model;
@@ -27,7 +30,7 @@ struct StepConfig {
   engines::EngineConfig engine;  // impl, warm-up, capture mode, fault; an eager arm changes impl to none
   std::int64_t steps = 0;        // compared steps of an arm
   bool autograd_threads = false;
-  bool resumes = false;  // schedule resume: a checkpoint is saved and gone on with
+  Schedule schedule = Schedule::train;
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;
   std::uint64_t seed = 0;
 
@@ -36,6 +39,10 @@ struct StepConfig {
   std::int64_t capture_step() const { return engine.impl == "local" ? 0 : engine.warmup_steps; }
   /// The first step that is replayed. What local records runs eagerly, and its graphs are made at that step's end.
   std::int64_t first_replay() const { return engine.impl == "local" ? 1 : engine.warmup_steps; }
+  /// The first step after the evaluations: behind one that was replayed.
+  std::int64_t evaluation_step() const { return first_replay() + 1; }
+  /// How many batches are evaluated: what a graph of evaluation needs to warm up, to capture, and to be replayed again.
+  std::int64_t evaluations() const { return engine.warmup_steps + 2; }
   /// The first step after the checkpoint: one replay fits behind the warm-up of the job that goes on.
   std::int64_t resume_step() const { return steps - first_replay() - 1; }
 };

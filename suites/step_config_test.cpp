@@ -209,9 +209,14 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
                                      {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
   EXPECT_TRUE(split.model.distributed_optimizer && split.model.overlap_param_gather);
   const StepConfig resumed = config_of("impl=manual,schedule=resume", {});
-  EXPECT_TRUE(resumed.resumes && !config.resumes);
+  EXPECT_EQ(resumed.schedule, Schedule::resume);
+  EXPECT_EQ(config.schedule, Schedule::train);
   EXPECT_EQ(resumed.resume_step(), 2) << "of five steps two warm up and one replays";
   EXPECT_EQ(config_of("impl=local,schedule=resume", {}).resume_step(), 3);
+  const StepConfig evaluated = config_of("impl=local,schedule=train-eval-train,warmup_steps=3", {});
+  EXPECT_EQ(evaluated.schedule, Schedule::train_eval_train);
+  EXPECT_EQ(evaluated.evaluation_step(), 2) << "one step was replayed";
+  EXPECT_EQ(evaluated.evaluations(), 5);
   EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling, workloads::LossScaling::static_);
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
 }

@@ -74,12 +74,12 @@ void Dropout::begin(std::int64_t microbatch) {
 }
 
 at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
-  if (config_.dropout == 0) return x;
+  if (config_.dropout == 0 || evaluating_) return x;
   return apply(x, mask(x.sizes(), x.options(), place));
 }
 
 at::Tensor Dropout::mask(at::IntArrayRef sizes, const at::TensorOptions& options, DropoutPlace place) {
-  if (config_.dropout == 0) return {};
+  if (config_.dropout == 0 || evaluating_) return {};
   // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
   const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(sizes, options) : drawn_mask(sizes, options, place);
   by_place_[index_of(place)].index_copy_(0, microbatch_, mask.unsqueeze(0));

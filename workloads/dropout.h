@@ -41,6 +41,9 @@ class Dropout {
   /// captured in one microbatch is replayed in others.
   void begin(std::int64_t microbatch);
 
+  /// While on, nothing is drawn and apply() returns its x: evaluation leaves masks and random numbers alone.
+  void evaluating(bool on) { evaluating_ = on; }
+
   /// x [any] float. Returns x with each element zeroed with the configured probability and the others scaled by
   /// 1 / (1 - probability); x itself where the probability is 0. Copies the mask to the probe of its microbatch.
   at::Tensor apply(const at::Tensor& x, DropoutPlace place);
@@ -65,6 +68,7 @@ class Dropout {
   Layout layout_;
   fixtures::RngTracker& tracker_;
   fixtures::Fault fault_;
+  bool evaluating_ = false;
   std::int64_t host_seed_ = 0;  // M32 only
   at::Tensor microbatch_;             // [1] int64
   std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; by index_of(); undefined where none is drawn

@@ -87,6 +87,7 @@ struct TrainStep::State {
         recomputes(config, layout, device_.torch_device()),
         experts(config, layout, device_.torch_device()),
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
+        evaluation_losses(at::zeros_like(losses)),
         // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches), options.dtype(at::kFloat))),
         counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
@@ -120,9 +121,12 @@ struct TrainStep::State {
   struct Outstanding {
     at::Tensor received, output;
   };
+  ForwardPass pass(std::int64_t microbatch);
   Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
   at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
   void run_microbatches(const Batch& batch);
+  void run_forwards(const Batch& batch);
+  void average(at::Tensor of_own_tokens) const;
   void reduce_gradients();
 
   const ModelConfig config;
@@ -142,7 +146,7 @@ struct TrainStep::State {
   Dropout dropout;
   RecomputeLedger recomputes;
   ExpertLedger experts;
-  at::Tensor losses, root_gradient, counter;
+  at::Tensor losses, evaluation_losses, root_gradient, counter;
   at::Tensor root;        // root_gradient of the step that runs, times its loss scale
   at::Tensor felt_scale;  // [] fp32, of fp16
   double host_scale = 0;   // M95 only
@@ -161,24 +165,27 @@ TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::D
     : state_(std::make_unique<State>(config, layout, device, seed, std::move(fault), backend)) {}
 TrainStep::~TrainStep() = default;
 
+ForwardPass TrainStep::State::pass(std::int64_t microbatch) {
+  return {.microbatch = microbatch,
+          .dropout = dropout,
+          .counters = layer_counters,
+          .fault = fault,
+          .recording = recording,
+          .default_stream = device.default_stream(),
+          .runner = runner,
+          .recomputes = recomputes,
+          .experts = experts,
+          .gather = gather.get()};
+}
+
 TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, const order::Work& work, at::Tensor received) {
   const std::int64_t m = work.microbatch;
   schedule.note(work);
   dropout.begin(m);
   recomputes.begin(m);
   if (received.defined()) received.requires_grad_(true);
-  const ForwardPass pass{.microbatch = m,
-                         .dropout = dropout,
-                         .counters = layer_counters,
-                         .fault = fault,
-                         .recording = recording,
-                         .default_stream = device.default_stream(),
-                         .runner = runner,
-                         .recomputes = recomputes,
-                         .experts = experts,
-                         .gather = gather.get()};
   const auto index = static_cast<std::size_t>(m);
-  const at::Tensor output = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), received, pass);
+  const at::Tensor output = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), received, pass(m));
   if (model.makes_loss(work.chunk)) {
     losses.select(0, m).copy_(output.detach());
     checks.loss(output.detach(), m);
@@ -232,6 +239,36 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
   }
 }
 
+/// Only what forwards need: the stages run and exchange the rest in the same order, so none waits for ever.
+void TrainStep::State::run_forwards(const Batch& batch) {
+  std::map<order::Work, at::Tensor> arrived;  // by what takes it
+  for (const order::Turn& turn : turns) {
+    at::Tensor made;
+    if (turn.work && turn.work->forward) {
+      const order::Work& work = *turn.work;
+      at::Tensor input;
+      if (auto taken = arrived.extract(work)) input = std::move(taken.mapped());
+      const auto index = static_cast<std::size_t>(work.microbatch);
+      made = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), input, pass(work.microbatch));
+      if (model.makes_loss(work.chunk)) evaluation_losses.select(0, work.microbatch).copy_(made);
+    }
+    for (const order::Transfer& transfer : turn.transfers) {
+      if (!transfer.takes.forward) continue;
+      if (transfer.from == layout.pp_rank)
+        transfers.send(transfer, made);
+      else
+        arrived[transfer.takes] = transfers.receive(transfer);
+    }
+  }
+}
+
+/// Each context parallel rank has the mean over its tokens, which are equally many.
+void TrainStep::State::average(at::Tensor of_own_tokens) const {
+  if (layout.cp == 1) return;
+  comm::all_reduce_(of_own_tokens, layout.cp_group);
+  of_own_tokens.mul_(1.0 / layout.cp);
+}
+
 /// In Megatron-LM's order: over data and context parallel ranks, over tensor parallel ones that had other tokens, over the two ends of
 /// the pipeline.
 void TrainStep::State::reduce_gradients() {
@@ -252,14 +289,28 @@ void TrainStep::forward_backward(const Batch& batch) {
   if (s.gather) s.gather->begin(/*captured_parts=*/s.runner != nullptr);
   s.run_microbatches(batch);
   if (s.gather) s.gather->finish();
-  if (s.layout.cp > 1) {
-    // Each rank has the mean over its tokens, which are equally many.
-    comm::all_reduce_(s.losses, s.layout.cp_group);
-    s.losses.mul_(1.0 / s.layout.cp);
-  }
+  s.average(s.losses);
   s.reduce_gradients();
   s.root = at::Tensor();  // made in a capture, it lies in the graph's pool
 }
+
+void TrainStep::evaluate(const Batch& batch) {
+  State& s = *state_;
+  const at::NoGradGuard no_grad;
+  struct Evaluating {
+    explicit Evaluating(Dropout& of) : dropout(of) { dropout.evaluating(true); }
+    ~Evaluating() { dropout.evaluating(false); }
+    Dropout& dropout;
+  };
+  const Evaluating evaluating(s.dropout);
+  s.evaluation_losses.zero_();
+  if (s.gather) s.gather->begin(/*captured_parts=*/false);
+  s.run_forwards(batch);
+  if (s.gather) s.gather->finish();
+  s.average(s.evaluation_losses);
+}
+
+at::Tensor TrainStep::evaluation_losses() { return state_->evaluation_losses; }
 
 void TrainStep::optimizer_step() {
   state_->optimizer.step();

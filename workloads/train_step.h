@@ -45,6 +45,12 @@ class TrainStep {
   /// overlap_param_gather the parameters are gathered first. Capturable, and
   /// without host synchronisation, save with the host's checks (host_checks.h), which may throw.
   void forward_backward(const Batch& batch);
+  /// Enqueues on the current stream: the forwards of the M microbatches without gradients and dropout, in a pipeline in the
+  /// order of the training step's forwards. Leaves parameters, gradients, optimizer, masks and random numbers alone.
+  /// Capturable, and without host synchronisation.
+  void evaluate(const Batch& batch);
+  /// [M] fp32 out, static buffer: evaluate()'s, as losses() is forward_backward()'s.
+  at::Tensor evaluation_losses();
   /// Enqueues Optimizer::step(). The rate is read from learning_rate() on the device.
   void optimizer_step();
 

@@ -60,6 +60,7 @@ constexpr std::array kChecks = {
     Check{"D42.recompute", recompute},
     Check{"D43.replays", replays},
     Check{"D43.host_checks", host_checks},
+    Check{"D47.evaluation", evaluation},
     Check{"D47.resume", resume},
     Check{"D53.layout_reference", layout_reference},
     Check{"D53.eager_collective", eager_collective},

@@ -44,7 +44,8 @@ std::vector<Shape> shapes() {
       result.push_back({{{"impl", impl}, {"recompute", "selective(core_attn)"}, {"dropout", dropout}}});
     result.push_back({{{"impl", impl}, {"precision", "fp16"}, {"tp", 2}, {"clip_grad", true}}});
     result.push_back({{{"impl", impl}, {"pp", 2}, {"microbatches", 2}, {"precision", "fp16"}, {"clip_grad", true}}});
-    if (std::string(impl) != "none") result.push_back({{{"impl", impl}, {"schedule", "resume"}, {"dp", 2}}});
+    if (std::string(impl) == "none") continue;
+    for (const char* schedule : {"resume", "train-eval-train"}) result.push_back({{{"impl", impl}, {"schedule", schedule}, {"dp", 2}}});
   }
   return result;
 }

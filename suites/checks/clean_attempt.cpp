@@ -331,6 +331,18 @@ class RankScript {
             {"mask", digest(0x77aa0000, step)}});
   }
 
+  void evaluated() {
+    for (std::int64_t i = 0; i < plan_.evaluations; ++i) compare("evaluation", "lockstep_eager", "lockstep_graph", i);
+    compare("evaluation_repeats", "lockstep_graph", "lockstep_graph", plan_.evaluations);
+    const bool captured = attempt_.axes.text("impl") == "full_iteration";
+    line({{"kind", "evaluated"},
+          {"arm", "lockstep_graph"},
+          {"step", plan_.first_replay + 1},
+          {"evaluations", plan_.evaluations + 1},
+          {"captures", captured ? 1 : 0},
+          {"replays", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0}});
+  }
+
   void resumed() {
     const std::int64_t first = plan_.steps - plan_.first_replay - 1;
     for (const char* subject : {"resumed", "loaded"})
@@ -357,6 +369,7 @@ class RankScript {
       }
       compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager", "lockstep_graph", k);
     }
+    if (attempt_.axes.text("schedule") == "train-eval-train") evaluated();
     capture("graph_b");
     for (std::int64_t k = plan_.first_replay; k < plan_.steps; ++k) {
       watched_replay("graph_b", k);

@@ -173,6 +173,11 @@ record::CheckResult host_checks(const Attempt& attempt);
 /// Kills M99.
 record::CheckResult resume(const Attempt& attempt);
 
+/// D47. Wants, of a case with the schedule train-eval-train, every evaluation between two replayed steps equal to eager's, the
+/// first batch's losses the same when it comes again, and of full_iteration all but its warm-up replayed from one graph of
+/// evaluation. Kills M111.
+record::CheckResult evaluation(const Attempt& attempt);
+
 /// D53. Wants losses and gradients of the parallel eager arm within their bound of the single-rank model, and the
 /// bound below what reordered sums can explain.
 record::CheckResult layout_reference(const Attempt& attempt);

@@ -153,10 +153,13 @@ record::CheckResult warmed_up(const Attempt& attempt) {
   Judgement judgement("D37.warmed_up", attempt);
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
   const std::int64_t asked = judgement.expected().warmup_steps;
+  // Of local the optimizer runs once before its capture, behind the one eager step; its modules are warmed up on their own.
+  const bool one_eager_step = attempt.axes.text("impl") == "local";
   if (asked == 0) judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* capture : files.find("capture")) {
-      if (integer(*capture, "warmups").value_or(-1) >= asked) {
+      const std::int64_t wanted = one_eager_step && text(*capture, "graph") == "optimizer" ? 1 : asked;
+      if (integer(*capture, "warmups").value_or(-1) >= wanted) {
         judgement.saw(files.rank);
         continue;
       }
@@ -164,7 +167,7 @@ record::CheckResult warmed_up(const Attempt& attempt) {
                         .step = integer(*capture, "step"),
                         .what = say(capture_name(*capture), " was captured before its work had run"),
                         .got = say(field(*capture, "warmups").dump(), " warm-up runs"),
-                        .want = say(asked, ", as axis warmup_steps says"),
+                        .want = wanted == asked ? say(asked, ", as axis warmup_steps says") : say(wanted, ", the eager step of local"),
                         .why = "what a first run makes, tables, library handles, algorithm choices, ends up in the graph or "
                                "breaks the capture"});
     }

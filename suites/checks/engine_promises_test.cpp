@@ -143,6 +143,17 @@ TEST(WarmedUp, Rows) {
              });
 }
 
+TEST(WarmedUp, OfLocalTheOptimizerRunsOnceBeforeItsCaptureAndItsModulesAsAsked) {
+  const Where capture{.rank = 0, .kind = "capture", .arm = "graph_b"};
+  for (const auto& [graph, warmups, word] : {std::tuple{"optimizer", 1, "pass"}, {"optimizer", 0, "fail"}, {"layers.0.layer.forward", 1, "fail"}}) {
+    const record::CheckResult result = judge_one("D37.warmed_up", {{"impl", "local"}, {"optimizer_graph", true}}, [&](Attempt& a) {
+      set(a, capture, "graph", graph);
+      set(a, capture, "warmups", warmups);
+    });
+    EXPECT_EQ(record::name(result.result), word) << graph << " " << warmups << ": " << record::to_text(result.message);
+  }
+}
+
 TEST(IdleWhenDropped, Rows) {
   const auto graphs = [](Attempt& a) -> Line& {
     for (Line& line : a.ranks[1].evidence->lines)

@@ -34,9 +34,12 @@ Expected expected(const Axes& axes) {
   // one graph.
   if (local || axes.text("impl") == "callables") result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * layer_passes;
   if (axes.text("impl") == "transformer_engine") result.launches_per_step = 2 * layer_passes;
+  if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
   result.replays_leave_time = result.first_replay + 1 < result.steps;
+  // Of a graph of evaluation: its warm-up, its capture, and one replay more.
+  if (axes.text("schedule") == "train-eval-train") result.evaluations = result.warmup_steps + 2;
   result.forwards_per_step = result.microbatches;
   return result;
 }

@@ -33,6 +33,7 @@ struct Expected {
   std::int64_t capture_step = 0;       // whose inputs the graphs captured
   std::int64_t last_inputs_step = 0;   // the step that repeats the capture inputs
   bool replays_leave_time = false;     // at least one replay with fresh inputs fits after the capture
+  std::int64_t evaluations = 0;        // batches, of the schedule train-eval-train
   std::int64_t forwards_per_step = 0;  // of one layer; what recompute runs again is counted apart
 
   std::int64_t launches_per_step = 1;  // graphs launched in a replayed step

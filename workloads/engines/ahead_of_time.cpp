@@ -59,6 +59,7 @@ AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c1
       step_(step),
       observer_(observer ? *observer : silent_),
       parts_{config_, device_, step_, observer_},
+      optimizer_(parts_),
       schedule_(std::move(schedule)),
       ways_(std::move(ways)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
@@ -82,7 +83,8 @@ void AheadOfTime::step(const workloads::Batch& batch, double learning_rate) {
   const c10::StreamGuard guard(stream_);
   step_.learning_rate(learning_rate);
   run_step([&] { step_.forward_backward(batch); });
-  step_.optimizer_step();
+  if (captured_) optimizer_.capture(pool_.pool);
+  optimizer_.step();
 }
 
 void AheadOfTime::run_step(const std::function<void()>& work) {
@@ -106,6 +108,12 @@ void AheadOfTime::run_step(const std::function<void()>& work) {
   for (const auto& [layer, callables] : layers_)
     for (const auto& callable : callables) callable->chain->require_finished();
   observer_.after_step(step_outputs_);
+}
+
+void AheadOfTime::evaluate(const workloads::Batch& batch) {
+  refuse_after_drop(dropped_);
+  const c10::StreamGuard guard(stream_);
+  step_.evaluate(batch);
 }
 
 std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
@@ -309,6 +317,7 @@ Counters AheadOfTime::counters() const {
         counters.graphs += graphs->graphs();
       }
   counters.out_of_order = pool_.out_of_order;
+  optimizer_.add_to(counters);
   return counters;
 }
 
@@ -321,6 +330,7 @@ void AheadOfTime::drop_graphs() {
         earlier_replays_ += graphs->replays();
         graphs->reset();
       }
+  optimizer_.drop();
   forget();
   layers_.clear();
   captured_ = false;

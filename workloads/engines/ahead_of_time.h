@@ -16,6 +16,7 @@
 
 #include "workloads/engines/engine.h"
 #include "workloads/engines/module_graphs.h"
+#include "workloads/engines/optimizer_graph.h"
 #include "workloads/engines/part_chain.h"
 #include "workloads/module_runner.h"
 #include "workloads/order/pipeline_order.h"
@@ -54,6 +55,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   /// A step whose forward and backward are `work`, which calls modules through run(): for schedules that are not
   /// TrainStep's. The optimizer is the caller's. `work` is called twice where it is rehearsed.
   void run_step(const std::function<void()>& work);
+  void evaluate(const workloads::Batch& batch) override;
   std::vector<NamedTensor> outputs() override;
   at::Tensor losses() override;
   Counters counters() const override;
@@ -92,6 +94,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   Observer silent_;
   Observer& observer_;
   CaptureParts parts_;
+  OptimizerGraph optimizer_;
   CapturedSchedule schedule_;
   Ways ways_;
   std::array<bool, workloads::kModuleKinds.size()> captured_kinds_{};

@@ -18,6 +18,10 @@ class Eager final : public Engine {
     step_.optimizer_step();
     ++steps_;
   }
+  void evaluate(const workloads::Batch& batch) override {
+    const c10::StreamGuard guard(stream_);
+    step_.evaluate(batch);
+  }
   std::vector<NamedTensor> outputs() override { return step_outputs(step_); }
   at::Tensor losses() override { return kept_losses(step_, fault_); }
   Counters counters() const override { return {.steps = steps_, .eager = steps_}; }

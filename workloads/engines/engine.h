@@ -74,6 +74,7 @@ struct EngineConfig {
   /// Eager steps before the capture; local: eager passes of each module right before its capture, as upstream.
   std::int64_t warmup_steps = 2;
   capture::CaptureMode capture_mode = capture::CaptureMode::thread_local_;
+  bool optimizer_graph = false;  // optimizer_graph.h; manual has the optimizer in its one graph
   fixtures::Fault fault = {};
   /// M49 only: what the faulty comparison reads instead of the graph's own outputs.
   std::vector<NamedTensor> stale_outputs = {};
@@ -90,6 +91,9 @@ class Engine {
   /// One training step on the engine's stream: eager at first, then captured once, then replayed; the engine's header
   /// says which steps, and whether `batch` is copied. Does not wait for the device, save to capture.
   virtual void step(const workloads::Batch& batch, double learning_rate) = 0;
+  /// TrainStep::evaluate() on the engine's stream, between two steps: eager, or captured once and replayed, as the engine's
+  /// header says. Does not wait for the device, save to capture.
+  virtual void evaluate(const workloads::Batch& batch) = 0;
   /// What is compared after a step: losses and gradients as the engine hands them out, and parameters.
   virtual std::vector<NamedTensor> outputs() = 0;
   /// The latest step's losses [M] for whoever keeps them: a tensor of its own that later steps leave alone. Enqueued on

@@ -136,6 +136,37 @@ TEST(FeatureFaults, M24FreezesAdamsStepNumberAtItsCapture) {
   twins.graph->drop_graphs();
 }
 
+TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
+  ModelConfig decayed = adam(), fp16 = adam();
+  decayed.clip_grad = decayed.weight_decay = true;
+  fp16.precision = Precision::fp16;
+  for (const char* impl : {"local", "transformer_engine", "full_iteration", "callables"})
+    for (const ModelConfig& model : {decayed, fp16, small()}) {
+      TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = 1, .optimizer_graph = true});
+      for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+      const CaptureReport& captured = twins.witness.reports.back();
+      EXPECT_EQ(captured.graph, "optimizer") << impl << ": behind the others, in the same step";
+      EXPECT_GE(captured.warmups, 1) << impl;
+      EXPECT_TRUE(twins.witness.changed_by.empty()) << impl;
+      const Counters with = twins.graph->counters();
+      TwinSteps eager_optimizer(model, {}, {.impl = impl, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 5; ++i) eager_optimizer.step(i);
+      const Counters without = eager_optimizer.graph->counters();
+      constexpr std::int64_t kReplayed = 4;
+      EXPECT_EQ(with.replays, without.replays + kReplayed) << impl;
+      EXPECT_EQ(with.launches_per_step, without.launches_per_step + 1) << impl;
+      EXPECT_EQ(with.graphs, without.graphs + 1) << impl;
+      twins.graph->drop_graphs();
+      EXPECT_EQ(twins.graph->counters().replays, with.replays) << impl;
+    }
+}
+
+TEST(OptimizerGraph, M23FreezesItsRateAtTheCapture) {
+  TwinSteps twins(adam(), {}, {.impl = "local", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M23"}});
+  EXPECT_TRUE(twins.step(0).equal) << "eager";
+  EXPECT_FALSE(twins.step(1).equal) << "another rate";
+}
+
 TEST(Features, OfFp16SkipAndTakeStepsWithinReplays) {
   ModelConfig model = small();
   model.precision = Precision::fp16;

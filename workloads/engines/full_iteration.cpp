@@ -13,7 +13,11 @@ FullIteration::FullIteration(const EngineConfig& config, capture::Device& device
       stream_(stream),
       step_(step),
       inputs_(device.stream_from_pool(), config.fault),
+      evaluation_inputs_(device.stream_from_pool(), config.fault),
       graph_("training", [this] { step_.forward_backward(inputs_.batch()); }, config, device, step, observer),
+      // Unobserved: an observer counts what a training step launches.
+      evaluation_graph_("validation", [this] { step_.evaluate(evaluation_inputs_.batch()); }, config, device, step, nullptr),
+      optimizer_({config_, device, step, observer ? *observer : silent_}),
       results_(step_outputs(step)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(
@@ -32,10 +36,27 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
   } else {
     if (!graph_.captured()) graph_.capture(calls_);
     graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/false), overwritten_outputs(step_));
+    optimizer_.capture(graph_.pool());
   }
-  step_.optimizer_step();
+  optimizer_.step();
   ++calls_;
   ++counters_.steps;
+}
+
+void FullIteration::evaluate(const workloads::Batch& batch) {
+  refuse_after_drop(dropped_);
+  const c10::StreamGuard guard(stream_);
+  // M111 stands for a wrapper that knows one graph and replays it in validation too, dropout as captured.
+  if (config_.fault.is("M111") && graph_.captured()) {
+    inputs_.load(batch);
+    graph_.replay({}, {});
+    step_.evaluation_losses().copy_(step_.losses());
+    return;
+  }
+  evaluation_inputs_.load(batch);
+  if (evaluations_++ < config_.warmup_steps) return step_.evaluate(evaluation_inputs_.batch());
+  if (!evaluation_graph_.captured()) evaluation_graph_.capture(evaluations_ - 1);
+  evaluation_graph_.replay({}, {});
 }
 
 at::Tensor FullIteration::losses() { return kept_losses(step_, config_.fault); }
@@ -45,16 +66,20 @@ Counters FullIteration::counters() const {
   counters.replays = graph_.replays();
   counters.captures = graph_.captures();
   counters.graphs = counters.launches_per_step = graph_.captured() ? 1 : 0;
+  optimizer_.add_to(counters);
   return counters;
 }
 
 void FullIteration::drop_graphs() {
   graph_.drop();
+  evaluation_graph_.drop();
+  optimizer_.drop();
   dropped_ = true;
 }
 
 void FullIteration::reset() {
   graph_.drop();
+  optimizer_.drop();
   calls_ = 0;
 }
 

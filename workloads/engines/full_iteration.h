@@ -6,17 +6,21 @@
 //   clones them. The caller's tensors are not kept.
 // - A call counter decides: calls before number `warmup_steps` run eagerly; that call waits for the device, registers
 //   every state of the RNG tracker and captures, which runs nothing; it and all later calls replay.
-// - The graph holds zeroing, forward, backward and the data parallel mean. The optimizer runs eagerly after each
-//   replay and reads the learning rate that the host wrote for that call.
+// - The graph holds zeroing, forward, backward and the data parallel mean. The optimizer runs after each replay, eagerly
+//   or from a graph of its own in the same pool (optimizer_graph.h), and reads the learning rate that the host wrote for
+//   that call.
+// - evaluate() has a graph, static inputs and a call counter of its own: evaluations before number `warmup_steps` run
+//   eagerly, that one captures into a pool of its own, it and all later ones replay.
 // - Capture mode is thread-local unless the configuration says otherwise.
 // - outputs() are the tensors stored at construction and alias the step's static buffers: losses read later are those
 //   of the latest replay.
-// - reset() drops the graph and sets the counter to zero, so warm-up and capture repeat.
+// - reset() drops the graph of training and sets its counter to zero, so warm-up and capture repeat.
 // - A failed capture throws capture::DeviceError; the engine never falls back to eager by itself.
 // - Refuses the plain RNG tracker (rule B08), a batch of another shape, and step() after drop_graphs().
 #pragma once
 
 #include "workloads/engines/engine.h"
+#include "workloads/engines/optimizer_graph.h"
 #include "workloads/engines/static_inputs.h"
 #include "workloads/engines/step_graph.h"
 
@@ -29,6 +33,7 @@ class FullIteration final : public Engine {
                 Observer* observer);
 
   void step(const workloads::Batch& batch, double learning_rate) override;
+  void evaluate(const workloads::Batch& batch) override;
   std::vector<NamedTensor> outputs() override { return results_; }
   at::Tensor losses() override;
   Counters counters() const override;
@@ -40,11 +45,14 @@ class FullIteration final : public Engine {
   EngineConfig config_;
   c10::Stream stream_;
   workloads::TrainStep& step_;
-  StaticInputs inputs_;
-  StepGraph graph_;
+  StaticInputs inputs_, evaluation_inputs_;
+  StepGraph graph_, evaluation_graph_;
+  Observer silent_;
+  OptimizerGraph optimizer_;
   std::vector<NamedTensor> results_;
   Counters counters_;
   std::int64_t calls_ = 0;  // since construction or reset
+  std::int64_t evaluations_ = 0;
   bool dropped_ = false;
 };
 

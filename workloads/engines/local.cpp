@@ -45,7 +45,8 @@ Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream st
       stream_(stream),
       step_(step),
       observer_(observer ? *observer : silent_),
-      parts_{config_, device_, step_, observer_} {
+      parts_{config_, device_, step_, observer_},
+      optimizer_(parts_) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(
         "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read nor set a generator's "
@@ -72,7 +73,9 @@ void Local::step(const workloads::Batch& batch, double learning_rate) {
   const c10::StreamGuard guard(stream_);
   step_.learning_rate(learning_rate);
   run_step([&] { step_.forward_backward(batch); });
-  step_.optimizer_step();
+  optimizer_.step();
+  // Behind the recorded step, as its other graphs.
+  if (created_) optimizer_.capture(config_.pool == PoolSharing::per_graph ? device_.make_pool() : pools_.front()->pool);
 }
 
 void Local::run_step(const std::function<void()>& work) {
@@ -110,7 +113,14 @@ void Local::floor_step(const workloads::Batch& batch, double learning_rate) {
   const During at_floor(at_floor_);
   step_.learning_rate(learning_rate);
   step_.forward_backward(batch);
-  step_.optimizer_step();
+  optimizer_.step();
+}
+
+void Local::evaluate(const workloads::Batch& batch) {
+  refuse_after_drop(dropped_);
+  const c10::StreamGuard guard(stream_);
+  const During evaluating(evaluating_);
+  step_.evaluate(batch);
 }
 
 void Local::begin_step() {
@@ -126,10 +136,10 @@ Local::Slots& Local::slots(const workloads::ModuleCall& call) {
 
 std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                                    const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) {
-  if (creating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] || falls_back()) return body(inputs);
+  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] || falls_back()) return body(inputs);
   if (!at::GradMode::is_enabled())
     throw std::invalid_argument(place(call) + ": got a call without gradients; want a training step; why: its graphs are "
-                                "those of training, with dropout and a backward; next: run evaluation with another engine");
+                                "those of training, with dropout and a backward; next: call evaluate() for evaluation");
   if (!created_) return record(call, inputs, parameters, body);
   if (at_floor_) return floor_->run(call, slots(call), inputs);
   return idle_graphs(call, inputs).replay(call, inputs);
@@ -285,6 +295,7 @@ Counters Local::counters() const {
     counters.graphs += graphs.graphs();
   });
   for (const auto& pool : pools_) counters.out_of_order += pool->out_of_order;
+  optimizer_.add_to(counters);
   return counters;
 }
 
@@ -296,6 +307,7 @@ void Local::drop_graphs() {
     earlier_replays_ += graphs.replays();
     graphs.reset();
   });
+  optimizer_.drop();
   floor_.reset();
   modules_ = {};
   retired_.clear();

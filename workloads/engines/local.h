@@ -17,8 +17,10 @@
 //   launches, Counters::launches_per_step.
 // - The batch is read where it is; no static copy, because embedding and loss are eager.
 // - outputs() aliases the step's static buffers. module_graphs.h says who owns what inside.
+// - evaluate() runs eagerly. (Upstream's code replays the training graphs there, dropout as captured: rule R176, a hazard.)
 // - A call whose inputs differ from the captured ones, more outstanding microbatches than recorded, a launch in another
-//   order than its pool allows, and a module called without gradients are errors that say what, got, want, why, next.
+//   order than its pool allows, and a module called without gradients in a training step are errors that say what, got,
+//   want, why, next.
 // - A failed capture throws capture::DeviceError; graphs made so far are dropped, and the next step records again.
 // - Refuses the plain RNG tracker (rule R154), inputs that no graph can take, and step() after drop_graphs().
 #pragma once
@@ -30,6 +32,7 @@
 
 #include "workloads/engines/engine.h"
 #include "workloads/engines/module_graphs.h"
+#include "workloads/engines/optimizer_graph.h"
 #include "workloads/engines/speed_floor.h"
 #include "workloads/module_runner.h"
 
@@ -46,6 +49,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   /// A step whose forward and backward are `work`, which calls modules through run(): for schedules that are not
   /// TrainStep's. The optimizer is the caller's.
   void run_step(const std::function<void()>& work);
+  void evaluate(const workloads::Batch& batch) override;
   std::vector<NamedTensor> outputs() override;
   at::Tensor losses() override;
   Counters counters() const override;
@@ -98,6 +102,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   Observer silent_;
   Observer& observer_;
   CaptureParts parts_;
+  OptimizerGraph optimizer_;
   std::array<bool, workloads::kModuleKinds.size()> captured_kinds_{};
   std::array<std::vector<Slots>, workloads::kModuleKinds.size()> modules_;  // by kind and layer
   std::vector<std::unique_ptr<PoolOrder>> pools_;
@@ -106,7 +111,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   std::vector<ModuleGraphs*> in_order_;  // of the captures of their forwards
   std::vector<NamedTensor> step_statics_, step_outputs_;
   std::unique_ptr<SpeedFloor> floor_;
-  bool created_ = false, creating_ = false, dropped_ = false, at_floor_ = false;
+  bool created_ = false, creating_ = false, evaluating_ = false, dropped_ = false, at_floor_ = false;
   std::int64_t recorded_launches_ = 0, replayed_steps_ = 0, earlier_replays_ = 0;
   Counters counters_;
   std::vector<decltype(modules_)> retired_;  // M86 only

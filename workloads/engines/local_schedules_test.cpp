@@ -128,7 +128,7 @@ TEST(LocalSchedules, ACallWithoutGradientsIsRefused) {
   const at::NoGradGuard no_grad;
   EXPECT_EQ(refusal<std::invalid_argument>([&] { bench.engine.run_step([&] { bench.call(0, 0, {bench.input(1)}); }); }),
             "layer of layer 0, microbatch 0: got a call without gradients; want a training step; why: its graphs are those "
-            "of training, with dropout and a backward; next: run evaluation with another engine");
+            "of training, with dropout and a backward; next: call evaluate() for evaluation");
 }
 
 TEST(LocalSchedules, ALaunchInAnotherOrderThanTheCapturesIsRefused) {

@@ -31,6 +31,12 @@ class Manual final : public Engine {
     graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/true), overwritten_outputs(step_));
   }
 
+  void evaluate(const workloads::Batch& batch) override {
+    refuse_after_drop(dropped_);
+    const c10::StreamGuard guard(stream_);
+    step_.evaluate(batch);
+  }
+
   std::vector<NamedTensor> outputs() override {
     return config_.fault.is("M49") ? config_.stale_outputs : step_outputs(step_);
   }

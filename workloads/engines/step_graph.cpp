@@ -21,7 +21,8 @@ StepGraph::StepGraph(std::string name, std::function<void()> work, const EngineC
 void StepGraph::capture(std::int64_t warmups) {
   assert(!captured_);
   ++captures_;
-  graph_ = capture_graph({config_, device_, step_, *observer_}, {name_, device_.make_pool(), work_, warmups});
+  pool_ = device_.make_pool();
+  graph_ = capture_graph({config_, device_, step_, *observer_}, {name_, pool_, work_, warmups});
   captured_ = true;
 }
 

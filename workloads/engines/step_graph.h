@@ -26,6 +26,7 @@ class StepGraph {
   /// REQUIRES: captured().
   void replay(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs);
   bool captured() const { return captured_; }
+  const capture::Pool& pool() const { return pool_; }  // of the latest capture
   /// Waits for the device and destroys the graph. A later capture starts with a fresh pool. Idempotent.
   void drop();
 
@@ -41,6 +42,7 @@ class StepGraph {
   workloads::TrainStep& step_;
   Observer silent_;
   Observer* observer_;
+  capture::Pool pool_;
   std::unique_ptr<capture::Graph> graph_;
   bool captured_ = false;
   std::int64_t captures_ = 0, earlier_replays_ = 0;

@@ -1,0 +1,57 @@
+// D47: evaluation between training steps computes what eager evaluation does, with its own graph where the engine has one.
+#include "suites/checks/comparison.h"
+#include "suites/checks/detectors.h"
+#include "suites/checks/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
+constexpr ArmPair kEvaluatedAgain{"evaluation_repeats", "lockstep_graph", "lockstep_graph"};
+
+/// full_iteration captures evaluation once, after its warm-up; every other engine evaluates eagerly.
+struct Evaluated {
+  std::int64_t evaluations, captures, replays;
+};
+Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
+  const bool captured = attempt.axes.text("impl") == "full_iteration";
+  const std::int64_t evaluations = expected.evaluations + 1;  // the first batch again
+  return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
+}
+
+void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated& want) {
+  const Line* line = files.first("evaluated");
+  if (!line) return judgement.absent(files, "`evaluated` line");
+  if (integer(*line, "evaluations") == want.evaluations && integer(*line, "captures") == want.captures &&
+      integer(*line, "replays") == want.replays)
+    return judgement.saw(files.rank);
+  const auto counts = [](const std::string& evaluations, const std::string& captures, const std::string& replays) {
+    return say(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
+  };
+  judgement.defect({.rank = files.rank,
+                    .step = integer(*line, "step"),
+                    .what = "evaluation did not run from the graphs that it should",
+                    .got = counts(field(*line, "evaluations").dump(), field(*line, "captures").dump(), field(*line, "replays").dump()),
+                    .want = counts(say(want.evaluations), say(want.captures), say(want.replays)),
+                    .why = "a graph of training replayed in evaluation trains on, or keeps dropout"});
+}
+
+}  // namespace
+
+record::CheckResult evaluation(const Attempt& attempt) {
+  Judgement judgement("D47.evaluation", attempt);
+  if (judgement.for_training_cases() && judgement.for_graph_cases() && attempt.axes.text("schedule") != "train-eval-train")
+    judgement.not_applicable("the case evaluates nothing");
+  if (judgement.settled()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  const Evaluated want = evaluated(attempt, expected);
+  for (const RankFiles& files : attempt.ranks) {
+    judge_final_comparison(judgement, files, kEvaluation, expected.evaluations - 1);
+    judge_final_comparison(judgement, files, kEvaluatedAgain, expected.evaluations);
+    judge_counts(judgement, files, want);
+  }
+  return judgement.result(say(want.evaluations, " evaluations equal on ", attempt.ranks.size(), " ranks, with ", want.replays, " replays"),
+                          "the losses of eager evaluation, the same for the same batch");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+const nlohmann::json kAxes = {{"impl", "full_iteration"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "train-eval-train"}};
+
+TEST(Evaluation, Rows) {
+  const Where compared{.rank = 0, .kind = "compare", .step = 1, .subject = "evaluation"};
+  const Where repeated{.rank = 0, .kind = "compare", .step = 4, .subject = "evaluation_repeats"};
+  const Where counted{.rank = 0, .kind = "evaluated"};
+  judge_rows("D47.evaluation", kAxes,
+             {
+                 {.name = "the graph of training was replayed (M111)",
+                  .change = [=](Attempt& a) { set(a, compared, "equal", false); },
+                  .rank = 0,
+                  .said = {"`evaluation`: lockstep_graph differs from lockstep_eager at step 1"}},
+                 {.name = "random numbers in evaluation",
+                  .change = [=](Attempt& a) { set(a, repeated, "equal", false); },
+                  .rank = 0,
+                  .said = {"`evaluation_repeats`: lockstep_graph differs from lockstep_graph at step 4"}},
+                 {.name = "never repeated",
+                  .change = [=](Attempt& a) { erase(a, repeated); },
+                  .rank = 0,
+                  .said = {"comparison `evaluation_repeats` of lockstep_graph with lockstep_graph"}},
+                 {.name = "ran eagerly",
+                  .change = [=](Attempt& a) { set(a, counted, "replays", 0); },
+                  .rank = 0,
+                  .said = {"evaluation did not run from the graphs that it should", "got 5 evaluations, 1 captures, 0 replays",
+                           "want 5 evaluations, 1 captures, 3 replays"}},
+                 {.name = "absent", .change = [=](Attempt& a) { erase(a, counted); }, .rank = 0, .said = {"`evaluated` line"}},
+             });
+}
+
+TEST(Evaluation, OfOtherEnginesIsEager) {
+  nlohmann::json axes = kAxes;
+  for (const char* impl : {"local", "transformer_engine", "callables", "manual"}) {
+    axes["impl"] = impl;
+    EXPECT_EQ(record::name(judge_one("D47.evaluation", axes, [](Attempt&) {}).result), "pass") << impl;
+    const record::CheckResult result =
+        judge_one("D47.evaluation", axes, [](Attempt& a) { set(a, {.rank = 0, .kind = "evaluated"}, "replays", 4); });
+    EXPECT_EQ(record::name(result.result), "fail") << impl;
+  }
+}
+
+TEST(Evaluation, IsOfCasesThatEvaluate) {
+  EXPECT_EQ(record::name(judge_one("D47.evaluation", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+}
+
+}  // namespace
+}  // namespace graphproof::checks

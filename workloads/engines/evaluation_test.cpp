@@ -1,0 +1,106 @@
+// Evaluation between training steps, under every engine: alone, and started by mpirun with 2 and 4 ranks, where each test goes
+// through every layout that fits.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::Layout;
+using workloads::ModelConfig;
+using workloads::on_host;
+
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+constexpr std::int64_t kWarmup = 1;
+
+ModelConfig with_dropout() {
+  return {.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2, .dropout = 0.1};
+}
+
+/// On a stream of its own.
+struct Evaluated {
+  Evaluated(const ModelConfig& config, const Layout& layout)
+      : stream(workloads::device_under_test().stream_from_pool()),
+        guard(stream),
+        step(config, layout, workloads::device_under_test(), 1, {}),
+        batch(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device())) {}
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  workloads::TrainStep step;
+  workloads::Batch batch;
+};
+
+TEST(Evaluation, HasTheLossesOfAForwardWithoutDropoutAndDrawsNothing) {
+  ranks->for_each_layout([&](const Layout& layout) {
+    ModelConfig plain = with_dropout();
+    plain.dropout = 0;
+    Evaluated evaluated(with_dropout(), layout), trained(plain, layout);
+    const auto states = evaluated.step.rng().states();
+    evaluated.step.evaluate(evaluated.batch);
+    trained.step.forward_backward(trained.batch);
+    EXPECT_EQ(on_host(evaluated.step.evaluation_losses()), on_host(trained.step.losses()));
+    EXPECT_EQ(evaluated.step.rng().states(), states);
+    for (const auto& gradient : evaluated.step.gradients())
+      for (const float value : on_host(gradient.tensor)) ASSERT_EQ(value, 0) << gradient.name;
+  });
+}
+
+TEST(Evaluation, OnPipelineStagesHasTheBitsOfTheSingleRankModel) {
+  for (const int vpp : {1, 2})
+    ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
+      if (layout.tp > 1 || layout.dp > 1) return;
+      Evaluated stage(with_dropout(), layout), single(with_dropout(), {});
+      stage.step.evaluate(stage.batch);
+      single.step.evaluate(single.batch);
+      const auto want = on_host(single.step.evaluation_losses());
+      EXPECT_EQ(on_host(stage.step.evaluation_losses()), layout.last_stage() ? want : std::vector<float>(want.size(), 0)) << "vpp " << vpp;
+    });
+}
+
+/// The losses of one batch under both.
+void expect_equal_evaluation(TwinSteps& twins, std::int64_t index, bool equal = true) {
+  const workloads::Batch batch = twins.batch(index);
+  for (const auto& engine : {twins.eager.get(), twins.graph.get()}) engine->evaluate(batch);
+  const auto want = on_host(twins.eager_step().evaluation_losses());
+  EXPECT_EQ(on_host(twins.graph_step().evaluation_losses()) == want, equal) << "batch " << index;
+}
+
+void expect_training_goes_on_as_eager(const char* impl, const Layout& layout) {
+  TwinSteps twins(with_dropout(), layout, {.impl = impl, .warmup_steps = kWarmup});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+  for (const std::int64_t batch : {10, 11, 12, 10}) expect_equal_evaluation(twins, batch);
+  for (std::int64_t i = 3; i < 5; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i << ", behind evaluation";
+  EXPECT_EQ(twins.graph_step().rng().states(), twins.eager_step().rng().states());
+  twins.graph->drop_graphs();
+}
+
+TEST(Evaluation, LeavesTrainingAloneUnderEveryEngine) {
+  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine", "callables"})
+    ranks->for_each_layout([&](const Layout& layout) { expect_training_goes_on_as_eager(impl, layout); });
+  for (const char* impl : {"full_iteration", "local", "transformer_engine"})
+    ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) { expect_training_goes_on_as_eager(impl, layout); });
+}
+
+TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
+  for (const char* fault : {"none", "M111"})
+    ranks->for_each_layout([&](const Layout& layout) {
+      const bool sound = std::string(fault) == "none";
+      TwinSteps twins(with_dropout(), layout, {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {fault}});
+      for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
+      for (const std::int64_t batch : {10, 11, 12}) expect_equal_evaluation(twins, batch, sound);
+      EXPECT_EQ(twins.step(2).equal, sound) << "random numbers that training lacks";
+      EXPECT_EQ(twins.graph->counters().captures, 1) << "those of training";
+      twins.graph->drop_graphs();
+      EXPECT_THROW(twins.graph->evaluate(twins.batch(13)), std::logic_error);
+    });
+}
+
+}  // namespace
+}  // namespace graphproof::engines

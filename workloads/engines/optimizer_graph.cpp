@@ -1,0 +1,37 @@
+#include "workloads/engines/optimizer_graph.h"
+
+#include "fixtures/nvtx.h"
+
+namespace graphproof::engines {
+
+void OptimizerGraph::step() {
+  if (graph_) {
+    const fixtures::NvtxRange range("graph optimizer");
+    return graph_->replay();
+  }
+  parts_.step.optimizer_step();
+  ++eager_steps_;
+}
+
+void OptimizerGraph::capture(const capture::Pool& pool) {
+  if (!parts_.config.optimizer_graph || graph_) return;
+  ++captures_;
+  graph_ = capture_graph(parts_, {"optimizer", pool, [this] { parts_.step.optimizer_step(); }, eager_steps_});
+}
+
+void OptimizerGraph::add_to(Counters& counters) const {
+  counters.replays += earlier_replays_ + (graph_ ? graph_->replays() : 0);
+  counters.captures += captures_;
+  if (!graph_) return;
+  ++counters.graphs;
+  ++counters.launches_per_step;
+}
+
+void OptimizerGraph::drop() {
+  if (!graph_) return;
+  earlier_replays_ += graph_->replays();
+  graph_->reset();
+  graph_.reset();
+}
+
+}  // namespace graphproof::engines
