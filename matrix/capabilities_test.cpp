@@ -20,6 +20,8 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("precision=fp8_current,recompute=selective(moe)"),
             (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this model has no such module, and nothing would be computed again",
                                       "precision=fp8_current: this precision is not built yet"}));
+  EXPECT_EQ(missing("impl=manual,optimizer_graph=true"),
+            std::vector<std::string>{"optimizer_graph=true, impl=manual, model=gpt: without graphs there is none, and one graph of the whole step holds the optimizer already"});
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
             (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
@@ -42,6 +44,7 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=callables,schedule=resume,dropout=true", "impl=manual,dp=2,distributed_optimizer=true,weight_decay=true",
                            "impl=local,dp=2,distributed_optimizer=true,overlap_grad_reduce=true,overlap_param_gather=true",
                            "impl=transformer_engine,pp=2,dp=2,microbatches=4,distributed_optimizer=true,tied_embeddings=true",
+                           "impl=full_iteration,optimizer_graph=true,schedule=train-eval-train", "impl=local,optimizer_graph=true,optimizer=adam",
                            "impl=full_iteration,pp=2,microbatches=4,precision=fp16,clip_grad=true", "impl=local,pp=2,microbatches=2,nan_check_loss=true,nan_check_grad=true",
                            "impl=transformer_engine,dp=2,distributed_optimizer=true,overlap_grad_reduce=true",
                            "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})

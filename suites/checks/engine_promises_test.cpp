@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "suites/checks/check_rows.h"
 
 namespace graphproof::checks {
