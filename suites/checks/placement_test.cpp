@@ -8,7 +8,7 @@ namespace {
 using nlohmann::json;
 using record::Result;
 
-constexpr const char* kCheck = "D28.placement";
+constexpr const char* kPlacementCheck = "D28.placement";
 
 json with(const char* placement, const char* allocator = "expandable") {
   return {{"impl", "manual"}, {"dp", 2}, {"model", "collective"}, {"collective", "all_gather"}, {"collective_bytes", 65536},
@@ -17,7 +17,7 @@ json with(const char* placement, const char* allocator = "expandable") {
 
 TEST(Placement, ABufferThatLiesElsewhereThanAskedFailsIt) {
   const Where one{.rank = 1, .kind = "placement", .arm = "lockstep_graph"};
-  judge_rows(kCheck, with("symmetric"),
+  judge_rows(kPlacementCheck, with("symmetric"),
              {
                  {"another offset", [one](Attempt& attempt) { set(attempt, one, "offset", 4096); }, Result::fail, 1,
                   {"the input of arm lockstep_graph does not lie as placement symmetric asks", "offset 4096 of a span of 20971520 bytes; rank 0: offset 0",
@@ -27,7 +27,7 @@ TEST(Placement, ABufferThatLiesElsewhereThanAskedFailsIt) {
                   {"rank 0 left no `placement` line of the input of arm graph_b"}},
              },
              "cuda");
-  judge_rows(kCheck, with("per_rank"),
+  judge_rows(kPlacementCheck, with("per_rank"),
              {
                  {"odd ranks lie as even ones", [](Attempt& attempt) { set(attempt, {.rank = 1, .kind = "placement", .arm = "free_graph"}, "offset", 0); },
                   Result::fail, 1, {"odd ranks elsewhere than even ones, and across a border"}},
@@ -38,13 +38,13 @@ TEST(Placement, ABufferThatLiesElsewhereThanAskedFailsIt) {
 }
 
 TEST(Placement, WholeAllocationsHaveNoBorderToLieAcross) {
-  EXPECT_EQ(record::name(judge_one(kCheck, with("per_rank", "default"), [](Attempt&) {}, "sim").result), "pass");
+  EXPECT_EQ(record::name(judge_one(kPlacementCheck, with("per_rank", "default"), [](Attempt&) {}, "sim").result), "pass");
   const auto across = [](Attempt& attempt) { set(attempt, {.rank = 1, .kind = "placement"}, "straddles", true); };
-  EXPECT_EQ(record::name(judge_one(kCheck, with("per_rank", "default"), across, "sim").result), "fail");
+  EXPECT_EQ(record::name(judge_one(kPlacementCheck, with("per_rank", "default"), across, "sim").result), "fail");
 }
 
 TEST(Placement, TrainingStepsHaveNone) {
-  EXPECT_EQ(record::name(judge_one(kCheck, {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one(kPlacementCheck, {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
 }
 
 }  // namespace

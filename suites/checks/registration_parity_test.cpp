@@ -8,7 +8,7 @@ namespace {
 using nlohmann::json;
 using record::Result;
 
-constexpr const char* kCheck = "D27.registration_parity";
+constexpr const char* kParityCheck = "D27.registration_parity";
 
 json captured(const char* collective, const char* allocator = "expandable", const char* graph_register = "1") {
   return {{"impl", "manual"}, {"dp", 2}, {"model", "collective"}, {"collective", collective}, {"collective_bytes", 65536},
@@ -32,7 +32,7 @@ auto without(int rank, const char* text) {
 }
 
 TEST(RegistrationParity, RanksThatDisagreeFailIt) {
-  judge_rows(kCheck, captured("all_gather"),
+  judge_rows(kParityCheck, captured("all_gather"),
              {
                  {"rank 1 registered nothing", without(1, "IPC register"), Result::fail, 1,
                   {"the ranks disagree whether NCCL registers the buffers of the captured all_gather",
@@ -55,9 +55,9 @@ TEST(RegistrationParity, RanksThatHungInTheFirstReplayAreJudgedByTheirLogs) {
       without(rank, "0x7f2a42000000")(attempt);
     }
   };
-  const record::CheckResult clean = judge_one(kCheck, captured("all_gather"), hung, "cuda");
+  const record::CheckResult clean = judge_one(kParityCheck, captured("all_gather"), hung, "cuda");
   EXPECT_EQ(record::name(clean.result), "pass") << record::to_text(clean.message);
-  const record::CheckResult broken = judge_one(kCheck, captured("all_gather"), [&](Attempt& attempt) {
+  const record::CheckResult broken = judge_one(kParityCheck, captured("all_gather"), [&](Attempt& attempt) {
     hung(attempt);
     without(1, "IPC register")(attempt);
   }, "cuda");
@@ -69,7 +69,7 @@ TEST(RegistrationParity, RegistrationThatIsSwitchedOffMustNotHappen) {
   const auto registered = [](Attempt& attempt) {
     *attempt.ranks[0].log += "h:1:1 [0] NCCL INFO rank 0 - IPC register buffer 0x90 size 64 (baseAddr 0x90 size 64) to peer 1 regAddr 0x91 offsetOut 0\n";
   };
-  judge_rows(kCheck, captured("all_gather", "expandable", "0"),
+  judge_rows(kParityCheck, captured("all_gather", "expandable", "0"),
              {{"registered all the same", registered, Result::fail, 0,
                {"NCCL registered buffers of a graph although NCCL_GRAPH_REGISTER is 0", "1 buffers on ranks 0; 0 buffers on ranks 1"}}},
              "cuda");
@@ -77,22 +77,22 @@ TEST(RegistrationParity, RegistrationThatIsSwitchedOffMustNotHappen) {
 
 TEST(RegistrationParity, WhatIsNeverRegisteredAgreesInSilence) {
   for (const char* collective : {"all_reduce_in_place", "reduce_scatter"}) {
-    const record::CheckResult result = judge_one(kCheck, captured(collective), [](Attempt& attempt) {
+    const record::CheckResult result = judge_one(kParityCheck, captured(collective), [](Attempt& attempt) {
       without(0, "IPC register")(attempt);
       without(1, "IPC register")(attempt);
     }, "cuda");
     EXPECT_EQ(record::name(result.result), "pass") << collective;
     EXPECT_EQ(result.message.got, "registered on no rank");
   }
-  EXPECT_EQ(record::name(judge_one(kCheck, captured("all_gather", "default"), [](Attempt&) {}, "cuda").result), "pass");
+  EXPECT_EQ(record::name(judge_one(kParityCheck, captured("all_gather", "default"), [](Attempt&) {}, "cuda").result), "pass");
 }
 
 TEST(RegistrationParity, OtherCasesHaveNothingToJudge) {
-  EXPECT_EQ(record::name(judge_one(kCheck, {{"impl", "manual"}, {"tp", 2}}, [](Attempt&) {}, "cuda").result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one(kParityCheck, {{"impl", "manual"}, {"tp", 2}}, [](Attempt&) {}, "cuda").result), "not_applicable");
   json eager = captured("all_gather");
   eager.erase("impl");
-  EXPECT_EQ(record::name(judge_one(kCheck, eager, [](Attempt&) {}, "cuda").result), "not_applicable");
-  EXPECT_EQ(record::name(judge_one(kCheck, captured("all_gather", "default", "unset"), [](Attempt&) {}, "sim").result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one(kParityCheck, eager, [](Attempt&) {}, "cuda").result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one(kParityCheck, captured("all_gather", "default", "unset"), [](Attempt&) {}, "sim").result), "not_applicable");
 }
 
 }  // namespace
