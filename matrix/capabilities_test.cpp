@@ -22,11 +22,13 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
                                       "precision=fp8_current: this precision is not built yet"}));
   EXPECT_EQ(missing("impl=manual,optimizer_graph=true"),
             std::vector<std::string>{"optimizer_graph=true, impl=manual, model=gpt: without graphs there is none, and one graph of the whole step holds the optimizer already"});
-  EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=flex"),
-            (std::vector<std::string>{"experts=4, dispatch=dropless: this treatment of tokens over capacity is not built yet",
+  EXPECT_EQ(missing("impl=full_iteration,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall"),
+            std::vector<std::string>{"dispatch=dropless, impl=full_iteration, modules=[]: the host reads in the middle of a layer how many tokens an expert has: no graph can hold that"});
+  EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=paged_stash,dispatcher=flex"),
+            (std::vector<std::string>{"experts=4, dispatch=paged_stash: this treatment of tokens over capacity is not built yet",
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
-  EXPECT_EQ(missing("cp=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall"),
-            std::vector<std::string>{"experts=4, tp=1, cp=2: experts on parts of a sequence are not built yet: capacity is counted within the tokens of a rank"});
+  EXPECT_EQ(missing("dp=2,etp=2,linear_bias=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall"),
+            std::vector<std::string>{"etp=2, linear_bias=true: upstream's token dispatchers carry no bias, and behind a reduce-scatter it belongs to no part of an expert"});
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
@@ -35,6 +37,9 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=full_iteration,pp=2,tp=2,sequence_parallel=true,microbatches=4,tied_embeddings=true",
                            "impl=local,pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=2",
                            "impl=manual,optimizer=adam,precision=bf16,recompute=selective(core_attn),microbatches=4",
+                           "impl=transformer_engine,modules=[attn,moe_router,moe_preprocess],dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall",
+                           "cp=2,tp=2,sequence_parallel=true,ep=2,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=allgather",
+                           "impl=full_iteration,tp=2,cp=2,sequence_parallel=true,etp=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,router_aux_loss=true,precision=fp16",
                            "impl=local,cp=2,dropout=true", "impl=callables,cp=2,cp_comm_type=all_gather,tp=2,sequence_parallel=true",
                            "impl=full_iteration,pp=2,recompute=full(block,1),microbatches=4", "impl=local,pp=2,recompute=selective(core_attn),microbatches=4",
                            "impl=transformer_engine,pp=2,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,microbatches=4",

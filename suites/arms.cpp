@@ -111,6 +111,7 @@ void run_layout_reference(const CaseParts& parts) {
   parallel.model.dropout = 0;
   parallel.model.loss_scaling = workloads::LossScaling::static_;  // a dynamic one begins with infinite gradients
   StepConfig single = single_rank(parts.config);
+  parallel.model.precision = single.model.precision;
   // Adam's first update is nearly the gradient's sign, which another order of sums turns over where it is almost zero.
   if (parallel.model.distributed_optimizer) parallel.model.optimizer = single.model.optimizer = workloads::OptimizerKind::sgd;
   const auto [ours, shards] = reference_step(parts, parallel);
@@ -124,7 +125,7 @@ void run_layout_reference(const CaseParts& parts) {
     if (name == "losses")
       losses.push_back({name, tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches)});
     else
-      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i].index)});
+      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i])});
   }
   // Only the last stage of a pipeline has losses.
   if (parts.config.layout.last_stage()) write_reference(parts, "losses", losses, bound);

@@ -9,23 +9,16 @@
 
 namespace graphproof::suites {
 
-at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int index) {
-  std::int64_t cut = -1;
-  const auto refuse = [&] {
-    std::ostringstream shapes;
-    shapes << "shapes " << full.sizes() << " and " << shape << " of part " << index;
-    throw record::Error({.what = "the shard of a full tensor", .got = shapes.str(),
-                         .want = "one dimension cut into equal parts",
-                         .why = "the single-rank model and the parallel one must hold the same parameters",
-                         .next = "compare Parameters::create in both layouts"});
-  };
-  if (full.dim() != static_cast<std::int64_t>(shape.size())) refuse();
-  for (std::int64_t d = 0; d < full.dim(); ++d) {
-    if (full.size(d) == shape[d]) continue;
-    if (cut >= 0 || shape[d] == 0 || full.size(d) % shape[d] != 0 || (index + 1) * shape[d] > full.size(d)) refuse();
-    cut = d;
-  }
-  return cut < 0 ? full : full.narrow(cut, index * shape[cut], shape[cut]);
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const workloads::Shard& shard) {
+  const at::Tensor own = shard.of(full);
+  if (own.sizes() == shape) return own;
+  std::ostringstream shapes;
+  shapes << "part " << shard.index << " of " << shard.count << " of shape " << full.sizes() << " has shape " << own.sizes();
+  std::ostringstream wanted;
+  wanted << shape << ", the parallel model's";
+  throw record::Error({.what = "the shard of a full tensor", .got = shapes.str(), .want = wanted.str(),
+                       .why = "the single-rank model and the parallel one must hold the same parameters",
+                       .next = "compare Parameters::create in both layouts"});
 }
 
 namespace {

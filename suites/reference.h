@@ -9,12 +9,12 @@
 #include <string>
 
 #include "suites/step_config.h"
+#include "workloads/parameters.h"
 
 namespace graphproof::suites {
 
-/// The part of `full` that a rank holds as a tensor of `shape`: cut along the one dimension in which they differ, part
-/// `index`. Throws record::Error where more than one dimension differs or the cut is not even.
-at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, int index);
+/// The part of `full` that a rank holds as a tensor of `shape`. Throws record::Error where its shard has another shape.
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const workloads::Shard& shard);
 
 /// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to the largest element of a tensor, with the reason in words.
 struct ReferenceBound {

@@ -4,22 +4,28 @@
 
 #include <limits>
 
+#include "reports/record/message.h"
+
 namespace graphproof::suites {
 namespace {
 
-TEST(LayoutReference, CutsTheDimensionThatDiffers) {
-  const at::Tensor full = at::arange(24, at::kFloat).view({4, 6});
-  EXPECT_TRUE(own_shard(full, {2, 6}, 1).equal(full.narrow(0, 2, 2)));
-  EXPECT_TRUE(own_shard(full, {4, 3}, 0).equal(full.narrow(1, 0, 3)));
-  EXPECT_TRUE(own_shard(full, {4, 6}, 1).equal(full)) << "a tensor that every rank holds whole";
+TEST(LayoutReference, CutsTheShardOutOfTheFullTensor) {
+  const at::Tensor full = at::arange(48, at::kFloat).view({4, 6, 2});
+  EXPECT_TRUE(own_shard(full, {2, 6, 2}, {0, 1, 2}).equal(full.narrow(0, 2, 2)));
+  EXPECT_TRUE(own_shard(full, {4, 3, 2}, {1, 0, 2}).equal(full.narrow(1, 0, 3)));
+  EXPECT_TRUE(own_shard(full, {4, 6, 2}, {}).equal(full)) << "a tensor that every rank holds whole";
+  const workloads::Shard twice{.index = 1, .count = 2, .expert = true, .inner_dimension = 1, .inner_index = 2, .inner_count = 3};
+  EXPECT_TRUE(own_shard(full, {2, 2, 2}, twice).equal(full.narrow(0, 2, 2).narrow(1, 4, 2)));
 }
 
-TEST(LayoutReference, RefusesACutThatIsNotOneEvenDimension) {
-  const at::Tensor full = at::zeros({4, 6});
-  EXPECT_THROW(own_shard(full, {2, 3}, 0), std::runtime_error);
-  EXPECT_THROW(own_shard(full, {3, 6}, 0), std::runtime_error);
-  EXPECT_THROW(own_shard(full, {2, 6}, 2), std::runtime_error);
-  EXPECT_THROW(own_shard(full, {6}, 0), std::runtime_error);
+TEST(LayoutReference, RefusesAShardOfAnotherShape) {
+  try {
+    own_shard(at::zeros({4, 6}), {2, 3}, {0, 1, 2});
+    FAIL() << "a shard of another shape was accepted";
+  } catch (const record::Error& error) {
+    EXPECT_STREQ(error.what(), "the shard of a full tensor; got part 1 of 2 of shape [4, 6] has shape [2, 6]; want [2, 3], the parallel model's; "
+                               "the single-rank model and the parallel one must hold the same parameters; next: compare Parameters::create in both layouts");
+  }
 }
 
 TEST(LayoutReference, AcceptsASumInAnotherOrderAndRefusesADoubledGradient) {

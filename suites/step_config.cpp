@@ -21,7 +21,8 @@ constexpr std::array kUnderstood = {
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
-    "cp",      "cp_comm_type", "ep",      "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
+    "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
+    "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
     "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
 
@@ -89,10 +90,10 @@ constexpr std::array kPositionEmbeddings{
 constexpr std::array kCpCommTypes{Word<workloads::CpCommType>{"p2p", workloads::CpCommType::p2p},
                                   Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
 // Of a model with experts and of one without; R and G rules refuse what does not go together.
-constexpr std::array kDispatches{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", true}};
 constexpr std::array kSchedules{Word<Schedule>{"train", Schedule::train}, Word<Schedule>{"train-eval-train", Schedule::train_eval_train},
                                 Word<Schedule>{"resume", Schedule::resume}};
-constexpr std::array kDispatchers{Word<bool>{"none", false}, Word<bool>{"alltoall", true}};
+constexpr std::array kDropless{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", false}, Word<bool>{"dropless", true}};
+constexpr std::array kGathers{Word<bool>{"none", false}, Word<bool>{"alltoall", false}, Word<bool>{"allgather", true}};
 
 template <class Words>
 auto meaning_of(const Words& words, const char* axis, const std::string& text) {
@@ -189,6 +190,11 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .dropout = boolean("dropout") ? kDropoutProbability : 0.0,
                   .experts = integer("experts"),
                   .topk = integer("topk"),
+                  .dropless = meaning_of(kDropless, "dispatch", text("dispatch")),
+                  .gather_tokens = meaning_of(kGathers, "dispatcher", text("dispatcher")),
+                  .router_aux_loss = boolean("router_aux_loss"),
+                  .router_z_loss = boolean("router_z_loss"),
+                  .router_score_correction = boolean("router_score_correction"),
                   .shared_expert = boolean("shared_expert"),
                   .recompute = recompute_config(text("recompute")),
                   .precision = meaning_of(kPrecisions, "precision", text("precision")),
@@ -202,9 +208,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .distributed_optimizer = boolean("distributed_optimizer"),
                   .overlap_param_gather = boolean("overlap_param_gather"),
                   .grad_accumulation_fusion = boolean("grad_accumulation_fusion")};
-  meaning_of(kDispatches, "dispatch", text("dispatch"));
-  meaning_of(kDispatchers, "dispatcher", text("dispatcher"));
-  const int ep = static_cast<int>(integer("ep"));
+  const int ep = static_cast<int>(integer("ep")), etp = static_cast<int>(integer("etp"));
+  const bool splits_experts = config.model.experts > 0 && ep * etp * tp > 1;
   config.layout = {.tp = tp,
                    .dp = dp,
                    .tp_rank = place.rank % tp,
@@ -212,9 +217,12 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .tp_group = "tp",
                    .dp_group = "dp",
                    .ep = ep,
-                   .ep_rank = place.rank % ep,
+                   .ep_rank = place.rank / etp % ep,
                    .ep_group = "ep",
-                   .edp_group = ep > 1 ? "edp" : cp > 1 ? "dp_cp" : "dp",
+                   .edp_group = splits_experts ? "edp" : cp > 1 ? "dp_cp" : "dp",
+                   .etp = etp,
+                   .etp_rank = place.rank % etp,
+                   .etp_group = "etp",
                    .sequence_parallel = boolean("sequence_parallel"),
                    .cp = cp,
                    .cp_rank = place.rank / tp % cp,
@@ -249,8 +257,9 @@ std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout) {
   if (!layout.embedding_group.empty())
     groups.push_back(comm::stage_pairs(layout.embedding_group, stage_ranks, 0, layout.pp - 1));
   if (!layout.pp_group.empty()) groups.push_back(comm::stage_group(stage_ranks, layout.pp));
-  if (layout.ep > 1)
-    for (comm::GroupLayout& group : comm::expert_groups(stage_ranks * layout.pp, layout.ep, layout.pp)) groups.push_back(std::move(group));
+  if (layout.edp_group == "edp")
+    for (comm::GroupLayout& group : comm::expert_groups(stage_ranks * layout.pp, layout.ep, layout.pp, layout.etp))
+      groups.push_back(std::move(group));
   return groups;
 }
 
@@ -260,6 +269,12 @@ StepConfig single_rank(const StepConfig& parallel) {
   single.model.dropout = 0;
   single.model.loss_scaling = workloads::LossScaling::static_;
   single.model.nan_check_loss = single.model.nan_check_grad = false;
+  const int parts = parallel.layout.sequence_parts();
+  if (single.model.experts > 0 && parts * parallel.layout.cp > 1) {
+    single.model.capacity_cp = parallel.layout.cp;
+    single.model.capacity_parts = parts;
+    single.model.precision = workloads::Precision::fp32;
+  }
   single.layout = {};
   single.engine.impl = "none";
   single.engine.fault = {};

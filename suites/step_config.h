@@ -55,10 +55,12 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                        std::uint64_t seed);
 
 /// The groups that a step of this layout communicates in: "tp" and "dp"; with context parallelism "cp" and "dp_cp"; of a pipeline one for each directed edge and, with
-/// tied embeddings, the embedding group; with expert parallelism "ep" and "edp". A rank may be in none of an edge's.
+/// tied embeddings, the embedding group; with experts that are split, or whose ranks are tensor parallel, "ep", "edp" and "etp". A rank may be in none of an edge's.
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 
-/// The single-rank model over the same global batch: tp, cp, dp, pp, vpp and ep 1, all microbatches, no dropout, no fault, no graph.
+/// The single-rank model over the same global batch: every degree 1, all microbatches, no dropout, no fault, no graph. Where
+/// ranks route parts of a sequence it counts capacity within those, and is fp32: roundings of 16 bits that differ with the
+/// layout would send tokens to other experts, and the parallel model is compared with it in its precision.
 StepConfig single_rank(const StepConfig& parallel);
 
 }  // namespace graphproof::suites

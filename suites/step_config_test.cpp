@@ -127,8 +127,8 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
 
 TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
   for (const auto& [name, wanted] : {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16 or fp16"},
-                                     std::pair{"dispatch=dropless", "dispatch; got dropless; want none or drop_and_pad"},
-                                     std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall"}}) {
+                                     std::pair{"dispatch=paged_stash", "dispatch; got paged_stash; want none or drop_and_pad or dropless"},
+                                     std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall or allgather"}}) {
     const std::string message = refusal(name, {});
     EXPECT_NE(message.find(wanted), std::string::npos) << message;
   }
@@ -156,6 +156,31 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(single_rank(config).model.experts, 4);
   }
   EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u) << "no expert groups where experts are not split";
+}
+
+TEST_F(StepConfigTest, SharesExpertsWithTensorParallelRanksThatHaveOtherTokens) {
+  const StepConfig config = config_of("tp=2,dp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=allgather",
+                                      {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"});
+  EXPECT_TRUE(config.model.dropless);
+  EXPECT_TRUE(config.model.gather_tokens);
+  EXPECT_EQ(process_groups(config.layout).back(), (comm::GroupLayout{.name = "edp", .ranks = {{0, 1, 2, 3}}}));
+}
+
+TEST_F(StepConfigTest, CutsExpertsOverNeighboursAndComparesThemInSinglePrecisionWithOneRankThatCountsCapacityAsTheyDo) {
+  for (int rank = 0; rank < 4; ++rank) {
+    const StepConfig config = config_of("tp=2,cp=2,ep=2,etp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,"
+                                        "dispatcher=alltoall,precision=bf16",
+                                        {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"});
+    EXPECT_EQ(config.layout.ep_rank * 2 + config.layout.etp_rank, rank);
+    const auto groups = process_groups(config.layout);
+    ASSERT_EQ(groups.size(), 7u);
+    EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "ep", .ranks = {{0, 2}, {1, 3}}}));
+    EXPECT_EQ(groups[5], (comm::GroupLayout{.name = "etp", .ranks = {{0, 1}, {2, 3}}}));
+    const workloads::ModelConfig single = single_rank(config).model;
+    EXPECT_EQ(single.capacity_cp, 2);
+    EXPECT_EQ(single.capacity_parts, 2);
+    EXPECT_EQ(single.precision, workloads::Precision::fp32);
+  }
 }
 
 TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes) {

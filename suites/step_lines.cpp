@@ -132,7 +132,7 @@ void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index,
   const workloads::ModelConfig& config = step.config();
   scope.write("experts", {{"arm", arm},
                           {"step", index},
-                          {"assignments", config.microbatches * config.microbatch_size * step.layout().own_length(config) * config.topk},
+                          {"assignments", config.microbatches * config.microbatch_size * step.layout().own_length(config) / step.layout().sequence_parts() * config.topk},
                           {"assigned", integers(named(ledgers, "experts:assigned"))},
                           {"carried", integers(named(ledgers, "experts:carried"))},
                           {"dropped", integers(step.dropped())},

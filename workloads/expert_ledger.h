@@ -53,6 +53,7 @@ class ExpertLedger {
             {"experts:overflowed", overflowed_}};
   }
   const at::Tensor& dropped() const { return dropped_; }
+  const at::Tensor& assigned() const { return assigned_; }
 
  private:
   bool on_;

@@ -13,6 +13,7 @@
 #include "workloads/module_runner.h"
 #include "workloads/parameter_gather.h"
 #include "workloads/recompute_ledger.h"
+#include "workloads/router_bias.h"
 
 namespace graphproof::workloads {
 
@@ -28,6 +29,8 @@ struct ForwardPass {
   ModuleRunner* runner;  // null: every part runs itself
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;
+  const RouterBias& router_bias;
+  const at::Tensor& root_gradient;  // [] fp32, static: of the microbatch's loss, and of what its routers add to it
   ParameterGather* gather = nullptr;  // null: all parameters are there
   bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };

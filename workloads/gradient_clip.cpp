@@ -39,9 +39,14 @@ void GradientClip::clip() {
   if (layout_.tp > 1) comm::all_reduce_(shared, layout_.tp_group);
   if (gradients_.experts().numel() > 0) {
     at::Tensor experts = sum_of_squares(gradients_.experts());
-    // Each element is owned once among all data parallel ranks, or held once among the expert parallel ones.
-    if (sharded_) comm::all_reduce_(experts, layout_.replica_group());
-    else if (layout_.ep > 1) comm::all_reduce_(experts, layout_.ep_group);
+    // Each element is owned once among the ranks of a stage, or held once among those that the experts are split over.
+    if (sharded_) {
+      comm::all_reduce_(experts, layout_.replica_group());
+      if (layout_.tp > 1) comm::all_reduce_(experts, layout_.tp_group);
+    } else {
+      if (layout_.ep > 1) comm::all_reduce_(experts, layout_.ep_group);
+      if (layout_.etp > 1) comm::all_reduce_(experts, layout_.etp_group);
+    }
     shared.add_(experts);
   }
   // M110 stands for a norm that each stage of a pipeline takes of its own gradients.

@@ -85,8 +85,10 @@ void GradientReduction::finish() {
       reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
     }
     if (own_.defined()) keep_own();
-    at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
+  } else if (config_.experts > 0 && layout_.expert_replicas() > 1) {
+    comm::all_reduce_(gradients_.experts(), layout_.edp_group);  // each tensor parallel rank had tokens of its own
   }
+  if (layout_.replicas() > 1) at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
   if (layout_.sequence_parallel) comm::all_reduce_(gradients_.by_tokens(), layout_.tp_group);
 }
 

@@ -96,17 +96,24 @@ class Layer {
         if (const at::Tensor shared = moe_->shared(hidden, pass); shared.defined()) outputs.push_back(shared);
         return outputs;
       });
-      const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
-      const auto dispatch = run_module(pass.runner, preprocess, {routed[1], routed[2], routed[3]}, no_parameters_,
-                                       [this, pass](const auto& inputs) {
-                                         const Dispatch made =
-                                             moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
-                                         return std::vector<at::Tensor>{made.tokens, made.slots, made.weights};
-                                       });
-      at::Tensor combined = moe_->combine(moe_->experts(dispatch[0], pass), dispatch[1], dispatch[2]);
+      at::Tensor combined = moe_->gathers() ? moe_->gathered_experts(routed[1], {routed[2], routed[3]}, pass)
+                                            : dispatched({routed[1], routed[2], routed[3]}, pass);
       if (routed.size() > 4) combined = combined + routed[4];
       return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
     });
+  }
+
+  /// routed: hidden, probabilities, carried. Returns [N, H].
+  at::Tensor dispatched(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
+    const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
+    const auto dispatch = run_module(pass.runner, preprocess, routed, no_parameters_, [this, pass](const auto& inputs) {
+      const Dispatch made = moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
+      std::vector<at::Tensor> outputs{made.tokens, made.slots, made.weights};
+      if (made.counts.defined()) outputs.push_back(made.counts);
+      return outputs;
+    });
+    const at::Tensor counts = dispatch.size() > 3 ? dispatch[3] : at::Tensor();
+    return moe_->combine(moe_->experts(dispatch[0], counts, pass), dispatch[1], dispatch[2]);
   }
 
   // The whole expert layer behind its norm as one stretch: no part of it may be a graph of its own.
@@ -116,8 +123,13 @@ class Layer {
         [this](const at::Tensor& hidden, const ForwardPass& run) {
           const Routing routing = moe_->route(hidden, run);
           const at::Tensor shared = moe_->shared(hidden, run);
-          const Dispatch made = moe_->preprocess(hidden, routing, run);
-          const at::Tensor routed = moe_->combine(moe_->experts(made.tokens, run), made.slots, made.weights);
+          at::Tensor routed;
+          if (moe_->gathers()) {
+            routed = moe_->gathered_experts(hidden, routing, run);
+          } else {
+            const Dispatch made = moe_->preprocess(hidden, routing, run);
+            routed = moe_->combine(moe_->experts(made.tokens, made.counts, run), made.slots, made.weights);
+          }
           return shared.defined() ? routed + shared : routed;
         });
     return pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});

@@ -27,7 +27,12 @@ struct ModelConfig {
   bool qkv_bias = false, linear_bias = false;
   double dropout = 0.0;  // probability
   std::int64_t experts = 0, topk = 0;  // routed experts of a layer and of a token; 0 is a dense model
+  bool dropless = false, gather_tokens = false;  // how tokens get to experts: moe.h
+  bool router_aux_loss = false, router_z_loss = false, router_score_correction = false;  // moe.h
   bool shared_expert = false;          // beside the routed ones, of the same inner size
+  /// Of a single rank that stands for more: the tokens that each rank of a layout with so many context and sequence parallel
+  /// parts would have share a capacity of their own.
+  int capacity_cp = 1, capacity_parts = 1;
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
   LossScaling loss_scaling = LossScaling::dynamic;
@@ -45,13 +50,16 @@ struct ModelConfig {
 /// rank's at a time, or all at once.
 enum class CpCommType { p2p, all_gather };
 
-/// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups. Experts are
-/// split over `ep` of the data parallel ranks, and each part is held by dp * tp / ep ranks, the group edp.
+/// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups. The experts
+/// are split over `ep` of a stage's ranks and each of them over `etp`, neighbours in the groups ep and etp; ranks that hold
+/// the same parts are the group edp.
 struct Layout {
   int tp = 1, dp = 1, tp_rank = 0, dp_rank = 0;
   std::string tp_group, dp_group;
   int ep = 1, ep_rank = 0;
   std::string ep_group, edp_group;
+  int etp = 1, etp_rank = 0;
+  std::string etp_group;
   bool sequence_parallel = false;  // see tensor_parallel.h
   /// Context parallelism: of every sequence this rank has two chunks (context_parallel.h). Such ranks hold the same
   /// parameters as data parallel ones do: gradients are reduced over dp_cp, both kinds together.
@@ -66,6 +74,10 @@ struct Layout {
   std::string embedding_group;
   std::string pp_group;  // the stages, where the optimizer asks all of them: the norm, or whether anything is infinite
 
+  /// Ranks of a pipeline stage.
+  int stage_ranks() const { return tp * cp * dp; }
+  /// Ranks that hold the same parts of experts.
+  int expert_replicas() const { return stage_ranks() / (ep * etp); }
   /// Ranks that hold the same dense parameters and work on other tokens, and their group.
   int replicas() const { return dp * cp; }
   const std::string& replica_group() const { return cp > 1 ? dp_cp_group : dp_group; }

@@ -61,6 +61,62 @@ TEST(Moe, LedgerStartsAgainInEveryStep) {
   EXPECT_EQ(bench.ledgers(), first);
 }
 
+TEST(Moe, DroplessDispatchesCarryEveryAssignmentAndAgree) {
+  ModelConfig dropless = kExperts;
+  dropless.dropless = true;
+  ModelConfig gathered = dropless;
+  gathered.gather_tokens = true;
+  Bench carried(dropless), picked(gathered);
+  EXPECT_NEAR(carried.mean_loss(), picked.mean_loss(), 1e-6);
+  for (Bench* bench : {&carried, &picked}) {
+    const auto ledger = bench->ledgers();
+    EXPECT_EQ(ledger.at("experts:carried"), ledger.at("experts:assigned"));
+    EXPECT_EQ(sum(ledger.at("experts:carried")), 2 * 2 * 2 * 5 * 2);  // layers, microbatches, sequences, tokens, experts of a token
+    EXPECT_EQ(sum(ledger.at("experts:dropped")), 0);
+  }
+}
+
+// Towards the experts that had fewer tokens than the mean, by the rate; what is chosen in the next step shows it.
+TEST(Moe, ScoreCorrectionFollowsTheLoad) {
+  ModelConfig config = kExperts;
+  config.router_score_correction = true;
+  Bench bench(config);
+  const auto bias = [&] { return on_host(bench.step.optimizer_state().back().tensor); };
+  EXPECT_EQ(bench.step.optimizer_state().back().name, "state:router_bias");
+  EXPECT_EQ(bias(), std::vector<float>(8, 0));
+  const double loss = bench.mean_loss();
+  const auto assigned = bench.ledgers().at("experts:assigned");
+  const auto moved = bias();
+  int signs = 0;
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    const float mean = 2 * 2 * 5 * 2 / 4.0f;  // an even share of a layer's assignments
+    EXPECT_FLOAT_EQ(moved[i], assigned[i] < mean ? 1e-3f : assigned[i] > mean ? -1e-3f : 0.0f) << i;
+    signs += moved[i] != 0;
+  }
+  EXPECT_GT(signs, 0) << "an even load shows nothing";
+  for (int i = 0; i < 300; ++i) bench.mean_loss();
+  EXPECT_NE(bench.mean_loss(), loss) << "0.3 moves tokens to other experts";
+}
+
+// They reach the gradients of what decides the routes, and leave the loss that is reported alone.
+TEST(Moe, LossesOfTheRouterChangeGradientsAndNotTheLoss) {
+  ModelConfig balanced = kExperts, small = kExperts;
+  balanced.router_aux_loss = true;
+  small.router_z_loss = true;
+  Bench plain(kExperts), aux(balanced), z(small);
+  const double loss = plain.mean_loss();
+  EXPECT_EQ(aux.mean_loss(), loss);
+  EXPECT_EQ(z.mean_loss(), loss);
+  const auto router = [](Bench& bench) {
+    for (const auto& [name, gradient] : bench.step.gradients())
+      if (name == "grad:layers.1.mlp.router.weight") return on_host(gradient);
+    return std::vector<float>();
+  };
+  EXPECT_NE(router(aux), router(plain));
+  EXPECT_NE(router(z), router(plain));
+  EXPECT_NE(router(z), router(aux));
+}
+
 TEST(Moe, OverflowIsRaisedWhereTokensAreDroppedAndOnlyThere) {
   Bench bench(kExperts);
   bench.mean_loss();
@@ -157,8 +213,10 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
     Layout layout;
     const char* says;
   };
-  for (const Row& row : {Row{{.tp = 2}, "got experts = 4 and tp = 2; want tp = 1; why: rule R247"},
-                         Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"}, Row{{.dp = 2, .ep = 4}, "got dp * cp = 2 and ep = 4"}}) {
+  for (const Row& row : {Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"}, Row{{.dp = 2, .ep = 4}, "got tp * cp * dp = 2 and ep * etp = 4"},
+                         Row{{.dp = 2, .ep = 2, .etp = 2}, "got tp * cp * dp = 2 and ep * etp = 4"},
+                         Row{{.dp = 2, .etp = 2}, "got etp = 2 and linear_bias; want one of them; why: a bias behind a reduce-scatter"},
+                         Row{{.tp = 2}, "got experts = 4 and tp = 2 without sequence parallelism; want tp = 1 or sequence parallelism; why: rule R247"}}) {
     try {
       TrainStep step(kExperts, row.layout, device_under_test(), kSeed, {});
       ADD_FAILURE() << "accepted: " << row.says;

@@ -11,7 +11,16 @@ std::int64_t padded(std::int64_t elements) {
   return (elements + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+at::Tensor part(const at::Tensor& x, std::int64_t dimension, int index, int count) {
+  const std::int64_t length = x.size(dimension) / count;
+  return x.narrow(dimension, index * length, length);
+}
+
 }  // namespace
+
+at::Tensor Shard::of(const at::Tensor& full) const {
+  return part(part(full, dimension, index, count), inner_dimension, inner_index, inner_count);
+}
 
 at::Tensor Parameters::create(const std::string& name, const std::vector<std::int64_t>& full_shape, Shard shard,
                               Distribution distribution) {
@@ -20,12 +29,7 @@ at::Tensor Parameters::create(const std::string& name, const std::vector<std::in
   float* values = full.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < full.numel(); ++i)
     values[i] = static_cast<float>(distribution.mean + distribution.half_width * draw.uniform(i));
-  const std::int64_t length = full.size(shard.dimension) / shard.count;
-  at::Tensor parameter = full.narrow(shard.dimension, shard.index * length, length)
-                             .contiguous()
-                             .to(type_)
-                             .to(device_)
-                             .requires_grad_(true);
+  at::Tensor parameter = shard.of(full).contiguous().to(type_).to(device_).requires_grad_(true);
   // From here on autograd casts the gradient before it accumulates, and .grad may be the fp32 main gradient itself.
   if (type_ != at::kFloat) parameter.set_grad_dtype(at::kFloat);
   accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));

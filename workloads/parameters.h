@@ -18,14 +18,19 @@ struct Node;
 
 namespace graphproof::workloads {
 
-/// Which slice of the full tensor a rank holds: part `index` of `count` equal parts along dimension 0 or 1.
-/// count 1 is the whole tensor. `expert`: the parts lie on the expert parallel ranks, so the gradient is reduced over the
-/// group edp instead of dp. `by_tokens`: the tensor parallel ranks hold it whole and use it on different tokens, so the
+/// Which slice of the full tensor a rank holds: part `index` of `count` equal parts along a dimension. count 1 is the whole
+/// tensor. `expert`: the parts lie on the expert parallel ranks, so the gradient is reduced over the group edp instead of dp,
+/// and each may be cut once more, over the expert tensor parallel ones. `by_tokens`: the tensor parallel ranks hold it whole and use it on different tokens, so the
 /// gradient is summed over the group tp.
 struct Shard {
   std::int64_t dimension = 0;
   int index = 0, count = 1;
   bool expert = false, by_tokens = false;
+  std::int64_t inner_dimension = 0;
+  int inner_index = 0, inner_count = 1;
+
+  /// A view of the slice.
+  at::Tensor of(const at::Tensor& full) const;
 };
 
 /// Of a parameter that works outside tensor parallel regions.

@@ -1,5 +1,6 @@
 // The reference model once more, for tests: in double precision on the host, from library operators that the model itself
-// doesn't use, rotations written as complex products, experts as a loop over experts.
+// doesn't use, rotations written as complex products, experts as a loop over experts. A router's score correction is that of
+// the first step, zero.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +27,13 @@ class ReferenceModel {
     for (const auto& [name, mask] : masks) masks_[name.substr(5)] = mask.cpu().to(at::kDouble);
   }
 
-  /// The mean loss over the microbatches; leaves gradients.
+  /// The mean loss over the microbatches; leaves gradients, those of what routers add to it included.
   double loss(const Batch& batch) {
     at::Tensor total = at::zeros({}, at::kDouble);
+    of_routers_ = at::zeros({}, at::kDouble);
     for (std::size_t m = 0; m < batch.tokens.size(); ++m) total = total + microbatch(batch, m);
     const at::Tensor mean = total / static_cast<double>(batch.tokens.size());
-    torch::autograd::backward({mean});
+    torch::autograd::backward({mean + of_routers_ / static_cast<double>(batch.tokens.size())});
     return mean.item<double>();
   }
   const at::Tensor& gradient(const std::string& parameter) const { return parameters_.at(parameter).grad(); }
@@ -108,11 +110,22 @@ class ReferenceModel {
   }
 
   at::Tensor experts(const at::Tensor& x, const std::string& name) {
-    const std::int64_t experts = config_.experts, capacity = (x.numel() / config_.hidden * config_.topk + experts - 1) / experts;
+    const std::int64_t experts = config_.experts, tokens = x.numel() / config_.hidden;
+    const std::int64_t capacity = config_.dropless ? tokens : (tokens * config_.topk + experts - 1) / experts;
     const at::Tensor rows = x.reshape({-1, config_.hidden});
     const at::Tensor logits = linear(rows, name + ".router");
     const auto [values, chosen] = at::topk(logits, config_.topk, 1);
-    const at::Tensor weights = at::zeros_like(logits).scatter(1, chosen, at::softmax(values, 1));
+    const at::Tensor scores = at::sigmoid(logits), picked = scores.gather(1, chosen);
+    if (config_.router_z_loss) of_routers_ = of_routers_ + 1e-3 * at::logsumexp(logits, {1}).pow(2).mean();
+    if (config_.router_aux_loss) {
+      const at::Tensor share = at::one_hot(chosen, experts).to(at::kDouble).sum(at::IntArrayRef{0, 1}) / static_cast<double>(tokens * config_.topk);
+      const at::Tensor likely = config_.router_score_correction ? scores / scores.sum(1, /*keepdim=*/true) : at::softmax(logits, 1);
+      of_routers_ = of_routers_ + 1e-2 * static_cast<double>(experts) * (likely.mean(0) * share).sum();
+    }
+    const at::Tensor own_weights = !config_.router_score_correction ? at::softmax(values, 1)
+                                   : config_.topk == 1              ? picked
+                                                                    : picked / picked.sum(1, /*keepdim=*/true);
+    const at::Tensor weights = at::zeros_like(logits).scatter(1, chosen, own_weights);
     if (config_.topk < experts) {
       const at::Tensor sorted = std::get<0>(at::sort(logits.detach(), 1, /*descending=*/true));
       note_margin((sorted.select(1, config_.topk - 1) - sorted.select(1, config_.topk)).min().item<double>());
@@ -145,6 +158,7 @@ class ReferenceModel {
 
   ModelConfig config_;
   std::map<std::string, at::Tensor> parameters_, masks_;
+  at::Tensor of_routers_;  // [] fp64: of the last loss()
   double margin_ = std::numeric_limits<double>::infinity();
 };
 

@@ -44,16 +44,16 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism", layout.sequence_parts() * layout.cp);
   if (config.experts == 0) return config;
   require_divides("experts", config.experts, "ep", layout.ep);
-  require_divides("dp * cp", layout.replicas(), "ep", layout.ep);
-  if (layout.cp > 1)
-    throw std::invalid_argument("model layout: got experts = " + std::to_string(config.experts) + " and cp = " +
-                                std::to_string(layout.cp) + "; want cp = 1; why: capacity is counted within a rank's "
-                                "tokens, and the single-rank reference has none for parts of a sequence; next: set cp to 1");
-  if (layout.tp > 1)
+  require_divides("tp * cp * dp", layout.stage_ranks(), "ep * etp", layout.ep * layout.etp);
+  require_divides("ffn", config.ffn, "etp", layout.etp);
+  if (layout.etp > 1 && config.linear_bias)
+    throw std::invalid_argument("model layout: got etp = " + std::to_string(layout.etp) + " and linear_bias; want one of them; why: a "
+                                "bias behind a reduce-scatter belongs to no part of an expert, and upstream's dispatchers carry none; "
+                                "next: set etp to 1 or linear_bias to false");
+  if (layout.tp > 1 && !layout.sequence_parallel)
     throw std::invalid_argument("model layout: got experts = " + std::to_string(config.experts) + " and tp = " +
-                                std::to_string(layout.tp) + "; want tp = 1; why: rule R247, experts under tensor "
-                                "parallelism need sequence parallelism, and experts on parts of a sequence are not "
-                                "built; next: set tp to 1");
+                                std::to_string(layout.tp) + " without sequence parallelism; want tp = 1 or sequence parallelism; "
+                                "why: rule R247, every tensor parallel rank would route the same tokens; next: set it, or tp to 1");
   return config;
 }
 
@@ -86,6 +86,7 @@ struct TrainStep::State {
         dropout(config, layout, tracker, seed, device_.torch_device(), fault),
         recomputes(config, layout, device_.torch_device()),
         experts(config, layout, device_.torch_device()),
+        router_bias(config, layout, device_.torch_device()),
         losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
         evaluation_losses(at::zeros_like(losses)),
         // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
@@ -94,8 +95,10 @@ struct TrainStep::State {
         turns(order::turns(stage_of(layout, config))),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
+    root = root_gradient;
     if (optimizer.loss_scale().defined()) {
       felt_scale = at::zeros_like(root_gradient);
+      root = at::zeros_like(root_gradient);
       read_scale();
     }
     tracker.add_parallel_regions(seed + kStageSeedOffset * static_cast<std::uint64_t>(layout.pp_rank), layout.tp_rank);
@@ -106,11 +109,10 @@ struct TrainStep::State {
 
   /// Enqueues the gradient of a microbatch's loss, for the whole step.
   void make_root() {
-    root = root_gradient;
     if (!felt_scale.defined()) return;
     // M95 stands for a loss scale that backward takes by value: a capture freezes it.
     felt_scale.copy_(fault.is("M95") ? at::full({}, host_scale, felt_scale.options()) : optimizer.loss_scale());
-    root = root_gradient * felt_scale;
+    root.copy_(root_gradient * felt_scale);
   }
   /// M95 only: what the host believes the scale to be.
   void read_scale() {
@@ -146,8 +148,9 @@ struct TrainStep::State {
   Dropout dropout;
   RecomputeLedger recomputes;
   ExpertLedger experts;
+  RouterBias router_bias;
   at::Tensor losses, evaluation_losses, root_gradient, counter;
-  at::Tensor root;        // root_gradient of the step that runs, times its loss scale
+  at::Tensor root;        // [] fp32, static: root_gradient, of fp16 times the loss scale of the step that runs
   at::Tensor felt_scale;  // [] fp32, of fp16
   double host_scale = 0;   // M95 only
   std::vector<at::Tensor> layer_counters;
@@ -175,6 +178,8 @@ ForwardPass TrainStep::State::pass(std::int64_t microbatch) {
           .runner = runner,
           .recomputes = recomputes,
           .experts = experts,
+          .router_bias = router_bias,
+          .root_gradient = root,
           .gather = gather.get()};
 }
 
@@ -291,7 +296,8 @@ void TrainStep::forward_backward(const Batch& batch) {
   if (s.gather) s.gather->finish();
   s.average(s.losses);
   s.reduce_gradients();
-  s.root = at::Tensor();  // made in a capture, it lies in the graph's pool
+  // M106 stands for an update that a capture leaves out.
+  if (!s.fault.is("M106") || !s.recording) s.router_bias.update(s.experts.assigned());
 }
 
 void TrainStep::evaluate(const Batch& batch) {
@@ -325,7 +331,11 @@ const std::vector<Shard>& TrainStep::shards() const { return state_->parameters.
 std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
 const std::vector<Updated>& TrainStep::updated() const { return state_->optimizer.updated(); }
 void TrainStep::gather_gradients() { state_->reduction.gather(); }
-std::vector<NamedTensor> TrainStep::optimizer_state() { return state_->optimizer.state(); }
+std::vector<NamedTensor> TrainStep::optimizer_state() {
+  std::vector<NamedTensor> state = state_->optimizer.state();
+  state_->router_bias.append_to(state);
+  return state;
+}
 at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
 const HostChecks& TrainStep::host_checks() const { return state_->checks; }
 at::Tensor TrainStep::losses() { return state_->losses; }

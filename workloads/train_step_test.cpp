@@ -105,6 +105,15 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   experts.microbatches = 2;
   all_experts.experts = all_experts.topk = 2;
   all_experts.linear_bias = false;
+  ModelConfig dropless = experts, gathered, losses = experts, dropless_again, corrected = experts, one_expert;
+  dropless.dropless = true;
+  gathered = dropless_again = dropless;
+  gathered.gather_tokens = true;
+  dropless_again.recompute = selective({RecomputedPart::moe, RecomputedPart::moe_act});
+  losses.router_aux_loss = losses.router_z_loss = true;
+  corrected.router_score_correction = corrected.router_aux_loss = true;
+  one_expert = corrected;
+  one_expert.topk = 1;
   ModelConfig layer_norm = kTiny, gated = kTiny, learned = kTiny, tied = kTiny, gated_experts = experts;
   layer_norm.normalization = Normalization::LayerNorm;
   gated.activation = gated_experts.activation = Activation::swiglu;
@@ -124,6 +133,9 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
         Row{"the first layer again", block}, Row{"parts of experts again", expert_parts},
         Row{"whole experts again, shared ones twice", expert_layer}, Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
         Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},
+        Row{"experts without capacity", dropless}, Row{"experts that pick from everybody's tokens", gathered},
+        Row{"experts without capacity again", dropless_again}, Row{"routers with losses of their own", losses}, Row{"corrected scores", corrected},
+        Row{"a corrected score for each token", one_expert},
         Row{"every expert for every token", all_experts}, Row{"default sizes", ModelConfig{}},
         Row{"layer norm", layer_norm}, Row{"gates", gated}, Row{"learned positions", learned}, Row{"tied embeddings", tied},
         Row{"experts with gates", gated_experts}, Row{"all of these", other_parts()}}) {

@@ -98,7 +98,7 @@ std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64
 std::vector<std::string> alike_groups(const Axes& axes) {
   const bool context = axes.integer("cp") > 1;
   std::vector<std::string> kinds;
-  for (const char* kind : {"tp", "cp", "dp", "ep"})
+  for (const char* kind : {"tp", "cp", "dp", "ep", "etp"})
     if (axes.integer(kind) > 1 && !(context && std::string_view(kind) == "dp")) kinds.emplace_back(kind);
   if (context) kinds.emplace_back("dp_cp");
   return kinds;
@@ -107,7 +107,10 @@ std::vector<std::string> alike_groups(const Axes& axes) {
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind) {
   const int tp = static_cast<int>(axes.integer("tp")), cp = static_cast<int>(axes.integer("cp"));
   const int size = kind == "dp_cp" ? static_cast<int>(axes.integer("dp")) * cp : static_cast<int>(axes.integer(kind));
-  const int stride = kind == "dp" ? tp * cp : kind == "cp" || kind == "dp_cp" ? tp : 1;
+  const int stride = kind == "dp"                      ? tp * cp
+                     : kind == "cp" || kind == "dp_cp" ? tp
+                     : kind == "ep"                    ? static_cast<int>(axes.integer("etp"))
+                                                       : 1;
   std::vector<std::vector<int>> result;
   for (int rank = 0; rank < world_size; ++rank) {
     if (rank / stride % size != 0) continue;

@@ -62,12 +62,12 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
 /// Groups of ranks of one role: tensor, context and data parallel ranks of one pipeline stage run the same program.
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size);
 
-/// The kinds of groups whose ranks all issue the same collectives: those of tp, cp, dp and ep that are above 1, but dp_cp in
+/// The kinds of groups whose ranks all issue the same collectives: those of tp, cp, dp, ep and etp that are above 1, but dp_cp in
 /// place of dp where cp is, because gradients are then reduced over both together.
 std::vector<std::string> alike_groups(const Axes& axes);
 
-/// The groups of `kind` ("tp", "cp", "dp", "dp_cp" or "ep"), tensor parallel ranks next to each other, then context parallel
-/// ones; expert parallel ones next to each other too.
+/// The groups of `kind` ("tp", "cp", "dp", "dp_cp", "ep" or "etp"), tensor parallel ranks next to each other, then context
+/// parallel ones; of the experts expert tensor parallel ones, then expert parallel ones.
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind);
 
 /// Whether the optimizer asks all stages of a pipeline: for the norm of the gradients, or whether one is infinite. Then the ranks

@@ -75,6 +75,20 @@ TEST(ExpertLedger, OfAnEagerCaseIsThatOfItsOwnArm) {
   EXPECT_EQ(record::name(lost.result), "fail");
 }
 
+TEST(ExpertLedger, OfADroplessDispatchNeedsNoTokenOverCapacity) {
+  nlohmann::json axes = kExpertAxes;
+  axes["impl"] = "none";
+  axes["dispatch"] = "dropless";
+  const auto carried = [](Attempt& a) {
+    const Where all{.kind = "experts", .arm = "eager_a"};
+    set(a, all, "assigned", std::vector<int>(8, 16));
+    set(a, all, "carried", std::vector<int>(8, 16));
+    set(a, all, "dropped", std::vector<int>{0, 0});
+    set(a, all, "overflowed", std::vector<int>{0, 0});
+  };
+  EXPECT_EQ(record::name(judge_one("D40.expert_ledger", axes, carried).result), "pass");
+}
+
 TEST(ExpertLedger, IsNotApplicableToADenseModel) {
   EXPECT_EQ(record::name(judge_one("D40.expert_ledger", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
 }

@@ -69,7 +69,13 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
   ModelConfig attention_again = rotary_model(), layers_again = rotary_model();
   attention_again.recompute = workloads::selective({workloads::RecomputedPart::core_attn});
   layers_again.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 1);
-  for (const ModelConfig& config : {rotary_model(), learned_model(), attention_again, layers_again})
+  ModelConfig carried = rotary_model();
+  carried.experts = 4;
+  carried.topk = 2;
+  carried.shared_expert = carried.dropless = true;
+  ModelConfig gathered = carried;
+  gathered.gather_tokens = true;
+  for (const ModelConfig& config : {rotary_model(), learned_model(), attention_again, layers_again, carried, gathered})
     ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
       Ran parallel(config, layout);
       ModelConfig all = config;
@@ -77,8 +83,9 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
       Ran single(all, {});
       // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes (Higham 2002, 4.2).
       // n is at most 256 here; 4 products, 2 norms and the two halves of a softmax that is put together from those of the
-      // ranks a layer, and 3 more sums are chained forward and backward.
-      const double bound = 256 * std::pow(2.0, -24) * 2 * (8.0 * static_cast<double>(config.layers) + 3);
+      // ranks a layer, with experts the router and the sum over a token's experts too, and 3 more sums are chained forward
+      // and backward.
+      const double bound = 256 * std::pow(2.0, -24) * 2 * ((config.experts > 0 ? 10.0 : 8.0) * static_cast<double>(config.layers) + 3);
       const auto losses = on_host(parallel.step.losses()), expected = on_host(single.step.losses());
       double worst = 0;
       for (std::int64_t m = 0; layout.last_stage() && m < config.microbatches; ++m) {
@@ -89,9 +96,8 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
       for (std::size_t i = 0; i < mine.size(); ++i) {
         const workloads::Shard& shard = parallel.step.shards()[i];
         const at::Tensor full = single.gradient(mine[i].name);
-        const std::int64_t length = full.size(shard.dimension) / shard.count;
         const double found =
-            distance(on_host(mine[i].tensor), on_host(full.narrow(shard.dimension, shard.index * length, length)));
+            distance(on_host(mine[i].tensor), on_host(shard.of(full)));
         EXPECT_LE(found, bound) << mine[i].name;
         worst = std::max(worst, found);
       }
@@ -186,8 +192,10 @@ TEST(ContextParallel, RefusesWhatItsRanksCannotShareEqually) {
   ModelConfig config;
   config.seq_length = 18;
   EXPECT_NE(refusal(config, {.cp = 2}).find("got seq_length = 18 and 2 * cp = 4"), std::string::npos);
-  const ModelConfig experts{.experts = 4, .topk = 2};
-  EXPECT_NE(refusal(experts, {.cp = 2}).find("got experts = 4 and cp = 2; want cp = 1"), std::string::npos);
+  const ModelConfig biased{.linear_bias = true, .experts = 4, .topk = 2};
+  EXPECT_NE(refusal(biased, {.etp = 2, .cp = 2}).find("got etp = 2 and linear_bias; want one of them"), std::string::npos);
+  const ModelConfig odd{.ffn = 255, .experts = 4, .topk = 2};
+  EXPECT_NE(refusal(odd, {.etp = 2, .cp = 2}).find("got ffn = 255 and etp = 2"), std::string::npos);
 }
 
 }  // namespace

@@ -44,6 +44,8 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, 
   step.forward_backward(make_batch(config, layout, 1, 0, device.torch_device()));
   ModelConfig whole = config;
   whole.microbatches *= layout.dp;
+  whole.capacity_cp = layout.cp;
+  whole.capacity_parts = layout.sequence_parts();
   workloads::TrainStep reference(whole, {}, device, 1, {});
   reference.forward_backward(make_batch(whole, {}, 1, 0, device.torch_device()));
 
@@ -55,9 +57,7 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, 
   const auto mine = step.gradients(), full = reference.gradients();
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const workloads::Shard& shard = step.shards()[i];
-    const std::int64_t length = full[i].tensor.size(shard.dimension) / shard.count;
-    const auto found = distance(workloads::on_host(mine[i].tensor),
-                                workloads::on_host(full[i].tensor.narrow(shard.dimension, shard.index * length, length)));
+    const auto found = distance(workloads::on_host(mine[i].tensor), workloads::on_host(shard.of(full[i].tensor)));
     EXPECT_LE(found.difference, bound * found.largest) << mine[i].name;
   }
 }
@@ -66,6 +66,85 @@ TEST(ExpertParallel, LossesAndGradientsEqualTheSingleRankModelDropsIncluded) {
   // Reordered fp32 sums, as in parallel_test.cpp.
   const double bound = 256 * std::pow(2.0, -24) * 2 * (4.0 * 2 + 2);
   ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_single_rank(experts(), layout, bound); });
+}
+
+std::vector<ModelConfig> dropless_experts() {
+  ModelConfig carried = experts();
+  carried.dropless = true;
+  carried.router_aux_loss = carried.router_z_loss = true;
+  ModelConfig gathered = carried;
+  gathered.gather_tokens = gathered.router_score_correction = true;
+  return {carried, gathered};
+}
+
+TEST(ExpertParallel, DroplessLossesAndGradientsEqualTheSingleRankModel) {
+  const double bound = 256 * std::pow(2.0, -24) * 2 * (6.0 * 2 + 2);  // and two more sums a layer: router, a token's experts
+  for (const ModelConfig& config : dropless_experts())
+    ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
+}
+
+/// For replays, which run each step many times.
+ModelConfig small(ModelConfig config) {
+  config.hidden = 32;
+  config.ffn = config.vocab = 64;
+  config.seq_length = 8;
+  return config;
+}
+
+/// With a capacity, carried and gathered; every loss and correction of the router.
+std::vector<ModelConfig> balanced_experts() {
+  ModelConfig capped = experts();
+  capped.linear_bias = false;
+  capped.router_aux_loss = capped.router_z_loss = capped.router_score_correction = true;
+  ModelConfig carried = capped;
+  carried.dropless = true;
+  ModelConfig gathered = carried;
+  gathered.gather_tokens = true;
+  return {capped, carried, gathered};
+}
+
+TEST(ExpertParallel, RanksWithPartsOfASequenceAndOfAnExpertEqualTheSingleRankModel) {
+  // As above, with the exchange of keys and values and the two more sums of experts in parts.
+  const double bound = 256 * std::pow(2.0, -24) * 2 * (10.0 * 2 + 3);
+  for (const ModelConfig& config : balanced_experts())
+    ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string& name) {
+      const std::string dispatch = config.gather_tokens ? "gathered" : config.dropless ? "dropless" : "drop and pad";
+      SCOPED_TRACE(dispatch + " " + name);
+      expect_equals_single_rank(config, layout, bound);
+    });
+}
+
+TEST(ExpertParallel, ReplayOfExpertsInPartsEqualsEagerBitForBit) {
+  using workloads::ModuleKind;
+  ModelConfig config = small(balanced_experts().front());
+  config.dropout = 0.1;
+  ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string& name) {
+    for (const auto& [impl, modules] : {std::pair<const char*, std::vector<ModuleKind>>{"full_iteration", {}},
+                                        {"transformer_engine", {ModuleKind::moe_router, ModuleKind::moe_preprocess}}}) {
+      TwinSteps twins(config, layout, {.impl = impl, .modules = modules, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " " << name << " step " << i;
+      twins.graph->drop_graphs();
+    }
+  });
+}
+
+// What upstream leaves to graphs: the router, and of the all-to-all its preprocessing; the host reads token counts behind it.
+TEST(ExpertParallel, GraphsOfRouterPartsReplayBitForBitAroundADroplessDispatch) {
+  using workloads::ModuleKind;
+  for (ModelConfig config : dropless_experts()) {
+    config = small(config);
+    config.dropout = 0.1;
+    const std::vector<ModuleKind> cut = config.gather_tokens ? std::vector{ModuleKind::moe_router}
+                                                             : std::vector{ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess};
+    for (const char* impl : {"local", "transformer_engine", "callables"})
+      ranks->for_each_expert_layout([&](const Layout& layout) {
+        TwinSteps twins(config, layout, {.impl = impl, .modules = cut, .warmup_steps = 1});
+        for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+        EXPECT_GT(twins.graph->counters().replays, 0) << impl;
+        EXPECT_EQ(twins.witness.canaries, 0) << impl;
+        twins.graph->drop_graphs();
+      });
+  }
 }
 
 TEST(ExpertParallel, LossesAndDropsAreTheSameBitsOnEveryLayout) {
@@ -93,6 +172,18 @@ TEST(ExpertParallel, ReplayEqualsEagerBitForBit) {
     ranks->for_each_expert_layout([&](const Layout& layout) {
       TwinSteps twins(all, layout, {.impl = impl, .warmup_steps = 1});
       for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(ExpertParallel, ReplayOfRoutersThatKeepTheirLoadEvenEqualsEagerBitForBit) {
+  ModelConfig all = small(experts());
+  all.router_aux_loss = all.router_z_loss = all.router_score_correction = true;
+  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine"})
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      TwinSteps twins(all, layout, {.impl = impl, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+      EXPECT_GT(twins.graph_step().optimizer_state().back().tensor.abs().max().item<float>(), 0) << impl;
       twins.graph->drop_graphs();
     });
 }

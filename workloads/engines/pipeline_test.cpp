@@ -119,9 +119,8 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) 
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const workloads::Shard& shard = piped.step.shards()[i];
     const at::Tensor full = single.gradient(mine[i].name);
-    const std::int64_t length = full.size(shard.dimension) / shard.count;
     const double found =
-        distance(on_host(mine[i].tensor), on_host(full.narrow(shard.dimension, shard.index * length, length)));
+        distance(on_host(mine[i].tensor), on_host(shard.of(full)));
     EXPECT_LE(found, bound) << mine[i].name;
     worst = std::max(worst, found);
   }

@@ -92,7 +92,8 @@ class RanksUnderTest : public testing::Environment {
     }
   }
   /// Every (cp, tp, dp) of the world's size with two context parallel ranks or more, and with half of the ranks on a second
-  /// pipeline stage, both ways to exchange keys and values; tensor parallel ranks share a sequence.
+  /// pipeline stage, both ways to exchange keys and values; tensor parallel ranks share a sequence. Experts, if any, are split
+  /// over all ranks of a stage.
   template <class Body>
   void for_each_context_parallel_layout(Body body) {
     const int world = world_->size();
@@ -103,6 +104,7 @@ class RanksUnderTest : public testing::Environment {
           const int dp = world / (cp * tp * pp), stage = world / pp;
           auto layouts = comm::tensor_data_groups(tp, dp, pp, cp);
           for (comm::GroupLayout& layout : comm::context_groups(tp, cp, dp, pp)) layouts.push_back(std::move(layout));
+          for (comm::GroupLayout& layout : comm::expert_groups(world, stage, pp)) layouts.push_back(std::move(layout));
           for (const order::Edge& edge : order::edges(pp, 1))
             layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage, edge.from, edge.to));
           groups_->use(layouts, kLimit);
@@ -112,7 +114,8 @@ class RanksUnderTest : public testing::Environment {
                                       std::to_string(dp) + " pp " + std::to_string(pp) + " " + word;
             SCOPED_TRACE(trace + " rank " + std::to_string(rank()));
             body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / (tp * cp) % dp,
-                                   .tp_group = "tp", .dp_group = "dp", .sequence_parallel = tp > 1, .cp = cp,
+                                   .tp_group = "tp", .dp_group = "dp", .ep = stage, .ep_rank = rank() % stage,
+                                   .ep_group = "ep", .edp_group = "edp", .sequence_parallel = tp > 1, .cp = cp,
                                    .cp_rank = rank() / tp % cp, .cp_group = "cp", .dp_cp_group = "dp_cp",
                                    .cp_comm_type = type, .pp = pp, .pp_rank = rank() / stage},
                  trace);
@@ -140,6 +143,32 @@ class RanksUnderTest : public testing::Environment {
       body(workloads::Layout{.dp = dp, .dp_rank = rank(), .tp_group = "tp", .dp_group = "dp", .ep = ep,
                              .ep_rank = rank() % ep, .ep_group = "ep", .edp_group = "edp"});
     }
+  }
+  /// Every (tp, cp, dp) of the world's size with every (ep, etp) that its ranks can share, of each at most two, tensor parallel
+  /// ranks sharing a sequence; but not those of for_each_expert_layout.
+  template <class Body>
+  void for_each_split_expert_layout(Body body) {
+    const int world = world_->size();
+    for (int tp = 1; tp <= 2; ++tp)
+      for (int cp = 1; cp <= 2; ++cp)
+        for (int ep = 1; ep <= 2; ++ep)
+          for (int etp = 1; etp <= 2; ++etp) {
+            if (world % (tp * cp) != 0 || world % (ep * etp) != 0 || tp * cp * etp == 1) continue;
+            const int dp = world / (tp * cp);
+            auto layouts = comm::tensor_data_groups(tp, dp, 1, cp);
+            for (comm::GroupLayout& layout : comm::context_groups(tp, cp, dp, 1)) layouts.push_back(std::move(layout));
+            for (comm::GroupLayout& layout : comm::expert_groups(world, ep, 1, etp)) layouts.push_back(std::move(layout));
+            groups_->use(layouts, kLimit);
+            const std::string trace = "tp " + std::to_string(tp) + " cp " + std::to_string(cp) + " dp " + std::to_string(dp) +
+                                      " ep " + std::to_string(ep) + " etp " + std::to_string(etp);
+            SCOPED_TRACE(trace + " rank " + std::to_string(rank()));
+            body(workloads::Layout{.tp = tp, .dp = dp, .tp_rank = rank() % tp, .dp_rank = rank() / (tp * cp),
+                                   .tp_group = "tp", .dp_group = "dp", .ep = ep, .ep_rank = rank() / etp % ep,
+                                   .ep_group = "ep", .edp_group = "edp", .etp = etp, .etp_rank = rank() % etp,
+                                   .etp_group = "etp", .sequence_parallel = tp > 1, .cp = cp, .cp_rank = rank() / tp % cp,
+                                   .cp_group = "cp", .dp_cp_group = "dp_cp"},
+                 trace);
+          }
   }
   int rank() const { return world_->rank(); }
 
