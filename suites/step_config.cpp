@@ -22,7 +22,7 @@ constexpr std::array kUnderstood = {
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
-    "router_aux_loss", "router_z_loss", "router_score_correction",
+    "packed", "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
     "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
 
@@ -42,7 +42,7 @@ std::vector<workloads::ModuleKind> module_kinds(const std::vector<std::string>& 
   std::vector<workloads::ModuleKind> kinds;
   for (const std::string& word : words) {
     const auto known = std::find(workloads::kModuleKinds.begin(), workloads::kModuleKinds.end(), word);
-    if (known == workloads::kModuleKinds.end()) cannot_run("modules", word, "attn, mlp, moe, moe_router or moe_preprocess");
+    if (known == workloads::kModuleKinds.end()) cannot_run("modules", word, "attn, mlp, moe, moe_router, moe_preprocess or mamba");
     kinds.push_back(static_cast<workloads::ModuleKind>(known - workloads::kModuleKinds.begin()));
   }
   return kinds;
@@ -62,7 +62,8 @@ std::optional<workloads::CollectiveConfig> collective_config(const matrix::AxisT
                                        .bytes = matrix::integer_of(axes, test_case, "collective_bytes"),
                                        .per_rank = text("placement") == "per_rank",
                                        .group = "dp"};
-  if (text("model") != "gpt" && text("model") != "moe") cannot_run("model", text("model"), "gpt, moe or collective");
+  if (text("model") != "gpt" && text("model") != "moe" && text("model") != "hybrid")
+    cannot_run("model", text("model"), "gpt, moe, hybrid or collective");
   if (text("placement") != "symmetric") cannot_run("placement of model " + text("model"), text("placement"), "symmetric");
   return std::nullopt;
 }
@@ -185,9 +186,11 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .activation = meaning_of(kActivations, "activation", text("activation")),
                   .position_embedding = meaning_of(kPositionEmbeddings, "position_embedding", text("position_embedding")),
                   .tied_embeddings = boolean("tied_embeddings"),
+                  .packed = boolean("packed"),
                   .qkv_bias = boolean("qkv_bias"),
                   .linear_bias = boolean("linear_bias"),
                   .dropout = boolean("dropout") ? kDropoutProbability : 0.0,
+                  .hybrid = text("model") == "hybrid",
                   .experts = integer("experts"),
                   .topk = integer("topk"),
                   .dropless = meaning_of(kDropless, "dispatch", text("dispatch")),

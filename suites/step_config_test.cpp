@@ -121,8 +121,8 @@ TEST_F(StepConfigTest, RefusesAWorldThatIsNotTheLayouts) {
 }
 
 TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
-  const std::string message = refusal("packed=true", {});
-  EXPECT_NE(message.find("axis packed; got true; want its default"), std::string::npos) << message;
+  const std::string message = refusal("cpu_offload=true", {});
+  EXPECT_NE(message.find("axis cpu_offload; got true; want its default"), std::string::npos) << message;
 }
 
 TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {

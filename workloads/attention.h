@@ -8,6 +8,10 @@
 // every rank runs the same operators, and its graph is that of its peers. Backward sums everybody's gradients of a rank's
 // keys and values there.
 //
+// Packed sequences (data.h): a token attends to those before it in its own document, and its position is counted from that
+// document's beginning, as Megatron-LM's --reset-attention-mask and --reset-position-ids. Shapes stay; mask and angles are made
+// from the documents of each microbatch.
+//
 // G key-value groups, R = heads/G query heads of a group, D = H/heads elements of a head; N = B*S tokens, P parts of
 // a sequence (tensor_parallel.h).
 // The rows of the projection lie group by group as Megatron-LM's: R query heads, the key, the value. So a rank's shard
@@ -42,18 +46,32 @@ struct AttentionTables {
     const at::Tensor later = gathered_positions(config, layout).unsqueeze(0).gt(positions.unsqueeze(1));
     causal = at::zeros({length, config.seq_length}, type).masked_fill(later, kMasked)
                  .repeat({config.heads / config.kv_groups, 1}).unsqueeze(0).to(device);
+    if (config.packed) {
+      own = positions.to(device);
+      all = gathered_positions(config, layout).to(device);
+      upto = later.logical_not().to(device);
+    }
     if (config.position_embedding != PositionEmbedding::rope) return;
     // M101 stands for rotary positions of a rank whose tokens lay in one piece.
     if (fault.is("M101")) positions = at::arange(length, at::kLong) + length * layout.cp_rank;
     const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
+    if (config.packed) positions = at::arange(config.seq_length, at::kLong);
     const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
-    const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({length, 1, 1, width});
+    const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({-1, 1, 1, width});
     cosine = at::cos(both).to(type).to(device);
     sine = at::sin(both).to(type).to(device);
   }
 
-  at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type; undefined without rotary positions
+  at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type, packed [A, 1, 1, D]; undefined without rotary positions
   at::Tensor causal;        // [1, R*S, A] of the model's type: 0 or kMasked; keys rank by rank
+  at::Tensor own, all;      // [S], [A] int64: positions of this rank's tokens and of the keys; packed alone
+  at::Tensor upto;          // [S, A] bool: not masked in causal; packed alone
+};
+
+/// What attention does with one microbatch's sequences.
+struct Attendance {
+  at::Tensor mask;          // [1 or B*G/T, R*S, A] of the model's type, added to the scores
+  at::Tensor cosine, sine;  // [S, 1, 1, D] or [B, S, 1, 1, D]
 };
 
 class Attention {
@@ -78,16 +96,18 @@ class Attention {
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
     const at::Tensor mixed =
         sequences_of(qkv_.forward(x), rows, layout_).unflatten(2, {groups_, heads_of_group_ + 2, width_});
+    const Attendance attendance = config_.packed ? within_documents(pass.documents)
+                                                 : Attendance{tables_.causal, tables_.cosine, tables_.sine};
     at::Tensor turned = mixed.narrow(3, 0, heads_of_group_ + 1);  // queries and key; the value stays
-    if (config_.position_embedding == PositionEmbedding::rope) turned = rotate(turned);
+    if (config_.position_embedding == PositionEmbedding::rope) turned = rotate(turned, attendance);
     const at::Tensor query =
         turned.narrow(3, 0, heads_of_group_).permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
     const at::Tensor key = turned.select(3, heads_of_group_).permute({0, 2, 3, 1}).reshape({batches, width_, length});
     const at::Tensor value =
         mixed.select(3, heads_of_group_ + 1).permute({0, 2, 1, 3}).reshape({batches, length, width_});
 
-    const auto core = [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
-      return core_attention(inputs[0], inputs[1], inputs[2], pass, again);
+    const auto core = [this, pass, mask = attendance.mask](const std::vector<at::Tensor>& inputs, bool again) {
+      return core_attention(inputs[0], inputs[1], inputs[2], mask, pass, again);
     };
     const bool recomputed = config_.recompute.of(RecomputedPart::core_attn);
     const at::Tensor attended = recomputed ? recompute(core, {query, key, value}) : core({query, key, value}, pass.again);
@@ -101,18 +121,18 @@ class Attention {
   // Megatron-LM's --attention-softmax-in-fp32. The ranks' keys and values come together in here, so recompute exchanges them
   // again.
   at::Tensor core_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                            const ForwardPass& pass, bool again) const {
+                            const at::Tensor& mask, const ForwardPass& pass, bool again) const {
     const DropoutPlace place{layer_, DropoutSite::core_attention, again};
     at::Tensor context;
     if (layout_.cp == 1) {
-      context = attend_to_all(query, key, value, pass, place);
+      context = attend_to_all(query, key, value, mask, pass, place);
     } else {
       const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, 2*D]
       if (layout_.cp_comm_type == CpCommType::all_gather) {
         const at::Tensor all = gathered(own, pass);
-        context = attend_to_all(query, keys_of(all), values_of(all), pass, place);
+        context = attend_to_all(query, keys_of(all), values_of(all), mask, pass, place);
       } else {
-        context = ring_attention(query, own, pass, place);
+        context = ring_attention(query, own, mask, pass, place);
       }
     }
     pass.recomputes.note(RecomputedPart::core_attn, layer_, context, again);
@@ -121,8 +141,8 @@ class Attention {
 
   // key [B*G/T, D, A], value [B*G/T, A, D].
   at::Tensor attend_to_all(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                           const ForwardPass& pass, DropoutPlace place) const {
-    const at::Tensor scores = at::baddbmm(tables_.causal, query, key, /*beta=*/1, /*alpha=*/scale());
+                           const at::Tensor& mask, const ForwardPass& pass, DropoutPlace place) const {
+    const at::Tensor scores = at::baddbmm(mask, query, key, /*beta=*/1, /*alpha=*/scale());
     const at::Tensor probabilities =
         pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()), place);
     return at::bmm(probabilities, value);
@@ -140,22 +160,22 @@ class Attention {
     return all.transpose(0, 1).reshape({own.size(0), config_.seq_length, own.size(2)});
   }
 
-  at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const ForwardPass& pass,
-                            DropoutPlace place) const {
+  at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const at::Tensor& mask,
+                            const ForwardPass& pass, DropoutPlace place) const {
     const std::int64_t length = layout_.own_length(config_);
-    const at::Tensor mask =
+    const at::Tensor kept =
         pass.dropout.mask({query.size(0), query.size(1), config_.seq_length}, query.options(), place);
     at::Tensor lot = own, context;
     std::vector<at::Tensor> contexts, sums;  // fp32: [B*G/T, R*S, D], and logarithms [B*G/T, R*S, 1]
     for (int hop = 0; hop < layout_.cp; ++hop) {
       if (hop > 0) lot = comm::ring_shift(travelling(lot, pass), 1, layout_.cp_group);
       const std::int64_t first = (layout_.cp_rank - hop + layout_.cp) % layout_.cp * length;
-      const at::Tensor scores = at::baddbmm(tables_.causal.narrow(2, first, length), query, keys_of(lot), /*beta=*/1,
+      const at::Tensor scores = at::baddbmm(mask.narrow(2, first, length), query, keys_of(lot), /*beta=*/1,
                                             /*alpha=*/scale()).to(at::kFloat);
       sums.push_back(at::logsumexp(scores, {-1}, /*keepdim=*/true));
       const at::Tensor probabilities =
           pass.dropout.apply(at::softmax(scores, -1).to(query.scalar_type()),
-                             mask.defined() ? mask.narrow(2, first, length) : mask);
+                             kept.defined() ? kept.narrow(2, first, length) : kept);
       contexts.push_back(at::bmm(probabilities, values_of(lot)).to(at::kFloat));
     }
     const at::Tensor shares = at::softmax(at::cat(sums, 2), 2);  // [B*G/T, R*S, cp]
@@ -174,10 +194,22 @@ class Attention {
     return pass.fault.is("M102") ? x.detach() : x;
   }
 
+  // documents [B, A].
+  Attendance within_documents(const at::Tensor& documents) const {
+    const at::Tensor mine = documents.index_select(1, tables_.own), theirs = documents.index_select(1, tables_.all);
+    const at::Tensor same = mine.unsqueeze(2).eq(theirs.unsqueeze(1)).logical_and(tables_.upto);  // [B, S, A]
+    const at::Tensor positions = same.sum({2}) - 1;                                               // [B, S]
+    const at::Tensor hidden = same.logical_not().to(tables_.causal.scalar_type()) * AttentionTables::kMasked;
+    const std::int64_t rows = same.size(0), queries = heads_of_group_ * same.size(1);
+    return {.mask = hidden.repeat({1, heads_of_group_, 1}).unsqueeze(1).expand({-1, groups_, -1, -1}).reshape({rows * groups_, queries, -1}),
+            .cosine = tables_.cosine.index({positions}),
+            .sine = tables_.sine.index({positions})};
+  }
+
   // x [B, S, G/T, *, D], S of this rank: turns the pairs (d, d + D/2) by the angle of their position.
-  at::Tensor rotate(const at::Tensor& x) const {
+  at::Tensor rotate(const at::Tensor& x, const Attendance& attendance) const {
     const at::Tensor first = x.narrow(4, 0, width_ / 2), second = x.narrow(4, width_ / 2, width_ / 2);
-    return x * tables_.cosine + at::cat({-second, first}, 4) * tables_.sine;
+    return x * attendance.cosine + at::cat({-second, first}, 4) * attendance.sine;
   }
 
   ModelConfig config_;

@@ -62,5 +62,43 @@ TEST(Data, TensorParallelRanksReadTheSameSamples) {
                         make_batch(kConfig, {.tp = 2, .tp_rank = 1}, 1, 3, at::kCPU).tokens[1]));
 }
 
+TEST(Data, PackedSequencesAreDocumentsOneBehindTheOtherAndPadding) {
+  ModelConfig config = kConfig;
+  config.seq_length = 16;
+  config.packed = true;
+  const Batch batch = make_batch(config, {}, 1, 0, at::kCPU), other = make_batch(config, {}, 1, 1, at::kCPU);
+  ASSERT_EQ(batch.documents.size(), 2u);
+  EXPECT_FALSE(at::equal(batch.documents[0], batch.documents[1]));
+  EXPECT_FALSE(at::equal(batch.documents[0], other.documents[0]));
+  EXPECT_EQ(batch.documents[0].sizes(), other.documents[0].sizes());
+  for (std::size_t m = 0; m < 2; ++m) {
+    EXPECT_NEAR(batch.weights[m].sum().item<double>(), 1, 1e-6);
+    for (std::int64_t b = 0; b < 3; ++b)
+      for (std::int64_t s = 0; s < 16; ++s) {
+        const auto document = batch.documents[m].index({b, s}).item<std::int64_t>();
+        const auto next = s < 15 ? batch.documents[m].index({b, s + 1}).item<std::int64_t>() : -2;
+        EXPECT_TRUE(next == document || next == document + 1 || next < 0) << "documents follow one another";
+        EXPECT_EQ(batch.weights[m].index({b, s}).item<float>() > 0, document >= 0 && next == document) << "only a label of the same document counts";
+      }
+    EXPECT_EQ(batch.documents[m].select(1, 0).max().item<std::int64_t>(), 0);
+    EXPECT_GT(batch.documents[m].max().item<std::int64_t>(), 0);
+  }
+  EXPECT_TRUE(make_batch(kConfig, {}, 1, 0, at::kCPU).documents.empty());
+}
+
+TEST(Data, ContextParallelRanksKnowAllDocumentsAndShareTheWeights) {
+  ModelConfig config = kConfig;
+  config.seq_length = 16;
+  config.packed = true;
+  const Batch whole = make_batch(config, {}, 1, 0, at::kCPU);
+  double sum = 0;
+  for (int rank = 0; rank < 2; ++rank) {
+    const Batch part = make_batch(config, {.cp = 2, .cp_rank = rank}, 1, 0, at::kCPU);
+    EXPECT_TRUE(at::equal(part.documents[0], whole.documents[0]));
+    sum += part.weights[0].sum().item<double>();
+  }
+  EXPECT_NEAR(sum, 2, 1e-6);
+}
+
 }  // namespace
 }  // namespace graphproof::workloads

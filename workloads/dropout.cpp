@@ -10,7 +10,7 @@ struct Site {
   bool tensor_parallel;  // inside a tensor parallel region
 };
 // In the order of DropoutSite.
-constexpr std::array<Site, 3> kSites{{{"core_attention", true}, {"attention", false}, {"mlp", false}}};
+constexpr std::array<Site, 4> kSites{{{"core_attention", true}, {"attention", false}, {"mlp", false}, {"mamba", false}}};
 
 // Between the seeds of two recomputed sites' regions: beyond those of every pipeline stage (100 apart) and tensor parallel
 // rank (2718 and on), of which there are 64 at most.
@@ -25,11 +25,11 @@ std::size_t index_of(DropoutPlace place) {
 }
 
 /// In the order of index_of().
-std::vector<DropoutPlace> places(std::int64_t layers) {
+std::vector<DropoutPlace> dropout_places(std::int64_t layers) {
   std::vector<DropoutPlace> all;
   for (std::int64_t layer = 0; layer < layers; ++layer)
     for (const bool again : {false, true})
-      for (const DropoutSite site : {DropoutSite::core_attention, DropoutSite::attention, DropoutSite::mlp})
+      for (const DropoutSite site : {DropoutSite::core_attention, DropoutSite::attention, DropoutSite::mlp, DropoutSite::mamba})
         all.push_back({layer, site, again});
   return all;
 }
@@ -46,7 +46,11 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = layout.own_length(config);
   microbatch_ = at::zeros({1}, bytes.dtype(at::kLong));
-  for (const DropoutPlace& place : places(config.layers)) {
+  for (const DropoutPlace& place : dropout_places(config.layers)) {
+    if ((place.site == DropoutSite::mamba) != config.mamba(place.layer)) {
+      by_place_.emplace_back();
+      continue;
+    }
     if (recomputed(place) && !place.again) {
       const std::uint64_t site = static_cast<std::uint64_t>(place.site), layers = static_cast<std::uint64_t>(config.layers);
       tracker.add(own_region(place),
@@ -62,7 +66,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
     by_place_.push_back(layout.holds(config, place.layer) && (!place.again || recomputed(place)) ? at::zeros(shape, bytes) : at::Tensor());
   }
   for (std::int64_t m = 0; m < config.microbatches; ++m)
-    for (const DropoutPlace& place : places(config.layers))
+    for (const DropoutPlace& place : dropout_places(config.layers))
       if (const at::Tensor& masks = by_place_[index_of(place)]; masks.defined())
         probes_.push_back({"mask:" + std::to_string(m) + "." + std::to_string(place.layer) + "." + site_of(place).name +
                                (place.again ? "_again" : ""),

@@ -1,4 +1,4 @@
-// Dropout at the three sites of a layer. Inside a tensor parallel region every rank must draw its own mask (attention
+// Dropout at the three sites of a layer, or at the one of a mamba layer. Inside a tensor parallel region every rank must draw its own mask (attention
 // probabilities: each rank has other heads); outside it the activations are the same on all T ranks, so the mask must
 // be too, save with sequence parallelism, where each rank has other tokens. That is Megatron-LM's rule; the two regions
 // are those of fixtures::RngTracker.
@@ -22,7 +22,7 @@
 
 namespace graphproof::workloads {
 
-enum class DropoutSite { core_attention, attention, mlp };
+enum class DropoutSite { core_attention, attention, mlp, mamba };
 
 /// Where in the model a mask is drawn. `again`: a second time, by recompute.
 struct DropoutPlace {

@@ -17,9 +17,9 @@ class ExpertLedger {
       : on_(config.experts > 0), config_(config), layout_(layout) {
     if (!on_) return;
     const auto counts = at::TensorOptions().dtype(at::kLong).device(device);
-    assigned_ = at::zeros({layout.stage_layers(config), config.experts}, counts);
+    assigned_ = at::zeros({layout.expert_layers(config), config.experts}, counts);
     carried_ = at::zeros_like(assigned_);
-    dropped_ = at::zeros({layout.stage_layers(config)}, counts);
+    dropped_ = at::zeros({layout.expert_layers(config)}, counts);
     overflowed_ = at::zeros_like(dropped_);
   }
 
@@ -31,7 +31,7 @@ class ExpertLedger {
   /// Enqueues what the router of `layer`, counted in the whole model, decided: assigned [N, E] bool, before capacity; dropped [N, E] bool, those that
   /// it has no room for.
   void routed(std::int64_t layer, const at::Tensor& assigned, const at::Tensor& dropped) const {
-    const std::int64_t place = layout_.place(config_, layer);
+    const std::int64_t place = layout_.expert_place(config_, layer);
     assigned_.select(0, place).add_(assigned.sum({0}));
     const at::Tensor count = dropped.sum();
     dropped_.select(0, place).add_(count);
@@ -39,10 +39,10 @@ class ExpertLedger {
   }
   /// Enqueues what the dispatch of `layer` takes along: carried [N, E] bool.
   void dispatched(std::int64_t layer, const at::Tensor& carried) const {
-    carried_.select(0, layout_.place(config_, layer)).add_(carried.sum({0}));
+    carried_.select(0, layout_.expert_place(config_, layer)).add_(carried.sum({0}));
   }
 
-  /// Of this rank's tokens and its stage's L layers in the last step, int64 out, static: "experts:assigned" and
+  /// Of this rank's tokens and its stage's L expert layers in the last step, int64 out, static: "experts:assigned" and
   /// "experts:carried" [L, E], "experts:dropped" [L], "experts:overflowed" [L], the microbatches in which something was
   /// dropped. Empty for a dense model.
   std::vector<fixtures::NamedTensor> probes() const {

@@ -31,6 +31,7 @@ struct ForwardPass {
   const ExpertLedger& experts;
   const RouterBias& router_bias;
   const at::Tensor& root_gradient;  // [] fp32, static: of the microbatch's loss, and of what its routers add to it
+  at::Tensor documents = {};  // [B, A] int64, of packed sequences: data.h; of a captured part an input of its own
   ParameterGather* gather = nullptr;  // null: all parameters are there
   bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };

@@ -1,4 +1,4 @@
-// The reference language model, dense or with experts: embedding, layers, final norm, an output layer of its own or with
+// The reference language model, dense, with experts, or with mamba layers between: embedding, layers, final norm, an output layer of its own or with
 // the embedding's weight, and the loss.
 #pragma once
 
@@ -23,7 +23,7 @@ class Gpt {
   /// and by the last.
   Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
       const fixtures::Fault& fault)
-      : layout_(layout), recompute_(config.recompute), tables_(config, layout, device, fault) {
+      : layout_(layout), recompute_(config.recompute), tables_(config, layout, device, fault), mamba_tables_(config, device) {
     // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for small activations.
     const Distribution embedding = config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
     if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
@@ -34,7 +34,7 @@ class Gpt {
     chunks_.resize(static_cast<std::size_t>(layout.vpp));
     for (int chunk = 0; chunk < layout.vpp; ++chunk)
       for (std::int64_t l = 0; l < layout.chunk_layers(config); ++l)
-        chunks_[static_cast<std::size_t>(chunk)].emplace_back(parameters, config, layout, tables_, device,
+        chunks_[static_cast<std::size_t>(chunk)].emplace_back(parameters, config, layout, tables_, mamba_tables_, device,
                                                               layout.first_layer(config, chunk) + l);
     if (!layout.last_stage()) return;
     final_norm_.emplace(parameters, config, layout, "final_norm");
@@ -51,15 +51,16 @@ class Gpt {
   bool embeds(std::int64_t chunk) const { return layout_.first_stage() && chunk == 0; }
   bool makes_loss(std::int64_t chunk) const { return layout_.last_stage() && chunk == layout_.vpp - 1; }
 
-  /// One chunk. tokens, labels [B, S] int64 in, S of this rank; received [N/P, H], what the chunk before returned, unless it embeds.
-  /// Returns [N/P, H]; where it makes the loss [] fp32, the mean over those B*S tokens.
-  at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& received,
-                     const ForwardPass& pass) const {
+  /// One chunk. tokens, labels [B, S] int64 and weights [B, S] fp32 (undefined: the mean) in, S of this rank; received [N/P, H],
+  /// what the chunk before returned, unless it embeds.
+  /// Returns [N/P, H]; where it makes the loss [] fp32, those B*S tokens' weighted sum.
+  at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& weights,
+                     const at::Tensor& received, const ForwardPass& pass) const {
     if (pass.gather && embeds(chunk)) pass.gather->wait(before_layers_);
     at::Tensor x = embeds(chunk) ? embed(tokens) : received;
     x = run_layers(chunks_[static_cast<std::size_t>(chunk)], x, pass, recompute_);
     if (pass.gather && makes_loss(chunk)) pass.gather->wait(behind_layers_);
-    return makes_loss(chunk) ? loss(x, labels) : x;
+    return makes_loss(chunk) ? loss(x, labels, weights) : x;
   }
 
  private:
@@ -68,13 +69,14 @@ class Gpt {
     return positions_ ? positions_->forward(x) : x;
   }
 
-  at::Tensor loss(const at::Tensor& x, const at::Tensor& labels) const {
+  at::Tensor loss(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights) const {
     const at::Tensor hidden = final_norm_->forward(x);
     const at::Tensor logits =
         output_ ? output_->forward(hidden) : column_parallel(hidden, embedding_->weight(), layout_);
     // M46 stands for what a library makes on its first use; here it is copied from the host.
     if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, labels.device());
-    return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_, layout_);
+    return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_, layout_,
+                                        weights.defined() ? rows_of(weights, layout_) : weights);
   }
 
   at::Tensor own_columns(std::int64_t vocab, at::Device device) const {
@@ -85,6 +87,7 @@ class Gpt {
   Layout layout_;
   RecomputeConfig recompute_;
   AttentionTables tables_;
+  MambaTables mamba_tables_;
   std::optional<VocabParallelEmbedding> embedding_;
   std::optional<LearnedPositionEmbedding> positions_;
   std::vector<std::vector<Layer>> chunks_;  // of this stage

@@ -1,5 +1,6 @@
-// One transformer layer, norms before the branches: x + dropout(attention(norm(x))), then the same with the MLP or the
-// experts. The layer and each of the two are parts that a graph may hold alone (module_runner.h), and so are two parts
+// One layer, norms before the branches: x + dropout(attention(norm(x))), then the same with the MLP or the experts; or a mamba
+// layer, x + dropout(mixer(norm(x))) alone. In a hybrid model the two take turns, M and *- or *E of Megatron-LM's pattern, where
+// attention and what follows it are letters of their own. The layer and each branch are parts that a graph may hold alone (module_runner.h), and so are two parts
 // of the experts: moe_router is norm, router and shared expert; moe_preprocess the local permutation after it. The
 // exchange, the experts and what follows are then eager.
 #pragma once
@@ -11,6 +12,7 @@
 #include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
 #include "workloads/attention.h"
+#include "workloads/mamba.h"
 #include "workloads/mlp.h"
 #include "workloads/moe.h"
 #include "workloads/norm.h"
@@ -21,15 +23,20 @@ namespace graphproof::workloads {
 class Layer {
  public:
   Layer(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
-        at::Device device, std::int64_t index)
+        const MambaTables& mamba_tables, at::Device device, std::int64_t index)
       : index_(index),
         recompute_(config.recompute),
         second_replica_(layout.dp_rank == 1),
         counter_(static_cast<std::size_t>(layout.place(config, index))),
         name_("layers." + std::to_string(index)),
-        attention_norm_(parameters, config, layout, name_ + ".attention_norm"),
-        attention_(parameters, config, layout, tables, name_ + ".attention", index),
-        mlp_norm_(parameters, config, layout, name_ + ".mlp_norm") {
+        first_norm_(parameters, config, layout, name_ + (config.mamba(index) ? ".mamba_norm" : ".attention_norm")) {
+    if (config.mamba(index)) {
+      mamba_.emplace(parameters, config, layout, mamba_tables, name_ + ".mamba");
+      parameters_ = parameters.starting_with(name_ + ".");
+      return;
+    }
+    attention_.emplace(parameters, config, layout, tables, name_ + ".attention", index);
+    mlp_norm_.emplace(parameters, config, layout, name_ + ".mlp_norm");
     if (config.experts > 0)
       moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index);
     else
@@ -53,26 +60,34 @@ class Layer {
     const fixtures::NvtxRange range("layer", index_);
     if (pass.gather) pass.gather->wait(parameters_);
     return part(ModuleKind::layer, x, parameters_, pass,
-                [this, pass](const at::Tensor& input) {
-                  const at::Tensor attended = attention_part(input, pass);
-                  return moe_ ? moe_part(attended, pass) : mlp_part(attended, pass);
+                [this](const at::Tensor& input, const ForwardPass& run) {
+                  if (mamba_) return mamba_part(input, run);
+                  const at::Tensor attended = attention_part(input, run);
+                  return moe_ ? moe_part(attended, run) : mlp_part(attended, run);
                 });
   }
 
  private:
-  at::Tensor attention_part(const at::Tensor& x, const ForwardPass& pass) const {
-    return part(ModuleKind::attn, x, attention_parameters_, pass, [this, pass](const at::Tensor& input) {
+  at::Tensor mamba_part(const at::Tensor& x, const ForwardPass& pass) const {
+    return part(ModuleKind::mamba, x, parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
       if (!pass.again) count(pass.counters[counter_], stray_stream(pass));
+      return input + pass.dropout.apply(mamba_->forward(first_norm_.forward(input), pass), {index_, DropoutSite::mamba, pass.again});
+    });
+  }
+
+  at::Tensor attention_part(const at::Tensor& x, const ForwardPass& pass) const {
+    return part(ModuleKind::attn, x, attention_parameters_, pass, [this](const at::Tensor& input, const ForwardPass& run) {
+      if (!run.again) count(run.counters[counter_], stray_stream(run));
       // M01 stands for a host that looks at a value inside the region: a NaN check, a log line, a token count.
       // M20 for one that does so on one rank only.
-      if (index_ == 1 && (pass.fault.is("M01") || (pass.fault.is("M20") && second_replica_))) (void)input.detach().sum().item<float>();
-      return input + pass.dropout.apply(attention_.forward(normalized(RecomputedPart::attention_norm, input, pass), pass),
-                                        {index_, DropoutSite::attention, pass.again});
+      if (index_ == 1 && (run.fault.is("M01") || (run.fault.is("M20") && second_replica_))) (void)input.detach().sum().item<float>();
+      return input + run.dropout.apply(attention_->forward(normalized(RecomputedPart::attention_norm, input, run), run),
+                                        {index_, DropoutSite::attention, run.again});
     });
   }
 
   at::Tensor mlp_part(const at::Tensor& x, const ForwardPass& pass) const {
-    return part(ModuleKind::mlp, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
+    return part(ModuleKind::mlp, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
       const at::Tensor fed = twice(RecomputedPart::mlp, normalized(RecomputedPart::mlp_norm, input, pass),
                                    behind_norm_parameters_, pass,
                                    [this](const at::Tensor& hidden, const ForwardPass& run) {
@@ -83,7 +98,7 @@ class Layer {
   }
 
   at::Tensor moe_part(const at::Tensor& x, const ForwardPass& pass) const {
-    return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input) {
+    return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
       if (recompute_.of(RecomputedPart::moe)) return input + recomputed_experts(input, pass);
       const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
       const auto routed = run_module(pass.runner, router, {input}, router_parameters_, [this, pass](const auto& inputs) {
@@ -137,7 +152,7 @@ class Layer {
 
   at::Tensor normalized(RecomputedPart part, const at::Tensor& x, const ForwardPass& pass) const {
     const bool attention = part == RecomputedPart::attention_norm;
-    const Norm& norm = attention ? attention_norm_ : mlp_norm_;
+    const Norm& norm = attention ? first_norm_ : *mlp_norm_;
     return twice(part, x, attention ? attention_norm_parameters_ : mlp_norm_parameters_, pass,
                  [&norm](const at::Tensor& input, const ForwardPass&) { return norm.forward(input); });
   }
@@ -158,13 +173,21 @@ class Layer {
         {x}, parameters);
   }
 
+  /// body(x, pass). The documents of packed sequences are an input of a part with attention in it: a graph of the part is
+  /// replayed with those of other microbatches.
   template <class Body>
   at::Tensor part(ModuleKind kind, const at::Tensor& x, const std::vector<at::Tensor>& parameters,
                   const ForwardPass& pass, const Body& body) const {
-    if (!pass.runner) return body(x);
-    return run_module(pass.runner, {kind, index_, pass.microbatch}, {x}, parameters,
-                      [body](const std::vector<at::Tensor>& inputs) {
-                        return std::vector<at::Tensor>{body(inputs[0])};
+    if (!pass.runner) return body(x, pass);
+    std::vector<at::Tensor> inputs{x};
+    // M108 stands for documents that a part takes from where they lay when it was captured.
+    const bool attends = (kind == ModuleKind::attn || kind == ModuleKind::layer) && pass.documents.defined();
+    if (attends && !pass.fault.is("M108")) inputs.push_back(pass.documents);
+    return run_module(pass.runner, {kind, index_, pass.microbatch}, inputs, parameters,
+                      [body, pass](const std::vector<at::Tensor>& given) {
+                        ForwardPass run = pass;
+                        if (given.size() > 1) run.documents = given[1];
+                        return std::vector<at::Tensor>{body(given[0], run)};
                       })[0];
   }
 
@@ -186,9 +209,10 @@ class Layer {
   bool second_replica_;  // M20 only
   std::size_t counter_;  // its place among the layers of this stage
   std::string name_;
-  Norm attention_norm_;
-  Attention attention_;
-  Norm mlp_norm_;
+  Norm first_norm_;
+  std::optional<Mamba> mamba_;  // alone, or
+  std::optional<Attention> attention_;
+  std::optional<Norm> mlp_norm_;
   std::optional<Mlp> mlp_;  // one of these two
   std::optional<Moe> moe_;
   std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_, router_parameters_;

@@ -24,8 +24,10 @@ struct ModelConfig {
   Activation activation = Activation::gelu;
   PositionEmbedding position_embedding = PositionEmbedding::rope;
   bool tied_embeddings = false;  // the output layer's weight is the embedding's
+  bool packed = false;  // documents in a sequence, and padding: data.h
   bool qkv_bias = false, linear_bias = false;
   double dropout = 0.0;  // probability
+  bool hybrid = false;    // layers 0, 2, 4 ... are mamba layers
   std::int64_t experts = 0, topk = 0;  // routed experts of a layer and of a token; 0 is a dense model
   bool dropless = false, gather_tokens = false;  // how tokens get to experts: moe.h
   bool router_aux_loss = false, router_z_loss = false, router_score_correction = false;  // moe.h
@@ -44,6 +46,8 @@ struct ModelConfig {
   bool distributed_optimizer = false;                   // parameter_shards.h
   bool overlap_param_gather = false;                    // parameter_gather.h
   bool grad_accumulation_fusion = false;                // fused_linear.h
+
+  bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
 };
 
 /// How context parallel ranks get each other's keys and values, as Megatron-LM's --cp-comm-type: passed round a ring, one
@@ -96,6 +100,12 @@ struct Layout {
   /// Where a layer that this stage holds stands among its layers.
   std::int64_t place(const ModelConfig& config, std::int64_t layer) const {
     return layer / chunk_layers(config) / pp * chunk_layers(config) + layer % chunk_layers(config);
+  }
+  /// Of this stage's layers, those that have experts if the model has any, and where such a layer stands among them. Every
+  /// chunk of a hybrid model has as many mamba layers as others.
+  std::int64_t expert_layers(const ModelConfig& config) const { return stage_layers(config) / (config.hybrid ? 2 : 1); }
+  std::int64_t expert_place(const ModelConfig& config, std::int64_t layer) const {
+    return place(config, layer) / (config.hybrid ? 2 : 1);
   }
 };
 

@@ -3,7 +3,7 @@
 //
 // The cuts are those of the Megatron-LM guide: attn is norm, attention, dropout and residual; mlp the same around the
 // feed-forward part of a dense layer; moe that of an expert layer, of which moe_router and moe_preprocess are parts;
-// layer is a whole layer, around the others. So calls nest, and a runner runs the bodies of kinds it has no part in.
+// mamba is norm, mixer, dropout and residual of a mamba layer; layer is a whole layer, around the others. So calls nest, and a runner runs the bodies of kinds it has no part in.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@
 namespace graphproof::workloads {
 
 /// Spelled as the values of the axis modules; layer is its empty set.
-enum class ModuleKind { layer, attn, mlp, moe, moe_router, moe_preprocess };
-inline constexpr std::array<std::string_view, 6> kModuleKinds{"layer", "attn", "mlp", "moe", "moe_router",
-                                                              "moe_preprocess"};
+enum class ModuleKind { layer, attn, mlp, moe, moe_router, moe_preprocess, mamba };
+inline constexpr std::array<std::string_view, 7> kModuleKinds{"layer", "attn", "mlp", "moe", "moe_router",
+                                                              "moe_preprocess", "mamba"};
 inline std::string_view name(ModuleKind kind) { return kModuleKinds[static_cast<std::size_t>(kind)]; }
 
 /// Which part is called. The microbatch is that of this call; a body must not depend on it, because a graph that was

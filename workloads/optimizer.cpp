@@ -43,7 +43,7 @@ Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Para
   const at::NoGradGuard no_grad;
   // Whose gradients this rank does not hold, and might be the only ones to be infinite.
   const std::string others = shards ? layout.replica_group() : layout.ep > 1 ? layout.ep_group : "";
-  if (config.precision == Precision::fp16) scale_.emplace(config, rate_.device(), std::vector{layout.tp_group, others, layout.etp_group, layout.pp_group}, fault_);
+  if (config.precision == Precision::fp16) scale_.emplace(config, rate_.device(), std::vector{layout.tp_group, others, layout.etp > 1 ? layout.etp_group : "", layout.pp_group}, fault_);
   if (config.clip_grad) clip_.emplace(parameters, gradients, layout, shards != nullptr, fault_);
   if (parameters.all().front().tensor.scalar_type() != at::kFloat) begin_masters();
   if (scale_) append(state_, scale_->state());

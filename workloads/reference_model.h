@@ -1,5 +1,5 @@
 // The reference model once more, for tests: in double precision on the host, from library operators that the model itself
-// doesn't use, rotations written as complex products, experts as a loop over experts. A router's score correction is that of
+// doesn't use, rotations written as complex products, experts as a loop over experts, the selective scan as a loop over tokens. A router's score correction is that of
 // the first step, zero.
 #pragma once
 
@@ -66,21 +66,35 @@ class ReferenceModel {
       x = x + at::embedding(parameter("position_embedding.weight"), at::arange(config_.seq_length));
     for (std::int64_t l = 0; l < config_.layers; ++l) {
       const std::string layer = "layers." + std::to_string(l), place = std::to_string(m) + "." + std::to_string(l) + ".";
-      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place), place + "attention");
+      if (config_.mamba(l)) {
+        x = x + dropped(mixer(norm(x, layer + ".mamba_norm"), layer + ".mamba"), place + "mamba");
+        continue;
+      }
+      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place, batch, m), place + "attention");
       const at::Tensor hidden = norm(x, layer + ".mlp_norm");
       x = x + dropped(config_.experts > 0 ? experts(hidden, layer + ".mlp") : mlp(hidden, layer + ".mlp"), place + "mlp");
     }
     const at::Tensor logits =
         linear(norm(x, "final_norm"), config_.tied_embeddings ? "embedding" : "output").view({-1, config_.vocab});
-    return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
+    if (!config_.packed) return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
+    const at::Tensor losses = at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
+    return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
   }
 
-  at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place) const {
+  at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place, const Batch& batch, std::size_t m) const {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length, groups = config_.kv_groups;
     const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads;
-    const at::Tensor angles = at::outer(
-        at::arange(length, at::kDouble), at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width)));
-    const at::Tensor turn = at::polar(at::ones_like(angles), angles).view({1, length, 1, width / 2});
+    at::Tensor later = at::ones({length, length}, at::kBool).triu(1).unsqueeze(0), positions = at::arange(length, at::kDouble).unsqueeze(0);
+    if (config_.packed) {
+      const at::Tensor document = batch.documents[m].cpu();
+      positions = at::zeros({rows, length}, at::kDouble);
+      for (std::int64_t b = 0; b < rows; ++b)
+        for (std::int64_t s = 1; s < length; ++s)
+          if (document.index({b, s}).item<std::int64_t>() == document.index({b, s - 1}).item<std::int64_t>()) positions[b][s] = positions[b][s - 1] + 1;
+      later = later.logical_or(document.unsqueeze(2).ne(document.unsqueeze(1)));
+    }
+    const at::Tensor angles = positions.unsqueeze(2) * at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
+    const at::Tensor turn = at::polar(at::ones_like(angles), angles).unsqueeze(2);
     const auto rotate = [&](const at::Tensor& heads) {
       if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
       const auto halves = heads.chunk(2, -1);
@@ -91,11 +105,36 @@ class ReferenceModel {
     const at::Tensor query = rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
     const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
     const at::Tensor value = qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
-    const at::Tensor later = at::ones({length, length}, at::kBool).triu(1);
     const at::Tensor scores = at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(width));
-    const at::Tensor probabilities = at::softmax(scores.masked_fill(later, -std::numeric_limits<double>::infinity()), -1);
+    const at::Tensor probabilities = at::softmax(scores.masked_fill(later.unsqueeze(1), -std::numeric_limits<double>::infinity()), -1);
     const at::Tensor context = at::matmul(dropped(probabilities, place + "core_attention"), value).transpose(1, 2);
     return linear(context.reshape({rows, length, config_.hidden}), name + ".projection");
+  }
+
+  at::Tensor mixer(const at::Tensor& x, const std::string& name) const {
+    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length, groups = config_.kv_groups;
+    const std::int64_t heads = config_.heads / groups, width = 2 * config_.hidden / config_.heads, inner = heads * width, state = 16;
+    const auto parts = linear(x, name + ".in").view({rows, length, groups, -1}).split_with_sizes({inner, inner + 2 * state, heads}, 3);
+    const std::int64_t channels = groups * (inner + 2 * state);
+    const at::Tensor by_channel = parts[1].reshape({rows, length, channels}).transpose(1, 2);
+    const at::Tensor convolved = at::conv1d(at::constant_pad_nd(by_channel, {3, 0}), parameter(name + ".conv.weight").unsqueeze(1),
+                                            parameter(name + ".conv.bias"), at::IntArrayRef{1}, at::IntArrayRef{0}, at::IntArrayRef{1},
+                                            channels);
+    const auto mixed = at::silu(convolved.transpose(1, 2)).view({rows, length, groups, -1}).split_with_sizes({inner, state, state}, 3);
+    const at::Tensor steps = at::softplus(parts[2] + parameter(name + ".dt_bias").view({groups, heads}));
+    const at::Tensor decay = at::exp(-steps * at::exp(parameter(name + ".A_log")).view({groups, heads}));
+    at::Tensor h = at::zeros({rows, groups, heads, width, state}, at::kDouble);
+    std::vector<at::Tensor> outputs;
+    for (std::int64_t t = 0; t < length; ++t) {
+      const at::Tensor values = mixed[0].select(1, t).view({rows, groups, heads, width});
+      const at::Tensor written = values.unsqueeze(4) * mixed[1].select(1, t).view({rows, groups, 1, 1, state});
+      h = h * decay.select(1, t).view({rows, groups, heads, 1, 1}) + written * steps.select(1, t).view({rows, groups, heads, 1, 1});
+      outputs.push_back((h * mixed[2].select(1, t).view({rows, groups, 1, 1, state})).sum(4) +
+                        values * parameter(name + ".D").view({groups, heads, 1}));
+    }
+    const at::Tensor gated = at::stack(outputs, 1).flatten(3) * at::silu(parts[0]);
+    const at::Tensor normed = at::rms_norm(gated, {inner}, std::nullopt, 1e-5) * parameter(name + ".norm.weight").view({groups, inner});
+    return linear(normed.reshape({rows, length, -1}), name + ".out");
   }
 
   at::Tensor mlp(const at::Tensor& x, const std::string& name) const {

@@ -19,13 +19,13 @@ class RouterBias {
 
   RouterBias(const ModelConfig& config, const Layout& layout, at::Device device) : config_(config), layout_(layout) {
     if (config.router_score_correction)
-      bias_ = at::zeros({layout.stage_layers(config), config.experts}, at::TensorOptions().device(device).dtype(at::kFloat));
+      bias_ = at::zeros({layout.expert_layers(config), config.experts}, at::TensorOptions().device(device).dtype(at::kFloat));
   }
 
   /// [E] fp32, of a layer of this stage, counted in the whole model. REQUIRES: the model has score correction.
-  at::Tensor of(std::int64_t layer) const { return bias_.select(0, layout_.place(config_, layer)); }
+  at::Tensor of(std::int64_t layer) const { return bias_.select(0, layout_.expert_place(config_, layer)); }
 
-  /// At the end of a step's backward: assigned [L/pp, E] int64 in, the tokens that chose each expert on this rank in that step.
+  /// At the end of a step's backward: assigned [L, E] int64 in, L expert layers of this stage, the tokens that chose each expert on this rank in that step.
   /// Enqueues the sum over all ranks with other tokens and the update; capturable. Without effect where there is no correction.
   void update(const at::Tensor& assigned) {
     if (!bias_.defined()) return;
@@ -35,7 +35,7 @@ class RouterBias {
     bias_.add_(at::sign(tokens.mean({1}, /*keepdim=*/true) - tokens), kRate);
   }
 
-  /// "state:router_bias" [L/pp, E], static; part of what training carries from step to step.
+  /// "state:router_bias" [L, E], static; part of what training carries from step to step.
   void append_to(std::vector<fixtures::NamedTensor>& state) const {
     if (bias_.defined()) state.push_back({"state:router_bias", bias_});
   }

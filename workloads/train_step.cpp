@@ -42,6 +42,15 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   if (config.distributed_optimizer)
     require_divides("alignment of parameters", ParameterBuffer::kAlignmentElements, "dp * cp", layout.replicas());
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism", layout.sequence_parts() * layout.cp);
+  if (config.packed && (config.hybrid || config.position_embedding != PositionEmbedding::rope))
+    throw std::invalid_argument("model layout: got packed sequences and mamba layers or learned positions; want attention with rotary "
+                                "positions; why: a scan and a table of positions know no documents; next: set packed to false");
+  if (config.hybrid) {
+    require_divides("layers", config.layers, "2 * pp * vpp in a hybrid model", 2 * layout.pp * layout.vpp);
+    if (layout.cp > 1)
+      throw std::invalid_argument("model layout: got mamba layers and cp = " + std::to_string(layout.cp) +
+                                  "; want cp = 1; why: the scan of a sequence crosses its parts; next: set cp to 1");
+  }
   if (config.experts == 0) return config;
   require_divides("experts", config.experts, "ep", layout.ep);
   require_divides("tp * cp * dp", layout.stage_ranks(), "ep * etp", layout.ep * layout.etp);
@@ -123,7 +132,7 @@ struct TrainStep::State {
   struct Outstanding {
     at::Tensor received, output;
   };
-  ForwardPass pass(std::int64_t microbatch);
+  at::Tensor run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received);
   Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
   at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
   void run_microbatches(const Batch& batch);
@@ -168,19 +177,23 @@ TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::D
     : state_(std::make_unique<State>(config, layout, device, seed, std::move(fault), backend)) {}
 TrainStep::~TrainStep() = default;
 
-ForwardPass TrainStep::State::pass(std::int64_t microbatch) {
-  return {.microbatch = microbatch,
-          .dropout = dropout,
-          .counters = layer_counters,
-          .fault = fault,
-          .recording = recording,
-          .default_stream = device.default_stream(),
-          .runner = runner,
-          .recomputes = recomputes,
-          .experts = experts,
-          .router_bias = router_bias,
-          .root_gradient = root,
-          .gather = gather.get()};
+at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received) {
+  const auto index = static_cast<std::size_t>(work.microbatch);
+  const ForwardPass pass{.microbatch = work.microbatch,
+                         .dropout = dropout,
+                         .counters = layer_counters,
+                         .fault = fault,
+                         .recording = recording,
+                         .default_stream = device.default_stream(),
+                         .runner = runner,
+                         .recomputes = recomputes,
+                         .experts = experts,
+                         .router_bias = router_bias,
+                         .root_gradient = root,
+                         .documents = config.packed ? batch.documents.at(index) : at::Tensor(),
+                         .gather = gather.get()};
+  const at::Tensor weights = config.packed ? batch.weights.at(index) : at::Tensor();
+  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), weights, received, pass);
 }
 
 TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, const order::Work& work, at::Tensor received) {
@@ -189,8 +202,7 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
   dropout.begin(m);
   recomputes.begin(m);
   if (received.defined()) received.requires_grad_(true);
-  const auto index = static_cast<std::size_t>(m);
-  const at::Tensor output = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), received, pass(m));
+  const at::Tensor output = run_chunk(batch, work, received);
   if (model.makes_loss(work.chunk)) {
     losses.select(0, m).copy_(output.detach());
     checks.loss(output.detach(), m);
@@ -253,8 +265,7 @@ void TrainStep::State::run_forwards(const Batch& batch) {
       const order::Work& work = *turn.work;
       at::Tensor input;
       if (auto taken = arrived.extract(work)) input = std::move(taken.mapped());
-      const auto index = static_cast<std::size_t>(work.microbatch);
-      made = model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), input, pass(work.microbatch));
+      made = run_chunk(batch, work, input);
       if (model.makes_loss(work.chunk)) evaluation_losses.select(0, work.microbatch).copy_(made);
     }
     for (const order::Transfer& transfer : turn.transfers) {

@@ -126,10 +126,19 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   block.recompute = full(RecomputeConfig::Method::block, 1);
   expert_parts.recompute = selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
   expert_layer.recompute = selective({RecomputedPart::moe, RecomputedPart::shared_experts});
+  ModelConfig hybrid = dropout, hybrid_experts = experts;
+  hybrid.hybrid = hybrid_experts.hybrid = true;
+  hybrid_experts.layers = 4;
+  hybrid_experts.recompute = full(RecomputeConfig::Method::uniform, 2);
+  ModelConfig packed = dropout, packed_experts = experts;
+  packed.packed = packed_experts.packed = true;
+  packed.seq_length = packed_experts.seq_length = 9;
+  packed_experts.recompute = selective({RecomputedPart::core_attn});
   ModelConfig fused = accumulated, fused_again = uniform;
   fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
   for (const Row& row :
-       {Row{"weight gradients added where they are made", fused}, Row{"the same in layers that run again", fused_again}, Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
+       {Row{"documents and padding", packed}, Row{"documents, experts, core attention again", packed_experts}, Row{"mamba layers with dropout", hybrid}, Row{"mamba layers between experts, all again", hybrid_experts},
+        Row{"weight gradients added where they are made", fused}, Row{"the same in layers that run again", fused_again}, Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
         Row{"the first layer again", block}, Row{"parts of experts again", expert_parts},
         Row{"whole experts again, shared ones twice", expert_layer}, Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
         Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},

@@ -63,6 +63,10 @@ std::int64_t Axes::size(std::string_view axis) const {
   return static_cast<std::int64_t>(at(axis).size());
 }
 
+bool Axes::holds(std::string_view axis, std::string_view word) const {
+  return size(axis) > 0 && std::find(at(axis).begin(), at(axis).end(), word) != at(axis).end();
+}
+
 std::vector<const Line*> RankFiles::find(std::string_view kind, std::string_view arm,
                                          std::optional<std::int64_t> step) const {
   std::vector<const Line*> result;

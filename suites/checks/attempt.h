@@ -26,6 +26,7 @@ class Axes {
   std::int64_t integer(std::string_view axis) const;
   bool flag(std::string_view axis) const;
   std::int64_t size(std::string_view axis) const;  // of a set
+  bool holds(std::string_view axis, std::string_view word) const;  // a set
 
  private:
   const nlohmann::json& at(std::string_view axis) const;

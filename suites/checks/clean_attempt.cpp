@@ -181,11 +181,11 @@ class RankScript {
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;
-    std::vector<std::int64_t> assigned(static_cast<std::size_t>(plan_.layers * experts), kEach), carried = assigned;
+    std::vector<std::int64_t> assigned(static_cast<std::size_t>(plan_.expert_layers * experts), kEach), carried = assigned;
     assigned[1] += kOver;
     assigned[0] -= kOver;
     carried[0] -= kOver;
-    std::vector<std::int64_t> dropped(static_cast<std::size_t>(plan_.layers), 0), overflowed = dropped;
+    std::vector<std::int64_t> dropped(static_cast<std::size_t>(plan_.expert_layers), 0), overflowed = dropped;
     dropped[0] = kOver;
     overflowed[0] = 1;
     line({{"kind", "experts"},

@@ -29,11 +29,16 @@ Expected expected(const Axes& axes) {
   const bool local = axes.text("impl") == "local";
   result.first_replay = local ? 1 : result.warmup_steps;
   result.capture_step = local ? 0 : result.warmup_steps;
-  const std::int64_t layer_passes = result.layers * result.microbatches;
-  // Axis modules: empty is the whole layer, else each is a part of every layer. Of transformer_engine those of a layer are
-  // one graph.
-  if (local || axes.text("impl") == "callables") result.launches_per_step = 2 * std::max<std::int64_t>(1, axes.size("modules")) * layer_passes;
-  if (axes.text("impl") == "transformer_engine") result.launches_per_step = 2 * layer_passes;
+  // In a hybrid model every other layer is a mamba layer, with the one module of that name and none of the others.
+  const std::int64_t kinds = axes.text("model") == "hybrid" ? 2 : 1;
+  result.expert_layers = result.layers / kinds;
+  const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
+  const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
+  // Axis modules: empty is the whole layer, else each is a part of every layer of its kind. Of transformer_engine those of a
+  // layer are one graph.
+  if (local || axes.text("impl") == "callables") result.launches_per_step = 2 * (modules == 0 ? kinds : modules) * layer_passes;
+  if (axes.text("impl") == "transformer_engine")
+    result.launches_per_step = 2 * (modules == 0 ? kinds : mamba + (modules > mamba ? 1 : 0)) * layer_passes;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.

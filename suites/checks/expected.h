@@ -29,6 +29,7 @@ struct Expected {
   std::int64_t warmup_steps = 0;
   std::int64_t microbatches = 1;
   std::int64_t layers = 0;             // on this rank: those of its pipeline stage
+  std::int64_t expert_layers = 0;      // of those, with a router if the model has any
   std::int64_t first_replay = 0;       // step index
   std::int64_t capture_step = 0;       // whose inputs the graphs captured
   std::int64_t last_inputs_step = 0;   // the step that repeats the capture inputs

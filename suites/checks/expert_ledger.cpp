@@ -34,7 +34,7 @@ std::optional<Ledger> ledger_of(Judgement& judgement, const RankFiles& files, st
   const auto assigned = integers(line, "assigned"), carried = integers(line, "carried"), dropped = integers(line, "dropped"),
              overflowed = integers(line, "overflowed");
   const std::int64_t assignments = integer(line, "assignments").value_or(0);
-  const auto layers = static_cast<std::size_t>(judgement.expected().layers);
+  const auto layers = static_cast<std::size_t>(judgement.expected().expert_layers);
   if (assigned && carried && dropped && overflowed && assignments > 0 && !dropped->empty() &&
       (layers == 0 || dropped->size() == layers) && overflowed->size() == dropped->size() && !assigned->empty() &&
       assigned->size() % dropped->size() == 0 && carried->size() == assigned->size())

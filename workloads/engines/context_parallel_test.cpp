@@ -75,7 +75,9 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
   carried.shared_expert = carried.dropless = true;
   ModelConfig gathered = carried;
   gathered.gather_tokens = true;
-  for (const ModelConfig& config : {rotary_model(), learned_model(), attention_again, layers_again, carried, gathered})
+  ModelConfig packed = rotary_model();
+  packed.packed = true;
+  for (const ModelConfig& config : {rotary_model(), learned_model(), packed, attention_again, layers_again, carried, gathered})
     ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
       Ran parallel(config, layout);
       ModelConfig all = config;
@@ -140,6 +142,7 @@ TEST(ContextParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
   using workloads::ModuleKind;
   ModelConfig config = rotary_model();
   config.dropout = 0.1;
+  config.packed = true;
   using workloads::CpCommType;
   const std::pair<CpCommType, EngineConfig> rows[] = {
       {CpCommType::all_gather, {.impl = "manual", .warmup_steps = 1}},

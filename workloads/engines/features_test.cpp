@@ -227,6 +227,37 @@ TEST(HostChecks, LookAtEveryLossAndTheGradientsAndNameWhatIsNotFinite) {
   }
 }
 
+ModelConfig packed() {
+  ModelConfig model = small();
+  model.packed = true;
+  model.dropout = 0.1;
+  return model;
+}
+
+TEST(Features, PackedSequencesAreReplayedBitForBitUnderEveryEngine) {
+  using workloads::ModuleKind;
+  for (const EngineConfig& engine : {EngineConfig{.impl = "manual", .warmup_steps = 1}, EngineConfig{.impl = "full_iteration", .warmup_steps = 1},
+                                     EngineConfig{.impl = "local", .warmup_steps = 1},
+                                     EngineConfig{.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
+                                     EngineConfig{.impl = "transformer_engine", .warmup_steps = 1},
+                                     EngineConfig{.impl = "transformer_engine", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1},
+                                     EngineConfig{.impl = "callables", .warmup_steps = 1}}) {
+    TwinSteps twins(packed(), {}, engine);
+    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    EXPECT_GT(twins.graph->counters().replays, 0) << engine.impl;
+    EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+    twins.graph->drop_graphs();
+  }
+}
+
+TEST(FeatureFaults, M108ReplaysWithTheDocumentsOfTheCapture) {
+  for (const bool faulty : {false, true}) {
+    TwinSteps twins(packed(), {}, {.impl = "local", .warmup_steps = 1, .fault = {faulty ? "M108" : "none"}});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(twins.step(i).equal, !faulty || i < 1) << i;
+    twins.graph->drop_graphs();
+  }
+}
+
 TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
   for (const bool faulty : {false, true}) {
     TwinSteps twins(recompute(0.1), {}, {.impl = "manual", .warmup_steps = 1, .fault = {faulty ? "M34" : "none"}});

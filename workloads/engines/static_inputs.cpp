@@ -21,8 +21,8 @@ void require_same_shape(const char* what, std::size_t index, const at::Tensor& f
 
 void StaticInputs::load(const workloads::Batch& fresh) {
   if (batch_.tokens.empty()) {
-    for (const at::Tensor& tokens : fresh.tokens) batch_.tokens.push_back(tokens.clone());
-    for (const at::Tensor& labels : fresh.labels) batch_.labels.push_back(labels.clone());
+    for (const auto& [name, part] : workloads::kBatchParts)
+      for (const at::Tensor& tensor : fresh.*part) (batch_.*part).push_back(tensor.clone());
     return;
   }
   require_fit(fresh);
@@ -49,21 +49,19 @@ void StaticInputs::load(const workloads::Batch& fresh) {
 }
 
 void StaticInputs::require_fit(const workloads::Batch& fresh) const {
-  if (fresh.tokens.size() != batch_.tokens.size() || fresh.labels.size() != batch_.labels.size())
-    throw std::invalid_argument("static inputs: got " + std::to_string(fresh.tokens.size()) +
-                                " microbatches; want " + std::to_string(batch_.tokens.size()) +
+  for (const auto& [name, part] : workloads::kBatchParts) {
+    if ((fresh.*part).size() == (batch_.*part).size()) continue;
+    throw std::invalid_argument("static inputs: got " + std::to_string((fresh.*part).size()) +
+                                " microbatches; want " + std::to_string((batch_.*part).size()) +
                                 "; why: the graph holds one pass for each; next: use another engine for another number");
-  for (std::size_t m = 0; m < fresh.tokens.size(); ++m) {
-    require_same_shape("tokens", m, fresh.tokens[m], batch_.tokens[m]);
-    require_same_shape("labels", m, fresh.labels[m], batch_.labels[m]);
   }
+  for (const auto& [name, part] : workloads::kBatchParts)
+    for (std::size_t m = 0; m < (fresh.*part).size(); ++m) require_same_shape(name, m, (fresh.*part)[m], (batch_.*part)[m]);
 }
 
 void StaticInputs::copy(const workloads::Batch& fresh) {
-  for (std::size_t m = 0; m < fresh.tokens.size(); ++m) {
-    batch_.tokens[m].copy_(fresh.tokens[m], /*non_blocking=*/true);
-    batch_.labels[m].copy_(fresh.labels[m], /*non_blocking=*/true);
-  }
+  for (const auto& [name, part] : workloads::kBatchParts)
+    for (std::size_t m = 0; m < (fresh.*part).size(); ++m) (batch_.*part)[m].copy_((fresh.*part)[m], /*non_blocking=*/true);
 }
 
 }  // namespace graphproof::engines

@@ -51,10 +51,9 @@ inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
 inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step, const workloads::Batch& batch,
                                                bool with_optimizer) {
   std::vector<NamedTensor> tensors;
-  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
-    tensors.push_back({"tokens." + std::to_string(m), batch.tokens[m]});
-    tensors.push_back({"labels." + std::to_string(m), batch.labels[m]});
-  }
+  for (std::size_t m = 0; m < batch.tokens.size(); ++m)
+    for (const auto& [name, part] : workloads::kBatchParts)
+      if (!(batch.*part).empty()) tensors.push_back({name + ("." + std::to_string(m)), (batch.*part)[m]});
   append(tensors, step_outputs(step));
   append(tensors, step.masks());
   tensors.push_back({"layer_counter", step.layer_counter()});
