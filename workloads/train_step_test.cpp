@@ -133,6 +133,8 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   ModelConfig packed = dropout, packed_experts = experts;
   packed.packed = packed_experts.packed = true;
   packed.seq_length = packed_experts.seq_length = 9;
+  // Documents that begin with the same token tie for the last place of a capacity, and the two models break ties differently.
+  packed_experts.dropless = true;
   packed_experts.recompute = selective({RecomputedPart::core_attn});
   ModelConfig fused = accumulated, fused_again = uniform;
   fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
