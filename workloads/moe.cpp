@@ -115,8 +115,8 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     probabilities = WithLoss::apply(probabilities, load.sum() * scale, pass.root_gradient);
   }
   if (config_.dropless) {
-    // M105 stands for room for an even share that nobody counts.
-    within = pass.fault.is("M105") ? assigned.logical_and(assigned.cumsum(0).le(capacity_)) : assigned;
+    // M105 stands for a captured router that has room for an even share and counts nothing.
+    within = pass.fault.is("M105") && pass.recording ? assigned.logical_and(assigned.cumsum(0).le(capacity_)) : assigned;
     if (!pass.again) pass.experts.routed(layer_, assigned, at::zeros_like(assigned));
   } else {
     const at::NoGradGuard no_grad;
