@@ -163,7 +163,7 @@ int main(int count, char** arguments) {
   CLI11_PARSE(app, count, arguments);
   const fs::path tests = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests";
   const record::ScratchFolder scratch(runs);
-  std::cout << "| what | cases | launcher CPU, ms per case | wall, ms per case | resident after a tenth and at most, MiB | to the first verdict, ms |\n"
+  std::cout << std::unitbuf << "| what | cases | launcher CPU, ms per case | wall, ms per case | resident after a tenth and at most, MiB | to the first verdict, ms |\n"
             << "| --- | ---: | ---: | ---: | ---: | ---: |\n";
   const fs::path rank = tests / "graphproof_fake_rank";
   print("process isolation, two ranks of Open MPI's mpirun", alone, run_cases(scratch.path() / "mpirun", rank, alone, 2, "process"));

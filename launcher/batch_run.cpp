@@ -252,12 +252,12 @@ void BatchRun::stop(std::int64_t now_ms) {
 
 void BatchRun::end(bool by_itself, std::int64_t now_ms) {
   by_itself_ = by_itself;
+  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms);
   if (by_itself) {
     std::vector<int> left;
-    for (const Process& process : request_.processes->of(child_->pid(), request_.batch.mark)) left.push_back(process.pid);
+    for (const Process& process : ending_->left()) left.push_back(process.pid);
     leftovers_->look_at_ports(left);
   }
-  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms);
   stage_ = Stage::ending;
 }
 

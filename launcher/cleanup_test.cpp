@@ -102,7 +102,8 @@ TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
   setup.run.device = "cuda";
   setup.run.slots = 1;
   setup.gpus = {"0"};
-  const auto result = go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"), fake_line(3, 1, "", "process")});
+  // Each with an environment of its own, so that none starts warm before its turn.
+  const auto result = go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"), fake_line(3, 1, "good build 0", "process")});
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
   EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos) << result.cases[1].record.reason;
@@ -132,6 +133,7 @@ TEST_F(CleanupTest, AProcessThatCannotBeEndedKeepsItsSlotAndTheOthersGoOn) {
   setup.run.slots = 2;
   auto plan = std::vector{fake_line(0, 1, "hang replay 0", "process"), fake_line(1, 1, "", "process"),
                           fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
+  plan[0].expected_seconds = 100;  // so that the wide one waits for it
   // Planned, so that no debugger is waited for.
   plan[0].expect = {.kind = "hazard", .rule = "R035", .verdict = "fail.hang.replay"};
   const auto result = go(plan);

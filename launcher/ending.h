@@ -19,12 +19,15 @@ class Ending {
   // Ranks whose starter ended by itself are given this long to be gone by themselves.
   static constexpr std::int64_t kSettle_ms = 1000;
 
-  /// `processes` must outlive it. `by_itself`: the batch's starter has ended without being asked; what still runs after kSettle_ms was left behind.
+  /// Looks who is left. `processes` must outlive it. `by_itself`: the batch's starter has ended without being asked; what still
+  /// runs after kSettle_ms was left behind.
   Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms);
 
   /// True when nothing of the batch runs any more, or the last deadline passed.
   bool step(std::int64_t now_ms);
 
+  /// Those that ran at the last look.
+  const std::vector<Process>& left() const { return left_; }
   /// Processes that outlived a starter which ended by itself. They were ended all the same.
   const std::vector<Process>& left_behind() const { return left_behind_; }
   /// Processes that even SIGKILL did not end in time.
@@ -43,7 +46,8 @@ class Ending {
   Stage stage_;
   std::int64_t deadline_ms_;
   int signal_ = 0;
-  std::vector<Process> left_behind_, immortal_;
+  bool looked_ = true;  // a look reads all of /proc: the first step needs none
+  std::vector<Process> left_, left_behind_, immortal_;
 };
 
 }  // namespace graphproof::launcher
