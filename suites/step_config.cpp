@@ -273,10 +273,12 @@ StepConfig single_rank(const StepConfig& parallel) {
   single.model.loss_scaling = workloads::LossScaling::static_;
   single.model.nan_check_loss = single.model.nan_check_grad = false;
   const int parts = parallel.layout.sequence_parts();
-  if (single.model.experts > 0 && parts * parallel.layout.cp > 1) {
+  if (single.model.experts > 0) {
     single.model.capacity_cp = parallel.layout.cp;
     single.model.capacity_parts = parts;
-    single.model.precision = workloads::Precision::fp32;
+    // Sums in another order, and a second step behind an update of them, differ by roundings; those of 16 bits send tokens to
+    // other experts (seen on GPUs: bf16 and fp16 under the distributed optimizer).
+    if (parts * parallel.layout.cp > 1 || parallel.model.distributed_optimizer) single.model.precision = workloads::Precision::fp32;
   }
   single.layout = {};
   single.engine.impl = "none";

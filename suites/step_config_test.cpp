@@ -154,6 +154,10 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(config.model.optimizer, workloads::OptimizerKind::adam);
     EXPECT_EQ(single_rank(config).layout.ep, 1);
     EXPECT_EQ(single_rank(config).model.experts, 4);
+    EXPECT_EQ(single_rank(config).model.precision, workloads::Precision::bf16);
+    StepConfig two_steps = config;
+    two_steps.model.distributed_optimizer = true;
+    EXPECT_EQ(single_rank(two_steps).model.precision, workloads::Precision::fp32);
   }
   EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u) << "no expert groups where experts are not split";
 }
