@@ -119,8 +119,9 @@ TEST(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
     for (const auto& [name, fault] : whole) {
       if (fault.status != record::FaultStatus::killed) continue;
       ++faults_seen;
-      copy_facts(run, copy);
       const std::vector<std::string> needed = killers(fault);
+      if (needed.size() == 1) continue;  // gone above
+      copy_facts(run, copy);
       drop(copy, {needed.begin(), needed.end()});
       EXPECT_NE(by_name(reports::faults(launcher::decide_again(copy, effects()))).at(name).status,
                 record::FaultStatus::killed)
