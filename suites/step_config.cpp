@@ -90,9 +90,9 @@ constexpr std::array kPositionEmbeddings{
     Word<workloads::PositionEmbedding>{"learned_absolute", workloads::PositionEmbedding::learned_absolute}};
 constexpr std::array kCpCommTypes{Word<workloads::CpCommType>{"p2p", workloads::CpCommType::p2p},
                                   Word<workloads::CpCommType>{"all_gather", workloads::CpCommType::all_gather}};
-// Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kSchedules{Word<Schedule>{"train", Schedule::train}, Word<Schedule>{"train-eval-train", Schedule::train_eval_train},
                                 Word<Schedule>{"resume", Schedule::resume}};
+// Of a model with experts and of one without; R and G rules refuse what does not go together.
 constexpr std::array kDropless{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", false}, Word<bool>{"dropless", true}};
 constexpr std::array kGathers{Word<bool>{"none", false}, Word<bool>{"alltoall", false}, Word<bool>{"allgather", true}};
 
