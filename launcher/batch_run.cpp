@@ -83,7 +83,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
     gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
     cgroup_ = Cgroup::make(batch.mark);
-    child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(), cgroup_ ? cgroup_->members_file() : fs::path());
+    child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(), cgroup_ ? cgroup_->folder() : fs::path());
     leftovers_->started(child_->pid(), batch.mark);
     if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   } catch (const std::system_error& error) {

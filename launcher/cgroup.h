@@ -20,8 +20,8 @@ class Cgroup {
   Cgroup(const Cgroup&) = delete;
   Cgroup& operator=(const Cgroup&) = delete;
 
-  /// A process that writes 0 into this file is in the group, and so is what it starts.
-  std::filesystem::path members_file() const { return folder_ / "cgroup.procs"; }
+  /// Whoever begins in it stays in it, and so does what it starts (child.h).
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   explicit Cgroup(std::filesystem::path folder) : folder_(std::move(folder)) {}

@@ -40,7 +40,7 @@ TEST_F(CgroupTest, AProcessThatHidesIsFoundAndEnded) {
     const auto group = Cgroup::make(mark);
     if (!group) return expect_to_do_without(mark);
     Child child({{"/bin/sh", "-c", "env -i setsid sleep 600 & exit 0"}, {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}}}, scratch.path() / "log", {},
-                group->members_file());
+                group->folder());
     for (int look = 0; look < 500 && (!child.poll() || cgroup_members(mark).size() != 1); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::vector<Process> left = processes_of(child.pid(), mark);
     for (int look = 0; look < 500 && (left.empty() || left[0].command != "sleep"); ++look, left = processes_of(child.pid(), mark))

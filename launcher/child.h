@@ -35,10 +35,10 @@ std::filesystem::path find_program(const std::string& program, const Environment
 class Child {
  public:
   /// Starts it; standard output and error go to the end of `output` (errors to `errors` if given), standard input is
-  /// empty. It begins in the control group of `members_file` if given (cgroup.h). Throws std::system_error naming the
+  /// empty. It begins in the control group whose folder is `cgroup` if given (cgroup.h). Throws std::system_error naming the
   /// program when it can't be started.
   Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors = {},
-        const std::filesystem::path& members_file = {});
+        const std::filesystem::path& cgroup = {});
   /// Its output and errors go to open descriptors, which stay the caller's.
   Child(const Command& command, int output, int errors);
   Child(Child&&) noexcept;

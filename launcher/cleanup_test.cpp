@@ -117,7 +117,7 @@ struct StuckInTheDriver : ProcessTable {
   explicit StuckInTheDriver(std::string mark) : mark(std::move(mark)) {}
   std::vector<Process> of(int session, std::string_view of_mark) const override {
     std::vector<Process> found = ProcessTable::of(session, of_mark);
-    if (of_mark == mark) found.push_back({kPid, 1, session, 'D', "stuck-rank"});
+    if (of_mark == mark) found.push_back({.pid = kPid, .parent = 1, .session = session, .state = 'D', .command = "stuck-rank"});
     return found;
   }
   void send(int pid, int signal) const override {

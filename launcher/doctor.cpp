@@ -140,9 +140,9 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   if (!rank_program.empty()) facts.nccl_libraries = nccl_libraries(rank_program);
   const std::string mark = std::string(kMarkVariable) + "=";
   for (const Process& process : running_processes()) {
+    if (process.parent != 1) continue;  // those of a run that still goes on are children of its starters
     const std::string environment = proc_text("/proc/" + std::to_string(process.pid) + "/environ");
-    // Those of a run that still goes on are children of its starters.
-    if (process.parent == 1 && (environment.starts_with(mark) || environment.find(std::string(1, '\0') + mark) != std::string::npos))
+    if (environment.starts_with(mark) || environment.find(std::string(1, '\0') + mark) != std::string::npos)
       facts.marked_processes.push_back(named({process}).front());
   }
   facts.folder_faults = folder_faults(folder);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -18,17 +19,22 @@
 namespace graphproof::launcher {
 namespace {
 
-/// /proc/PID/stat is "pid (command) state parent group session ...", and a command may hold spaces and brackets.
+constexpr unsigned kKernelThread = 0x00200000;  // PF_KTHREAD of Linux's sched.h
+
+/// /proc/PID/stat is "pid (command) state parent group session terminal foreground flags ...", and a command may hold
+/// spaces and brackets.
 std::optional<Process> from_stat(const std::string& text) {
   const auto open = text.find('('), close = text.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return std::nullopt;
   Process process;
   process.command = text.substr(open + 1, close - open - 1);
-  int group = 0;
-  std::istringstream rest(text.substr(close + 1));
-  rest >> process.state >> process.parent >> group >> process.session;
+  int group = 0, terminal = 0, foreground = 0;
+  unsigned flags = 0;
+  const int read = std::sscanf(text.c_str() + close + 1, " %c %d %d %d %d %d %u", &process.state, &process.parent, &group,
+                               &process.session, &terminal, &foreground, &flags);
   process.pid = std::atoi(text.c_str());
-  if (!rest || process.pid == 0) return std::nullopt;
+  process.kernel = (flags & kKernelThread) != 0;
+  if (read != 7 || process.pid == 0) return std::nullopt;
   return process;
 }
 
@@ -101,7 +107,7 @@ std::vector<Process> processes_of(int session, std::string_view mark) {
   std::vector<Process> found = running_processes();
   const std::vector<int> members = cgroup_members(mark);
   std::erase_if(found, [&](const Process& process) {
-    if (process.pid == getpid()) return true;
+    if (process.pid == getpid() || process.kernel) return true;
     if (std::find(members.begin(), members.end(), process.pid) != members.end()) return false;
     return (session == 0 || process.session != session) && !carries(process.pid, entry);
   });

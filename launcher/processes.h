@@ -17,6 +17,7 @@ struct Process {
   int parent = 0;
   int session = 0;
   char state = '?';  // as in /proc/PID/stat; Z is a zombie, which no longer runs
+  bool kernel = false;  // a thread of the kernel's, which has no environment
   std::string command;
 };
 

@@ -102,9 +102,10 @@ reports::RunResult run(const RunSetup& setup, const RunListener& listener) {
   // Of a start that was cut off before the run had its plan.
   remove_stale_files(setup.folder);
   // run.json last: a folder with it is a run whose plan is whole.
-  record::write_atomically(setup.folder / "plan.jsonl", plan_text(setup.plan));
+  const std::string plan = plan_text(setup.plan);
+  record::write_atomically(setup.folder / "plan.jsonl", plan);
   record::Run run = setup.run;
-  run.plan_sha256 = plan_sha256(setup.plan);
+  run.plan_sha256 = matrix::sha256_hex(plan);
   record::write_json(setup.folder / "run.json", record::to_json(run));
   return go(setup, listener, remains(setup.folder, setup.plan, {}), {}, 0);
 }

@@ -10,6 +10,7 @@
 #include "reports/html.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
+#include "reports/record/evidence.h"
 #include "reports/record/file.h"
 #include "reports/summary.h"
 
@@ -37,7 +38,8 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   record::write_atomically(folder / "report.html", reports::html(result, [&](const record::Record& record) {
     if (record.artefacts.empty()) return reports::CaseDetail{};
     const fs::path attempt = folder / record.artefacts;
-    return reports::CaseDetail{reports::read_series(attempt), reports::read_errors(attempt), reports::divergence_text(attempt, record.ranks)};
+    const std::vector<record::Evidence> ranks = record::read_evidence_of_attempt(attempt);
+    return reports::CaseDetail{reports::series_of(ranks), reports::errors_of(ranks), reports::divergence_text(attempt, record.ranks)};
   }));
 }
 

@@ -31,6 +31,8 @@ constexpr std::int64_t kLive_ms = 1000;
 constexpr std::int64_t kDisk_ms = 1000;
 // junit.xml is written again at most this often: with thousands of cases it is not small.
 constexpr std::int64_t kJunit_ms = 2000;
+// It is written whole, and grows with the run: at most a hundredth of the time goes there.
+constexpr std::int64_t kJunitShare = 100;
 // Failures after these few have most likely the same cause, and each costs a start of the ranks.
 constexpr int kMostDivergences = 8;
 // Beside the limits of its phases: the verdict is there already, and nobody waits longer for its explanation.
@@ -606,9 +608,10 @@ void Runner::keep(const record::Record& record, bool final) {
   journal_.append(record);
   junit_.add(record);
   const std::int64_t now_ms = steady_ms();
-  if (now_ms - junit_ms_ >= kJunit_ms) {
-    junit_ms_ = now_ms;
+  if (now_ms >= next_junit_ms_) {
     junit_.write(setup_.folder / "junit.xml");
+    const std::int64_t written_ms = steady_ms();
+    next_junit_ms_ = written_ms + std::max(kJunit_ms, kJunitShare * (written_ms - now_ms));
   }
   if (!final) return;
   const double expected = line_of_.at(record.case_id)->expected_seconds;

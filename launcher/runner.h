@@ -147,7 +147,7 @@ class Runner {
   int failed_ = 0, failed_now_ = 0, final_now_ = 0;                // now: by this launcher
   std::map<std::string, int> alike_;                               // verdict -> final records of this launcher
   double expected_done_ = 0, expected_left_ = 0;
-  std::int64_t junit_ms_ = 0, progress_ms_ = 0, live_ms_ = 0, disk_ms_ = 0;
+  std::int64_t next_junit_ms_ = 0, progress_ms_ = 0, live_ms_ = 0, disk_ms_ = 0;
 };
 
 }  // namespace graphproof::launcher

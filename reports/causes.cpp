@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "reports/outcome.h"
-#include "reports/record/evidence.h"
 
 namespace graphproof::reports {
 
@@ -55,19 +54,12 @@ bool of_family(std::string_view verdict, std::string_view family) {
 
 }  // namespace
 
-std::vector<ErrorFact> read_errors(const std::filesystem::path& attempt_folder) {
-  std::vector<std::filesystem::path> files;
-  std::error_code missing;
-  for (std::filesystem::directory_iterator entry(attempt_folder, missing), end; !missing && entry != end; entry.increment(missing))
-    if (entry->path().string().ends_with(".evidence.jsonl")) files.push_back(entry->path());
-  std::sort(files.begin(), files.end());
+std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks) {
   std::vector<ErrorFact> errors;
-  for (const auto& file : files) {
-    const record::Evidence evidence = record::read_evidence(file);
+  for (const record::Evidence& evidence : ranks)
     for (const record::EvidenceLine* line : evidence.of("error"))
       errors.push_back({line->fields.value("type", ""), line->fields.value("call", ""), line->fields.value("message", ""),
                         line->fields.value("code", 0)});
-  }
   return errors;
 }
 

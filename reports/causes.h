@@ -2,11 +2,11 @@
 // no verdict depends on it.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "reports/record/evidence.h"
 #include "reports/record/record.h"
 
 namespace graphproof::reports {
@@ -24,8 +24,8 @@ struct ErrorFact {
   std::string type, call, message;
   int code = 0;
 };
-/// Those of all ranks, in rank order; empty if the folder has none.
-std::vector<ErrorFact> read_errors(const std::filesystem::path& attempt_folder);
+/// Those of all ranks, in rank order.
+std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks);
 
 /// What the record and its errors look like: first by error code, then by text, then by verdict (observed, where an
 /// expectation changed it). Nothing for a record that is as wanted and has no error.

@@ -80,10 +80,10 @@ TEST(Causes, ErrorsOfAllRanksAreRead) {
   for (int rank = 0; rank < 2; ++rank)
     record::EvidenceWriter(folder.path() / record::evidence_file_name(rank))
         .write("error", {{"phase", "capture"}, {"type", "cuda"}, {"code", 900 + rank}, {"call", "aten::item"}, {"message", "m"}});
-  const auto errors = read_errors(folder.path());
+  const auto errors = errors_of(record::read_evidence_of_attempt(folder.path()));
   ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[1].code, 901);
-  EXPECT_TRUE(read_errors(folder.path() / "absent").empty());
+  EXPECT_TRUE(errors_of(record::read_evidence_of_attempt(folder.path() / "absent")).empty());
 }
 
 }  // namespace

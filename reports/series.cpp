@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <system_error>
 
-#include "reports/record/evidence.h"
 #include "reports/record/message.h"
 
 namespace graphproof::reports {
@@ -81,16 +79,11 @@ json to_json(const std::map<std::string, Curve>& curves) {
 
 }  // namespace
 
-Series read_series(const std::filesystem::path& attempt_folder) {
+Series series_of(const std::vector<record::Evidence>& ranks) {
   Gathered gathered;
-  std::error_code missing;
-  std::vector<std::filesystem::path> files;
-  for (std::filesystem::directory_iterator entry(attempt_folder, missing), end; !missing && entry != end; entry.increment(missing))
-    if (entry->path().string().ends_with(".evidence.jsonl")) files.push_back(entry->path());
-  for (const auto& file : files) {
-    const record::Evidence evidence = record::read_evidence(file);
+  for (const record::Evidence& evidence : ranks) {
     // The last rank is on the last pipeline stage, which alone has losses.
-    const bool last_rank = file.filename() == record::evidence_file_name(static_cast<int>(files.size()) - 1);
+    const bool last_rank = evidence.file.filename() == record::evidence_file_name(static_cast<int>(ranks.size()) - 1);
     for (const record::EvidenceLine& line : evidence.lines) {
       // A line of another shape belongs to a version that this page does not know; the others still draw.
       try {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "reports/record/evidence.h"
 
 namespace graphproof::reports {
 
@@ -26,9 +27,9 @@ struct Series {
   bool empty() const { return loss.empty() && difference.empty() && memory.empty(); }
 };
 
-/// The curves of one attempt's folder. Evidence that a dying rank left is read as far as it goes; a folder without
-/// evidence has none. Curves of more than 400 steps keep every n-th step and the last.
-Series read_series(const std::filesystem::path& attempt_folder);
+/// The curves of one attempt, of all ranks that left evidence: none where there is none. Curves of more than 400 steps
+/// keep every n-th step and the last.
+Series series_of(const std::vector<record::Evidence>& ranks);
 
 nlohmann::json to_json(const Series& series);
 

@@ -32,7 +32,7 @@ TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
     writer.write("compare", compare(1, rank == 0 ? std::nan("") : 0.25));
     writer.write("memory", {{"arm", "lockstep"}, {"step", 0}, {"allocated", 100 * (rank + 1)}});
   }
-  const Series series = read_series(folder.path());
+  const Series series = series_of(record::read_evidence_of_attempt(folder.path()));
   EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {2.5}}));
   EXPECT_EQ(series.difference.at("lockstep").steps, (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(series.difference.at("lockstep").values[0], 0.5);
@@ -47,7 +47,7 @@ TEST(Series, LongCurvesKeepTheirFirstAndLastStep) {
     record::EvidenceWriter writer(folder.path() / record::evidence_file_name(0));
     for (int index = 0; index < 1001; ++index) writer.write("step", step("free_eager", index, {double(index)}));
   }
-  const Curve curve = read_series(folder.path()).loss.at("free_eager");
+  const Curve curve = series_of(record::read_evidence_of_attempt(folder.path())).loss.at("free_eager");
   EXPECT_LE(curve.steps.size(), 402u);
   EXPECT_EQ(curve.steps.front(), 0);
   EXPECT_EQ(curve.steps.back(), 1000);
@@ -60,8 +60,8 @@ TEST(Series, BrokenLinesAndAnAbsentFolderLeaveTheRest) {
       << R"({"kind":"compare","subject":7})" "\n"
       << R"({"kind":"step","arm":"eager_a","step":1,"loss":[3.0]})" "\n"
       << R"({"kind":"step","arm":"eag)";
-  EXPECT_EQ(read_series(folder.path()).loss.at("eager_a"), (Curve{{1}, {3.0}}));
-  EXPECT_TRUE(read_series(folder.path() / "absent").empty());
+  EXPECT_EQ(series_of(record::read_evidence_of_attempt(folder.path())).loss.at("eager_a"), (Curve{{1}, {3.0}}));
+  EXPECT_TRUE(series_of(record::read_evidence_of_attempt(folder.path() / "absent")).empty());
 }
 
 }  // namespace

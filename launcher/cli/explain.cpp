@@ -64,7 +64,7 @@ record::ExitCode execute_explain(const ExplainOptions& options, Surroundings& su
   std::vector<reports::Symptom> seen;
   if (record)
     seen = reports::symptoms(*record, record->artefacts.empty() ? std::vector<reports::ErrorFact>{}
-                                                                 : reports::read_errors(*found.run / record->artefacts));
+                                                                 : reports::errors_of(record::read_evidence_of_attempt(*found.run / record->artefacts)));
   const std::string divergence =
       record && !record->artefacts.empty() ? reports::divergence_text(*found.run / record->artefacts, record->ranks) : "";
   if (options.json) {

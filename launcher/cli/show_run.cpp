@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "launcher/doctor.h"
 #include "reports/faults.h"
 #include "reports/hazards.h"
 #include "reports/outcome.h"
@@ -108,9 +107,6 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
 record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings, bool json, RunLoop loop) {
   ProgressPrinter printer(surroundings, json);
   printer.begin(setup);
-  for (const launcher::Finding& one : launcher::examine(launcher::look_at_host(setup.folder, setup.run.device, setup.run.slots, setup.gpus, {})))
-    if (one.health != launcher::Health::ok)
-      surroundings.err << "doctor: " << one.check << ": " << one.got << "; want " << one.want << "; " << one.why << "; next: " << one.next << "\n";
   const reports::RunResult result = loop(setup, printer.listener());
   printer.end();
   show_result(result, setup.folder, surroundings, json);

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <system_error>
+#include <utility>
 
 #include "reports/record/file.h"
 
@@ -118,6 +121,21 @@ Evidence read_evidence(const std::filesystem::path& file) {
     evidence.dropped.push_back(file.filename().string() + " line " + std::to_string(raw.lines.size() + 1) +
                                " is torn after " + std::to_string(raw.torn_bytes) + " bytes: its rank was stopped while writing");
   return evidence;
+}
+
+std::vector<Evidence> read_evidence_of_attempt(const std::filesystem::path& attempt_folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code missing;
+  for (std::filesystem::directory_iterator entry(attempt_folder, missing), end; !missing && entry != end; entry.increment(missing))
+    if (entry->path().string().ends_with(".evidence.jsonl")) files.push_back(entry->path());
+  // rank-10 after rank-9.
+  std::sort(files.begin(), files.end(), [](const auto& left, const auto& right) {
+    const std::string a = left.filename(), b = right.filename();
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  });
+  std::vector<Evidence> all;
+  for (const auto& file : files) all.push_back(read_evidence(file));
+  return all;
 }
 
 }  // namespace graphproof::record

@@ -79,4 +79,8 @@ struct Evidence {
 /// cannot be opened.
 Evidence read_evidence(const std::filesystem::path& file);
 
+/// That of all ranks that left any in this folder, in rank order; nothing if the folder is absent. Otherwise as
+/// read_evidence().
+std::vector<Evidence> read_evidence_of_attempt(const std::filesystem::path& attempt_folder);
+
 }  // namespace graphproof::record

@@ -93,6 +93,16 @@ TEST(Evidence, OfTwoAttemptsNeverMixes) {
   }
 }
 
+TEST(Evidence, OfAnAttemptIsInRankOrder) {
+  const ScratchFolder folder;
+  for (const int rank : {11, 0, 2}) EvidenceWriter(folder.path() / evidence_file_name(rank)).write("start", {{"rank", rank}});
+  const std::vector<Evidence> ranks = read_evidence_of_attempt(folder.path());
+  ASSERT_EQ(ranks.size(), 3u);
+  EXPECT_EQ(ranks[1].lines.at(0).fields.at("rank"), 2);
+  EXPECT_EQ(ranks[2].lines.at(0).fields.at("rank"), 11);
+  EXPECT_TRUE(read_evidence_of_attempt(folder.path() / "absent").empty());
+}
+
 TEST(Evidence, AFullDiskIsAnErrorThatNamesFileAndLine) {
   const ScratchFolder folder;
   EvidenceWriter writer(folder.path() / "rank-0.evidence.jsonl");

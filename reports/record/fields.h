@@ -29,7 +29,7 @@ class Fields {
   /// nlohmann::json (anything), std::vector<T>, std::map<std::string, T>.
   template <class T>
   T required(std::string_view key) const {
-    return convert<T>(at(key), place(key));
+    return convert<T>(at(key), [&] { return place(key); });
   }
 
   /// As required(), but null is nothing.
@@ -37,14 +37,14 @@ class Fields {
   std::optional<T> nullable(std::string_view key) const {
     const nlohmann::json& value = at(key);
     if (value.is_null()) return std::nullopt;
-    return convert<T>(value, place(key));
+    return convert<T>(value, [&] { return place(key); });
   }
 
   /// As required(), but an absent key is nothing.
   template <class T>
   std::optional<T> optional(std::string_view key) const {
     if (!has(key)) return std::nullopt;
-    return convert<T>(at(key), place(key));
+    return convert<T>(at(key), [&] { return place(key); });
   }
 
   /// A string that must be one of `words`.
@@ -68,42 +68,42 @@ class Fields {
   const nlohmann::json& at(std::string_view key) const;
   std::string place(std::string_view key) const { return path_ + std::string(key); }
 
-  template <class T>
-  T convert(const nlohmann::json& value, const std::string& place) const {
+  /// `place()` is the value's path: asked for only in an error, because heartbeats and evidence have many fields.
+  template <class T, class PlaceOf>
+  T convert(const nlohmann::json& value, const PlaceOf& place) const {
     if constexpr (std::is_same_v<T, nlohmann::json>) {
       return value;
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (!value.is_boolean()) wrong_type(value, place, "true or false");
+      if (!value.is_boolean()) wrong_type(value, place(), "true or false");
       return value.get<bool>();
     } else if constexpr (std::is_integral_v<T>) {
-      if (!value.is_number_integer()) wrong_type(value, place, "an integer");
+      if (!value.is_number_integer()) wrong_type(value, place(), "an integer");
       return value.get<T>();
     } else if constexpr (std::is_floating_point_v<T>) {
-      if (!value.is_number()) wrong_type(value, place, "a number");
+      if (!value.is_number()) wrong_type(value, place(), "a number");
       return value.get<T>();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      if (!value.is_string()) wrong_type(value, place, "a string");
+      if (!value.is_string()) wrong_type(value, place(), "a string");
       return value.get<std::string>();
     } else {
       return convert_many(value, place, static_cast<T*>(nullptr));
     }
   }
 
-  template <class T>
-  std::vector<T> convert_many(const nlohmann::json& value, const std::string& place, std::vector<T>*) const {
-    if (!value.is_array()) wrong_type(value, place, "a list");
+  template <class T, class PlaceOf>
+  std::vector<T> convert_many(const nlohmann::json& value, const PlaceOf& place, std::vector<T>*) const {
+    if (!value.is_array()) wrong_type(value, place(), "a list");
     std::vector<T> result;
     for (const nlohmann::json& item : value)
-      result.push_back(convert<T>(item, place + "[" + std::to_string(result.size()) + "]"));
+      result.push_back(convert<T>(item, [&] { return place() + "[" + std::to_string(result.size()) + "]"; }));
     return result;
   }
 
-  template <class T>
-  std::map<std::string, T> convert_many(const nlohmann::json& value, const std::string& place,
-                                        std::map<std::string, T>*) const {
-    if (!value.is_object()) wrong_type(value, place, "an object");
+  template <class T, class PlaceOf>
+  std::map<std::string, T> convert_many(const nlohmann::json& value, const PlaceOf& place, std::map<std::string, T>*) const {
+    if (!value.is_object()) wrong_type(value, place(), "an object");
     std::map<std::string, T> result;
-    for (const auto& [key, item] : value.items()) result.emplace(key, convert<T>(item, place + "." + key));
+    for (const auto& [key, item] : value.items()) result.emplace(key, convert<T>(item, [&] { return place() + "." + key; }));
     return result;
   }
 
