@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "matrix/case.h"
+#include "matrix/cover/condition.h"
 #include "matrix/row_truth.h"
 
 namespace graphproof::matrix {
@@ -14,57 +15,18 @@ namespace {
 constexpr double kMostStates = 1 << 22;       // of the axes that one rule reads: each combination is looked at once
 constexpr double kMostStatesOfAll = 1 << 24;  // of all rules together: some ten seconds
 
-/// Writes the part of the rows in which `truth` is `forbidden` as clauses, each for the largest part that it can cut out
-/// by fixing the axes that the rule reads one after the other.
-class Clauses {
- public:
-  Clauses(const RowTruth& truth, Truth forbidden, const std::vector<VaryingAxis>& axes, cover::Constraint& constraint)
-      : truth_(truth), forbidden_(forbidden), axes_(axes), constraint_(constraint), states_(axes.size(), 0) {}
-
-  void write() {
-    if (below(0) == Part::all) constraint_.clauses.push_back({});  // nothing is allowed
-  }
-
- private:
-  enum class Part { none, some, all };
-
-  Part below(std::size_t depth) {
-    if (depth == truth_.reads().size()) return truth_.of(states_) == forbidden_ ? Part::all : Part::none;
-    const std::size_t axis = truth_.reads()[depth], count = state_count(axes_[axis]);
-    std::vector<std::size_t> whole;
-    bool some = false;
-    for (std::size_t state = 0; state < count; ++state) {
-      states_[axis] = state;
-      const Part part = below(depth + 1);
-      if (part == Part::all) whole.push_back(state);
-      some = some || part == Part::some;
-    }
-    if (whole.size() == count) return Part::all;
-    if (whole.empty()) return some ? Part::some : Part::none;
-    // One clause cuts out all of them: it names them, or the values that are left where these are fewer.
-    cover::Clause clause;
-    for (std::size_t fixed = 0; fixed < depth; ++fixed) {
-      const std::size_t parameter = truth_.reads()[fixed];
-      clause.push_back({.parameter = static_cast<int>(parameter), .value = static_cast<int>(states_[parameter]), .equal = false});
-    }
-    if (whole.size() == 1) {
-      clause.push_back({.parameter = static_cast<int>(axis), .value = static_cast<int>(whole.front()), .equal = false});
-    } else {
-      for (std::size_t state = 0, next = 0; state < count; ++state) {
-        if (next < whole.size() && whole[next] == state) ++next;
-        else clause.push_back({.parameter = static_cast<int>(axis), .value = static_cast<int>(state), .equal = true});
-      }
-    }
-    constraint_.clauses.push_back(std::move(clause));
-    return Part::some;
-  }
-
-  const RowTruth& truth_;
-  const Truth forbidden_;
-  const std::vector<VaryingAxis>& axes_;
-  cover::Constraint& constraint_;
-  States states_;
-};
+/// That `truth` is not `forbidden`, over the axes that it reads.
+cover::Condition allowed(const RowTruth& truth, Truth forbidden, const std::vector<VaryingAxis>& axes) {
+  const std::vector<std::size_t>& reads = truth.reads();
+  States states(axes.size(), 0);
+  std::vector<char> table;
+  const auto turn = [&](auto&& turn, std::size_t depth) -> void {
+    if (depth == reads.size()) return table.push_back(truth.of(states) != forbidden);
+    for (std::size_t& state = states[reads[depth]] = 0; state < state_count(axes[reads[depth]]); ++state) turn(turn, depth + 1);
+  };
+  turn(turn, 0);
+  return cover::Condition::leaf({reads.begin(), reads.end()}, std::move(table));
+}
 
 double states_read(const RowTruth& truth, const std::vector<VaryingAxis>& axes) {
   double states = 1;
@@ -99,7 +61,7 @@ class ModelMaker {
     for (const Rule& rule : catalogue_.rules.rules()) {
       if (rule.status != "live" || rule.severity != "error") continue;
       if (fixed && reads_machine(rule)) continue;
-      add(rule.id, rule_truth(rule, file_.axes, machine_), Truth::yes);
+      add(rule.id, rule_truths(rule, file_.axes, machine_), Truth::yes);
     }
     for (const Constraint& constraint : file_.constraints) {
       if (!constraint.as.empty() || (fixed && (constraint.negative || reads_machine(constraint.require)))) continue;
@@ -139,18 +101,27 @@ class ModelMaker {
            });
   }
 
-  void add(const std::string& id, const RowTruth& truth, Truth forbidden) {
-    const double states = states_read(truth, file_.axes);
-    states_ += states;
-    if (states > kMostStates || states_ > kMostStatesOfAll)
-      throw InputError({.what = "`" + id + "` reads too many combinations", .got = std::to_string(static_cast<std::int64_t>(std::min(states, 9e18))) + " of the axes that it names, " + std::to_string(static_cast<std::int64_t>(std::min(states_, 9e18))) + " with the constraints before",
-                        .want = "at most " + std::to_string(static_cast<std::int64_t>(kMostStates)) + ", and " + std::to_string(static_cast<std::int64_t>(kMostStatesOfAll)) + " together",
-                        .why = "each of them is looked at once before anything runs", .next = "list fewer values of the axes that it names", .place = {.source = file_.source}});
-    cover::Constraint constraint{.id = id, .clauses = {}};
-    Clauses(truth, forbidden, file_.axes, constraint).write();
-    if (truth.sometimes(Truth::unknown)) made_.unknown.push_back(id);
-    if (constraint.clauses.empty()) made_.idle.push_back(id);
-    else made_.model.constraints.push_back(std::move(constraint));
+  void add(const std::string& id, RowTruth truth, Truth forbidden) { add(id, std::vector{std::move(truth)}, forbidden); }
+
+  /// One constraint of what reads few axes each: a table over all that they read together would be far larger.
+  void add(const std::string& id, const std::vector<RowTruth>& truths, Truth forbidden) {
+    std::vector<cover::Condition> parts;
+    bool unknown = false;
+    for (const RowTruth& truth : truths) {
+      const double states = states_read(truth, file_.axes);
+      states_ += states;
+      if (states > kMostStates || states_ > kMostStatesOfAll)
+        throw InputError({.what = "`" + id + "` reads too many combinations", .got = std::to_string(static_cast<std::int64_t>(std::min(states, 9e18))) + " of the axes that it names, " + std::to_string(static_cast<std::int64_t>(std::min(states_, 9e18))) + " with the constraints before",
+                          .want = "at most " + std::to_string(static_cast<std::int64_t>(kMostStates)) + ", and " + std::to_string(static_cast<std::int64_t>(kMostStatesOfAll)) + " together",
+                          .why = "each of them is looked at once before anything runs", .next = "list fewer values of the axes that it names", .place = {.source = file_.source}});
+      parts.push_back(allowed(truth, forbidden, file_.axes));
+      unknown = unknown || truth.sometimes(Truth::unknown);
+    }
+    cover::add_constraint(made_.model, id, cover::Condition::all_of(std::move(parts)));
+    if (unknown) made_.unknown.push_back(id);
+    if (!made_.model.constraints.back().clauses.empty()) return;
+    made_.idle.push_back(id);
+    made_.model.constraints.pop_back();
   }
 
   /// Whether axis `i` is on exactly where its condition holds.
@@ -195,9 +166,10 @@ MatrixModel matrix_model(const MatrixFile& file, const Catalogue& catalogue, con
 cover::Constraint broken(const Constraint& constraint, const MatrixFile& file, const Machine& machine) {
   const RowTruth holds = condition_truth(constraint.require, file.axes, machine);
   const RowTruth breaks(file.axes, {holds.reads().begin(), holds.reads().end()}, [&holds](const States& states) { return holds.of(states) == Truth::no ? Truth::yes : Truth::no; });
-  cover::Constraint result{.id = "not " + constraint.id, .clauses = {}};
-  Clauses(breaks, Truth::no, file.axes, result).write();
-  return result;
+  cover::Model model;
+  for (const VaryingAxis& axis : file.axes) model.parameters.push_back({.name = axis.name, .values = std::vector<cover::Value>(state_count(axis))});
+  cover::add_constraint(model, "not " + constraint.id, allowed(breaks, Truth::no, file.axes));
+  return model.constraints.front();
 }
 
 std::vector<std::size_t> states_of(const cover::Row& row) { return {row.begin(), row.end()}; }

@@ -87,36 +87,25 @@ RowTruth condition_truth(const Expression& expression, const std::vector<Varying
   return RowTruth(axes, reads, [bound](const States& states) { return bound->holds(states); });
 }
 
-RowTruth rule_truth(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine) {
+std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine) {
   struct Part {
-    BoundExpression when, require;
+    BoundExpression rule_when, when, require;
   };
-  struct Bound {
-    BoundExpression when;
-    std::vector<Part> parts;
-  };
-  auto bound = std::make_shared<Bound>(Bound{BoundExpression(rule.when, axes, machine, true), {}});
-  std::set<std::size_t> reads;
-  bound->when.add_axes(reads);
+  std::vector<RowTruth> truths;
   for (const RulePart& part : rule.parts) {
-    bound->parts.push_back({BoundExpression(part.when, axes, machine, true), BoundExpression(part.require, axes, machine, true)});
-    bound->parts.back().when.add_axes(reads);
-    bound->parts.back().require.add_axes(reads);
+    const auto bind = [&](const Expression& expression) { return BoundExpression(expression, axes, machine, true); };
+    const auto bound = std::make_shared<Part>(Part{bind(rule.when), bind(part.when), bind(part.require)});
+    std::set<std::size_t> reads;
+    for (const BoundExpression* expression : {&bound->rule_when, &bound->when, &bound->require}) expression->add_axes(reads);
+    truths.emplace_back(axes, reads, [bound](const States& states) {
+      const Truth applies = bound->rule_when.holds(states), part_applies = bound->when.holds(states);
+      if (applies == Truth::no || part_applies == Truth::no) return Truth::no;
+      const Truth holds = bound->require.holds(states);
+      if (holds == Truth::yes) return Truth::no;
+      return applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no ? Truth::yes : Truth::unknown;
+    });
   }
-  return RowTruth(axes, reads, [bound](const States& states) {
-    const Truth applies = bound->when.holds(states);
-    Truth result = Truth::no;
-    if (applies == Truth::no) return result;
-    for (Part& part : bound->parts) {
-      const Truth part_applies = part.when.holds(states);
-      if (part_applies == Truth::no) continue;
-      const Truth holds = part.require.holds(states);
-      if (holds == Truth::yes) continue;
-      if (applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no) return Truth::yes;
-      result = Truth::unknown;
-    }
-    return result;
-  });
+  return truths;
 }
 
 bool RowTruth::sometimes(Truth truth) const { return std::find(table_.begin(), table_.end(), truth) != table_.end(); }

@@ -42,9 +42,9 @@ class RowTruth {
 
 /// Whether a condition holds; a switched-off axis is absent in it.
 RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine);
-/// Whether a row breaks the rule; unknown when that can't be decided. Rules judge the case, in which a switched-off axis
-/// has its default.
-RowTruth rule_truth(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine);
+/// Whether a row breaks a part of the rule, part by part: it breaks the rule where it breaks any. Unknown when that can't be
+/// decided. Rules judge the case, in which a switched-off axis has its default.
+std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine);
 
 /// The case of a row.
 Case case_of(const States& states, const std::vector<VaryingAxis>& axes, const AxisTable& table);
