@@ -118,7 +118,7 @@ TEST_F(ExpandTest, RuleThatReadsTooManyCombinationsIsRefused) {
   const Problem problem = thrown([&] {
     run(parse("\"axes\": {\"microbatches\": [" + values + "], \"seq_length\": [" + values + "]}, \"require\": [{\"id\": \"a\", \"why\": \"w\", \"expr\": \"microbatches < seq_length\"}]"));
   });
-  EXPECT_EQ(problem.what, "`G001` reads too many combinations") << "the first that names both axes";
+  EXPECT_EQ(problem.what, "`a` reads too many combinations") << "parts of a rule are read one by one";
 }
 
 TEST_F(ExpandTest, SampleIsOfTheRowsThatTheFilterLeaves) {

@@ -201,9 +201,10 @@ class Attention {
     const at::Tensor positions = same.sum({2}) - 1;                                               // [B, S]
     const at::Tensor hidden = same.logical_not().to(tables_.causal.scalar_type()) * AttentionTables::kMasked;
     const std::int64_t rows = same.size(0), queries = heads_of_group_ * same.size(1);
+    const bool turns = config_.position_embedding == PositionEmbedding::rope;
     return {.mask = hidden.repeat({1, heads_of_group_, 1}).unsqueeze(1).expand({-1, groups_, -1, -1}).reshape({rows * groups_, queries, -1}),
-            .cosine = tables_.cosine.index({positions}),
-            .sine = tables_.sine.index({positions})};
+            .cosine = turns ? tables_.cosine.index({positions}) : at::Tensor(),
+            .sine = turns ? tables_.sine.index({positions}) : at::Tensor()};
   }
 
   // x [B, S, G/T, *, D], S of this rank: turns the pairs (d, d + D/2) by the angle of their position.

@@ -50,15 +50,22 @@ class LearnedPositionEmbedding {
         layout_(layout),
         weight_(parameters.create(name + ".weight", {config.seq_length, config.hidden}, whole(layout), distribution)) {}
 
-  /// x [N/P, H]. Returns [N/P, H]: each token plus its position's row.
-  at::Tensor forward(const at::Tensor& x) const {
-    return (x.unflatten(0, {batch_, length_}) + rows().narrow(0, first_, length_)).flatten(0, 1);
+  /// x [N/P, H], documents [B, A] int64, undefined unless sequences are packed: positions are then counted from the beginning
+  /// of each document. Returns [N/P, H]: each token plus its position's row.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& documents) const {
+    const at::Tensor rows = documents.defined() ? at::index(weight_, {positions_in(documents)}) : of_rank(weight_);
+    return (x.unflatten(0, {batch_, length_}) + rows.narrow(-2, first_, length_)).flatten(0, 1);
   }
 
  private:
-  at::Tensor rows() const { return rows_of_rank(weight_, layout_.cp, layout_.cp_rank); }  // [S/cp, H]
+  at::Tensor of_rank(const at::Tensor& x) const { return rows_of_rank(x, layout_.cp, layout_.cp_rank); }
+  /// [B, A/cp] int64: tokens before each one in its document.
+  at::Tensor positions_in(const at::Tensor& documents) const {
+    const at::Tensor same = documents.unsqueeze(2).eq(documents.unsqueeze(1));  // [B, A, A]
+    return of_rank(same.tril(-1).sum({2}).t()).t();
+  }
 
-  std::int64_t batch_, length_, first_;  // of the rows() this rank has [first_, first_ + length_)
+  std::int64_t batch_, length_, first_;  // of what its context parallel rank has this one has [first_, first_ + length_)
   Layout layout_;
   at::Tensor weight_;                    // [S, H]
 };

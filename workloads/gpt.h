@@ -57,16 +57,16 @@ class Gpt {
   at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& weights,
                      const at::Tensor& received, const ForwardPass& pass) const {
     if (pass.gather && embeds(chunk)) pass.gather->wait(before_layers_);
-    at::Tensor x = embeds(chunk) ? embed(tokens) : received;
+    at::Tensor x = embeds(chunk) ? embed(tokens, pass) : received;
     x = run_layers(chunks_[static_cast<std::size_t>(chunk)], x, pass, recompute_);
     if (pass.gather && makes_loss(chunk)) pass.gather->wait(behind_layers_);
     return makes_loss(chunk) ? loss(x, labels, weights) : x;
   }
 
  private:
-  at::Tensor embed(const at::Tensor& tokens) const {
+  at::Tensor embed(const at::Tensor& tokens, const ForwardPass& pass) const {
     const at::Tensor x = embedding_->forward(rows_of(tokens, layout_));
-    return positions_ ? positions_->forward(x) : x;
+    return positions_ ? positions_->forward(x, pass.documents) : x;
   }
 
   at::Tensor loss(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights) const {

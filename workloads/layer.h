@@ -69,9 +69,9 @@ class Layer {
 
  private:
   at::Tensor mamba_part(const at::Tensor& x, const ForwardPass& pass) const {
-    return part(ModuleKind::mamba, x, parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
-      if (!pass.again) count(pass.counters[counter_], stray_stream(pass));
-      return input + pass.dropout.apply(mamba_->forward(first_norm_.forward(input), pass), {index_, DropoutSite::mamba, pass.again});
+    return part(ModuleKind::mamba, x, parameters_, pass, [this](const at::Tensor& input, const ForwardPass& run) {
+      if (!run.again) count(run.counters[counter_], stray_stream(run));
+      return input + run.dropout.apply(mamba_->forward(first_norm_.forward(input), run), {index_, DropoutSite::mamba, run.again});
     });
   }
 
@@ -173,7 +173,7 @@ class Layer {
         {x}, parameters);
   }
 
-  /// body(x, pass). The documents of packed sequences are an input of a part with attention in it: a graph of the part is
+  /// body(x, pass). The documents of packed sequences are an input of a part in which tokens meet: a graph of the part is
   /// replayed with those of other microbatches.
   template <class Body>
   at::Tensor part(ModuleKind kind, const at::Tensor& x, const std::vector<at::Tensor>& parameters,
@@ -181,8 +181,8 @@ class Layer {
     if (!pass.runner) return body(x, pass);
     std::vector<at::Tensor> inputs{x};
     // M108 stands for documents that a part takes from where they lay when it was captured.
-    const bool attends = (kind == ModuleKind::attn || kind == ModuleKind::layer) && pass.documents.defined();
-    if (attends && !pass.fault.is("M108")) inputs.push_back(pass.documents);
+    const bool meet = kind == ModuleKind::attn || kind == ModuleKind::mamba || kind == ModuleKind::layer;
+    if (meet && pass.documents.defined() && !pass.fault.is("M108")) inputs.push_back(pass.documents);
     return run_module(pass.runner, {kind, index_, pass.microbatch}, inputs, parameters,
                       [body, pass](const std::vector<at::Tensor>& given) {
                         ForwardPass run = pass;

@@ -12,10 +12,18 @@
 // elements of a head, W = 16 elements of state each; N = B*S tokens, P parts of a sequence (tensor_parallel.h). Rows of the
 // projection lie group by group: R*D of the gate, R*D values, W of b, W of c, R step sizes; so a shard holds whole groups.
 // A, D and the step sizes' bias, which upstream keeps in fp32, have the model's type.
+//
+// Context parallel ranks exchange tokens for groups in front of convolution and scan, and back behind the norm, as Megatron-LM's
+// MambaContextParallel: an all-to-all each, so that every rank has all A tokens of G/(T*cp) groups, and uses those groups'
+// parameters of all that it holds. G' groups below are those; without context parallelism S is A and G' is G/T.
+//
+// Packed sequences (data.h): the state begins anew with each document, and the convolution reaches no farther back.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
 #include "workloads/forward_pass.h"
 #include "workloads/linear.h"
@@ -25,11 +33,12 @@ namespace graphproof::workloads {
 
 /// Constants of every mixer, on the device, made once: a capture must not build them from host data.
 struct MambaTables {
+  /// Beyond the largest sum that it hides: exp of the two together is 0, and unlike -inf it has no NaN behind it.
+  static constexpr double kHidden = -1e6;
+
   MambaTables(const ModelConfig& config, at::Device device) {
     if (!config.hybrid) return;
     upto = at::ones({config.seq_length, config.seq_length}, at::kFloat).triu().to(device);
-    // Beyond the largest sum that it hides: exp of the two together is 0, and unlike -inf it has no NaN behind it.
-    constexpr double kHidden = -1e6;
     later = at::zeros({config.seq_length, config.seq_length}, at::kFloat)
                 .masked_fill(at::ones({config.seq_length, config.seq_length}, at::kBool).triu(1), kHidden)
                 .to(device);
@@ -49,7 +58,8 @@ class Mamba {
       : config_(config),
         layout_(layout),
         tables_(tables),
-        groups_(config.kv_groups / layout.tp),
+        held_groups_(config.kv_groups / layout.tp),
+        groups_(held_groups_ / layout.cp),
         heads_of_group_(config.heads / config.kv_groups),
         width_(kExpand * config.hidden / config.heads),
         in_(parameters, layout, name + ".in", config.hidden, config.kv_groups * (gate_rows() + mixed_rows() + heads_of_group_),
@@ -72,44 +82,82 @@ class Mamba {
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    const at::Tensor rows = sequences_of(in_.forward(x), config_.microbatch_size, layout_)
-                                .unflatten(2, {groups_, gate_rows() + mixed_rows() + heads_of_group_});  // [B, S, G/T, *]
+    const std::int64_t columns = gate_rows() + mixed_rows() + heads_of_group_;
+    const at::Tensor rows = to_groups(sequences_of(in_.forward(x), config_.microbatch_size, layout_)
+                                          .unflatten(2, {held_groups_, columns}), pass);  // [B, A, G', *]
     const at::Tensor gate = rows.narrow(3, 0, gate_rows());
-    const at::Tensor mixed = at::silu(convolved(rows.narrow(3, gate_rows(), mixed_rows()))).to(at::kFloat);
+    std::optional<at::Tensor> apart;
+    if (config_.packed) apart = pass.documents.unsqueeze(2).ne(pass.documents.unsqueeze(1));
+    const at::Tensor mixed = at::silu(convolved(rows.narrow(3, gate_rows(), mixed_rows()), apart)).to(at::kFloat);
     const at::Tensor steps =
         at::softplus(rows.narrow(3, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) + of_head(step_bias_));
-    const at::Tensor scanned = scan(mixed, steps).to(x.scalar_type());  // [B, S, G/T, R*D]
-    return out_.forward(rows_of(normalized(scanned * at::silu(gate), pass).flatten(2), layout_));
+    const at::Tensor scanned = scan(mixed, steps, apart, pass).to(x.scalar_type());  // [B, A, G', R*D]
+    return out_.forward(rows_of(to_tokens(normalized(scanned * at::silu(gate), pass)).flatten(2), layout_));
   }
 
  private:
   std::int64_t gate_rows() const { return heads_of_group_ * width_; }
   std::int64_t mixed_rows() const { return heads_of_group_ * width_ + 2 * kState; }
-  /// A parameter [G/T*R] fp32 as [G/T, R].
-  at::Tensor of_head(const at::Tensor& parameter) const { return parameter.to(at::kFloat).view({groups_, heads_of_group_}); }
+  /// A parameter [G/T*n, ...]: of the groups in use [G', n, ...].
+  at::Tensor in_use(const at::Tensor& parameter) const {
+    return parameter.unflatten(0, {held_groups_, -1}).narrow(0, groups_ * layout_.cp_rank, groups_);
+  }
+  at::Tensor of_head(const at::Tensor& parameter) const { return in_use(parameter).to(at::kFloat); }  // [G', *] fp32
 
-  // x [B, S, G/T, C]: each channel's sum over this token and the three before it.
-  at::Tensor convolved(const at::Tensor& x) const {
-    const at::Tensor weights = window_.view({groups_, mixed_rows(), kWindow});
-    at::Tensor sum = window_bias_.view({groups_, mixed_rows()});
-    for (std::int64_t back = 0; back < kWindow; ++back)
-      sum = sum + at::constant_pad_nd(x, {0, 0, 0, 0, back, 0}).narrow(1, 0, x.size(1)) * weights.select(2, kWindow - 1 - back);
+  /// x [B, S, G/T, C], this rank's two pieces of each sequence, to [B, A, G', C], whole sequences in order. Made of pieces and by
+  /// no index, so that their gradient needs no atomics.
+  at::Tensor to_groups(const at::Tensor& x, const ForwardPass& pass) const {
+    const std::int64_t cp = layout_.cp;
+    if (cp == 1) return x;
+    const at::Tensor sent = x.unflatten(2, {cp, groups_}).permute({2, 0, 1, 3, 4}).contiguous();
+    const at::Tensor pieces = comm::all_to_all(sent, layout_.cp_group).unflatten(2, {2, -1});  // [cp, B, 2, S/2, G', C]
+    // M122 stands for tokens that are scanned in the order in which they arrive.
+    const at::Tensor in_order = pass.fault.is("M122") ? pieces.transpose(1, 2).flatten(0, 1)
+                                                      : at::cat({pieces.select(2, 0), pieces.select(2, 1).flip(0)});
+    return in_order.transpose(0, 1).flatten(1, 2);
+  }
+
+  /// The way back: y [B, A, G', C] to [B, S, G/T, C].
+  at::Tensor to_tokens(const at::Tensor& y) const {
+    const std::int64_t cp = layout_.cp;
+    if (cp == 1) return y;
+    const at::Tensor pieces = y.unflatten(1, {2 * cp, -1}).transpose(0, 1);  // [2*cp, B, S/2, G', C]
+    const at::Tensor sent = at::cat({pieces.narrow(0, 0, cp), pieces.narrow(0, cp, cp).flip(0)}, 2);
+    return comm::all_to_all(sent.contiguous(), layout_.cp_group).permute({1, 2, 0, 3, 4}).flatten(2, 3);
+  }
+
+  // x [B, A, G', C], apart [B, A, A] bool, packed: each channel's sum over this token and the three before it.
+  at::Tensor convolved(const at::Tensor& x, const std::optional<at::Tensor>& apart) const {
+    const at::Tensor weights = in_use(window_);  // [G', C, 4]
+    at::Tensor sum = in_use(window_bias_);
+    for (std::int64_t back = 0; back < kWindow; ++back) {
+      at::Tensor before = at::constant_pad_nd(x, {0, 0, 0, 0, back, 0}).narrow(1, 0, x.size(1));
+      if (apart && back > 0)
+        before = before.masked_fill(at::constant_pad_nd(apart->diagonal(-back, 1, 2), {back, 0}).unsqueeze(2).unsqueeze(3), 0);
+      sum = sum + before * weights.select(2, kWindow - 1 - back);
+    }
     return sum;
   }
 
-  // mixed [B, S, G/T, R*D + 2*W] fp32, steps [B, S, G/T, R] fp32. Returns [B, S, G/T, R*D] fp32.
-  at::Tensor scan(const at::Tensor& mixed, const at::Tensor& steps) const {
+  // mixed [B, A, G', R*D + 2*W] fp32, steps [B, A, G', R] fp32, apart [B, A, A] bool, packed. Returns [B, A, G', R*D] fp32.
+  at::Tensor scan(const at::Tensor& mixed, const at::Tensor& steps, const std::optional<at::Tensor>& apart,
+                  const ForwardPass& pass) const {
     const std::int64_t batches = mixed.size(0), length = mixed.size(1), batched = batches * groups_, heads = batched * heads_of_group_;
     const at::Tensor values = mixed.narrow(3, 0, gate_rows()).unflatten(3, {heads_of_group_, width_});
     const auto direction = [&](std::int64_t first) {
       return mixed.narrow(3, gate_rows() + first, kState).transpose(1, 2).reshape({batched, length, kState});
     };
     const at::Tensor write = direction(0), read = direction(kState);
-    const at::Tensor step = steps.permute({0, 2, 3, 1});  // [B, G/T, R, S]
+    const at::Tensor step = steps.permute({0, 2, 3, 1});  // [B, G', R, A]
     const at::Tensor decays = step * at::exp(of_head(decay_)).unsqueeze(2);
-    const at::Tensor passed = at::mm(decays.reshape({heads, length}), tables_.upto);  // [B*G/T*R, S]: up to and with each step
-    const at::Tensor kept = at::exp(passed.unsqueeze(1) - passed.unsqueeze(2) + tables_.later);  // [*, t, s]
-    const at::Tensor overlap = at::bmm(read, write.transpose(1, 2)).unsqueeze(1);                // [B*G/T, 1, t, s]
+    const at::Tensor passed = at::mm(decays.reshape({heads, length}), tables_.upto);  // [B*G'*R, A]: up to and with each step
+    at::Tensor hidden = tables_.later;
+    // M121 stands for a state that goes on from one document into the next.
+    if (apart && !pass.fault.is("M121"))
+      hidden = (hidden + apart->to(at::kFloat) * MambaTables::kHidden)
+                   .unsqueeze(1).expand({-1, heads / batches, -1, -1}).reshape({heads, length, length});
+    const at::Tensor kept = at::exp(passed.unsqueeze(1) - passed.unsqueeze(2) + hidden);  // [*, t, s]
+    const at::Tensor overlap = at::bmm(read, write.transpose(1, 2)).unsqueeze(1);         // [B*G', 1, t, s]
     const at::Tensor weights = kept.view({batched, heads_of_group_, length, length}) * overlap *
                                step.reshape({batched, heads_of_group_, 1, length});
     const at::Tensor y = at::bmm(weights.reshape({heads, length, length}),
@@ -118,18 +166,18 @@ class Mamba {
     return (back + values * of_head(skip_).unsqueeze(2)).flatten(3);
   }
 
-  // x [B, S, G/T, R*D]: root mean square norm within a group, in fp32, so that it is the same on every layout.
+  // x [B, A, G', R*D]: root mean square norm within a group, in fp32, so that it is the same on every layout.
   at::Tensor normalized(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor wide = x.to(at::kFloat), squares = wide * wide;
     // M107 stands for a norm over all that a rank has.
     const at::Tensor mean_square = pass.fault.is("M107") ? at::mean(squares, {2, 3}, /*keepdim=*/true) : at::mean(squares, {3}, /*keepdim=*/true);
-    return (wide * at::rsqrt(mean_square + kNormEpsilon) * norm_.to(at::kFloat).view({groups_, gate_rows()})).to(x.scalar_type());
+    return (wide * at::rsqrt(mean_square + kNormEpsilon) * of_head(norm_)).to(x.scalar_type());
   }
 
   ModelConfig config_;
   Layout layout_;
   const MambaTables& tables_;
-  std::int64_t groups_, heads_of_group_, width_;  // G/T, R, D
+  std::int64_t held_groups_, groups_, heads_of_group_, width_;  // G/T, G', R, D
   ColumnParallelLinear in_;
   RowParallelLinear out_;
   at::Tensor window_, window_bias_;             // [G/T * (R*D + 2*W), 4], [G/T * (R*D + 2*W)]

@@ -63,11 +63,11 @@ class ReferenceModel {
   at::Tensor microbatch(const Batch& batch, std::size_t m) {
     at::Tensor x = at::embedding(parameter("embedding.weight"), batch.tokens[m].cpu());
     if (config_.position_embedding == PositionEmbedding::learned_absolute)
-      x = x + at::embedding(parameter("position_embedding.weight"), at::arange(config_.seq_length));
+      x = x + at::embedding(parameter("position_embedding.weight"), positions(batch, m));
     for (std::int64_t l = 0; l < config_.layers; ++l) {
       const std::string layer = "layers." + std::to_string(l), place = std::to_string(m) + "." + std::to_string(l) + ".";
       if (config_.mamba(l)) {
-        x = x + dropped(mixer(norm(x, layer + ".mamba_norm"), layer + ".mamba"), place + "mamba");
+        x = x + dropped(mixer(norm(x, layer + ".mamba_norm"), layer + ".mamba", positions(batch, m)), place + "mamba");
         continue;
       }
       x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place, batch, m), place + "attention");
@@ -81,19 +81,24 @@ class ReferenceModel {
     return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
   }
 
+  // [B, S] int64: tokens before each one in its sequence or document.
+  at::Tensor positions(const Batch& batch, std::size_t m) const {
+    at::Tensor counted = at::arange(config_.seq_length).repeat({config_.microbatch_size, 1});
+    if (!config_.packed) return counted;
+    const at::Tensor document = batch.documents[m].cpu();
+    for (std::int64_t b = 0; b < config_.microbatch_size; ++b)
+      for (std::int64_t s = 1; s < config_.seq_length; ++s)
+        if (document.index({b, s}).item<std::int64_t>() != document.index({b, s - 1}).item<std::int64_t>())
+          counted.select(0, b).narrow(0, s, config_.seq_length - s).sub_(counted.index({b, s}));
+    return counted;
+  }
+
   at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place, const Batch& batch, std::size_t m) const {
     const std::int64_t rows = config_.microbatch_size, length = config_.seq_length, groups = config_.kv_groups;
     const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads;
-    at::Tensor later = at::ones({length, length}, at::kBool).triu(1).unsqueeze(0), positions = at::arange(length, at::kDouble).unsqueeze(0);
-    if (config_.packed) {
-      const at::Tensor document = batch.documents[m].cpu();
-      positions = at::zeros({rows, length}, at::kDouble);
-      for (std::int64_t b = 0; b < rows; ++b)
-        for (std::int64_t s = 1; s < length; ++s)
-          if (document.index({b, s}).item<std::int64_t>() == document.index({b, s - 1}).item<std::int64_t>()) positions[b][s] = positions[b][s - 1] + 1;
-      later = later.logical_or(document.unsqueeze(2).ne(document.unsqueeze(1)));
-    }
-    const at::Tensor angles = positions.unsqueeze(2) * at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
+    at::Tensor later = at::ones({length, length}, at::kBool).triu(1).unsqueeze(0);
+    if (config_.packed) later = later.logical_or(batch.documents[m].cpu().unsqueeze(2).ne(batch.documents[m].cpu().unsqueeze(1)));
+    const at::Tensor angles = positions(batch, m).to(at::kDouble).unsqueeze(2) * at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
     const at::Tensor turn = at::polar(at::ones_like(angles), angles).unsqueeze(2);
     const auto rotate = [&](const at::Tensor& heads) {
       if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
@@ -111,8 +116,22 @@ class ReferenceModel {
     return linear(context.reshape({rows, length, config_.hidden}), name + ".projection");
   }
 
+  // Documents one by one, as sequences of their own.
+  at::Tensor mixer(const at::Tensor& x, const std::string& name, const at::Tensor& positions) const {
+    std::vector<at::Tensor> rows;
+    for (std::int64_t b = 0; b < x.size(0); ++b) {
+      std::vector<at::Tensor> documents;
+      for (std::int64_t begin = 0, end = 1; begin < x.size(1); begin = end++) {
+        while (end < x.size(1) && positions.index({b, end}).item<std::int64_t>() > 0) ++end;
+        documents.push_back(mixer(x.narrow(0, b, 1).narrow(1, begin, end - begin), name));
+      }
+      rows.push_back(at::cat(documents, 1));
+    }
+    return at::cat(rows);
+  }
+
   at::Tensor mixer(const at::Tensor& x, const std::string& name) const {
-    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length, groups = config_.kv_groups;
+    const std::int64_t rows = x.size(0), length = x.size(1), groups = config_.kv_groups;
     const std::int64_t heads = config_.heads / groups, width = 2 * config_.hidden / config_.heads, inner = heads * width, state = 16;
     const auto parts = linear(x, name + ".in").view({rows, length, groups, -1}).split_with_sizes({inner, inner + 2 * state, heads}, 3);
     const std::int64_t channels = groups * (inner + 2 * state);

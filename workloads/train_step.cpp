@@ -42,14 +42,9 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   if (config.distributed_optimizer)
     require_divides("alignment of parameters", ParameterBuffer::kAlignmentElements, "dp * cp", layout.replicas());
   require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism", layout.sequence_parts() * layout.cp);
-  if (config.packed && (config.hybrid || config.position_embedding != PositionEmbedding::rope))
-    throw std::invalid_argument("model layout: got packed sequences and mamba layers or learned positions; want attention with rotary "
-                                "positions; why: a scan and a table of positions know no documents; next: set packed to false");
   if (config.hybrid) {
     require_divides("layers", config.layers, "2 * pp * vpp in a hybrid model", 2 * layout.pp * layout.vpp);
-    if (layout.cp > 1)
-      throw std::invalid_argument("model layout: got mamba layers and cp = " + std::to_string(layout.cp) +
-                                  "; want cp = 1; why: the scan of a sequence crosses its parts; next: set cp to 1");
+    require_divides("kv_groups", config.kv_groups, "tp * cp in a hybrid model", layout.tp * layout.cp);
   }
   if (config.experts == 0) return config;
   require_divides("experts", config.experts, "ep", layout.ep);

@@ -176,6 +176,25 @@ TEST(DistributedOptimizer, OfExpertsSplitsThemAmongTheRanksThatHoldThem) {
   });
 }
 
+TEST(DistributedOptimizer, OfExpertsThatTensorAndContextParallelRanksCutOrCopyHasTheBitsOfTheWholeOne) {
+  ModelConfig config = distributed({.microbatches = 1, .experts = 4, .topk = 2, .optimizer = workloads::OptimizerKind::adam});
+  config.clip_grad = true;
+  ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string& name) {
+    if (layout.replicas() == 1) return;
+    SCOPED_TRACE(name);
+    ModelConfig plain = config;
+    plain.clip_grad = plain.distributed_optimizer = false;
+    ModelConfig unclipped = config;
+    unclipped.clip_grad = false;
+    Ran whole(plain, layout), split(unclipped, layout);
+    expect_equal_bits(split, whole, /*gathered=*/true);
+    plain.clip_grad = true;
+    Ran clipped(plain, layout, "none", 1), split_clipped(config, layout, "none", 1);
+    // Squares are summed in another order, in fp64.
+    EXPECT_NEAR(split_clipped.state("state:clip.norm"), clipped.state("state:clip.norm"), 1e-6 * clipped.state("state:clip.norm"));
+  });
+}
+
 TEST(DistributedOptimizer, IsReplayedBitForBitUnderEveryEngine) {
   struct Row {
     const char* impl;
