@@ -211,14 +211,34 @@ class Mapping {
         account(Mapped::Kind::shrunk, ranks, "dp=1", "this machine has " + std::to_string(machine_.slots) + " slots");
       }
     }
-    if (integer("vpp") * integer("pp") > 2) {
-      set("layers", integer("vpp") * integer("pp"));
-    }
+    exchange_of_keys();
+    const std::int64_t least = integer("vpp") * integer("pp") * (hybrid() ? 2 : 1);  // a chunk of a hybrid model has both kinds
+    if (least > 2) set("layers", least);
     if (const auto layers = number("num_layers"); layers && *layers > 0)
       account(static_cast<std::int64_t>(*layers) == integer("layers") ? Mapped::Kind::kept : Mapped::Kind::shrunk, spelled("num_layers"), set_text("layers"),
-              static_cast<std::int64_t>(*layers) == integer("layers") ? "" : "one layer a chunk, two at least");
+              static_cast<std::int64_t>(*layers) == integer("layers") ? "" : hybrid() ? "a mamba layer and another one a chunk" : "one layer a chunk, two at least");
     if (const auto group = number("microbatch_group_size_per_vp_stage"); group && integer("vpp") > 1 && *group > static_cast<double>(number("pipeline_model_parallel_size").value_or(1)))
       drop("microbatch_group_size_per_vp_stage", "the shrunk pipeline groups by its own size");
+  }
+
+  /// One type for all layers, or a list with one for each.
+  void exchange_of_keys() {
+    std::vector<std::string> types = list("cp_comm_type");
+    if (const std::string one = text("cp_comm_type"); !one.empty()) types = {one};
+    if (types.empty() || types == std::vector<std::string>{"p2p"}) return;
+    if (integer("cp") == 1) return drop("cp_comm_type", "one context parallel rank exchanges nothing");
+    const bool alike = std::all_of(types.begin(), types.end(), [&](const std::string& type) { return type == types.front(); });
+    if (alike && types.front() == "p2p") return;
+    if (alike && types.front() == "allgather") return keep("cp_comm_type", "cp_comm_type", std::string("all_gather"));
+    account(Mapped::Kind::replaced, spelled("cp_comm_type"), set_text("cp_comm_type"), alike ? "an exchange of heads is not built yet" : "all layers exchange alike");
+  }
+
+  bool captures_mamba() {
+    const std::vector<std::string> modules = list("cuda_graph_modules");
+    return std::find(modules.begin(), modules.end(), "mamba") != modules.end();
+  }
+  bool hybrid() {
+    return captures_mamba() || boolean("is_hybrid_model").value_or(false) || !text("hybrid_layer_pattern").empty() || !text("hybrid_override_pattern").empty();
   }
 
   void batches() {
@@ -265,11 +285,8 @@ class Mapping {
   void model() {
     const bool some = some_experts(), experts = has_experts();
     const std::string dispatcher = text("moe_token_dispatcher_type");
-    const std::vector<std::string> modules = list("cuda_graph_modules");
-    const bool mamba = std::find(modules.begin(), modules.end(), "mamba") != modules.end();
-    const bool hybrid = mamba || boolean("is_hybrid_model").value_or(false) || !text("hybrid_layer_pattern").empty() || !text("hybrid_override_pattern").empty();
     if (vision_) keep("vision_cuda_graph_impl", "model", std::string("vlm"));
-    else if (hybrid) keep(mamba ? "cuda_graph_modules" : "is_hybrid_model", "model", std::string("hybrid"));
+    else if (hybrid()) keep(captures_mamba() ? "cuda_graph_modules" : "is_hybrid_model", "model", std::string("hybrid"));
     else if (experts) set("model", std::string("moe"));
     if (experts) {
       set("experts", kShrunkExperts);
@@ -289,7 +306,8 @@ class Mapping {
     const auto groups = number("num_query_groups"), heads = number("num_attention_heads");
     const bool grouped = boolean("group_query_attention").value_or(groups && heads && *groups < *heads);
     if (grouped && groups) {
-      if (*groups == 2) keep("num_query_groups", "kv_groups", std::int64_t{2});
+      if (hybrid() && integer("tp") * integer("cp") > 2) drop("num_query_groups", "mamba layers need a group for each tensor and context parallel rank");
+      else if (*groups == 2) keep("num_query_groups", "kv_groups", std::int64_t{2});
       else shrink("num_query_groups", "kv_groups", std::int64_t{2}, "grouped heads, as many as tp at least");
     }
   }

@@ -64,6 +64,26 @@ TEST(NearestCaseTest, AHybridModelWithoutItsMambaLayersKeepsTheOtherModules) {
   }
 }
 
+TEST(NearestCaseTest, KeysAreExchangedAsAskedWhereThatIsBuilt) {
+  const auto asked = [](Value type, std::int64_t cp = 2) {
+    return nearest({{"cuda_graph_impl", word("local")}, {"context_parallel_size", number(cp)}, {"cp_comm_type", std::move(type)}});
+  };
+  EXPECT_EQ(case_name(catalogue().axes, asked(std::vector<std::string>{"allgather"}).asked), "impl=local,cp=2,cp_comm_type=all_gather");
+  EXPECT_EQ(case_name(catalogue().axes, asked(std::vector<std::string>{"p2p", "p2p"}).asked), "impl=local,cp=2");
+  EXPECT_EQ(accounted(asked(word("a2a")), Mapped::Kind::replaced, "cp_comm_type=a2a -> cp_comm_type=p2p"), "an exchange of heads is not built yet|");
+  EXPECT_EQ(accounted(asked(std::vector<std::string>{"p2p", "allgather"}), Mapped::Kind::replaced, "-> cp_comm_type=p2p"), "all layers exchange alike|");
+  EXPECT_EQ(accounted(asked(word("allgather"), 1), Mapped::Kind::dropped, "cp_comm_type=allgather"), "one context parallel rank exchanges nothing|");
+}
+
+TEST(NearestCaseTest, AHybridModelHasBothKindsOfLayersInEachChunkAndAGroupForEachRank) {
+  const NearestCase made = nearest({{"cuda_graph_impl", word("local")}, {"is_hybrid_model", true}, {"pipeline_model_parallel_size", number(4)}, {"num_layers", number(52)}});
+  EXPECT_EQ(case_name(catalogue().axes, made.asked), "impl=local,pp=2,model=hybrid,layers=4");
+  EXPECT_EQ(accounted(made, Mapped::Kind::shrunk, "num_layers=52 -> layers=4"), "a mamba layer and another one a chunk|");
+  const NearestCase wide = nearest({{"is_hybrid_model", true}, {"tensor_model_parallel_size", number(2)}, {"context_parallel_size", number(2)},
+                                    {"num_attention_heads", number(32)}, {"num_query_groups", number(8)}});
+  EXPECT_FALSE(catalogue().rules.refusal(wide.runnable, {.device = "sim", .slots = 4, .stack = {}})) << case_name(catalogue().axes, wide.runnable);
+}
+
 TEST(NearestCaseTest, WhatOurRulesRefuseIsNotMended) {
   const NearestCase made = nearest({{"cuda_graph_impl", word("full_iteration")}, {"check_for_nan_in_loss_and_grad", true}});
   EXPECT_EQ(made.runnable, made.asked);
