@@ -28,7 +28,7 @@ int measure_all_reduce(const RankProgram& program, const fixtures::Rank& place, 
   batch.world_size = place.world_size;
   batch.store = store;
   for (std::size_t i = 0; i < record::kPhaseCount; ++i) batch.limits_ms[static_cast<record::Phase>(i)] = kPhaseLimit_ms;
-  RankProcess process(program, place, batch);
+  RankProcess process(program, place, batch, "");  // of this look alone, made by the rank itself
   process.start();
   std::vector<int> everyone(static_cast<std::size_t>(place.world_size));
   std::iota(everyone.begin(), everyone.end(), 0);

@@ -69,14 +69,11 @@ class BatchOfCases {
     const bool alone = batch_.world_size == 1;
     return start((alone ? built_program("graphproof-start").string() + " 1 " : "mpirun -np " + std::to_string(batch_.world_size) + kPlacement) + command);
   }
+  /// The last rank is given another file.
+  int run(const fs::path& last) const { return start_with("--batch", last); }
 
   /// The cases again, for their first divergent tensor. `last`: the file of the last rank, where that has another.
-  int look_for_divergence(const fs::path& last = {}) const {
-    const int others = batch_.world_size - (last.empty() ? 0 : 1);
-    std::string command = "mpirun -np " + std::to_string(others) + kPlacement + rank("--divergence", file());
-    if (!last.empty()) command += " : -np 1 " + rank("--divergence", last);
-    return start(command);
-  }
+  int look_for_divergence(const fs::path& last = {}) const { return start_with("--divergence", last); }
 
   fs::path file() const { return run_ / "batches/b001/batch.json"; }
 
@@ -122,6 +119,12 @@ class BatchOfCases {
   static constexpr const char* kPlacement = " --oversubscribe --bind-to none ";
   static std::string rank(const char* purpose, const fs::path& file) {
     return built_program("graphproof-rank-sim").string() + " " + purpose + " " + file.string();
+  }
+  int start_with(const char* purpose, const fs::path& last) const {
+    const int others = batch_.world_size - (last.empty() ? 0 : 1);
+    std::string command = "mpirun -np " + std::to_string(others) + kPlacement + rank(purpose, file());
+    if (!last.empty()) command += " : -np 1 " + rank(purpose, last);
+    return start(command);
   }
   int start(const std::string& command) const {
     const int status = std::system(("exec 2>" + (run_ / "starter.log").string() + " >&2; "

@@ -185,14 +185,15 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
 }  // namespace
 
 int run_batch(const RankProgram& program, const fixtures::Rank& place, const std::filesystem::path& file, Purpose purpose) {
-  const record::Batch batch = record::batch_from(record::read_json(file), file.string());
+  const nlohmann::json read = record::read_json(file);
+  const record::Batch batch = record::batch_from(read, file.string());
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const matrix::Machine machine{.device = program.device, .slots = place.world_size, .stack = matrix::stack_variables(fingerprint())};
   const auto cases = validate(batch, catalogue, machine, place.world_size);
 
   fixtures::RankLog log(batch.log_folder, place.rank);
   fixtures::HeartbeatWriter heartbeat(batch.heartbeat_fifo, place.rank);
-  RankProcess process(program, place, batch);
+  RankProcess process(program, place, batch, purpose == Purpose::divergence ? "" : matrix::sha256_hex(read.dump()));
   const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
 
   if (const char* go = std::getenv(kGoVariable); go != nullptr && *go != '\0') {

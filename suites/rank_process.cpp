@@ -7,6 +7,7 @@
 #include "fixtures/comm/transports.h"
 #include "fixtures/comm/vote.h"
 #include "fixtures/torch.h"
+#include "suites/configuration_agreement.h"
 
 namespace graphproof::suites {
 namespace {
@@ -34,12 +35,13 @@ std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const recor
 
 }  // namespace
 
-RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch)
-    : program_(program), place_(place), batch_(batch), patience_(patience(batch.limits_ms)) {}
+RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch, std::string digest)
+    : program_(program), place_(place), batch_(batch), digest_(std::move(digest)), patience_(patience(batch.limits_ms)) {}
 
 void RankProcess::start() {
   if (started()) return;
   world_ = make_world(place_, batch_);
+  if (!digest_.empty()) agree_on_configuration(*world_, digest_, patience_);
   device_ = program_.make_device(place_.local_rank);
   // Arms are compared byte for byte, so every operator must have one order of its sums. Uninitialised memory stays as
   // it is: filling it would add kernels to what is captured.

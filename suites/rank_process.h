@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fixtures/capture/device.h"
@@ -18,9 +19,11 @@ namespace graphproof::suites {
 
 class RankProcess {
  public:
-  RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch);
+  /// `digest`: of the batch file; empty where ranks may have different ones.
+  RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch, std::string digest);
 
-  /// World, device, transports, once. Throws capture::DeviceError and what make_device throws.
+  /// World, device, transports, once. Throws capture::DeviceError, what make_device throws, and record::Error where the ranks
+  /// have different batch files.
   void start();
   bool started() const { return groups_ != nullptr; }
 
@@ -38,6 +41,7 @@ class RankProcess {
   const RankProgram& program_;
   const fixtures::Rank place_;
   const record::Batch& batch_;
+  const std::string digest_;
   const std::chrono::milliseconds patience_;
   std::unique_ptr<comm::World> world_;
   std::unique_ptr<fixtures::FileStore> store_;

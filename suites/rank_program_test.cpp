@@ -108,6 +108,26 @@ TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
   EXPECT_FALSE(fs::exists(batch.attempt_folder(batch.batch().cases.back().id))) << "the next case needs a fresh process";
 }
 
+TEST_F(RankProgram, RanksWithDifferentConfigurationsAreToldApartBeforeTheirFirstCollective) {
+  const BatchOfCases batch(catalogue_, "agreement", {named("tp=2,microbatches=2")});
+  record::Batch other = batch.batch();
+  other.seed += 1;
+  const fs::path file = batch.file().parent_path() / "other.json";
+  record::write_json(file, record::to_json(other));
+  EXPECT_NE(batch.run(file), 0);
+  for (const int rank : {0, 1}) {
+    const auto evidence = batch.evidence(batch.batch().cases.front().id, rank);
+    ASSERT_EQ(evidence.of("error").size(), 1u) << rank;
+    const auto& error = evidence.of("error").front()->fields;
+    EXPECT_EQ(error.at("phase"), "init");
+    const std::string message = error.at("message");
+    EXPECT_NE(message.find("the ranks' configurations differ"), std::string::npos) << message;
+    EXPECT_NE(message.find("SHA-256 of the batch file: rank 0 "), std::string::npos) << message;
+    EXPECT_NE(message.find(", rank 1 "), std::string::npos) << message;
+    EXPECT_TRUE(evidence.of("config").empty()) << "the first communicator comes later";
+  }
+}
+
 TEST_F(RankProgram, BatchForAnotherWorldIsAUsageErrorBeforeAnyEvidence) {
   const BatchOfCases batch(catalogue_, "world", {named("tp=2")});
   EXPECT_EQ(batch.run(/*with_starter=*/false), 2);
