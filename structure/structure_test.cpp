@@ -43,6 +43,7 @@ const std::vector<Row>& rows() {
       {"fixtures/cuda", {"fixtures", "fixtures/capture", "reports/record"}},
       {"workloads", {"fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
       {"workloads/engines", {"workloads", "fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
+      {"workloads/engines/speed", {"workloads", "workloads/engines", "fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
       {"suites", {"workloads", "workloads/engines", "workloads/order", "fixtures", "fixtures/capture", "fixtures/comm", "matrix", "reports/record"}},
       {"bench", {"matrix", "reports", "reports/record", "launcher", "launcher/cluster", "suites/checks"}},
       {"structure", {}},

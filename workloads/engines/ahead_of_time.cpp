@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -110,6 +111,28 @@ void AheadOfTime::run_step(const std::function<void()>& work) {
   observer_.after_step(step_outputs_);
 }
 
+void AheadOfTime::floor_step(const workloads::Batch& batch, double learning_rate) {
+  refuse_after_drop(dropped_);
+  require_graphs_for_floor(ways_.impl, captured_);
+  const c10::StreamGuard guard(stream_);
+  if (!floor_) floor_ = std::make_unique<SpeedFloor>(floor_chains());
+  const During at_floor(at_floor_);
+  step_.learning_rate(learning_rate);
+  step_.forward_backward(batch);
+  optimizer_.step();
+}
+
+std::vector<SpeedFloor::Chain> AheadOfTime::floor_chains() const {
+  std::vector<SpeedFloor::Chain> chains;
+  for (const Chunk& chunk : chunks())
+    for (std::size_t m = 0; m < chunk.front()->graphs.size(); ++m)
+      for (std::size_t c = 0; c < chunk.size(); ++c) {
+        if (c == 0 || chunk[c]->fed_by != chunk[c - 1]) chains.emplace_back();
+        chains.back().push_back(chunk[c]->graphs[m].get());
+      }
+  return chains;
+}
+
 void AheadOfTime::evaluate(const workloads::Batch& batch) {
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
@@ -129,8 +152,10 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call, cons
   if (part.index > 0) return chain.next(call, part.index, inputs);
   chain.require_finished();
   const auto& captured = part.callable->graphs;
-  ModuleGraphs& graphs = *captured[static_cast<std::size_t>(call.microbatch) % captured.size()];
-  if (!graphs.idle() || !graphs.fits(inputs))
+  const std::size_t own = static_cast<std::size_t>(call.microbatch) % captured.size();
+  if (at_floor_) return chain.begin(floor_->run(call, std::span(captured).subspan(own, 1), inputs));
+  ModuleGraphs& graphs = *captured[own];
+  if (!graphs.idle() || (config_.checks && !graphs.fits(inputs)))
     throw std::invalid_argument(
         place(call) + ": got a call that graph " + std::to_string(graphs.slot()) + " of " + std::to_string(captured.size()) +
         " cannot take (" + (graphs.idle() ? graphs.mismatch(inputs) : "its last forward still waits for the backward") +
@@ -155,8 +180,12 @@ std::vector<at::Tensor> AheadOfTime::note(const workloads::ModuleCall& call, con
   auto arguments = arguments_of(call, inputs, device_.torch_device());
   auto& callables = layers_[call.layer];
   if (callables.empty() || !ways_.one_graph_a_layer || !callables.back()->chain->append(call, inputs, parameters, body)) {
-    callables.push_back(std::make_unique<Callable>());
-    callables.back()->chain = std::make_unique<PartChain>(call, std::move(arguments), parameters, body);
+    auto callable = std::make_unique<Callable>();
+    callable->chain = std::make_unique<PartChain>(call, std::move(arguments), parameters, body);
+    for (const auto& [layer, earlier] : layers_)
+      for (const auto& other : earlier)
+        if (other->chain->feeds(inputs)) callable->fed_by = other.get();
+    callables.push_back(std::move(callable));
   }
   std::vector<at::Tensor> outputs = body(inputs);
   callables.back()->chain->ran(outputs);
@@ -331,6 +360,7 @@ void AheadOfTime::drop_graphs() {
         graphs->reset();
       }
   optimizer_.drop();
+  floor_.reset();
   forget();
   layers_.clear();
   captured_ = false;

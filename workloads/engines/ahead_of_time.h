@@ -18,6 +18,7 @@
 #include "workloads/engines/module_graphs.h"
 #include "workloads/engines/optimizer_graph.h"
 #include "workloads/engines/part_chain.h"
+#include "workloads/engines/speed_floor.h"
 #include "workloads/module_runner.h"
 #include "workloads/order/pipeline_order.h"
 
@@ -52,6 +53,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   ~AheadOfTime() override;
 
   void step(const workloads::Batch& batch, double learning_rate) override;
+  void floor_step(const workloads::Batch& batch, double learning_rate) override;
   /// A step whose forward and backward are `work`, which calls modules through run(): for schedules that are not
   /// TrainStep's. The optimizer is the caller's. `work` is called twice where it is rehearsed.
   void run_step(const std::function<void()>& work);
@@ -70,6 +72,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   struct Callable {
     std::unique_ptr<PartChain> chain;
     std::vector<std::unique_ptr<ModuleGraphs>> graphs;
+    const Callable* fed_by = nullptr;  // whose only result is its only input
   };
   using Chunk = std::vector<Callable*>;  // in the order of the forward
   struct Part {
@@ -82,6 +85,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   Part part_of(const workloads::ModuleCall& call) const;
   void capture(const std::function<void()>& work);
   std::vector<Chunk> chunks() const;
+  std::vector<SpeedFloor::Chain> floor_chains() const;
   void make_graphs(const std::vector<Chunk>& chunks, const std::vector<double>& order);
   void warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order, std::int64_t passes) const;
   at::Tensor output_gradient(const std::string& owner, std::size_t index, const at::Tensor& output);
@@ -102,7 +106,8 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   PoolOrder pool_;
   std::map<std::string, at::Tensor> output_gradients_;  // by owner, index and signature
   std::vector<NamedTensor> step_statics_, step_outputs_;
-  bool captured_ = false, capturing_ = false, dropped_ = false;
+  std::unique_ptr<SpeedFloor> floor_;
+  bool captured_ = false, capturing_ = false, dropped_ = false, at_floor_ = false;
   std::int64_t earlier_replays_ = 0;
   Counters counters_;
 };

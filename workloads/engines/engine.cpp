@@ -41,6 +41,11 @@ std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device&
                               "; why: no other engine is built yet; next: choose one of them");
 }
 
+void Engine::floor_step(const workloads::Batch&, double) {
+  throw std::logic_error("engine: got floor_step() of an engine without a floor; want local, transformer_engine, callables or "
+                         "full_iteration; why: others are no gate's; next: measure step()");
+}
+
 void refuse_after_drop(bool dropped) {
   if (!dropped) return;
   throw std::logic_error("engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and "

@@ -75,6 +75,9 @@ struct EngineConfig {
   std::int64_t warmup_steps = 2;
   capture::CaptureMode capture_mode = capture::CaptureMode::thread_local_;
   bool optimizer_graph = false;  // optimizer_graph.h; manual has the optimizer in its one graph
+  /// Whether a call's inputs, its turn in the pool and its parameters are looked at before a replay. Off only where a bench
+  /// measures what that costs: a call that does not fit then replays something else.
+  bool checks = true;
   fixtures::Fault fault = {};
   /// M49 only: what the faulty comparison reads instead of the graph's own outputs.
   std::vector<NamedTensor> stale_outputs = {};
@@ -91,6 +94,10 @@ class Engine {
   /// One training step on the engine's stream: eager at first, then captured once, then replayed; the engine's header
   /// says which steps, and whether `batch` is copied. Does not wait for the device, save to capture.
   virtual void step(const workloads::Batch& batch, double learning_rate) = 0;
+  /// The speed floor of step(): the same graphs and the same eager device work, where consecutive graphs are launched back to
+  /// back, unseen by observer, checks and autograd. Trains as step() does. REQUIRES: a step() has captured. std::logic_error
+  /// of engines that have none.
+  virtual void floor_step(const workloads::Batch& batch, double learning_rate);
   /// TrainStep::evaluate() on the engine's stream, between two steps: eager, or captured once and replayed, as the engine's
   /// header says. Does not wait for the device, save to capture.
   virtual void evaluate(const workloads::Batch& batch) = 0;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "fixtures/torch.h"
+#include "workloads/engines/speed_floor.h"
 #include "workloads/engines/step_tensors.h"
 
 namespace graphproof::engines {
@@ -41,6 +42,16 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
   optimizer_.step();
   ++calls_;
   ++counters_.steps;
+}
+
+void FullIteration::floor_step(const workloads::Batch& batch, double learning_rate) {
+  refuse_after_drop(dropped_);
+  require_graphs_for_floor("full_iteration", graph_.captured());
+  const c10::StreamGuard guard(stream_);
+  inputs_.copy(batch);
+  step_.learning_rate(learning_rate);
+  graph_.launch();
+  optimizer_.step();
 }
 
 void FullIteration::evaluate(const workloads::Batch& batch) {

@@ -33,6 +33,7 @@ class FullIteration final : public Engine {
                 Observer* observer);
 
   void step(const workloads::Batch& batch, double learning_rate) override;
+  void floor_step(const workloads::Batch& batch, double learning_rate) override;
   void evaluate(const workloads::Batch& batch) override;
   std::vector<NamedTensor> outputs() override { return results_; }
   at::Tensor losses() override;

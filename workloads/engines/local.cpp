@@ -1,6 +1,8 @@
 #include "workloads/engines/local.h"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <stdexcept>
 
 #include "fixtures/torch.h"
@@ -105,15 +107,27 @@ void Local::run_step(const std::function<void()>& work) {
 
 void Local::floor_step(const workloads::Batch& batch, double learning_rate) {
   refuse_after_drop(dropped_);
-  if (!created_)
-    throw std::logic_error("local: got floor_step() before any capture; want a step() first; why: the floor replays its "
-                           "graphs; next: run one step");
+  require_graphs_for_floor("local", created_);
   const c10::StreamGuard guard(stream_);
-  if (!floor_) floor_ = std::make_unique<SpeedFloor>(in_order_);
+  if (!floor_) floor_ = std::make_unique<SpeedFloor>(chains());
   const During at_floor(at_floor_);
   step_.learning_rate(learning_rate);
   step_.forward_backward(batch);
   optimizer_.step();
+}
+
+std::vector<SpeedFloor::Chain> Local::chains() const {
+  std::vector<SpeedFloor::Chain> chains;
+  for (ModuleGraphs* graphs : in_order_) {
+    const auto fed = std::find_if(chains.begin(), chains.end(), [&](const SpeedFloor::Chain& chain) {
+      return graphs->predecessor() && chain.back() == graphs->predecessor();
+    });
+    if (fed != chains.end())
+      fed->push_back(graphs);
+    else
+      chains.push_back({graphs});
+  }
+  return chains;
 }
 
 void Local::evaluate(const workloads::Batch& batch) {
@@ -141,7 +155,10 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std:
     throw std::invalid_argument(place(call) + ": got a call without gradients; want a training step; why: its graphs are "
                                 "those of training, with dropout and a backward; next: call evaluate() for evaluation");
   if (!created_) return record(call, inputs, parameters, body);
-  if (at_floor_) return floor_->run(call, slots(call), inputs);
+  if (at_floor_) {
+    const std::span<const std::unique_ptr<ModuleGraphs>> all = slots(call);
+    return floor_->run(call, graphs_for_each_microbatch() ? all.subspan(static_cast<std::size_t>(call.microbatch), 1) : all, inputs);
+  }
   return idle_graphs(call, inputs).replay(call, inputs);
 }
 
@@ -149,7 +166,7 @@ ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call, const std::v
   const Slots& slots = this->slots(call);
   const auto own = static_cast<std::size_t>(call.microbatch);
   for (std::size_t i = 0; i < slots.size(); ++i)
-    if (slots[i]->idle() && slots[i]->fits(inputs) && (!graphs_for_each_microbatch() || i == own)) return *slots[i];
+    if (slots[i]->idle() && (!config_.checks || slots[i]->fits(inputs)) && (!graphs_for_each_microbatch() || i == own)) return *slots[i];
   std::size_t owed = 0;
   std::string differences;
   for (const auto& graphs : slots) {

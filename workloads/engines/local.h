@@ -46,6 +46,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   ~Local() override;
 
   void step(const workloads::Batch& batch, double learning_rate) override;
+  void floor_step(const workloads::Batch& batch, double learning_rate) override;
   /// A step whose forward and backward are `work`, which calls modules through run(): for schedules that are not
   /// TrainStep's. The optimizer is the caller's.
   void run_step(const std::function<void()>& work);
@@ -59,9 +60,6 @@ class Local final : public Engine, public workloads::ModuleRunner {
   std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
 
-  /// The speed floor: a step with the same graphs and the same eager device work, where consecutive graphs are launched
-  /// back to back, unseen by observer, checks and autograd. Trains as step() does. REQUIRES: a step() has captured.
-  void floor_step(const workloads::Batch& batch, double learning_rate);
 
  private:
   struct Entry {
@@ -88,6 +86,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   void create();
   ModuleGraphs::Place place_for(const ModuleGraphs& graphs);
   void forget();
+  std::vector<SpeedFloor::Chain> chains() const;
   template <class Visit>
   void for_each_graphs(Visit visit) const;
   bool falls_back() const;

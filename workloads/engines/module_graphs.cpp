@@ -318,7 +318,7 @@ void ModuleGraphs::describe() {
 
 void ModuleGraphs::take_turn(const Captured& graph) {
   PoolOrder* order = graph.place.order;
-  if (!order) return;
+  if (!order || !parts_.config.checks) return;
   if (!order->allows(graph.turn)) {
     // M43 stands for an engine without this guard.
     if (!parts_.config.fault.is("M43"))
@@ -333,7 +333,7 @@ void ModuleGraphs::take_turn(const Captured& graph) {
 }
 
 void ModuleGraphs::require_unchanged_parameters() const {
-  if (!ways_.unchanged_parameters) return;
+  if (!ways_.unchanged_parameters || !parts_.config.checks) return;
   for (std::size_t p = 0; p < parameter_addresses_.size(); ++p) {
     const at::Tensor& parameter = (*recorded_.parameters)[p];
     if (parameter.const_data_ptr() == parameter_addresses_[p] && parameter.requires_grad()) continue;
@@ -392,6 +392,13 @@ void ModuleGraphs::load_gradients(const std::vector<at::Tensor>& gradients) {
       grad_outputs_[k].copy_(gradients[k], /*non_blocking=*/true);
     }
   }
+}
+
+void ModuleGraphs::add_weight_gradients() {
+  if (ways_.weight_gradients == WeightGradients::added) return;
+  for (const std::size_t p : hooked_)
+    if (wgrads_[p].defined())
+      (*recorded_.parameters)[p].grad().add_(ways_.weight_gradients == WeightGradients::cloned ? wgrads_[p].clone() : wgrads_[p]);
 }
 
 std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {

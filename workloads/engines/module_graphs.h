@@ -97,11 +97,13 @@ class ModuleGraphs {
   /// std::invalid_argument for an input that is not where the producer's graph leaves it.
   std::vector<at::Tensor> replay(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs);
 
-  /// The two launches alone, for the speed floor: no checks, no observer, no autograd.
+  /// A replay in pieces, for the speed floor: no checks, no observer, no autograd.
   void launch_forward() { forward_.graph->replay(); }
   void launch_backward() { backward_.graph->replay(); }
   void load(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs);
   void load_gradients(const std::vector<at::Tensor>& gradients);
+  /// What autograd would do with the gradients of parameters that replay() hands it.
+  void add_weight_gradients();
   const std::vector<at::Tensor>& outputs() const { return outputs_; }
   const std::vector<std::size_t>& differentiable() const { return differentiable_; }  // indices of outputs
   const std::vector<at::Tensor>& input_gradients() const { return grad_inputs_; }

@@ -48,6 +48,14 @@ void PartChain::ran(const Tensors& outputs) {
     links_.back().outputs.push_back({decltype(Output::noted)(output.getIntrusivePtr()), {}});
 }
 
+bool PartChain::feeds(const Tensors& inputs) const {
+  if (inputs.size() != 1 || outputs() != 1) return false;
+  for (const Link& link : links_)
+    for (const Output& output : link.outputs)
+      if (!output.stand_in.defined() && output.noted.lock().get() == inputs[0].unsafeGetTensorImpl()) return true;
+  return false;
+}
+
 std::ptrdiff_t PartChain::part_of(const workloads::ModuleCall& call) const {
   const auto link = std::find_if(links_.begin(), links_.end(), [&](const Link& candidate) {
     return candidate.call.kind == call.kind && candidate.call.layer == call.layer;

@@ -34,6 +34,8 @@ class PartChain {
               const workloads::ModuleBody& body);
   /// What the last part returned.
   void ran(const Tensors& outputs);
+  /// Whether its only result so far is the only one of `inputs`.
+  bool feeds(const Tensors& inputs) const;
   /// Which part a call is; -1 for none of this chain.
   std::ptrdiff_t part_of(const workloads::ModuleCall& call) const;
 
