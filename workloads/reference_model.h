@@ -89,7 +89,7 @@ class ReferenceModel {
     for (std::int64_t b = 0; b < config_.microbatch_size; ++b)
       for (std::int64_t s = 1; s < config_.seq_length; ++s)
         if (document.index({b, s}).item<std::int64_t>() != document.index({b, s - 1}).item<std::int64_t>())
-          counted.select(0, b).narrow(0, s, config_.seq_length - s).sub_(counted.index({b, s}));
+          counted.select(0, b).narrow(0, s, config_.seq_length - s).sub_(counted.index({b, s}).item<std::int64_t>());
     return counted;
   }
 
