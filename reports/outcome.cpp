@@ -268,8 +268,9 @@ std::optional<Finding> errors(const Facts& facts) {
                                       got, "no error"),
                    .phase = error.phase};
   };
-  if (error.phase == Phase::capture) return finding("fail.capture"_verdict, 41);
+  // In a capture too: what helps is more room, and not another capture.
   if (error.type == "cuda" && error.code == kOutOfMemoryCode) return finding("fail.memory.oom"_verdict, 42);
+  if (error.phase == Phase::capture) return finding("fail.capture"_verdict, 41);
   return finding(Verdict::from("fail.crash." + error.type).value_or("fail.crash.exception"_verdict), 43);
 }
 

@@ -252,6 +252,7 @@ std::vector<Row> rows() {
       same("error in capture, and the process then died",
            die(0, Phase::capture, "signal", 6) + error(0, Phase::capture, "cuda", 900), "fail.capture"_verdict, 41),
       same("out of memory", error(1, Phase::replay, "cuda", 2), "fail.memory.oom"_verdict, 42),
+      same("out of memory in capture", error(1, Phase::capture, "cuda", 2), "fail.memory.oom"_verdict, 42),
       same("CUDA error", error(1, Phase::replay, "cuda", 700), "fail.crash.cuda"_verdict, 43),
       same("NCCL error", error(1, Phase::init, "nccl", 3), "fail.crash.nccl"_verdict, 43),
       same("MPI error", error(1, Phase::teardown_comm, "mpi", 1), "fail.crash.mpi"_verdict, 43),

@@ -11,14 +11,15 @@
 namespace graphproof::workloads {
 
 /// Letters: P parts that are computed again, in order of RecomputeConfig::parts; R the layers of this stage in which they
-/// are, those at the front of each chunk, chunk by chunk; M microbatches.
+/// are, those at the front of each chunk, chunk by chunk; M microbatches. Mamba layers have no part but the whole.
 class RecomputeLedger {
  public:
   RecomputeLedger(const ModelConfig& config, const Layout& layout, at::Device device)
       : config_(config), layout_(layout), parts_(config.recompute.parts) {
     if (parts_.empty()) return;
     const auto options = at::TensorOptions().device(device);
-    const auto parts = static_cast<std::int64_t>(parts_.size()), layers = layout.vpp * recomputed_of_chunk();
+    const auto parts = static_cast<std::int64_t>(parts_.size());
+    const std::int64_t layers = beside_mamba() ? layout.stage_layers(config) / 2 : layout.vpp * recomputed_of_chunk();
     microbatch_ = at::zeros({1}, options.dtype(at::kLong));
     first_ = at::zeros({parts, config.microbatches, layers}, options.dtype(at::kDouble));
     again_ = at::zeros_like(first_);
@@ -36,7 +37,8 @@ class RecomputeLedger {
     if (found == parts_.end()) return;
     const std::int64_t of_chunk = layout_.chunk_layers(config_), place = layout_.place(config_, layer);
     if (place % of_chunk >= recomputed_of_chunk()) return;
-    const std::int64_t row = found - parts_.begin(), column = place / of_chunk * recomputed_of_chunk() + place % of_chunk;
+    const std::int64_t row = found - parts_.begin();
+    const std::int64_t column = beside_mamba() ? place / 2 : place / of_chunk * recomputed_of_chunk() + place % of_chunk;
     const at::NoGradGuard no_grad;
     // In fp64 and in a fixed order: equal sums of other values than the forward's would be a coincidence.
     const at::Tensor sum = output.detach().sum(at::kDouble).view({1});
@@ -53,6 +55,7 @@ class RecomputeLedger {
   const at::Tensor& counts() const { return counts_; }
 
  private:
+  bool beside_mamba() const { return config_.hybrid && !config_.recompute.full(); }
   std::int64_t recomputed_of_chunk() const { return config_.recompute.recomputed_layers(layout_.chunk_layers(config_)); }
 
   ModelConfig config_;

@@ -138,11 +138,12 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   packed_experts.recompute = selective({RecomputedPart::core_attn});
   ModelConfig packed_hybrid = packed, packed_learned = packed;
   packed_hybrid.hybrid = true;
+  packed_hybrid.recompute = selective({RecomputedPart::core_attn, RecomputedPart::mlp_norm});
   packed_learned.position_embedding = PositionEmbedding::learned_absolute;
   ModelConfig fused = accumulated, fused_again = uniform;
   fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
   for (const Row& row :
-       {Row{"documents and padding", packed}, Row{"documents between mamba layers", packed_hybrid}, Row{"learned positions in documents", packed_learned}, Row{"documents, experts, core attention again", packed_experts}, Row{"mamba layers with dropout", hybrid}, Row{"mamba layers between experts, all again", hybrid_experts},
+       {Row{"documents and padding", packed}, Row{"documents between mamba layers, core attention and norms of the others again", packed_hybrid}, Row{"learned positions in documents", packed_learned}, Row{"documents, experts, core attention again", packed_experts}, Row{"mamba layers with dropout", hybrid}, Row{"mamba layers between experts, all again", hybrid_experts},
         Row{"weight gradients added where they are made", fused}, Row{"the same in layers that run again", fused_again}, Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
         Row{"the first layer again", block}, Row{"parts of experts again", expert_parts},
         Row{"whole experts again, shared ones twice", expert_layer}, Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},

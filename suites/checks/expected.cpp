@@ -62,12 +62,13 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
     return {{"layer", method == "block" ? chunks * std::min<std::int64_t>(std::stoll(count), layers / chunks) : layers, true}};
   }
   std::vector<RecomputedPart> parts;
+  const std::int64_t others = axes.text("model") == "hybrid" ? layers / 2 : layers;  // a mamba layer has no part but the whole
   for (std::string module; std::getline(list, module, ',');) {
     if (module == "layernorm") {
-      parts.push_back({"attention_norm", layers, false});
-      parts.push_back({"mlp_norm", layers, false});
+      parts.push_back({"attention_norm", others, false});
+      parts.push_back({"mlp_norm", others, false});
     } else {
-      parts.push_back({module, layers, module == "core_attn"});
+      parts.push_back({module, others, module == "core_attn"});
     }
   }
   return parts;
