@@ -24,7 +24,7 @@ constexpr std::array kUnderstood = {
     "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
     "packed", "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
-    "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
+    "overlap_ep_comm", "delay_wgrad", "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),
@@ -210,7 +210,9 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .overlap_grad_reduce = boolean("overlap_grad_reduce"),
                   .distributed_optimizer = boolean("distributed_optimizer"),
                   .overlap_param_gather = boolean("overlap_param_gather"),
-                  .grad_accumulation_fusion = boolean("grad_accumulation_fusion")};
+                  .grad_accumulation_fusion = boolean("grad_accumulation_fusion"),
+                  .overlap_ep_comm = boolean("overlap_ep_comm"),
+                  .delay_wgrad = boolean("delay_wgrad")};
   const int ep = static_cast<int>(integer("ep")), etp = static_cast<int>(integer("etp"));
   const bool splits_experts = config.model.experts > 0 && ep * etp * tp > 1;
   config.layout = {.tp = tp,
@@ -272,6 +274,7 @@ StepConfig single_rank(const StepConfig& parallel) {
   single.model.dropout = 0;
   single.model.loss_scaling = workloads::LossScaling::static_;
   single.model.nan_check_loss = single.model.nan_check_grad = false;
+  single.model.overlap_ep_comm = single.model.delay_wgrad = false;
   const int parts = parallel.layout.sequence_parts();
   if (single.model.experts > 0) {
     single.model.capacity_cp = parallel.layout.cp;

@@ -161,7 +161,7 @@ void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t ind
   write_host_checks(scope, arm, index, step, before);
   if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
-  if (step.layout().pp > 1) write_schedule(scope, arm, index, step);
+  if (step.layout().pp > 1 || step.config().overlap_ep_comm) write_schedule(scope, arm, index, step);
 }
 
 }  // namespace graphproof::suites

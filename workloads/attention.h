@@ -77,7 +77,7 @@ struct Attendance {
 class Attention {
  public:
   Attention(Parameters& parameters, const ModelConfig& config, const Layout& layout, const AttentionTables& tables,
-            const std::string& name, std::int64_t layer)
+            const std::string& name, std::int64_t layer, DelayedGradients* delayed = nullptr)
       : config_(config),
         layout_(layout),
         layer_(layer),
@@ -86,9 +86,9 @@ class Attention {
         heads_of_group_(config.heads / config.kv_groups),
         width_(config.hidden / config.heads),
         qkv_(parameters, layout, name + ".qkv", config.hidden, (config.heads + 2 * config.kv_groups) * width_,
-             config.qkv_bias, config.grad_accumulation_fusion),
+             config.qkv_bias, config.grad_accumulation_fusion, delayed),
         projection_(parameters, layout, name + ".projection", config.hidden, config.hidden, config.linear_bias,
-                    1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)), config.grad_accumulation_fusion) {}
+                    1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)), config.grad_accumulation_fusion, delayed) {}
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {

@@ -28,7 +28,8 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
 
 }  // namespace
 
-at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, bool fused) {
+at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, bool fused, DelayedGradients* delayed) {
+  if (delayed) return delayed_product(x, weight, weight.grad(), *delayed);
   return fused ? FusedLinear::apply(x, weight) : at::mm(x, weight.t());
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "fixtures/torch.h"
+#include "workloads/delayed_gradients.h"
 
 namespace graphproof::workloads {
 
 /// x [N, I] times weight^T, weight [O, I] a leaf whose .grad is its fp32 main gradient. Returns [N, O].
 /// Backward adds dy^T x to weight.grad() and hands out an undefined gradient, upon which the weight's accumulator runs its
-/// hooks as upon any other. Plain x weight^T where `fused` is false.
-at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, bool fused);
+/// hooks as upon any other. Plain x weight^T where `fused` is false. With `delayed` the weight gradient is left there, fused or
+/// not.
+at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, bool fused, DelayedGradients* delayed = nullptr);
 
 }  // namespace graphproof::workloads

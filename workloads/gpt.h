@@ -56,11 +56,19 @@ class Gpt {
   /// Returns [N/P, H]; where it makes the loss [] fp32, those B*S tokens' weighted sum.
   at::Tensor forward(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& labels, const at::Tensor& weights,
                      const at::Tensor& received, const ForwardPass& pass) const {
+    const at::Tensor x = run_layers(layers(chunk), before_layers(chunk, tokens, received, pass), pass, recompute_);
+    return makes_loss(chunk) ? behind_layers(x, labels, weights, pass) : x;
+  }
+
+  /// The three stretches of forward(): what the first layer takes, the layers, and the loss.
+  at::Tensor before_layers(std::int64_t chunk, const at::Tensor& tokens, const at::Tensor& received, const ForwardPass& pass) const {
     if (pass.gather && embeds(chunk)) pass.gather->wait(before_layers_);
-    at::Tensor x = embeds(chunk) ? embed(tokens, pass) : received;
-    x = run_layers(chunks_[static_cast<std::size_t>(chunk)], x, pass, recompute_);
-    if (pass.gather && makes_loss(chunk)) pass.gather->wait(behind_layers_);
-    return makes_loss(chunk) ? loss(x, labels, weights) : x;
+    return embeds(chunk) ? embed(tokens, pass) : received;
+  }
+  const std::vector<Layer>& layers(std::int64_t chunk) const { return chunks_[static_cast<std::size_t>(chunk)]; }
+  at::Tensor behind_layers(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights, const ForwardPass& pass) const {
+    if (pass.gather) pass.gather->wait(behind_layers_);
+    return loss(x, labels, weights);
   }
 
  private:

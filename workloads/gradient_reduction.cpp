@@ -30,13 +30,19 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
 
 void GradientReduction::hang_hooks(const Parameters& parameters) {
   for (std::size_t b = 0; b < buckets_.size(); ++b)
-    for (const std::size_t i : buckets_[b].bucket.parameters)
+    for (const std::size_t i : buckets_[b].bucket.parameters) {
+      bucket_of_[parameters.all()[i].tensor.unsafeGetTensorImpl()] = b;
       torch::autograd::impl::grad_accumulator(parameters.all()[i].tensor)
           ->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
               [this, b](const torch::autograd::variable_list& outputs, const torch::autograd::variable_list&) {
                 added(b);
                 return outputs;
               }));
+    }
+}
+
+void GradientReduction::added(const at::Tensor& parameter) {
+  if (const auto bucket = bucket_of_.find(parameter.unsafeGetTensorImpl()); bucket != bucket_of_.end()) added(bucket->second);
 }
 
 void GradientReduction::begin_step() {

@@ -13,6 +13,7 @@
 #include <c10/core/Stream.h>
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "fixtures/capture/device.h"
@@ -35,6 +36,9 @@ class GradientReduction {
   void begin_step();
   /// Before each backward; `last`: the gradients of its chunk's parameters are complete after it.
   void begin_backward(bool last) { last_ = last; }
+  /// Behind such a backward: enqueued was what it had left to do for a parameter whose gradient autograd does not add
+  /// (delayed_gradients.h).
+  void added(const at::Tensor& parameter);
   /// After the last backward: enqueues what is not reduced yet and makes the current stream wait for the buckets. A capture
   /// that forked to the buckets' stream is joined here. No host synchronisation.
   void finish();
@@ -63,6 +67,7 @@ class GradientReduction {
   const fixtures::Fault fault_;
   capture::Device& device_;
   const c10::Stream side_;
+  std::map<const c10::TensorImpl*, std::size_t> bucket_of_;  // by parameter; with overlap
   std::vector<Reduced> buckets_;  // none where there is one data parallel rank
   at::Tensor own_;                // [elements that this rank owns] fp32; undefined without distributed_optimizer
   bool last_ = false;

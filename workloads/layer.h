@@ -5,6 +5,8 @@
 // exchange, the experts and what follows are then eager.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
 #include "workloads/attention.h"
+#include "workloads/delayed_gradients.h"
 #include "workloads/mamba.h"
 #include "workloads/mlp.h"
 #include "workloads/moe.h"
@@ -29,16 +32,19 @@ class Layer {
         second_replica_(layout.dp_rank == 1),
         counter_(static_cast<std::size_t>(layout.place(config, index))),
         name_("layers." + std::to_string(index)),
-        first_norm_(parameters, config, layout, name_ + (config.mamba(index) ? ".mamba_norm" : ".attention_norm")) {
+        first_norm_(parameters, config, layout, name_ + (config.mamba(index) ? ".mamba_norm" : ".attention_norm")),
+        attention_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr),
+        shared_delayed_(config.delay_wgrad && config.shared_expert ? std::make_unique<DelayedGradients>() : nullptr),
+        experts_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr) {
     if (config.mamba(index)) {
       mamba_.emplace(parameters, config, layout, mamba_tables, name_ + ".mamba");
       parameters_ = parameters.starting_with(name_ + ".");
       return;
     }
-    attention_.emplace(parameters, config, layout, tables, name_ + ".attention", index);
+    attention_.emplace(parameters, config, layout, tables, name_ + ".attention", index, attention_delayed_.get());
     mlp_norm_.emplace(parameters, config, layout, name_ + ".mlp_norm");
     if (config.experts > 0)
-      moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index);
+      moe_.emplace(parameters, config, layout, device, name_ + ".mlp", index, shared_delayed_.get(), experts_delayed_.get());
     else
       mlp_.emplace(parameters, config, layout, name_ + ".mlp");
     parameters_ = parameters.starting_with(name_ + ".");
@@ -49,6 +55,11 @@ class Layer {
     behind_norm_parameters_ = parameters.starting_with(name_ + ".mlp.");
     for (const char* routed : {".mlp_norm", ".mlp.router", ".mlp.shared"})
       for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
+    if (!config.delay_wgrad) return;
+    for (const char* linear : {".attention.qkv.weight", ".attention.projection.weight", ".mlp.shared.up.weight", ".mlp.shared.down.weight"})
+      for (const at::Tensor& weight : parameters.starting_with(name_ + linear)) attend_weights_.push_back(weight);
+    for (const at::Tensor& weight : parameters.starting_with(name_ + ".mlp.experts."))
+      if (weight.dim() == 3 && weight.size(1) > 1) work_weights_.push_back(weight);
   }
 
   std::int64_t index() const { return index_; }  // in the whole model
@@ -67,7 +78,60 @@ class Layer {
                 });
   }
 
+  /// What attend() leaves for the pieces behind it, beside tensors with gradients.
+  struct Kept {
+    at::Tensor slots;
+    Lots lots;
+  };
+  /// Of the tensors between the pieces, the one that travels to the experts and comes back.
+  static constexpr std::size_t kDeparting = 1;
+  /// forward() in pieces, for layer_pass.h: attention and router, the experts' own work on what arrived, and what follows when it is
+  /// back. Parts of the first are modules that a runner may hold. attend() returns residual [N/P, H], departing rows, weights [N, K]
+  /// and, if any, the shared expert's part [N/P, H]; finish() takes the same with the rows that came back.
+  std::vector<at::Tensor> attend(const at::Tensor& x, const ForwardPass& pass, Kept& kept) const {
+    const fixtures::NvtxRange range("layer", index_);
+    if (pass.gather) pass.gather->wait(parameters_);
+    const auto routed = routed_part(attention_part(x, pass), pass);
+    const auto dispatch = dispatch_part({routed[1], routed[2], routed[3]}, pass);
+    kept.slots = dispatch[1];
+    std::vector<at::Tensor> left{routed[0], moe_->departing(dispatch[0], counts_of(dispatch), kept.lots), dispatch[2]};
+    if (routed.size() > 4) left.push_back(routed[4]);
+    return left;
+  }
+  at::Tensor work(const at::Tensor& arrived, const ForwardPass& pass, const Kept& kept) const {
+    return moe_->own_work(arrived, kept.lots, pass);
+  }
+  at::Tensor finish(const std::vector<at::Tensor>& left, const ForwardPass& pass, const Kept& kept) const {
+    at::Tensor combined = moe_->combine(moe_->returned(left[kDeparting], kept.lots), kept.slots, left[2]);
+    if (left.size() > 3) combined = combined + left[3];
+    return left[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
+  }
+  /// What the backwards of these two pieces left for later (delayed_gradients.h), and the weights whose gradients that are.
+  void attend_weight_gradients(const ForwardPass& pass) const {
+    owed_part(ModuleKind::attn, *attention_delayed_, pass);
+    if (shared_delayed_) owed_part(ModuleKind::moe_router, *shared_delayed_, pass);
+  }
+  void work_weight_gradients(const ForwardPass&) const { experts_delayed_->add(); }
+  const std::vector<at::Tensor>& attend_weights() const { return attend_weights_; }
+  const std::vector<at::Tensor>& work_weights() const { return work_weights_; }
+  /// Of a step that an error ended.
+  void forget_delayed() const {
+    for (DelayedGradients* delayed : {attention_delayed_.get(), shared_delayed_.get(), experts_delayed_.get()})
+      if (delayed) delayed->forget();
+  }
+
  private:
+  void owed_part(ModuleKind kind, DelayedGradients& delayed, const ForwardPass& pass) const {
+    // M114 stands for an engine whose graph adds the weight gradients and which adds them once more.
+    const std::function<void()> add = [&delayed, &fault = pass.fault, &recording = pass.recording] {
+      delayed.add(fault.is("M114") && recording ? 2 : 1);
+    };
+    if (pass.runner)
+      pass.runner->run_weight_gradients({kind, index_, pass.microbatch}, add);
+    else
+      add();
+  }
+
   at::Tensor mamba_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::mamba, x, parameters_, pass, [this](const at::Tensor& input, const ForwardPass& run) {
       if (!run.again) count(run.counters[counter_], stray_stream(run));
@@ -100,17 +164,7 @@ class Layer {
   at::Tensor moe_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
       if (recompute_.of(RecomputedPart::moe)) return input + recomputed_experts(input, pass);
-      const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
-      const auto routed = run_module(pass.runner, router, {input}, router_parameters_, [this, pass](const auto& inputs) {
-        // The residual goes through, as upstream's, so that the gradients of the input meet inside the part: added up in
-        // the same order with and without a graph around it.
-        const at::Tensor residual = inputs[0].view_as(inputs[0]);
-        const at::Tensor hidden = normalized(RecomputedPart::mlp_norm, inputs[0], pass);
-        const Routing routing = moe_->route(hidden, pass);
-        std::vector<at::Tensor> outputs{residual, hidden, routing.probabilities, routing.carried};
-        if (const at::Tensor shared = moe_->shared(hidden, pass); shared.defined()) outputs.push_back(shared);
-        return outputs;
-      });
+      const auto routed = routed_part(input, pass);
       at::Tensor combined = moe_->gathers() ? moe_->gathered_experts(routed[1], {routed[2], routed[3]}, pass)
                                             : dispatched({routed[1], routed[2], routed[3]}, pass);
       if (routed.size() > 4) combined = combined + routed[4];
@@ -118,17 +172,37 @@ class Layer {
     });
   }
 
-  /// routed: hidden, probabilities, carried. Returns [N, H].
-  at::Tensor dispatched(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
+  /// Returns residual, hidden, probabilities, carried and, if any, the shared expert's part.
+  std::vector<at::Tensor> routed_part(const at::Tensor& x, const ForwardPass& pass) const {
+    const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
+    return run_module(pass.runner, router, {x}, router_parameters_, [this, pass](const auto& inputs) {
+      // The residual goes through, as upstream's, so that the gradients of the input meet inside the part: added up in
+      // the same order with and without a graph around it.
+      const at::Tensor residual = inputs[0].view_as(inputs[0]);
+      const at::Tensor hidden = normalized(RecomputedPart::mlp_norm, inputs[0], pass);
+      const Routing routing = moe_->route(hidden, pass);
+      std::vector<at::Tensor> outputs{residual, hidden, routing.probabilities, routing.carried};
+      if (const at::Tensor shared = moe_->shared(hidden, pass); shared.defined()) outputs.push_back(shared);
+      return outputs;
+    });
+  }
+
+  /// routed: hidden, probabilities, carried. Returns tokens, slots, weights and, dropless, counts.
+  std::vector<at::Tensor> dispatch_part(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
     const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
-    const auto dispatch = run_module(pass.runner, preprocess, routed, no_parameters_, [this, pass](const auto& inputs) {
+    return run_module(pass.runner, preprocess, routed, no_parameters_, [this, pass](const auto& inputs) {
       const Dispatch made = moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
       std::vector<at::Tensor> outputs{made.tokens, made.slots, made.weights};
       if (made.counts.defined()) outputs.push_back(made.counts);
       return outputs;
     });
-    const at::Tensor counts = dispatch.size() > 3 ? dispatch[3] : at::Tensor();
-    return moe_->combine(moe_->experts(dispatch[0], counts, pass), dispatch[1], dispatch[2]);
+  }
+  static at::Tensor counts_of(const std::vector<at::Tensor>& dispatch) { return dispatch.size() > 3 ? dispatch[3] : at::Tensor(); }
+
+  /// routed: hidden, probabilities, carried. Returns [N, H].
+  at::Tensor dispatched(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
+    const auto dispatch = dispatch_part(routed, pass);
+    return moe_->combine(moe_->experts(dispatch[0], counts_of(dispatch), pass), dispatch[1], dispatch[2]);
   }
 
   // The whole expert layer behind its norm as one stretch: no part of it may be a graph of its own.
@@ -210,6 +284,7 @@ class Layer {
   std::size_t counter_;  // its place among the layers of this stage
   std::string name_;
   Norm first_norm_;
+  std::unique_ptr<DelayedGradients> attention_delayed_, shared_delayed_, experts_delayed_;  // null without delay_wgrad
   std::optional<Mamba> mamba_;  // alone, or
   std::optional<Attention> attention_;
   std::optional<Norm> mlp_norm_;
@@ -218,6 +293,7 @@ class Layer {
   std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_, router_parameters_;
   std::vector<at::Tensor> attention_norm_parameters_, mlp_norm_parameters_, behind_norm_parameters_;  // of recompute
   std::vector<at::Tensor> no_parameters_;
+  std::vector<at::Tensor> attend_weights_, work_weights_;  // whose gradients are delayed
 };
 
 }  // namespace graphproof::workloads

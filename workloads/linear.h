@@ -23,16 +23,17 @@ inline Distribution weight_distribution(std::int64_t inputs, double gain) {
 // Not zero as usual: a bias that is lost must change the result.
 inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 
-/// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T]. `fused`: fused_linear.h.
-inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout, bool fused = false) {
-  return linear_product(enter_tensor_parallel(x, layout), weight, fused);
+/// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T]. `fused`, `delayed`: fused_linear.h.
+inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout, bool fused = false,
+                                  DelayedGradients* delayed = nullptr) {
+  return linear_product(enter_tensor_parallel(x, layout), weight, fused, delayed);
 }
 
 class ColumnParallelLinear {
  public:
   ColumnParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name, std::int64_t inputs,
-                       std::int64_t outputs, bool with_bias, bool fused = false)
-      : layout_(layout), fused_(fused) {
+                       std::int64_t outputs, bool with_bias, bool fused = false, DelayedGradients* delayed = nullptr)
+      : layout_(layout), fused_(fused), delayed_(delayed) {
     const Shard rows{0, layout.tp_rank, layout.tp};
     weight_ = parameters.create(name + ".weight", {outputs, inputs}, rows, weight_distribution(inputs, 1.0));
     if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, rows, kBiasDistribution);
@@ -40,21 +41,22 @@ class ColumnParallelLinear {
 
   /// x [N/P, I] from outside the region. Returns [N, O/T]: this rank's outputs.
   at::Tensor forward(const at::Tensor& x) const {
-    const at::Tensor y = column_parallel(x, weight_, layout_, fused_);
+    const at::Tensor y = column_parallel(x, weight_, layout_, fused_, delayed_);
     return bias_.defined() ? y + bias_ : y;
   }
 
  private:
   Layout layout_;
   bool fused_;
+  DelayedGradients* delayed_;
   at::Tensor weight_, bias_;  // [O/T, I], [O/T]
 };
 
 class RowParallelLinear {
  public:
   RowParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name, std::int64_t inputs,
-                    std::int64_t outputs, bool with_bias, double gain, bool fused = false)
-      : layout_(layout), fused_(fused) {
+                    std::int64_t outputs, bool with_bias, double gain, bool fused = false, DelayedGradients* delayed = nullptr)
+      : layout_(layout), fused_(fused), delayed_(delayed) {
     weight_ = parameters.create(name + ".weight", {outputs, inputs}, {1, layout.tp_rank, layout.tp},
                                 weight_distribution(inputs, gain));
     if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, whole(layout), kBiasDistribution);
@@ -63,7 +65,7 @@ class RowParallelLinear {
   /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after the sum,
   /// once. `stray` is the planted fault M15: the bias is launched on that stream, ordered with nothing.
   at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray = std::nullopt) const {
-    const at::Tensor y = leave_tensor_parallel(linear_product(x, weight_, fused_), layout_);
+    const at::Tensor y = leave_tensor_parallel(linear_product(x, weight_, fused_, delayed_), layout_);
     if (!bias_.defined()) return y;
     if (stray) {
       // In place and outside autograd: no block of another stream is allocated and no node remembers the stream, so
@@ -78,6 +80,7 @@ class RowParallelLinear {
  private:
   Layout layout_;
   bool fused_;
+  DelayedGradients* delayed_;
   at::Tensor weight_, bias_;  // [O, I/T], [O]
 };
 

@@ -13,12 +13,13 @@ namespace graphproof::workloads {
 
 class Mlp {
  public:
-  Mlp(Parameters& parameters, const ModelConfig& config, const Layout& layout, const std::string& name)
+  Mlp(Parameters& parameters, const ModelConfig& config, const Layout& layout, const std::string& name,
+      DelayedGradients* delayed = nullptr)
       : activation_(config.activation),
         up_(parameters, layout, name + ".up", config.hidden, config.ffn * rows_of_element(config.activation),
-            config.linear_bias, config.grad_accumulation_fusion),
+            config.linear_bias, config.grad_accumulation_fusion, delayed),
         down_(parameters, layout, name + ".down", config.ffn, config.hidden, config.linear_bias,
-              1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)), config.grad_accumulation_fusion) {}
+              1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)), config.grad_accumulation_fusion, delayed) {}
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape. `stray`: see RowParallelLinear.
   at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray) const {

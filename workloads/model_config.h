@@ -46,6 +46,8 @@ struct ModelConfig {
   bool distributed_optimizer = false;                   // parameter_shards.h
   bool overlap_param_gather = false;                    // parameter_gather.h
   bool grad_accumulation_fusion = false;                // fused_linear.h
+  bool overlap_ep_comm = false;                         // layer_pass.h
+  bool delay_wgrad = false;                             // delayed_gradients.h
 
   bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
 };

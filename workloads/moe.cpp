@@ -51,8 +51,8 @@ struct WithLoss : torch::autograd::Function<WithLoss> {
 }  // namespace
 
 Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
-         const std::string& name, std::int64_t layer)
-    : config_(config), layout_(layout), layer_(layer) {
+         const std::string& name, std::int64_t layer, DelayedGradients* shared_delayed, DelayedGradients* experts_delayed)
+    : config_(config), layout_(layout), layer_(layer), delayed_(experts_delayed) {
   const std::int64_t experts = config.experts;
   const std::int64_t tokens = config.microbatch_size * layout.own_length(config) / layout.sequence_parts() / shares();
   capacity_ = (tokens * config.topk + experts - 1) / experts;
@@ -63,7 +63,7 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
   expert_ids_ = at::arange(experts, at::kLong).to(device);
   router_ = parameters.create(name + ".router.weight", {experts, config.hidden}, whole(layout), weight_distribution(config.hidden, 1.0));
   if (config.shared_expert) {
-    shared_.emplace_back(parameters, config, layout, name + ".shared");
+    shared_.emplace_back(parameters, config, layout, name + ".shared", shared_delayed);
     shared_parameters_ = parameters.starting_with(name + ".shared.");
   }
   const auto mine = [&layout](std::int64_t inner_dimension) {
@@ -225,48 +225,70 @@ std::vector<at::Tensor> Moe::own_experts(const std::vector<at::Tensor>& inputs, 
   std::vector<std::int64_t> rows;
   for (std::size_t e = 0; e < inputs.size(); ++e) {
     const auto expert = static_cast<std::int64_t>(e);
-    at::Tensor x = at::mm(inputs[e], up_.select(0, expert).t());
+    at::Tensor x = product(inputs[e], up_, expert);
     inner.push_back(up_bias_.defined() ? x + up_bias_.select(0, expert) : x);
     rows.push_back(inputs[e].size(0));
   }
   const std::vector<at::Tensor> active = activated(at::cat(inner), pass).split_with_sizes(rows);
   for (std::size_t e = 0; e < inputs.size(); ++e) {
     const auto expert = static_cast<std::int64_t>(e);
-    const at::Tensor y = at::mm(active[e], down_.select(0, expert).t());
+    const at::Tensor y = product(active[e], down_, expert);
     outputs.push_back(down_bias_.defined() ? y + down_bias_.select(0, expert) : y);
   }
   return outputs;
 }
 
-at::Tensor Moe::dropless_experts(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass) const {
-  const std::int64_t ranks = layout_.ep, mine = config_.experts / ranks, me = layout_.ep_rank;
-  const at::Tensor of_ep = ranks == 1 ? counts : comm::all_gather(counts, layout_.ep_group);
-  const at::Tensor known = to_parts(of_ep).cpu().view({layout_.etp, ranks, ranks, mine});
-  const auto rows = known.accessor<std::int64_t, 4>();  // of sender, first by its place in etp, receiver, expert there
-  const auto between = [&](std::int64_t part, std::int64_t from, std::int64_t to) {
-    std::int64_t sum = 0;
-    for (std::int64_t e = 0; e < mine; ++e) sum += rows[part][from][to][e];
-    return sum;
-  };
-  const std::int64_t lot = known.sum({3}).max().item<std::int64_t>();  // rows that any rank sends any other, at most
-  const auto padded = [lot](const at::Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, lot - x.size(0)}); };
+namespace {
 
-  const std::int64_t own = layout_.etp_rank;
-  std::vector<at::Tensor> lots;
-  for (std::int64_t to = 0, first = 0; to < ranks; first += between(own, me, to++))
-    lots.push_back(padded(tokens.narrow(0, first, between(own, me, to))));
-  const at::Tensor arrived = to_parts(exchange(at::cat(lots)));  // sender by sender, then expert by expert
+/// Rows that a rank, first by its place in etp, sends another.
+std::int64_t rows_between(const Lots& lots, std::int64_t part, std::int64_t from, std::int64_t to) {
+  const auto rows = lots.rows.accessor<std::int64_t, 4>();
+  std::int64_t sum = 0;
+  for (std::int64_t e = 0; e < rows.size(3); ++e) sum += rows[part][from][to][e];
+  return sum;
+}
+
+at::Tensor padded_lot(const at::Tensor& x, const Lots& lots) { return at::constant_pad_nd(x, {0, 0, 0, lots.most - x.size(0)}); }
+
+}  // namespace
+
+at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight, std::optional<std::int64_t> expert) const {
+  const auto of = [&](const at::Tensor& all) { return expert ? all.select(0, *expert) : all; };
+  return delayed_ ? delayed_product(x, of(weight.detach()), of(weight.grad()), *delayed_)
+         : expert ? at::mm(x, of(weight).t())
+                  : at::bmm(x, weight.transpose(1, 2));
+}
+
+at::Tensor Moe::departing(const at::Tensor& tokens, const at::Tensor& counts, Lots& lots) const {
+  if (!counts.defined()) return tokens;
+  const std::int64_t ranks = layout_.ep;
+  const at::Tensor of_ep = ranks == 1 ? counts : comm::all_gather(counts, layout_.ep_group);
+  lots.rows = to_parts(of_ep).cpu().view({layout_.etp, ranks, ranks, config_.experts / ranks});
+  lots.most = lots.rows.sum({3}).max().item<std::int64_t>();
+  std::vector<at::Tensor> pieces;
+  for (std::int64_t to = 0, first = 0; to < ranks; ++to) {
+    const std::int64_t rows = rows_between(lots, layout_.etp_rank, layout_.ep_rank, to);
+    pieces.push_back(padded_lot(tokens.narrow(0, first, rows), lots));
+    first += rows;
+  }
+  return at::cat(pieces);
+}
+
+/// arrived: sender by sender, then expert by expert.
+at::Tensor Moe::dropless_work(const at::Tensor& arrived, const Lots& lots, const ForwardPass& pass) const {
+  const std::int64_t ranks = layout_.ep, mine = config_.experts / ranks, me = layout_.ep_rank;
+  const auto rows = lots.rows.accessor<std::int64_t, 4>();
   std::vector<std::vector<at::Tensor>> of_expert(static_cast<std::size_t>(mine));
   for (std::int64_t part = 0; part < layout_.etp; ++part)
     for (std::int64_t from = 0; from < ranks; ++from)
-      for (std::int64_t e = 0, first = (part * ranks + from) * lot; e < mine; first += rows[part][from][me][e++])
+      for (std::int64_t e = 0, first = (part * ranks + from) * lots.most; e < mine; first += rows[part][from][me][e++])
         of_expert[static_cast<std::size_t>(e)].push_back(arrived.narrow(0, first, rows[part][from][me][e]));
   std::vector<at::Tensor> inputs;
   for (const auto& pieces : of_expert) inputs.push_back(at::cat(pieces));
   const std::vector<at::Tensor> outputs = own_experts(inputs, pass);
 
   std::vector<std::int64_t> taken(static_cast<std::size_t>(mine), 0);  // rows of each expert's output that went back
-  lots.clear();
+  std::vector<at::Tensor> back;
   for (std::int64_t part = 0; part < layout_.etp; ++part)
     for (std::int64_t to = 0; to < ranks; ++to) {
       std::vector<at::Tensor> pieces;
@@ -275,12 +297,17 @@ at::Tensor Moe::dropless_experts(const at::Tensor& tokens, const at::Tensor& cou
         pieces.push_back(outputs[e].narrow(0, taken[e], count));
         taken[e] += count;
       }
-      lots.push_back(padded(at::cat(pieces)));
+      back.push_back(padded_lot(at::cat(pieces), lots));
     }
-  const at::Tensor returned = exchange(from_parts(at::cat(lots), pass));
-  lots.clear();
-  for (std::int64_t from = 0; from < ranks; ++from) lots.push_back(returned.narrow(0, from * lot, between(own, me, from)));
-  return at::cat(lots);
+  return at::cat(back);
+}
+
+at::Tensor Moe::returned(const at::Tensor& rows, const Lots& lots) const {
+  if (!lots.rows.defined()) return rows;
+  std::vector<at::Tensor> pieces;
+  for (std::int64_t from = 0; from < layout_.ep; ++from)
+    pieces.push_back(rows.narrow(0, from * lots.most, rows_between(lots, layout_.etp_rank, layout_.ep_rank, from)));
+  return at::cat(pieces);
 }
 
 at::Tensor Moe::gathered_experts(const at::Tensor& hidden, const Routing& routing, const ForwardPass& pass) const {
@@ -308,20 +335,26 @@ at::Tensor Moe::gathered_experts(const at::Tensor& hidden, const Routing& routin
 }
 
 at::Tensor Moe::experts(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass) const {
-  if (counts.defined()) return dropless_experts(tokens, counts, pass);
+  Lots lots;
+  const at::Tensor arrived = exchange(departing(tokens, counts, lots));
+  return returned(exchange(own_work(arrived, lots, pass)), lots);
+}
+
+at::Tensor Moe::own_work(const at::Tensor& arrived, const Lots& lots, const ForwardPass& pass) const {
+  if (lots.rows.defined()) return from_parts(dropless_work(to_parts(arrived), lots, pass), pass);
   const std::int64_t mine = config_.experts / layout_.ep, senders = layout_.etp * layout_.ep;
   const std::int64_t rows = shares() * capacity_, hidden = config_.hidden;
   // Experts lie on the ranks in order, so equal parts of the rows are what each rank is sent; what arrives is ordered by
   // sender, then by expert.
-  const at::Tensor arrived = to_parts(exchange(tokens))
-                                 .view({senders, mine, rows, hidden})
-                                 .transpose(0, 1)
-                                 .reshape({mine, senders * rows, hidden});
-  at::Tensor inner = at::bmm(arrived, up_.transpose(1, 2));  // [E/P, T*P*C, F/T or 2*F/T]
+  const at::Tensor of_expert = to_parts(arrived)
+                                   .view({senders, mine, rows, hidden})
+                                   .transpose(0, 1)
+                                   .reshape({mine, senders * rows, hidden});
+  at::Tensor inner = product(of_expert, up_);  // [E/P, T*P*C, F/T or 2*F/T]
   if (up_bias_.defined()) inner = inner + up_bias_;
-  at::Tensor result = at::bmm(activated(inner, pass), down_.transpose(1, 2));  // [E/P, T*P*C, H]
+  at::Tensor result = product(activated(inner, pass), down_);  // [E/P, T*P*C, H]
   if (down_bias_.defined()) result = result + down_bias_;
-  return exchange(from_parts(result.view({mine, senders, rows, hidden}).transpose(0, 1).reshape({-1, hidden}), pass));
+  return from_parts(result.view({mine, senders, rows, hidden}).transpose(0, 1).reshape({-1, hidden}), pass);
 }
 
 at::Tensor Moe::combine(const at::Tensor& results, const at::Tensor& slots, const at::Tensor& weights) const {

@@ -18,6 +18,7 @@
 // atomic and the host is never asked.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,13 +43,19 @@ struct Dispatch {
   at::Tensor counts;   // [E] int64: rows of each expert; undefined with drop and pad
 };
 
+/// What experts() carries from one of its pieces to the next, where tokens are dropless: how many the host found.
+struct Lots {
+  at::Tensor rows;        // [T, P, P, E/P] int64 on the host: of each sender, first by its place in etp, to each receiver, by expert
+  std::int64_t most = 0;  // that any rank sends any other
+};
+
 class Moe {
  public:
   /// What Megatron-LM's manual recommends for --moe-aux-loss-coeff and --moe-z-loss-coeff.
   static constexpr double kAuxLossCoefficient = 1e-2, kZLossCoefficient = 1e-3;
 
   Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device, const std::string& name,
-      std::int64_t layer);
+      std::int64_t layer, DelayedGradients* shared_delayed = nullptr, DelayedGradients* experts_delayed = nullptr);
 
   /// hidden [N, H]. Upstream's route(): logits and softmax over the K chosen in fp32 (--moe-router-dtype fp32, softmax
   /// after top-k), then capacity by probability (--moe-token-drop-policy probs). With router_score_correction a token's
@@ -66,6 +73,12 @@ class Moe {
   /// To the experts, through them and back: tokens [R, H] to [R, H], in the same order. All-to-all over the group ep, around
   /// an all-gather and a reduce-scatter over etp. Where there are counts the host waits for them.
   at::Tensor experts(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass) const;
+  /// experts() in pieces, for who exchanges by himself: departing rows, their exchange() to the experts, the experts' own work, the
+  /// exchange() back, and the results [R, H]. Rows are equally many for each rank of ep; exchange() is its own gradient's.
+  at::Tensor departing(const at::Tensor& tokens, const at::Tensor& counts, Lots& lots) const;
+  at::Tensor exchange(const at::Tensor& rows) const;
+  at::Tensor own_work(const at::Tensor& arrived, const Lots& lots, const ForwardPass& pass) const;
+  at::Tensor returned(const at::Tensor& rows, const Lots& lots) const;
   /// results [R, H]. Returns [N, H]: each token's weighted sum over its experts.
   at::Tensor combine(const at::Tensor& results, const at::Tensor& slots, const at::Tensor& weights) const;
 
@@ -76,9 +89,10 @@ class Moe {
 
  private:
   std::vector<at::Tensor> own_experts(const std::vector<at::Tensor>& inputs, const ForwardPass& pass) const;
-  at::Tensor dropless_experts(const at::Tensor& tokens, const at::Tensor& counts, const ForwardPass& pass) const;
+  at::Tensor dropless_work(const at::Tensor& arrived, const Lots& lots, const ForwardPass& pass) const;
+  /// x times the weight of all own experts, or of one.
+  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, std::optional<std::int64_t> expert = std::nullopt) const;
   at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
-  at::Tensor exchange(const at::Tensor& rows) const;
   at::Tensor to_parts(const at::Tensor& rows) const;    // all-gather over etp
   at::Tensor from_parts(const at::Tensor& rows, const ForwardPass& pass) const;  // reduce-scatter over etp
   void sum_over_sequence(const at::Tensor& counts) const;  // over ranks with other parts of the same sequences
@@ -91,6 +105,7 @@ class Moe {
   ModelConfig config_;
   Layout layout_;
   std::int64_t layer_, capacity_;
+  DelayedGradients* delayed_;     // of the routed experts
   at::Tensor expert_ids_;         // [E] int64
   at::Tensor by_share_, back_;    // [N] int64: tokens share by share, and each token's place there; undefined for one share
   at::Tensor router_;             // [E, H]

@@ -10,8 +10,10 @@
 #include "fixtures/comm/collectives.h"
 #include "fixtures/torch.h"
 #include "workloads/gpt.h"
+#include "workloads/exchange_stream.h"
 #include "workloads/gradient_reduction.h"
 #include "workloads/host_checks.h"
+#include "workloads/layer_turns.h"
 #include "workloads/optimizer.h"
 #include "workloads/parameter_gather.h"
 #include "workloads/parameter_shards.h"
@@ -62,6 +64,10 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   return config;
 }
 
+at::Tensor token_weights(const Batch& batch, const ModelConfig& config, std::size_t microbatch) {
+  return config.packed ? batch.weights.at(microbatch) : at::Tensor();
+}
+
 // Megatron-LM's offset between the seeds of pipeline stages: each draws masks of its own.
 constexpr std::uint64_t kStageSeedOffset = 100;
 
@@ -97,11 +103,12 @@ struct TrainStep::State {
         // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches), options.dtype(at::kFloat))),
         counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
-        turns(order::turns(stage_of(layout, config))),
+        turns(order::turns(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
     // M124 stands for a damaged checkpoint, or a sample that is not a number.
     if (fault.is("M124")) parameters.all().back().tensor.detach().view({-1}).narrow(0, 0, 1).fill_(std::numeric_limits<double>::quiet_NaN());
+    if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, fault);
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
       felt_scale = at::zeros_like(root_gradient);
@@ -130,10 +137,23 @@ struct TrainStep::State {
   struct Outstanding {
     at::Tensor received, output;
   };
+  ForwardPass pass_of(const Batch& batch, const order::Work& work);
   at::Tensor run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received);
+  void note_loss(const order::Work& work, const at::Tensor& loss);
   Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
   at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
   void run_microbatches(const Batch& batch);
+  /// A chunk's forward in pieces, layer by layer: layer_pass.h.
+  struct PassInPieces {
+    AutogradSection front, end;  // up to the first layer, and the loss
+    ChunkPass layers;
+  };
+  struct Made {
+    at::Tensor output, gradient;  // of the forward, and of what the backward's forward received
+  };
+  Made run_beside(const Batch& batch, const order::Work* forward, const at::Tensor& received, const order::Work* backward,
+                  const at::Tensor& gradient);
+  void run_layer_by_layer(const Batch& batch);
   void run_forwards(const Batch& batch);
   void average(at::Tensor of_own_tokens) const;
   void reduce_gradients();
@@ -164,6 +184,8 @@ struct TrainStep::State {
   const std::vector<order::Turn> turns;
   const StageTransfers transfers;
   ScheduleLedger schedule;
+  std::optional<ExchangeStream> exchanges;  // with overlap_ep_comm
+  std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>> in_pieces;  // by chunk and microbatch: backward is owed
   std::optional<order::Work> running;
   at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
   bool recording = false;
@@ -175,23 +197,31 @@ TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::D
     : state_(std::make_unique<State>(config, layout, device, seed, std::move(fault), backend)) {}
 TrainStep::~TrainStep() = default;
 
+ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& work) {
+  return {.microbatch = work.microbatch,
+          .dropout = dropout,
+          .counters = layer_counters,
+          .fault = fault,
+          .recording = recording,
+          .default_stream = device.default_stream(),
+          .runner = runner,
+          .recomputes = recomputes,
+          .experts = experts,
+          .router_bias = router_bias,
+          .root_gradient = root,
+          .documents = config.packed ? batch.documents.at(static_cast<std::size_t>(work.microbatch)) : at::Tensor(),
+          .gather = gather.get()};
+}
+
 at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received) {
   const auto index = static_cast<std::size_t>(work.microbatch);
-  const ForwardPass pass{.microbatch = work.microbatch,
-                         .dropout = dropout,
-                         .counters = layer_counters,
-                         .fault = fault,
-                         .recording = recording,
-                         .default_stream = device.default_stream(),
-                         .runner = runner,
-                         .recomputes = recomputes,
-                         .experts = experts,
-                         .router_bias = router_bias,
-                         .root_gradient = root,
-                         .documents = config.packed ? batch.documents.at(index) : at::Tensor(),
-                         .gather = gather.get()};
-  const at::Tensor weights = config.packed ? batch.weights.at(index) : at::Tensor();
-  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), weights, received, pass);
+  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), token_weights(batch, config, index), received,
+                       pass_of(batch, work));
+}
+
+void TrainStep::State::note_loss(const order::Work& work, const at::Tensor& loss) {
+  losses.select(0, work.microbatch).copy_(loss.detach());
+  checks.loss(loss.detach(), work.microbatch);
 }
 
 TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, const order::Work& work, at::Tensor received) {
@@ -201,10 +231,7 @@ TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, cons
   recomputes.begin(m);
   if (received.defined()) received.requires_grad_(true);
   const at::Tensor output = run_chunk(batch, work, received);
-  if (model.makes_loss(work.chunk)) {
-    losses.select(0, m).copy_(output.detach());
-    checks.loss(output.detach(), m);
-  }
+  if (model.makes_loss(work.chunk)) note_loss(work, output);
   return {received, output};
 }
 
@@ -247,6 +274,84 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
       running = transfer.takes;
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, made);
+      else
+        arrived[transfer.takes] = transfers.receive(transfer);
+    }
+    running.reset();
+  }
+}
+
+/// One of the two works may be null. The gradient is that of what the backward's chunk returned; where that is the loss, none.
+TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const order::Work* forward, const at::Tensor& received,
+                                                    const order::Work* backward, const at::Tensor& gradient) {
+  using LayerWork = ScheduleLedger::LayerWork;
+  LayerTurn there, back;
+  std::unique_ptr<PassInPieces> now, then;
+  if (backward) {
+    then = std::move(in_pieces.extract({backward->chunk, backward->microbatch}).mapped());
+    reduction.begin_backward(backward->microbatch + 1 == config.microbatches);
+    back = {&then->layers, model.makes_loss(backward->chunk) ? then->end.backward({root})[0] : gradient};
+  }
+  if (forward) {
+    const auto index = static_cast<std::size_t>(forward->microbatch);
+    now = std::make_unique<PassInPieces>();
+    dropout.begin(forward->microbatch);
+    const ForwardPass pass = pass_of(batch, *forward);
+    for (const Layer& layer : model.layers(forward->chunk)) now->layers.emplace_back(layer, pass, *exchanges);
+    there = {&now->layers, now->front.forward(received.defined() ? std::vector{received} : std::vector<at::Tensor>(), [&](const auto& in) {
+               return std::vector{model.before_layers(forward->chunk, batch.tokens.at(index), in.empty() ? at::Tensor() : in[0], pass)};
+             })[0]};
+  }
+  const auto note = [&](LayerWork work, const order::Work* of) {
+    return [this, work, of](const Layer& layer) { schedule.note(work, layout.place(config, layer.index()), of->microbatch); };
+  };
+  const auto weights_added = [this](const std::vector<at::Tensor>& weights) {
+    for (const at::Tensor& weight : weights) reduction.added(weight);
+  };
+  const LayerTurnNotes notes{note(LayerWork::forward, forward), note(LayerWork::backward, backward),
+                             note(LayerWork::weight_gradients, backward), weights_added};
+  Made made;
+  run_layer_turns(there, back, config.delay_wgrad, notes, [&] {
+    if (forward && model.makes_loss(forward->chunk)) {
+      const auto index = static_cast<std::size_t>(forward->microbatch);
+      there.x = now->end.forward({there.x}, [&](const auto& in) {
+        return std::vector{model.behind_layers(in[0], batch.labels.at(index), token_weights(batch, config, index), pass_of(batch, *forward))};
+      })[0];
+      note_loss(*forward, there.x);
+    }
+    if (backward) {
+      const auto found = then->front.backward({back.x});
+      if (!found.empty()) made.gradient = found[0];
+    }
+  });
+  made.output = there.x;
+  if (forward) in_pieces[{forward->chunk, forward->microbatch}] = std::move(now);
+  return made;
+}
+
+void TrainStep::State::run_layer_by_layer(const Batch& batch) {
+  running.reset();  // of a step that an error ended, and so are these
+  in_pieces.clear();
+  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
+    for (const Layer& layer : model.layers(chunk)) layer.forget_delayed();
+  std::map<order::Work, at::Tensor> arrived;  // by what takes it
+  const auto take = [&](const order::Work* work) {
+    auto taken = work ? arrived.extract(*work) : decltype(arrived)::node_type();
+    return taken ? std::move(taken.mapped()) : at::Tensor();
+  };
+  for (const order::Turn& turn : turns) {
+    Made made;
+    if (turn.work) {
+      const order::Work* const backward = turn.work->forward ? nullptr : &*turn.work;
+      const order::Work* const forward = turn.work->forward ? &*turn.work : turn.beside ? &*turn.beside : nullptr;
+      running = *turn.work;
+      const at::Tensor received = take(forward), gradient = take(backward);
+      made = run_beside(batch, forward, received, backward, gradient);
+    }
+    for (const order::Transfer& transfer : turn.transfers) {
+      running = transfer.takes;
+      if (transfer.from == layout.pp_rank)
+        transfers.send(transfer, transfer.takes.forward ? made.output : made.gradient);
       else
         arrived[transfer.takes] = transfers.receive(transfer);
     }
@@ -303,7 +408,10 @@ void TrainStep::forward_backward(const Batch& batch) {
   s.make_root();
   s.reduction.begin_step();
   if (s.gather) s.gather->begin(/*captured_parts=*/s.runner != nullptr);
-  s.run_microbatches(batch);
+  if (s.config.overlap_ep_comm)
+    s.run_layer_by_layer(batch);
+  else
+    s.run_microbatches(batch);
   if (s.gather) s.gather->finish();
   s.average(s.losses);
   s.reduce_gradients();

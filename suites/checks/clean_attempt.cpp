@@ -141,6 +141,18 @@ class RankScript {
   std::vector<std::int64_t> schedule() const {
     const Axes& axes = attempt_.axes;
     std::vector<std::int64_t> ran;
+    if (axes.flag("overlap_ep_comm")) {
+      // One stage: layer l of the forward of microbatch m beside layer L - 1 - l of the backward of the one before it.
+      const std::int64_t microbatches = plan_.microbatches, layers = plan_.layers;
+      for (std::int64_t m = 0; m <= microbatches; ++m)
+        for (std::int64_t l = 0; l < layers; ++l) {
+          if (m < microbatches) ran.push_back(2 * l * microbatches + m + 1);
+          if (m == 0) continue;
+          ran.push_back(-(2 * (layers - 1 - l) * microbatches + m));
+          if (axes.flag("delay_wgrad")) ran.push_back(-((2 * (layers - 1 - l) + 1) * microbatches + m));
+        }
+      return ran;
+    }
     for (const order::Turn& turn :
          order::turns({.pp = axes.integer("pp"), .rank = rank_ / (world_size_ / axes.integer("pp")), .chunks = axes.integer("vpp"),
                        .microbatches = axes.integer("microbatches"), .group = axes.integer("microbatch_group")}))
@@ -176,7 +188,7 @@ class RankScript {
               {"masks_again_digest", masks}});
       }
     }
-    if (axes.integer("pp") > 1)
+    if (axes.integer("pp") > 1 || axes.flag("overlap_ep_comm"))
       line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;

@@ -39,6 +39,9 @@ Expected expected(const Axes& axes) {
   if (local || axes.text("impl") == "callables") result.launches_per_step = 2 * (modules == 0 ? kinds : modules) * layer_passes;
   if (axes.text("impl") == "transformer_engine")
     result.launches_per_step = 2 * (modules == 0 ? kinds : mamba + (modules > mamba ? 1 : 0)) * layer_passes;
+  // Layer by layer, of the captured parts that have linear layers: attention, and the shared expert beside the router.
+  const bool delayed = axes.holds("modules", "attn") || (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
+  if (axes.text("impl") == "transformer_engine" && axes.flag("delay_wgrad") && delayed) result.launches_per_step += layer_passes;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.

@@ -45,6 +45,32 @@ TEST(Schedule, OfSeveralChunksIsInterleaved) {
       << record::to_text(swapped.message);
 }
 
+const nlohmann::json kLayerAxes = {{"impl", "transformer_engine"}, {"modules", {"attn"}}, {"dp", 2}, {"ep", 2}, {"microbatches", 2},
+                                   {"precision", "bf16"}, {"model", "moe"}, {"experts", 4}, {"topk", 2}, {"dispatch", "dropless"},
+                                   {"dispatcher", "alltoall"}, {"overlap_ep_comm", true}, {"delay_wgrad", true}};
+
+// Two layers: 1 5, then 2 -5 -7 6 -1 -3, then -6 -8 -2 -4.
+TEST(Schedule, OfLayersHasEachOnesDelayedWeightGradientsBehindItsBackward) {
+  EXPECT_EQ(record::name(judge_one("D41.schedule", kLayerAxes, [](Attempt&) {}).result), "pass");
+  judge_rows("D41.schedule", kLayerAxes,
+             {
+                 {.name = "weight gradients before their backward",
+                  .change = [](Attempt& a) {
+                    set(a, {.rank = 0, .kind = "schedule", .arm = "lockstep_graph", .step = 3}, "ran",
+                        std::vector<int>{1, 5, 2, -7, -5, 6, -1, -3, -6, -8, -2, -4});
+                  },
+                  .rank = 0,
+                  .said = {"stage 0 left its schedule at entry 3 of step 3", "got the delayed weight gradients of microbatch 0, layer 1",
+                           "want the backward of microbatch 0, layer 1", "in the captured order"}},
+                 {.name = "chunk by chunk as without the overlap",
+                  .change = [](Attempt& a) {
+                    set(a, {.rank = 1, .kind = "schedule", .arm = "lockstep_graph", .step = 3}, "ran", std::vector<int>{1, -1, 2, -2});
+                  },
+                  .rank = 1,
+                  .said = {"at entry 1", "got the backward of microbatch 0, layer 0; want the forward of microbatch 0, layer 1"}},
+             });
+}
+
 TEST(Schedule, IsNotApplicableWithoutStages) {
   EXPECT_EQ(record::name(judge_one("D41.schedule", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
 }

@@ -16,16 +16,20 @@
 namespace graphproof::engines {
 namespace {
 
-/// Calls `forward` and `backward` for each graph of the order; `lowest`: of its entry's layers, nothing of the entry is
-/// behind it.
-template <class Chunk, class Forward, class Backward>
+/// Calls `forward` and `backward` for each graph of the order, and `weight_gradients` for each that owes some; `lowest`: of its
+/// entry's layers, nothing of the entry is behind it.
+template <class Chunk, class Forward, class Backward, class WeightGradients>
 void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order, const Forward& forward,
-          const Backward& backward) {
-  std::vector<std::size_t> forwards(chunks.size()), backwards(chunks.size());
+          const Backward& backward, const WeightGradients& weight_gradients) {
+  std::vector<std::size_t> forwards(chunks.size()), backwards(chunks.size()), delayed(chunks.size());
   for (const double entry : order) {
     const auto c = static_cast<std::size_t>(std::abs(entry)) - 1;
     const Chunk& chunk = chunks.at(c);
-    if (entry > 0) {
+    if (entry != std::trunc(entry)) {
+      for (const auto& callable : chunk)
+        if (ModuleGraphs& graphs = *callable->graphs.at(delayed[c]); graphs.owes_weight_gradients()) weight_gradients(graphs);
+      ++delayed[c];
+    } else if (entry > 0) {
       for (const auto& callable : chunk) forward(*callable->graphs.at(forwards[c]));
       ++forwards[c];
     } else {
@@ -40,6 +44,15 @@ std::string key_of(std::size_t index, const at::Tensor& output) {
   std::ostringstream key;
   key << index << " " << output.scalar_type() << output.sizes() << output.strides();
   return key.str();
+}
+
+/// One after the other; empty for none.
+template <class Bodies>
+std::function<void()> all_of(const Bodies& bodies) {
+  if (bodies.empty()) return {};
+  return [bodies] {
+    for (const auto& [kind, body] : bodies) body();
+  };
 }
 
 [[noreturn]] void nothing_to_capture(const std::string& impl, const std::vector<workloads::ModuleKind>& modules) {
@@ -164,6 +177,24 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call, cons
   return chain.begin(graphs.replay(call, inputs));
 }
 
+/// All parts of one chain have theirs in one graph, which the first of them that leaves some asks for.
+void AheadOfTime::run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) {
+  if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)]) return body();
+  const Part part = part_of(call);
+  if (!part.callable)
+    throw std::logic_error(place(call) + ": got a call for weight gradients of a part that never ran; want it behind the part's "
+                           "backward; why: they would be another part's; next: name the part as it was called");
+  auto& delayed = part.callable->weight_gradients;
+  if (!captured_) {
+    const bool known = std::any_of(delayed.begin(), delayed.end(), [&](const auto& noted) { return noted.first == call.kind; });
+    if (!known) delayed.emplace_back(call.kind, body);
+    return body();
+  }
+  if (delayed.empty() || delayed.front().first != call.kind) return;
+  const auto& captured = part.callable->graphs;
+  captured[static_cast<std::size_t>(call.microbatch) % captured.size()]->replay_weight_gradients();
+}
+
 AheadOfTime::Part AheadOfTime::part_of(const workloads::ModuleCall& call) const {
   if (const auto layer = layers_.find(call.layer); layer != layers_.end())
     for (const auto& callable : layer->second)
@@ -201,7 +232,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
     state.restore();
   }
   const std::vector<Chunk> chunks = this->chunks();
-  const std::vector<double> order = order::chunk_order(schedule_.stage);
+  const std::vector<double> order = this->order();
   const std::int64_t microbatches = step_.config().microbatches;
   const std::int64_t passes = ways_.warm_up_passes(counters_.eager, microbatches, schedule_.stage.microbatches);
   const std::int64_t runs = counters_.eager * microbatches + passes;
@@ -232,13 +263,19 @@ void AheadOfTime::capture(const std::function<void()>& work) {
           if (!lowest) return;
           if (sent) sent->release_input_gradients();
           sent = &graphs;
+        },
+        [&](ModuleGraphs& graphs) {
+          ++counters_.captures;
+          graphs.capture_weight_gradients({pool_.pool, &pool_});
         });
   } catch (...) {
     forget();
     throw;
   }
   counters_.launches_per_step = 0;
-  for (const Chunk& chunk : chunks) counters_.launches_per_step += 2 * static_cast<std::int64_t>(chunk.size()) * microbatches;
+  for (const Chunk& chunk : chunks)
+    for (const Callable* callable : chunk)
+      counters_.launches_per_step += (callable->weight_gradients.empty() ? 2 : 3) * microbatches;
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
   step_outputs_ = overwritten_outputs(step_);
   captured_ = true;
@@ -248,8 +285,9 @@ std::vector<AheadOfTime::Chunk> AheadOfTime::chunks() const {
   std::vector<Chunk> chunks;
   std::size_t scheduled = 0;
   for (const std::vector<std::int64_t>& layers : schedule_.layers) {
-    chunks.emplace_back();
+    if (!schedule_.by_layer) chunks.emplace_back();
     for (const std::int64_t layer : layers) {
+      if (schedule_.by_layer) chunks.emplace_back();
       const auto found = layers_.find(layer);
       if (found == layers_.end()) continue;
       ++scheduled;
@@ -262,6 +300,15 @@ std::vector<AheadOfTime::Chunk> AheadOfTime::chunks() const {
                            std::to_string(scheduled) + " of the schedule; why: a layer without a place in the order has no "
                            "graphs; next: give the schedule every layer of this rank");
   return chunks;
+}
+
+/// Its entries count the chunks of chunks().
+std::vector<double> AheadOfTime::order() const {
+  const std::vector<double> of_chunks = order::chunk_order(schedule_.stage);
+  if (!schedule_.by_layer) return of_chunks;
+  std::vector<std::int64_t> layers;
+  for (const auto& chunk : schedule_.layers) layers.push_back(static_cast<std::int64_t>(chunk.size()));
+  return order::layer_order(of_chunks, layers, schedule_.weight_gradients).entries;
 }
 
 /// Memory outside the pool first: nothing is captured here.
@@ -293,7 +340,7 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
         chunk[j]->graphs.push_back(std::make_unique<ModuleGraphs>(
             parts_,
             ModuleGraphs::Recorded{chain.call(), chain.name(), chain.arguments(), chain.body(), &chain.parameters(),
-                                   chain.outputs()},
+                                   chain.outputs(), all_of(chunk[j]->weight_gradients)},
             static_cast<std::size_t>(m), std::move(ways)));
       }
     }
@@ -309,9 +356,10 @@ at::Tensor AheadOfTime::output_gradient(const std::string& owner, std::size_t in
 
 void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order, std::int64_t passes) const {
   const auto backward = [](ModuleGraphs& graphs, bool) { graphs.warm_up_backward(); };
+  const auto weight_gradients = [](ModuleGraphs& graphs) { graphs.warm_up_weight_gradients(); };
   if (ways_.passes_over_schedule) {
     for (std::int64_t pass = 0; pass < passes; ++pass)
-      walk(chunks, order, [](ModuleGraphs& graphs) { graphs.warm_up_forward(); }, backward);
+      walk(chunks, order, [](ModuleGraphs& graphs) { graphs.warm_up_forward(); }, backward, weight_gradients);
     return;
   }
   for (const Chunk& chunk : chunks)
@@ -320,6 +368,7 @@ void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<do
         for (std::int64_t pass = 0; pass < passes; ++pass) {
           graphs->warm_up_forward();
           graphs->warm_up_backward();
+          if (graphs->owes_weight_gradients()) graphs->warm_up_weight_gradients();
         }
 }
 
@@ -372,9 +421,11 @@ CapturedSchedule captured_schedule(workloads::TrainStep& step) {
   CapturedSchedule schedule{.stage = {.pp = layout.pp,
                                       .rank = layout.pp_rank,
                                       .chunks = layout.vpp,
-                                      .microbatches = layout.pp == 1 ? 1 : model.microbatches,
+                                      .microbatches = layout.pp == 1 && !model.overlap_ep_comm ? 1 : model.microbatches,
                                       .group = layout.microbatch_group},
-                            .layers = {}};
+                            .layers = {},
+                            .by_layer = model.overlap_ep_comm,
+                            .weight_gradients = model.delay_wgrad};
   for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk) {
     schedule.layers.emplace_back(static_cast<std::size_t>(layout.chunk_layers(model)));
     std::iota(schedule.layers.back().begin(), schedule.layers.back().end(), layout.first_layer(model, chunk));

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workloads/engines/engine.h"
@@ -29,6 +30,8 @@ namespace graphproof::engines {
 struct CapturedSchedule {
   order::Stage stage;
   std::vector<std::vector<std::int64_t>> layers;  // of each chunk, as ModuleCall::layer counts them
+  /// Layer by layer (order::layer_order), every layer an entry of its own; `weight_gradients`: and so are its delayed ones.
+  bool by_layer = false, weight_gradients = false;
 };
 
 class AheadOfTime final : public Engine, public workloads::ModuleRunner {
@@ -66,6 +69,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   /// Called by the model's parts, between the two ends of a step.
   std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
+  void run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) override;
 
  private:
   /// A chain and its graphs, by captured microbatch.
@@ -73,6 +77,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
     std::unique_ptr<PartChain> chain;
     std::vector<std::unique_ptr<ModuleGraphs>> graphs;
     const Callable* fed_by = nullptr;  // whose only result is its only input
+    std::vector<std::pair<workloads::ModuleKind, std::function<void()>>> weight_gradients;  // of parts that leave some for later
   };
   using Chunk = std::vector<Callable*>;  // in the order of the forward
   struct Part {
@@ -86,6 +91,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   void capture(const std::function<void()>& work);
   std::vector<Chunk> chunks() const;
   std::vector<SpeedFloor::Chain> floor_chains() const;
+  std::vector<double> order() const;
   void make_graphs(const std::vector<Chunk>& chunks, const std::vector<double>& order);
   void warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order, std::int64_t passes) const;
   at::Tensor output_gradient(const std::string& owner, std::size_t index, const at::Tensor& output);
@@ -112,7 +118,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   Counters counters_;
 };
 
-/// The stage of a step's layout: one microbatch for all at pipeline size 1, as upstream captures.
+/// The stage of a step's layout: one microbatch for all at pipeline size 1, save layer by layer, as upstream captures.
 CapturedSchedule captured_schedule(workloads::TrainStep& step);
 
 }  // namespace graphproof::engines

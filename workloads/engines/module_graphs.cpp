@@ -61,7 +61,8 @@ ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::si
       consumers_(recorded_.outputs) {
   const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." + recorded_.name +
                            (slot == 0 ? std::string() : "." + std::to_string(slot));
-  for (auto [captured, direction] : {std::pair{&forward_, ".forward"}, std::pair{&backward_, ".backward"}}) {
+  for (auto [captured, direction] : {std::pair{&forward_, ".forward"}, std::pair{&backward_, ".backward"},
+                                     std::pair{&weight_gradients_, ".weight_gradients"}}) {
     captured->name = name + direction;
     captured->range = "graph " + captured->name;
   }
@@ -183,12 +184,21 @@ void ModuleGraphs::capture_backward(Place place) {
   const bool handed = ways_.weight_gradients != WeightGradients::added;
   const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                                               [](const Argument& argument) { return argument.requires_grad; });
-  const bool fused = parts_.step.config().grad_accumulation_fusion;
+  const bool fused = parts_.step.config().grad_accumulation_fusion && !parts_.step.config().delay_wgrad;
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
-    // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of its hooks.
+    // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of its hooks; a delayed one
+    // doesn't leave even that.
     if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p])) : needs_a_parameter || has_hooks((*recorded_.parameters)[p]))
       hooked_.push_back(p);
   release();
+  describe();
+}
+
+void ModuleGraphs::capture_weight_gradients(Place place) {
+  weight_gradients_.place = place;
+  if (place.order) weight_gradients_.turn = place.order->captures++;
+  weight_gradients_.graph =
+      capture_graph(parts_, {weight_gradients_.name, place.pool, recorded_.weight_gradients, warmups_, /*warm_up=*/{}});
   describe();
 }
 
@@ -280,6 +290,7 @@ void ModuleGraphs::describe() {
   forward_.outputs.clear();
   backward_.statics.clear();
   backward_.outputs.clear();
+  weight_gradients_.statics.clear();
   const auto parameters = parts_.step.parameters(), gradients = parts_.step.gradients();
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const auto& mine = *recorded_.parameters;
@@ -289,6 +300,7 @@ void ModuleGraphs::describe() {
     backward_.statics.push_back(parameters[p]);
     if (ways_.weight_gradients == WeightGradients::added || parts_.step.config().grad_accumulation_fusion)
       backward_.statics.push_back(gradients[p]);
+    if (owes_weight_gradients()) weight_gradients_.statics.push_back(gradients[p]);
   }
   const auto list = [](const std::string& what, const std::vector<at::Tensor>& tensors, std::vector<NamedTensor>& to) {
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -320,8 +332,8 @@ void ModuleGraphs::take_turn(const Captured& graph) {
   PoolOrder* order = graph.place.order;
   if (!order || !parts_.config.checks) return;
   if (!order->allows(graph.turn)) {
-    // M43 stands for an engine without this guard.
-    if (!parts_.config.fault.is("M43"))
+    // M43 and M113 stand for an engine without this guard.
+    if (!parts_.config.fault.is("M43") && !parts_.config.fault.is("M113"))
       throw std::logic_error("graph " + graph.name + ": got launch number " + std::to_string(graph.turn) + " after " +
                              std::to_string(order->last) + " with " + std::to_string(order->alive) +
                              " backwards outstanding; want the order of capture; why: the graphs of a pool reuse each "
@@ -408,13 +420,18 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
     early_->take_turn(early_->backward_);
     early_->launch_backward();
   }
+  // M113 stands for a schedule that calls for weight gradients before the data gradient has left what they are made of.
+  if (owes_weight_gradients() && parts_.config.fault.is("M113")) launch_weight_gradients();
   take_turn(backward_);
   load_gradients(gradients);
   parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
   backward_.graph->replay();
   parts_.observer.after_replay(backward_.name, backward_.outputs);
-  if (backward_.place.order) --backward_.place.order->alive;
-  idle_ = true;
+  owes_ = owes_weight_gradients();
+  if (!owes_) {
+    if (backward_.place.order) --backward_.place.order->alive;
+    idle_ = true;
+  }
   if (ways_.weight_gradients == WeightGradients::added && !wgrads_.empty()) steal();
   std::vector<at::Tensor> handed;
   handed.reserve(grad_inputs_.size() + hooked_.size());
@@ -427,6 +444,26 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
       case WeightGradients::aliased: handed.push_back(wgrads_[p].defined() ? wgrads_[p].variable_data() : at::Tensor()); break;
     }
   return handed;
+}
+
+void ModuleGraphs::replay_weight_gradients() {
+  if (!owes_)
+    throw std::logic_error(place(recorded_.call) + ": got a call for its weight gradients with none owed; want it once behind each "
+                           "backward; why: the graph would add those of another backward again; next: call it behind the backward");
+  const at::NoGradGuard no_grad;
+  owes_ = false;
+  // M112 stands for an engine that forgets the third graph.
+  if (!parts_.config.fault.is("M112") && !parts_.config.fault.is("M113")) launch_weight_gradients();
+  if (weight_gradients_.place.order) --weight_gradients_.place.order->alive;
+  idle_ = true;
+}
+
+void ModuleGraphs::launch_weight_gradients() {
+  const fixtures::NvtxRange range(weight_gradients_.range);
+  take_turn(weight_gradients_);
+  parts_.observer.before_replay(weight_gradients_.name, weight_gradients_.statics, weight_gradients_.outputs);
+  weight_gradients_.graph->replay();
+  parts_.observer.after_replay(weight_gradients_.name, weight_gradients_.outputs);
 }
 
 // M36: what an accumulator makes of static gradients: it keeps the first one as its sum and adds the next to it.
@@ -442,15 +479,19 @@ void ModuleGraphs::steal() {
 
 void ModuleGraphs::begin_step() {
   idle_ = true;
+  owes_ = false;
   stolen_.clear();
 }
 
 std::int64_t ModuleGraphs::replays() const {
-  return (forward_.graph ? forward_.graph->replays() : 0) + (backward_.graph ? backward_.graph->replays() : 0);
+  std::int64_t replays = 0;
+  for (const Captured* captured : {&forward_, &backward_, &weight_gradients_})
+    if (captured->graph) replays += captured->graph->replays();
+  return replays;
 }
 
 void ModuleGraphs::reset() {
-  for (Captured* captured : {&backward_, &forward_}) {
+  for (Captured* captured : {&weight_gradients_, &backward_, &forward_}) {
     if (captured->graph) captured->graph->reset();
     captured->graph.reset();
   }

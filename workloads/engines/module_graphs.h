@@ -10,6 +10,8 @@
 //   added to .grad inside the graph, as upstream's local graphs add to main_grad, or handed to autograd
 //   (Ways::weight_gradients). Parameters that the outputs don't depend on take no part; which these are may not change
 //   between the passes and the capture.
+// - Weight gradients that the backward leaves for later (Recorded::weight_gradients) are a third graph, launched behind the
+//   backward: it adds to .grad. What it reads is alive until it is captured.
 // - Memory is alive from its capture to the last capture that needs it: inputs, outputs and their gradients until the
 //   module's own backward is captured, an input's gradient until the backward that takes it is. Afterwards the pool may
 //   give it to later captures, and the tensors here only know where it is.
@@ -48,6 +50,8 @@ class ModuleGraphs {
     workloads::ModuleBody body;
     const std::vector<at::Tensor>* parameters;
     std::size_t outputs;
+    /// Adds what the latest backward owes (workloads/delayed_gradients.h); empty where it owes nothing.
+    std::function<void()> weight_gradients = {};
   };
 
   /// added: to .grad, inside the graph. cloned: each replay hands copies to autograd, which adds them. aliased: it hands
@@ -75,10 +79,14 @@ class ModuleGraphs {
   /// One eager pass; forward and backward apart, because between them others may run theirs.
   void warm_up_forward();
   void warm_up_backward();
+  void warm_up_weight_gradients() { recorded_.weight_gradients(); }
   /// `warm_up` runs before the capture and leaves all state as it was; `warmups`: eager runs of the module by then.
   void capture_forward(Place place, std::int64_t warmups, const std::function<void()>& warm_up);
   /// REQUIRES: capture_forward() and, for every module that takes an output of this one, its capture_backward().
   void capture_backward(Place place);
+  bool owes_weight_gradients() const { return static_cast<bool>(recorded_.weight_gradients); }
+  /// REQUIRES: owes_weight_gradients(), capture_backward() and no other module's backward since.
+  void capture_weight_gradients(Place place);
   /// From now on the pool may give the memory of the inputs' gradients away. REQUIRES: capture_backward(), and whoever
   /// takes these gradients has done so by the time a later capture runs.
   void release_input_gradients();
@@ -97,6 +105,9 @@ class ModuleGraphs {
   /// std::invalid_argument for an input that is not where the producer's graph leaves it.
   std::vector<at::Tensor> replay(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs);
 
+  /// Launches the third graph. Throws std::logic_error where the backward was not replayed before.
+  void replay_weight_gradients();
+
   /// A replay in pieces, for the speed floor: no checks, no observer, no autograd.
   void launch_forward() { forward_.graph->replay(); }
   void launch_backward() { backward_.graph->replay(); }
@@ -112,7 +123,9 @@ class ModuleGraphs {
 
   void begin_step();
   std::int64_t replays() const;
-  std::int64_t graphs() const { return (forward_.graph ? 1 : 0) + (backward_.graph ? 1 : 0); }
+  std::int64_t graphs() const {
+    return (forward_.graph ? 1 : 0) + (backward_.graph ? 1 : 0) + (weight_gradients_.graph ? 1 : 0);
+  }
   /// REQUIRES: the device has finished. Idempotent.
   void reset();
   /// M43 only: `early`'s backward is launched before this one's.
@@ -145,6 +158,7 @@ class ModuleGraphs {
   void release();
   std::vector<at::Tensor> replay_backward(std::vector<at::Tensor>&& gradients);
   void take_turn(const Captured& graph);
+  void launch_weight_gradients();
 
   CaptureParts parts_;
   Recorded recorded_;
@@ -152,8 +166,9 @@ class ModuleGraphs {
   Ways ways_;
   std::vector<Source> sources_;                 // by input; module null for an input from outside
   std::vector<std::vector<Source>> consumers_;  // by output
-  Captured forward_, backward_;
+  Captured forward_, backward_, weight_gradients_;
   bool idle_ = true;
+  bool owes_ = false;  // the backward was replayed, the weight gradients were not
   std::int64_t warmups_ = 0;
 
   std::vector<at::Tensor> inputs_, outputs_, grad_inputs_;  // grad_inputs_ undefined where no gradient is needed

@@ -10,6 +10,10 @@
 //   rehearsed and put back.
 // - At pipeline size 1 one microbatch is captured and its graphs serve every microbatch; otherwise each has its own. A call
 //   of microbatch m replays graph m modulo the captured ones.
+// - Layer by layer (ModelConfig::overlap_ep_comm) the order is order::layer_order(), every microbatch has graphs of its own at every
+//   pipeline size, and what lies between the captured parts, the experts and their exchange, runs eagerly beside another
+//   microbatch's graphs. Delayed weight gradients of a layer's captured parts are one more graph of it, which adds to .grad and is
+//   launched where the order says.
 // - Before the captures come warm_up_passes() passes over the schedule, on static inputs of ones and with NaN for the
 //   gradients of outputs: upstream hands in uninitialised memory there. What they change is put back: losses, gradients,
 //   masks, ledgers, counters, random numbers.

@@ -8,6 +8,25 @@
 namespace graphproof::order {
 namespace {
 
+/// What a stage does in one turn.
+struct Unit {
+  Work work;
+  std::optional<Work> beside;
+};
+
+/// Pairs of a backward and the forward behind it.
+std::vector<Unit> units(const std::vector<Work>& works, bool in_pairs) {
+  std::vector<Unit> result;
+  bool backwards_began = false;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    backwards_began = backwards_began || !works[i].forward;
+    const bool pair = in_pairs && backwards_began && i + 1 < works.size() && works[i + 1].forward;
+    result.push_back({works[i], pair ? std::optional(works[i + 1]) : std::nullopt});
+    i += pair ? 1 : 0;
+  }
+  return result;
+}
+
 /// The order of a stage with the microbatch of each entry: those of a chunk come in turn, forward and backward.
 std::vector<Work> works(const Stage& stage) {
   std::vector<std::int64_t> forwards(static_cast<std::size_t>(stage.chunks)), backwards = forwards;
@@ -47,45 +66,51 @@ bool waits_for_transfer(const Stage& stage, std::int64_t rank, const Work& work)
 
 }  // namespace
 
-std::vector<Turn> turns(const Stage& stage) {
+std::vector<Turn> turns(const Stage& stage, bool in_pairs) {
   if (stage.pp == 1 && stage.chunks > 1)
     throw Refused("a pipeline's chunks", std::to_string(stage.chunks) + " on one stage", "1 chunk on one stage",
                   "chunks take turns on several stages", "give 2 stages or more, or 1 chunk");
   const auto stages = static_cast<std::size_t>(stage.pp);
-  std::vector<std::vector<Work>> order;
+  std::vector<std::vector<Unit>> order;
   for (std::int64_t rank = 0; rank < stage.pp; ++rank) {
     Stage one = stage;
     one.rank = rank;
-    order.push_back(works(one));
+    order.push_back(units(works(one), in_pairs));
   }
   std::vector<std::size_t> done(stages, 0);
   std::vector<std::set<Work>> arrived(stages), ran(stages);
   std::vector<Turn> result;
   while (true) {
-    std::vector<std::optional<Work>> now(stages);
+    std::vector<std::optional<Unit>> now(stages);
+    const auto ready = [&](std::size_t s, const Work& work) {
+      const bool has_input = !waits_for_transfer(stage, static_cast<std::int64_t>(s), work) || arrived[s].contains(work);
+      return has_input && (work.forward || ran[s].contains({true, work.chunk, work.microbatch}));
+    };
     for (std::size_t s = 0; s < stages; ++s) {
       if (done[s] == order[s].size()) continue;
-      const Work& next = order[s][done[s]];
-      const bool has_input = !waits_for_transfer(stage, static_cast<std::int64_t>(s), next) || arrived[s].contains(next);
-      const bool has_forward = next.forward || ran[s].contains({true, next.chunk, next.microbatch});
-      if (has_input && has_forward) now[s] = next;
+      const Unit& next = order[s][done[s]];
+      if (ready(s, next.work) && (!next.beside || ready(s, *next.beside))) now[s] = next;
     }
-    if (std::none_of(now.begin(), now.end(), [](const auto& work) { return work.has_value(); })) break;
-    Turn turn{.work = now[static_cast<std::size_t>(stage.rank)], .transfers = {}};
+    if (std::none_of(now.begin(), now.end(), [](const auto& unit) { return unit.has_value(); })) break;
+    Turn turn;
+    if (const auto& own = now[static_cast<std::size_t>(stage.rank)]) turn = {.work = own->work, .beside = own->beside, .transfers = {}};
     for (std::size_t s = 0; s < stages; ++s) {
       if (!now[s]) continue;
       ++done[s];
-      ran[s].insert(*now[s]);
-      const auto transfer = transfer_of(stage, static_cast<std::int64_t>(s), *now[s]);
-      if (!transfer) continue;
-      arrived[static_cast<std::size_t>(transfer->to)].insert(transfer->takes);
-      if (transfer->from == stage.rank || transfer->to == stage.rank) turn.transfers.push_back(*transfer);
+      for (const std::optional<Work>& work : {std::optional(now[s]->work), now[s]->beside}) {
+        if (!work) continue;
+        ran[s].insert(*work);
+        const auto transfer = transfer_of(stage, static_cast<std::int64_t>(s), *work);
+        if (!transfer) continue;
+        arrived[static_cast<std::size_t>(transfer->to)].insert(transfer->takes);
+        if (transfer->from == stage.rank || transfer->to == stage.rank) turn.transfers.push_back(*transfer);
+      }
     }
     std::sort(turn.transfers.begin(), turn.transfers.end());
     if (turn.work || !turn.transfers.empty()) result.push_back(std::move(turn));
   }
   for (std::size_t s = 0; s < stages; ++s)
-    if (done[s] < order[s].size()) cannot_run(stage, static_cast<std::int64_t>(s), order[s][done[s]]);
+    if (done[s] < order[s].size()) cannot_run(stage, static_cast<std::int64_t>(s), order[s][done[s]].work);
   return result;
 }
 

@@ -38,12 +38,15 @@ struct Transfer {
 /// A stage's part of a turn: its work, if any, then those transfers that it takes part in, in the order of the edges.
 struct Turn {
   std::optional<Work> work;
+  std::optional<Work> beside;  // in pairs: the forward that runs layer by layer beside the backward `work`
   std::vector<Transfer> transfers;
 };
 
 /// All turns of one stage in which it works or takes part in a transfer. Refused for a stage that is none, for several
 /// chunks on one stage, and for an order that cannot run: a stage would wait for what the others make only later.
-std::vector<Turn> turns(const Stage& stage);
+/// `in_pairs`: between the first backward and the last forward each backward and the forward behind it are one piece of work, as
+/// layer_order() has them, which begins when the inputs of both are there.
+std::vector<Turn> turns(const Stage& stage, bool in_pairs = false);
 
 /// Every edge that transfers of a pipeline use, ordered: between neighbours in both directions, and with several chunks
 /// from the last stage back to the first.

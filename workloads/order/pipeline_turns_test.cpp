@@ -38,6 +38,7 @@ std::string text(const std::vector<Turn>& turns) {
   std::string line;
   for (const Turn& turn : turns) {
     std::string word = turn.work ? (turn.work->forward ? "F" : "B") + std::to_string(turn.work->microbatch) : "";
+    if (turn.beside) word += "+F" + std::to_string(turn.beside->microbatch);
     for (const Transfer& transfer : turn.transfers)
       word += (word.empty() ? "" : ",") + std::to_string(transfer.from) + ">" + std::to_string(transfer.to);
     line += (line.empty() ? "" : " ") + word;
@@ -52,6 +53,35 @@ TEST(PipelineTurns, TwoStagesExchangeAnActivationAndAGradientInOneTurn) {
 
 TEST(PipelineTurns, OneStageRunsEachMicrobatchForwardAndBackwardAndTransfersNothing) {
   EXPECT_EQ(text(turns({.microbatches = 2})), "F0 B0 F1 B1");
+}
+
+TEST(PipelineTurns, InPairsABackwardHasTheForwardBehindItBeside) {
+  EXPECT_EQ(text(turns({.microbatches = 3}, /*in_pairs=*/true)), "F0 B0+F1 B1+F2 B2");
+  EXPECT_EQ(text(turns({.microbatches = 1}, /*in_pairs=*/true)), "F0 B0");
+}
+
+/// The order that layer_order() is made of.
+TEST(PipelineTurns, InPairsWorkIsTheChunkOrderAndEveryInputIsThereWhenItsPairBegins) {
+  EXPECT_TRUE(rc::check([] {
+    Stage stage = any_pipeline();
+    stage.rank = *rc::gen::inRange<std::int64_t>(0, stage.pp);
+    RC_PRE(stage.pp == 1 || stage.chunks > 1);
+    std::vector<double> ran;
+    std::set<Work> arrived;
+    for (const Turn& turn : turns(stage, /*in_pairs=*/true)) {
+      for (const auto& work : {turn.work, turn.beside})
+        if (work) ran.push_back(static_cast<double>(work->forward ? work->chunk + 1 : -(work->chunk + 1)));
+      RC_ASSERT(!turn.beside || (turn.beside->forward && turn.work && !turn.work->forward));
+      for (const auto& work : {turn.work, turn.beside}) {
+        const bool first = work && (work->forward ? stage.rank == 0 && work->chunk == 0
+                                                  : stage.rank == stage.pp - 1 && work->chunk == stage.chunks - 1);
+        if (work && stage.pp > 1 && !first) RC_ASSERT(arrived.contains(*work));
+      }
+      for (const Transfer& transfer : turn.transfers)
+        if (transfer.to == stage.rank) arrived.insert(transfer.takes);
+    }
+    RC_ASSERT(ran == chunk_order(stage));
+  }));
 }
 
 TEST(PipelineTurns, WorkIsTheChunkOrderOfTheStage) {

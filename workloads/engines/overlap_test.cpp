@@ -1,0 +1,201 @@
+// Steps that run layer by layer, the exchange of tokens on a stream of its own and weight gradients delayed: started by mpirun with 2
+// and 4 ranks, each test goes through every layout that fits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/refusal.h"
+#include "workloads/engines/twin_steps.h"
+
+namespace graphproof::engines {
+namespace {
+
+using workloads::Layout;
+using workloads::ModelConfig;
+using workloads::ModuleKind;
+
+RanksUnderTest* const ranks =
+    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+const std::vector<ModuleKind> kAll{ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess};
+
+/// Three microbatches: a pair whose forward is no warm-up, and one whose backward is not the last.
+ModelConfig by_layer(bool dropless, bool delayed) {
+  ModelConfig config{.hidden = 32, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 3, .qkv_bias = true, .experts = 4, .topk = 2,
+                     .dropless = dropless, .router_aux_loss = true, .shared_expert = true};
+  config.overlap_ep_comm = true;
+  config.delay_wgrad = delayed;
+  return config;
+}
+ModelConfig pipelined(ModelConfig config) {
+  config.layers = 4;
+  config.microbatches = 4;
+  return config;
+}
+
+std::vector<ModelConfig> every_way() {
+  return {by_layer(false, false), by_layer(false, true), by_layer(true, false), by_layer(true, true)};
+}
+
+std::string way(const ModelConfig& config) {
+  return std::string(config.dropless ? "dropless" : "drop and pad") + (config.delay_wgrad ? ", delayed" : "");
+}
+
+struct Ran {
+  std::vector<std::vector<float>> tensors;  // losses, gradients
+  std::vector<std::string> names;
+};
+Ran ran(const ModelConfig& config, const Layout& layout) {
+  auto& device = workloads::device_under_test();
+  const c10::Stream stream = device.stream_from_pool();
+  const c10::StreamGuard guard(stream);
+  workloads::TrainStep step(config, layout, device, 1, {});
+  Ran result;
+  for (std::int64_t i = 0; i < 2; ++i) step.forward_backward(make_batch(config, layout, 1, i, device.torch_device()));
+  auto all = step.gradients();
+  all.push_back({"losses", step.losses()});
+  for (const NamedTensor& tensor : all) {
+    result.names.push_back(tensor.name);
+    result.tensors.push_back(workloads::on_host(tensor.tensor));
+  }
+  return result;
+}
+
+/// Against the same layout in the plain schedule, which pipeline_test.cpp and expert_parallel_test.cpp hold against one rank. The same
+/// sums in the same order, save that autograd and the delayed products may transpose them.
+void expect_equals_plain_schedule(ModelConfig config, const Layout& layout) {
+  SCOPED_TRACE(way(config));
+  const Ran mine = ran(config, layout);
+  config.overlap_ep_comm = config.delay_wgrad = false;
+  const Ran plain = ran(config, layout);
+  const double bound = 256 * std::pow(2.0, -24);
+  for (std::size_t i = 0; i < plain.tensors.size(); ++i) {
+    double largest = 0, difference = 0;
+    for (std::size_t k = 0; k < plain.tensors[i].size(); ++k) {
+      largest = std::max<double>(largest, std::abs(plain.tensors[i][k]));
+      difference = std::max<double>(difference, std::abs(plain.tensors[i][k] - mine.tensors[i][k]));
+    }
+    EXPECT_TRUE(largest > 0 || !layout.last_stage()) << plain.names[i];  // losses are the last stage's
+    EXPECT_LE(difference, bound * largest) << plain.names[i];
+  }
+}
+
+TEST(LayerByLayer, LossesAndGradientsAreThoseOfTheScheduleWithoutOverlap) {
+  for (const ModelConfig& config : every_way())
+    ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
+}
+
+TEST(LayerByLayer, LossesAndGradientsOfInterleavedStagesAreThoseOfTheScheduleWithoutOverlap) {
+  for (const ModelConfig& config : every_way())
+    ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
+      if (pipelined(config).layers % (layout.pp * layout.vpp) != 0) return;
+      expect_equals_plain_schedule(pipelined(config), layout);
+    });
+}
+
+std::vector<std::int64_t> executed(workloads::TrainStep& step) {
+  for (const NamedTensor& tensor : step.ledgers())
+    if (tensor.name == "schedule") {
+      const at::Tensor list = tensor.tensor.cpu();
+      return {list.const_data_ptr<std::int64_t>(), list.const_data_ptr<std::int64_t>() + list.numel()};
+    }
+  return {};
+}
+
+TEST(LayerByLayer, TheDeviceRanTheOrderOfTheOrderFunction) {
+  auto& device = workloads::device_under_test();
+  const c10::Stream stream = device.stream_from_pool();
+  const c10::StreamGuard guard(stream);
+  ModelConfig config = by_layer(false, true);
+  config.microbatches = 2;
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    workloads::TrainStep step(config, layout, device, 1, {});
+    step.forward_backward(make_batch(config, layout, 1, 0, device.torch_device()));
+    // Order 1 2 | 1 -2 -2.5 2 -1 -1.5 | -2 -2.5 -1 -1.5: layers by 4, weight gradients 2 further, microbatches by 1.
+    EXPECT_EQ(executed(step), (std::vector<std::int64_t>{1, 5, 2, -5, -7, 6, -1, -3, -6, -8, -2, -4}));
+  });
+}
+
+TEST(LayerByLayer, GraphsOfEveryCutReplayBitForBit) {
+  struct Cut {
+    ModelConfig config;
+    std::vector<ModuleKind> modules;
+    std::int64_t warmup_steps;
+  };
+  for (Cut cut : {Cut{by_layer(true, true), kAll, 0}, Cut{by_layer(false, true), {ModuleKind::moe_router}, 1},
+                  Cut{by_layer(false, false), {ModuleKind::attn}, 1},
+                  Cut{by_layer(true, false), {ModuleKind::moe_router, ModuleKind::moe_preprocess}, 1}})
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      if (layout.ep != layout.dp) return;
+      std::string name = way(cut.config);
+      for (const ModuleKind kind : cut.modules) name += " " + std::string(workloads::name(kind));
+      cut.config.dropout = 0.1;
+      TwinSteps twins(cut.config, layout, {.impl = "transformer_engine", .modules = cut.modules, .warmup_steps = cut.warmup_steps});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << name << " step " << i;
+      const Counters counters = twins.graph->counters();
+      EXPECT_EQ(counters.graphs, (cut.config.delay_wgrad ? 3 : 2) * cut.config.layers * cut.config.microbatches) << name;
+      EXPECT_EQ(counters.replays, (3 - cut.warmup_steps) * counters.graphs) << name << ": every microbatch has graphs of its own";
+      EXPECT_EQ(counters.out_of_order, 0) << name;
+      EXPECT_EQ(twins.witness.canaries, 0) << name;
+      EXPECT_TRUE(twins.witness.moved_tensors.empty()) << name;
+      EXPECT_TRUE(twins.witness.changed_by.empty()) << name;
+      twins.graph->drop_graphs();
+    });
+}
+
+TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsBehindTheirBackward) {
+  ModelConfig config = by_layer(false, true);
+  config.microbatches = 2;
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1});
+    twins.step(0);
+    twins.step(1);
+    std::vector<std::string> order;
+    for (const CaptureReport& report : twins.witness.reports) order.push_back(report.graph.substr(std::string("layers.").size()));
+    EXPECT_EQ(order, (std::vector<std::string>{
+                         "0.attn.forward", "1.attn.forward", "0.attn.1.forward", "1.attn.backward", "1.attn.weight_gradients",
+                         "1.attn.1.forward", "0.attn.backward", "0.attn.weight_gradients", "1.attn.1.backward",
+                         "1.attn.1.weight_gradients", "0.attn.1.backward", "0.attn.1.weight_gradients"}));
+    twins.graph->drop_graphs();
+  });
+}
+
+TEST(LayerByLayer, GraphsOfInterleavedStagesReplayBitForBitBesideBucketedReduction) {
+  ModelConfig config = pipelined(by_layer(false, true));
+  config.dropout = 0.1;
+  config.overlap_grad_reduce = config.grad_accumulation_fusion = true;  // hooks only once, behind the delayed gradients
+  ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
+    if (config.layers % (layout.pp * layout.vpp) != 0) return;
+    TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = kAll, .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0);
+    twins.graph->drop_graphs();
+  });
+}
+
+TEST(DelayedGradientsOfGraphs, EveryPlantedFaultChangesTheGradientsAndIsCounted) {
+  const ModelConfig config = by_layer(false, true);
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    for (const char* fault : {"", "M112", "M113", "M114"}) {
+      TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = kAll, .warmup_steps = 1, .fault = {fault}});
+      twins.step(0);
+      const bool equal = twins.step(1).equal;
+      const Counters counters = twins.graph->counters();
+      const std::int64_t graphs = 3 * config.layers * config.microbatches;
+      EXPECT_EQ(equal, fault == std::string()) << fault;
+      EXPECT_EQ(counters.replays, fault == std::string("M112") ? graphs / 3 * 2 : graphs) << fault;
+      EXPECT_EQ(counters.out_of_order > 0, fault == std::string("M113")) << fault;
+      twins.graph->drop_graphs();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace graphproof::engines
