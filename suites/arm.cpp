@@ -111,7 +111,12 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
     const auto replay = replays_->take();
     if (device_.counts().replays == before.replays) ++fallbacks_;
     write_replay(index, replay ? replay->counter_before : before.counter, fallbacks_);
-    if (replay) write_poison(index, *replay);
+    if (replay) {
+      // What is compared must be among what was poisoned, except what a step changes instead of writing.
+      std::vector<NamedTensor> compared = outputs();
+      std::erase_if(compared, is_carried_over);
+      write_poison(index, compared, *replay);
+    }
     if (const auto operands = device_.take_operands())
       parts_.scope.write("freed", {{"arm", name_}, {"step", index}, {"operands", operands->blocks}, {"freed", operands->freed}});
   }
@@ -129,6 +134,10 @@ Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
   const std::int64_t captures = device_.counts().captures_begun, replays = device_.counts().replays;
   engine_->evaluate(batch);
   parts_.device.synchronize(parts_.stream);
+  if (const auto replay = replays_ ? replays_->take() : std::nullopt) {
+    ++evaluated_.watched;
+    write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay);
+  }
   ++evaluated_.evaluations;
   evaluated_.captures += device_.counts().captures_begun - captures;
   evaluated_.replays += device_.counts().replays - replays;
@@ -140,7 +149,8 @@ void Arm::write_evaluated(std::int64_t step) {
                                    {"step", step},
                                    {"evaluations", evaluated_.evaluations},
                                    {"captures", evaluated_.captures},
-                                   {"replays", evaluated_.replays}});
+                                   {"replays", evaluated_.replays},
+                                   {"watched", evaluated_.watched}});
 }
 
 Snapshot Arm::finish(std::int64_t last) {
@@ -224,10 +234,7 @@ void Arm::write_kept(std::int64_t index) {
   kept_digest_ = fixtures::digest(kept_losses_);
 }
 
-void Arm::write_poison(std::int64_t index, const ReplayObserver::Replay& replay) {
-  // What is compared must be among what was poisoned, except what a step changes instead of writing.
-  std::vector<NamedTensor> compared = outputs();
-  std::erase_if(compared, is_carried_over);
+void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& compared, const ReplayObserver::Replay& replay) {
   const auto poisoned = std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
     return replay.poisoned.contains(device_.address(tensor.tensor));
   });

@@ -76,7 +76,7 @@ class Arm {
   void write_step(std::int64_t index, const StepInput& input, double learning_rate, double ms, const Snapshot& left);
   void write_rng(std::int64_t index, const Before& before);
   void write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks);
-  void write_poison(std::int64_t index, const ReplayObserver::Replay& replay);
+  void write_poison(std::int64_t index, const std::vector<fixtures::NamedTensor>& compared, const ReplayObserver::Replay& replay);
   void write_kept(std::int64_t index);
   void note_captures();
 
@@ -91,7 +91,7 @@ class Arm {
   std::unique_ptr<engines::Engine> engine_;
   std::int64_t fallbacks_ = 0;       // steps after the warm-up that launched no graph
   struct Evaluated {
-    std::int64_t evaluations = 0, captures = 0, replays = 0;
+    std::int64_t evaluations = 0, captures = 0, replays = 0, watched = 0;
   };
   Evaluated evaluated_;
   std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any

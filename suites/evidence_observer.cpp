@@ -127,9 +127,11 @@ void ReplayObserver::after_step(const std::vector<fixtures::NamedTensor>& output
 
 void ReplayObserver::before_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
                                    const std::vector<fixtures::NamedTensor>& outputs) {
-  if (!in_step_) return begin(graph, statics, outputs);
-  // One of many in this step: the step's own line says that addresses were watched, so only what moved is worth one.
-  if (record::Json elsewhere = moved(graph, statics); !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
+  if (!in_step_ && !replay_) return begin(graph, statics, outputs);
+  // One of many in this step: the step's own line says that addresses were watched, so only what moved is worth one. A graph
+  // beside those, the optimizer's, is none of the step's own.
+  record::Json elsewhere = moved(graph, statics);
+  if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
   if (outputs.empty()) return;
   replay_->poisoned_bytes += fixtures::total_bytes(outputs);
   fixtures::poison(outputs);

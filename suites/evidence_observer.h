@@ -33,6 +33,7 @@ class CaptureObserver : public engines::Observer {
 
   /// The step that the arm is about to run.
   void at_step(std::int64_t step) { step_index_ = step; }
+  std::int64_t step() const { return step_index_; }
   bool captured() const { return captured_; }
 
  protected:
@@ -60,14 +61,14 @@ class ReplayObserver final : public CaptureObserver {
                    const std::vector<fixtures::NamedTensor>& outputs) override;
   void after_step(const std::vector<fixtures::NamedTensor>& outputs) override;
 
-  /// Of a whole step: one replay, or all those that the engine needs for it.
+  /// Of a whole step or evaluation: one replay, or all those that the engine needs for it.
   struct Replay {
     std::set<std::uint64_t> poisoned;  // addresses
     std::int64_t poisoned_bytes = 0;
     std::int64_t canary_words = 0;     // left in the declared outputs
     std::vector<std::int64_t> counter_before;
   };
-  /// The replay of the step that just ran; nothing when the engine announced none. Forgets it.
+  /// The replay of what just ran; nothing when the engine announced none. Forgets it.
   std::optional<Replay> take();
 
  private:

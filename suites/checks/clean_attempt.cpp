@@ -352,7 +352,8 @@ class RankScript {
           {"step", plan_.first_replay + 1},
           {"evaluations", plan_.evaluations + 1},
           {"captures", captured ? 1 : 0},
-          {"replays", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0}});
+          {"replays", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0},
+          {"watched", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0}});
   }
 
   void resumed() {

@@ -30,6 +30,10 @@ TEST(Evaluation, Rows) {
                   .rank = 0,
                   .said = {"evaluation did not run from the graphs that it should", "got 5 evaluations, 1 captures, 0 replays",
                            "want 5 evaluations, 1 captures, 3 replays"}},
+                 {.name = "a replay behind the observer's back",
+                  .change = [=](Attempt& a) { set(a, counted, "watched", 2); },
+                  .rank = 0,
+                  .said = {"replays of evaluation that nobody watched", "2 of 3 watched"}},
                  {.name = "absent", .change = [=](Attempt& a) { erase(a, counted); }, .rank = 0, .said = {"`evaluated` line"}},
              });
 }

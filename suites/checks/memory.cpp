@@ -138,10 +138,12 @@ record::CheckResult pool_sharing(const Attempt& attempt) {
   const std::string asked = attempt.axes.text("pool");
   if (asked == "per_graph") judgement.not_applicable("every graph has a pool of its own (axis pool)");
   if (judgement.settled()) return judgement.result("", "");
-  const std::int64_t allowed = asked == "single" ? 1 : judgement.expected().microbatches;
+  const std::int64_t for_training = asked == "single" ? 1 : judgement.expected().microbatches;
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* capture : files.find("capture")) {
       const std::int64_t pools = integer(*capture, "pools").value_or(0);
+      // Validation has a pool of its own: its graph is launched between steps, in no order with theirs.
+      const std::int64_t allowed = for_training + (is(*capture, "graph", "validation") ? 1 : 0);
       if (pools >= 1 && pools <= allowed) {
         judgement.saw(files.rank);
         continue;
@@ -155,7 +157,7 @@ record::CheckResult pool_sharing(const Attempt& attempt) {
                         .why = "every pool holds the largest step's temporaries again, so memory is a multiple of one's"});
     }
   }
-  return judgement.result(say(allowed, " pool at most in every arm on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(say(for_training, " pool at most in every arm on ", attempt.ranks.size(), " ranks"),
                           say("pool ", asked));
 }
 

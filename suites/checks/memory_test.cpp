@@ -144,6 +144,17 @@ TEST(PoolSharing, AsManyPoolsAsMicrobatchesWhereTheCaseAsksForIt) {
   EXPECT_EQ(judge_one("D31.pool_sharing", per_microbatch, pools(3)).result, record::Result::fail);
 }
 
+TEST(PoolSharing, ValidationHasAPoolOfItsOwn) {
+  const auto second_pool = [](const char* graph) {
+    return [graph](Attempt& a) {
+      set(a, {.rank = 0, .kind = "capture"}, "pools", 2);
+      set(a, {.rank = 0, .kind = "capture"}, "graph", graph);
+    };
+  };
+  EXPECT_EQ(judge_one("D31.pool_sharing", kCase, second_pool("validation")).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D31.pool_sharing", kCase, second_pool("training")).result, record::Result::fail);
+}
+
 TEST(ReturnedAfterFlush, Rows) {
   judge_rows("D30.returned_after_flush", kCase,
              {

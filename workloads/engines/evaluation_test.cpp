@@ -2,6 +2,7 @@
 // through every layout that fits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,33 @@ TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
       twins.graph->drop_graphs();
       EXPECT_THROW(twins.graph->evaluate(twins.batch(13)), std::logic_error);
     });
+}
+
+TEST(Evaluation, OfFullIterationIsCapturedAndReplayedInTheObserversSight) {
+  TwinSteps twins(with_dropout(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup});
+  for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
+  for (const std::int64_t batch : {10, 11, 12}) expect_equal_evaluation(twins, batch);
+  ASSERT_EQ(twins.witness.reports.size(), 2u);
+  const CaptureReport& report = twins.witness.reports.back();
+  EXPECT_EQ(report.graph, "validation");
+  EXPECT_EQ(report.status, "ok");
+  EXPECT_EQ(report.warmups, kWarmup);
+  EXPECT_GT(report.census.total, 0);
+  EXPECT_TRUE(twins.witness.changed_by.empty());
+  EXPECT_EQ(std::count(twins.witness.calls.begin(), twins.witness.calls.end(), "before_replay validation"), 2);
+  EXPECT_EQ(twins.witness.canaries, 0) << "every replay writes its losses";
+  EXPECT_TRUE(twins.witness.moved_tensors.empty());
+}
+
+// Training's own inputs stay where they were.
+TEST(Evaluation, M130MovesTheStaticInputsOfValidationAlone) {
+  TwinSteps twins(with_dropout(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {"M130"}});
+  for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
+  for (const std::int64_t batch : {10, 11}) expect_equal_evaluation(twins, batch);
+  EXPECT_TRUE(twins.witness.moved_tensors.empty());
+  expect_equal_evaluation(twins, 12, /*equal=*/false);
+  EXPECT_EQ(twins.witness.moved_tensors, (std::vector<std::string>{"tokens.0", "labels.0", "tokens.1", "labels.1"}));
+  EXPECT_EQ(difference(twins.step(2)), "") << "training is right";
 }
 
 }  // namespace

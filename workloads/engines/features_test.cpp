@@ -155,6 +155,8 @@ TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
       constexpr std::int64_t kReplayed = 4;
       EXPECT_EQ(with.replays, without.replays + kReplayed) << impl;
       EXPECT_EQ(with.launches_per_step, without.launches_per_step + 1) << impl;
+      EXPECT_EQ(std::count(twins.witness.calls.begin(), twins.witness.calls.end(), "before_replay optimizer"), kReplayed) << impl;
+      EXPECT_TRUE(twins.witness.moved_tensors.empty()) << impl;
       EXPECT_EQ(with.graphs, without.graphs + 1) << impl;
       twins.graph->drop_graphs();
       EXPECT_EQ(twins.graph->counters().replays, with.replays) << impl;
@@ -165,6 +167,13 @@ TEST(OptimizerGraph, M23FreezesItsRateAtTheCapture) {
   TwinSteps twins(adam(), {}, {.impl = "local", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M23"}});
   EXPECT_TRUE(twins.step(0).equal) << "eager";
   EXPECT_FALSE(twins.step(1).equal) << "another rate";
+}
+
+TEST(OptimizerGraph, M131LosesTheRateAndTheObserverIsShownIt) {
+  TwinSteps twins(adam(), {}, {.impl = "full_iteration", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M131"}});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_TRUE(twins.step(i).equal) << "step " << i << ": the rate was written before it moved";
+  EXPECT_EQ(twins.witness.moved_tensors, std::vector<std::string>{"learning_rate"});
+  EXPECT_FALSE(twins.step(3).equal) << "the rate of the step before";
 }
 
 TEST(Features, OfFp16SkipAndTakeStepsWithinReplays) {

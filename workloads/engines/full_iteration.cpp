@@ -14,10 +14,10 @@ FullIteration::FullIteration(const EngineConfig& config, capture::Device& device
       stream_(stream),
       step_(step),
       inputs_(device.stream_from_pool(), config.fault),
-      evaluation_inputs_(device.stream_from_pool(), config.fault),
+      // M130 stands for M26 in a validation loop that was wrapped apart.
+      evaluation_inputs_(device.stream_from_pool(), config.fault.is("M130") ? fixtures::Fault{"M26"} : config.fault),
       graph_("training", [this] { step_.forward_backward(inputs_.batch()); }, config, device, step, observer),
-      // Unobserved: an observer counts what a training step launches.
-      evaluation_graph_("validation", [this] { step_.evaluate(evaluation_inputs_.batch()); }, config, device, step, nullptr),
+      evaluation_graph_("validation", [this] { step_.evaluate(evaluation_inputs_.batch()); }, config, device, step, observer),
       optimizer_({config_, device, step, observer ? *observer : silent_}),
       results_(step_outputs(step)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
@@ -67,7 +67,7 @@ void FullIteration::evaluate(const workloads::Batch& batch) {
   evaluation_inputs_.load(batch);
   if (evaluations_++ < config_.warmup_steps) return step_.evaluate(evaluation_inputs_.batch());
   if (!evaluation_graph_.captured()) evaluation_graph_.capture(evaluations_ - 1);
-  evaluation_graph_.replay({}, {});
+  evaluation_graph_.replay(evaluation_tensors(step_, evaluation_inputs_.batch()), {{"evaluation_losses", step_.evaluation_losses()}});
 }
 
 at::Tensor FullIteration::losses() { return kept_losses(step_, config_.fault); }

@@ -22,7 +22,7 @@ class OptimizerGraph {
   OptimizerGraph(const OptimizerGraph&) = delete;
   OptimizerGraph& operator=(const OptimizerGraph&) = delete;
 
-  /// One optimizer step on the current stream: replayed once captured, eager before.
+  /// One optimizer step on the current stream: replayed once captured, eager before. The observer sees replays.
   void step();
   /// Captures and runs nothing. Without the axis, or where it is captured already, it does nothing.
   void capture(const capture::Pool& pool);
@@ -32,8 +32,11 @@ class OptimizerGraph {
   void drop();
 
  private:
+  void rebind_the_rate();
+
   CaptureParts parts_;
   std::unique_ptr<capture::Graph> graph_;
+  at::Tensor old_rate_;  // M131 only
   std::int64_t eager_steps_ = 0, captures_ = 0, earlier_replays_ = 0;
 };
 

@@ -46,18 +46,40 @@ inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
   return tensors;
 }
 
-/// Whose addresses a graph of forward and backward holds, besides the inputs `batch`; `with_optimizer`: and of the
-/// optimizer.
-inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step, const workloads::Batch& batch,
-                                               bool with_optimizer) {
+inline std::vector<NamedTensor> batch_tensors(const workloads::Batch& batch) {
   std::vector<NamedTensor> tensors;
   for (std::size_t m = 0; m < batch.tokens.size(); ++m)
     for (const auto& [name, part] : workloads::kBatchParts)
       if (!(batch.*part).empty()) tensors.push_back({name + ("." + std::to_string(m)), (batch.*part)[m]});
+  return tensors;
+}
+
+/// Whose addresses a graph of forward and backward holds, besides the inputs `batch`; `with_optimizer`: and of the
+/// optimizer.
+inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step, const workloads::Batch& batch,
+                                               bool with_optimizer) {
+  std::vector<NamedTensor> tensors = batch_tensors(batch);
   append(tensors, step_outputs(step));
   append(tensors, step.masks());
   tensors.push_back({"layer_counter", step.layer_counter()});
   if (with_optimizer) tensors.push_back({"learning_rate", step.learning_rate()});
+  return tensors;
+}
+
+/// Of the optimizer's own graph.
+inline std::vector<NamedTensor> optimizer_tensors(workloads::TrainStep& step) {
+  std::vector<NamedTensor> tensors{{"learning_rate", step.learning_rate()}};
+  append(tensors, step.parameters());
+  append(tensors, step.gradients());
+  append(tensors, step.optimizer_state());
+  return tensors;
+}
+
+/// Of a graph of TrainStep::evaluate(), besides the inputs `batch`.
+inline std::vector<NamedTensor> evaluation_tensors(workloads::TrainStep& step, const workloads::Batch& batch) {
+  std::vector<NamedTensor> tensors = batch_tensors(batch);
+  append(tensors, step.parameters());
+  tensors.push_back({"evaluation_losses", step.evaluation_losses()});
   return tensors;
 }
 
