@@ -31,8 +31,17 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
                       .want = "all",
                       .why = "what moved since the capture, or was not written, shows only where somebody looks"});
   if (integer(*line, "evaluations") == want.evaluations && integer(*line, "captures") == want.captures &&
-      integer(*line, "replays") == want.replays)
+      integer(*line, "replays") == want.replays) {
+    // Evidence of before these replays were watched has no count.
+    if (const auto watched = integer(*line, "watched"); watched && *watched != want.replays)
+      return judgement.defect({.rank = files.rank,
+                               .step = integer(*line, "step"),
+                               .what = "replays of evaluation that nobody watched",
+                               .got = say(*watched, " of ", want.replays, " watched"),
+                               .want = "all",
+                               .why = "what moved since the capture, or was not written, shows only where somebody looks"});
     return judgement.saw(files.rank);
+  }
   const auto counts = [](const std::string& evaluations, const std::string& captures, const std::string& replays) {
     return say(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
   };

@@ -120,6 +120,7 @@ const std::set<std::string> kAdded = {"record/again",    "context/again",   "sum
                                       "evidence/capture/generators_wanted",
                                       "evidence/capture/pools",
                                       "evidence/capture/unjoined",
+                                      "evidence/evaluated/watched",
                                       "evidence/capture/warmups",
                                       "evidence/memory/device",
                                       "evidence/memory/when",
