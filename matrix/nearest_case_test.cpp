@@ -77,7 +77,7 @@ TEST(NearestCaseTest, KeysAreExchangedAsAskedWhereThatIsBuilt) {
 
 TEST(NearestCaseTest, AHybridModelHasBothKindsOfLayersInEachChunkAndAGroupForEachRank) {
   const NearestCase made = nearest({{"cuda_graph_impl", word("local")}, {"is_hybrid_model", true}, {"pipeline_model_parallel_size", number(4)}, {"num_layers", number(52)}});
-  EXPECT_EQ(case_name(catalogue().axes, made.asked), "impl=local,pp=2,model=hybrid,layers=4");
+  EXPECT_EQ(case_name(catalogue().axes, made.asked), "impl=local,pp=2,microbatches=4,model=hybrid,layers=4");
   EXPECT_EQ(accounted(made, Mapped::Kind::shrunk, "num_layers=52 -> layers=4"), "a mamba layer and another one a chunk|");
   const NearestCase wide = nearest({{"is_hybrid_model", true}, {"tensor_model_parallel_size", number(2)}, {"context_parallel_size", number(2)},
                                     {"num_attention_heads", number(32)}, {"num_query_groups", number(8)}});

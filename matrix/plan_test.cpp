@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "matrix/thrown.h"
@@ -12,11 +13,11 @@ namespace {
 
 class PlanTest : public testing::Test {
  protected:
-  Plan shipped(const char* profile, const Machine& machine, const std::string& where = "") const {
+  Plan shipped(const char* profile, const Machine& machine, const std::string& where = "", bool explain = false) const {
     const MatrixFile file = shipped_matrix_file(profile, catalogue_);
     std::optional<Expression> filter;
     if (!where.empty()) filter = Expression::condition(where, file.scope, Origin::option("--where", where));
-    return make_plan(file, catalogue_, profile, machine, filter);
+    return make_plan(file, catalogue_, profile, machine, filter, {.explain = explain});
   }
   Plan own(const std::string& members, const char* profile = "p") const {
     const MatrixFile file = parse_matrix_file("{\"schema\": \"graphproof-matrix/1\",\n" + members + "}", "m.json", catalogue_, {});
@@ -60,6 +61,38 @@ TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachE
   EXPECT_TRUE(features.contains({"ep 2", "any"}));
   EXPECT_TRUE(features.contains({"LayerNorm", "manual"}) && features.contains({"learned_absolute", "manual"}));
   EXPECT_TRUE(features.contains({"swiglu", "full_iteration"}));
+}
+
+// The claim of the profile: what rules allow at up to four ranks is there, and what is not cannot be run for one of these reasons.
+TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRanks) {
+  const Plan plan = shipped("layouts", sim_, "", /*explain=*/true);
+  ASSERT_TRUE(plan.covering);
+  EXPECT_TRUE(plan.skipped.empty());
+  std::map<std::string, std::set<std::string>> layouts;  // of an engine, and of a recompute
+  for (const nlohmann::json& one : plan.lines) {
+    const nlohmann::json& axes = one.at("axes");
+    std::string layout;
+    for (const char* axis : {"tp", "pp", "vpp", "dp", "cp"}) layout += axes.at(axis).dump() + " ";
+    for (const char* axis : {"impl", "recompute"}) layouts[axes.at(axis)].insert(layout);
+    EXPECT_LE(one.at("ranks").get<int>(), 4);
+  }
+  // One layout of one rank, four of two and ten of four; those with two stages or four also with two chunks a stage.
+  constexpr std::size_t kLayouts = 1 + 4 + 10 + 5, kOfPipelines = 2 * 5;
+  for (const auto& [value, seen] : layouts) EXPECT_EQ(seen.size(), value == "callables" ? kLayouts - kOfPipelines : kLayouts) << value;
+  EXPECT_EQ(layouts.size(), 6u + 7u - 1u) << "engines and recomputes; both have a none";
+
+  const std::set<std::string> known = {
+      "make_graphed_callables knows no schedule of a pipeline stage",
+      "the host reads in the middle of a layer how many tokens an expert has: no graph can hold that",
+      "gathered tokens have no capacity and no preprocessing of their own",
+      "this model has no such module, and nothing would be computed again",
+      "recompute of experts around a captured router is not built yet"};
+  EXPECT_EQ(plan.covering->not_covered_left_out, 0);
+  for (const NotCovered& one : plan.covering->not_covered) {
+    if (!one.lost) continue;
+    const bool explained = std::any_of(one.reason.begin(), one.reason.end(), [&](const std::string& id) { return known.contains(id); });
+    EXPECT_TRUE(explained) << to_json(one).dump();
+  }
 }
 
 TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {

@@ -73,5 +73,24 @@ TEST(RankSignatures, Rows) {
              });
 }
 
+TEST(RankSignatures, ContextParallelRanksOfAMambaLayerHaveAsManyNodesOfEachKind) {
+  judge_rows("D24.rank_signatures", {{"impl", "full_iteration"}, {"model", "hybrid"}, {"cp", 2}},
+             {
+                 {.name = "a kernel that loads one by one where the other rank's loads in vectors",
+                  .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); },
+                  .want = record::Result::pass,
+                  .rank = std::nullopt,
+                  .said = {"equal on 2 ranks"}},
+                 {.name = "one kernel more",
+                  .change =
+                      [](Attempt& a) {
+                        set(a, {.rank = 1, .kind = "capture"}, "census", {{"kernel", 121}});
+                        set(a, {.rank = 1, .kind = "capture"}, "nodes", 121);
+                      },
+                  .rank = 1,
+                  .said = {"of rank 1 differs from that of rank 0"}},
+             });
+}
+
 }  // namespace
 }  // namespace graphproof::checks

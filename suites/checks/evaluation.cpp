@@ -22,14 +22,6 @@ Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
 void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated& want) {
   const Line* line = files.first("evaluated");
   if (!line) return judgement.absent(files, "`evaluated` line");
-  // Evidence of before these replays were watched has no count.
-  if (const auto watched = integer(*line, "watched"); watched && watched != integer(*line, "replays"))
-    judgement.defect({.rank = files.rank,
-                      .step = integer(*line, "step"),
-                      .what = "replays of evaluation that nobody watched",
-                      .got = say(*watched, " of ", field(*line, "replays").dump(), " watched"),
-                      .want = "all",
-                      .why = "what moved since the capture, or was not written, shows only where somebody looks"});
   if (integer(*line, "evaluations") == want.evaluations && integer(*line, "captures") == want.captures &&
       integer(*line, "replays") == want.replays) {
     // Evidence of before these replays were watched has no count.
