@@ -40,13 +40,20 @@ std::optional<Process> from_stat(const std::string& text) {
 
 bool runs(const Process& process) { return process.state != 'Z' && process.state != 'X'; }
 
-std::vector<Process> all_processes() {
+constexpr std::chrono::seconds kKernelThreadsFresh{1};
+
+/// Without the kernel's threads if these are kept.
+std::vector<Process> all_processes(KernelThreads* kernel = nullptr) {
+  if (kernel && std::chrono::steady_clock::now() - kernel->since > kKernelThreadsFresh) *kernel = {{}, std::chrono::steady_clock::now()};
   std::vector<Process> found;
   std::error_code gone;
   for (std::filesystem::directory_iterator entry("/proc", gone), end; !gone && entry != end; entry.increment(gone)) {
     const std::string name = entry->path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (auto process = from_stat(proc_text("/proc/" + name + "/stat"))) found.push_back(*process);
+    if (kernel && kernel->pids.contains(std::atoi(name.c_str()))) continue;
+    const auto process = from_stat(proc_text("/proc/" + name + "/stat"));
+    if (process && kernel && process->kernel) kernel->pids.insert(process->pid);
+    else if (process) found.push_back(*process);
   }
   return found;
 }
@@ -102,12 +109,12 @@ std::vector<Process> running_processes() {
   return found;
 }
 
-std::vector<Process> processes_of(int session, std::string_view mark) {
+std::vector<Process> processes_of(int session, std::string_view mark, KernelThreads* kernel) {
   const std::string entry = std::string(kMarkVariable) + "=" + std::string(mark);
-  std::vector<Process> found = running_processes();
+  std::vector<Process> found = all_processes(kernel);
   const std::vector<int> members = cgroup_members(mark);
   std::erase_if(found, [&](const Process& process) {
-    if (process.pid == getpid() || process.kernel) return true;
+    if (!runs(process) || process.pid == getpid() || process.kernel) return true;
     if (std::find(members.begin(), members.end(), process.pid) != members.end()) return false;
     return (session == 0 || process.session != session) && !carries(process.pid, entry);
   });
@@ -121,7 +128,7 @@ void reap_orphans(const std::vector<int>& known) {
       waitpid(process.pid, nullptr, WNOHANG);
 }
 
-std::vector<Process> ProcessTable::of(int session, std::string_view mark) const { return processes_of(session, mark); }
+std::vector<Process> ProcessTable::of(int session, std::string_view mark) const { return processes_of(session, mark, &kernel_); }
 
 void ProcessTable::send(int pid, int signal) const { ::kill(pid, signal); }
 

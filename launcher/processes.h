@@ -2,7 +2,9 @@
 // process that vanishes while it is read is left out.
 #pragma once
 
+#include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,10 +33,17 @@ std::optional<Process> running_process(int pid);
 /// All that run, zombies left out.
 std::vector<Process> running_processes();
 
+/// The numbers of the kernel's threads as they were a second ago at most, so that whoever looks often need not look at what is
+/// most of an idle host's processes. A number is given out again only when all others were: 32,768 at least in that second.
+struct KernelThreads {
+  std::set<int> pids;
+  std::chrono::steady_clock::time_point since;
+};
+
 /// Running processes of `session` (0: of none), with `mark` in their environment, or in its control group; never the caller. A mark that ends
 /// with a dot stands for all that begin with it: "RUN_ID." is every batch of a run. Process groups are no help: mpirun
-/// gives every rank one of its own.
-std::vector<Process> processes_of(int session, std::string_view mark);
+/// gives every rank one of its own. `kernel`: kept up to date, if given.
+std::vector<Process> processes_of(int session, std::string_view mark, KernelThreads* kernel = nullptr);
 
 /// The host's processes, as those see them who end what a batch started. Tests derive from it to have a process that
 /// can't be ended.
@@ -46,6 +55,9 @@ class ProcessTable {
   virtual void send(int pid, int signal) const;
   /// SIGKILL to all in the mark's control group at once, where there is one.
   virtual void kill_group(std::string_view mark) const;
+
+ private:
+  mutable KernelThreads kernel_;  // not thread-safe: a launcher and an agent have one thread
 };
 
 /// Waits for children of this process that ended and are not in `known`: orphans of a batch, which came to us because

@@ -42,5 +42,17 @@ TEST(ProcessesTest, ThisProcessRunsAndAZombieDoesNot) {
   EXPECT_EQ(kill(child, 0), -1) << "the zombie was waited for";
 }
 
+TEST(ProcessesTest, WhatWasAKernelThreadIsLookedAtAgainAfterASecond) {
+  Child child({{"sleep", "600"}, own_environment()}, "/dev/null");
+  const auto now = std::chrono::steady_clock::now();
+  KernelThreads known{{child.pid()}, now};
+  EXPECT_TRUE(processes_of(child.pid(), "no mark", &known).empty()) << "its number is not given out again so soon";
+  known.since = now - std::chrono::seconds(2);
+  EXPECT_EQ(processes_of(child.pid(), "no mark", &known).size(), 1u);
+  EXPECT_FALSE(known.pids.contains(child.pid()));
+  // In a process namespace of its own no kernel thread can be seen.
+  for (const int pid : known.pids) EXPECT_TRUE(proc_text("/proc/" + std::to_string(pid) + "/environ").empty()) << pid;
+}
+
 }  // namespace
 }  // namespace graphproof::launcher

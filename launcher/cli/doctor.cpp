@@ -4,8 +4,10 @@
 #include <memory>
 
 #include "launcher/cli/planning.h"
+#include "launcher/cli/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/doctor.h"
+#include "reports/printable.h"
 
 namespace graphproof::cli {
 namespace {
@@ -28,12 +30,9 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   if (options.json) {
     surroundings.out << launcher::to_json(facts, findings).dump(2) << "\n";
   } else {
-    const record::Stack& stack = device.stack;
-    if (!device.rank_program.empty())
-      surroundings.out << fmt::format("stack torch {}  cuda {}  nccl {}  driver {}  {}\n", stack.torch_version, stack.cuda_version,
-                                      stack.nccl_version, stack.driver, stack.mpi);
+    if (!device.rank_program.empty()) surroundings.out << stack_line(device.stack) << "\n";
     for (const launcher::Finding& one : findings)
-      surroundings.out << fmt::format("{:<8} {:<20} {}{}\n", launcher::name(one.health), one.check, one.got,
+      surroundings.out << fmt::format("{:<8} {:<20} {}{}\n", launcher::name(one.health), one.check, reports::printable(one.got),
                                       one.health == launcher::Health::ok ? "" : "; want " + one.want + "; " + one.why + "; next: " + one.next);
     surroundings.out << fmt::format("{}: {} ({} slots on {})\n", facts.host, launcher::name(health), facts.slots, facts.device);
   }

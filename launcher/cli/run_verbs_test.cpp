@@ -100,6 +100,14 @@ TEST_F(RunVerbsTest, DoctorLooksAtThisMachine) {
   EXPECT_NE(ill.out.find("failure  all_reduce"), std::string::npos) << ill.out;
 }
 
+TEST_F(RunVerbsTest, WhatRanksSayOfTheirStackCantMoveTheTerminal) {
+  setenv("GRAPHPROOF_FAKE_DRIVER", "580\x1b[2J", 1);
+  const Printed doctor = cli({"doctor", "--device", "sim"});
+  unsetenv("GRAPHPROOF_FAKE_DRIVER");
+  EXPECT_NE(doctor.out.find("driver 580\\x1b[2J"), std::string::npos) << doctor.out;
+  EXPECT_EQ(doctor.out.find('\x1b'), std::string::npos);
+}
+
 TEST_F(RunVerbsTest, SelftestMissesALieThatItsJudgeDoesNotSee) {
   const Printed selftest = cli({"selftest", "--device", "sim", "--json"});
   EXPECT_EQ(selftest.exit_code, 1) << "the judge of these tests sees nothing: " << selftest.err;

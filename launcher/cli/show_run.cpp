@@ -37,6 +37,11 @@ std::string price(const launcher::RunSetup& setup) {
 
 }  // namespace
 
+std::string stack_line(const record::Stack& stack) {
+  return reports::printable(fmt::format("stack torch {}  cuda {}  nccl {}  driver {}  {}", stack.torch_version, stack.cuda_version,
+                                        stack.nccl_version, stack.driver, stack.mpi));
+}
+
 ProgressPrinter::ProgressPrinter(Surroundings& surroundings, bool json)
     : out_(json ? surroundings.err : surroundings.out), live_(surroundings.terminal && !json),
       style_(style_of(surroundings)) {}
@@ -46,9 +51,8 @@ void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   const std::string place = setup.run.device == "cuda"
                                 ? fmt::format("{} x {}", stack.gpus.size(), stack.gpus.empty() ? "GPU" : stack.gpus.front())
                                 : fmt::format("simulated device, up to {} ranks", setup.run.slots);
-  out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile, setup.plan.size(), place)
-       << fmt::format("stack torch {}  cuda {}  nccl {}  driver {}  {}\n", stack.torch_version, stack.cuda_version,
-                      stack.nccl_version, stack.driver, stack.mpi)
+  out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile, setup.plan.size(), reports::printable(place))
+       << stack_line(stack) << "\n"
        << price(setup) << "folder " << setup.folder.string() << "\n"
        << std::flush;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <string>
 
 #include "launcher/cli/verb.h"
 #include "launcher/run.h"
@@ -31,6 +32,9 @@ class ProgressPrinter {
   reports::TerminalStyle style_;
   std::size_t shown_columns_ = 0;
 };
+
+/// The installed stack in a line.
+std::string stack_line(const record::Stack& stack);
 
 reports::TerminalStyle style_of(const Surroundings& surroundings);
 

@@ -82,8 +82,12 @@ TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
     all.push_back(verdicts(result));
     for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, engine) << said;
     EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
+    // On a busy machine the first pilot may be given up before its agents are there.
+    int last = 1;
+    while (fs::exists(folder / "pilots" / ("p" + std::to_string(last + 1)))) ++last;
     for (int node = 0; node < 2; ++node)
-      EXPECT_NE(record::read_text(reports_file(channel_folder(folder / "pilots/p1", node))).find("the launcher said so"), std::string::npos);
+      EXPECT_NE(record::read_text(reports_file(channel_folder(folder / "pilots" / ("p" + std::to_string(last)), node))).find("the launcher said so"), std::string::npos)
+          << "p" << last << ": " << said;
   }
   EXPECT_EQ(all[1], all[0]) << "slurm: " << said;
   EXPECT_EQ(all[2], all[0]) << "mpirun: " << said;
