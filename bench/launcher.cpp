@@ -69,8 +69,9 @@ Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, int
   listener.finished = [&](const record::Record& record, const reports::Progress&) {
     if (cost.passed == 0) cost.first_verdict_ms = seconds_since(begin) * 1000;
     cost.passed += record.verdict.text() == "pass";
-    if (cost.passed % kLook == 0 || cost.passed == cases) cost.resident_mib = std::max(cost.resident_mib, resident_mib());
-    if (cost.passed <= cases / 10) cost.tenth_mib = cost.resident_mib;
+    const int tenth = std::max(cases / 10, 1);
+    if (cost.passed % kLook == 0 || cost.passed == tenth || cost.passed == cases) cost.resident_mib = std::max(cost.resident_mib, resident_mib());
+    if (cost.passed <= tenth) cost.tenth_mib = cost.resident_mib;
   };
   launcher::run(setup, listener);
   if (cost.passed != cases) throw std::runtime_error(fmt::format("{} of {} no-op cases passed: {}", cost.passed, cases, folder.string()));

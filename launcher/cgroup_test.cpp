@@ -1,10 +1,19 @@
 #include "launcher/cgroup.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <thread>
 
 #include "launcher/child.h"
@@ -54,6 +63,44 @@ TEST_F(CgroupTest, AProcessThatHidesIsFoundAndEnded) {
     EXPECT_TRUE(cgroup_members(mark).empty());
   }
   EXPECT_TRUE(cgroups_of(mark).empty()) << "an empty group goes with its owner";
+}
+
+/// From here on this process and what it starts are told that there is no clone3, as by the filter of an older container.
+bool refuse_clone3() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{sizeof program / sizeof program[0], program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// In a process of its own, because a filter can't be taken off again.
+TEST_F(CgroupTest, WhereClone3IsRefusedAChildEntersItsGroupByItself) {
+  const record::ScratchFolder scratch;
+  const auto group = Cgroup::make(mark);
+  if (!group) return expect_to_do_without(mark);
+  enum { kInGroup, kNotInGroup, kNoFilter, kThrew };
+  const pid_t filtered = fork();
+  if (filtered == 0) {
+    int answer = kThrew;
+    try {
+      if (!refuse_clone3()) _exit(kNoFilter);
+      Child child({{"/bin/sleep", "600"}, {{"PATH", "/usr/bin:/bin"}}}, scratch.path() / "log", {}, group->folder());
+      const std::vector<int> members = cgroup_members(mark);
+      answer = syscall(SYS_clone3, nullptr, 0) == -1 && errno == ENOSYS && std::count(members.begin(), members.end(), child.pid()) == 1 ? kInGroup : kNotInGroup;
+    } catch (const std::exception&) {
+    }
+    _exit(answer);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(filtered, &status, 0), filtered);
+  kill_cgroups(mark);
+  for (int look = 0; look < 500 && !cgroup_members(mark).empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), kInGroup);
 }
 
 TEST_F(CgroupTest, OfARunAllGroupsAreFoundAndTheEmptyOnesRemoved) {
