@@ -12,6 +12,7 @@
 #include "suites/reference.h"
 #include "suites/resume.h"
 #include "workloads/data.h"
+#include "workloads/precision.h"
 
 namespace graphproof::suites {
 namespace {
@@ -66,9 +67,10 @@ const at::Tensor& tensor_named(const Snapshot& tensors, const std::string& name)
 }
 
 void write_reference(const CaseParts& parts, const std::string& subject, const std::vector<ReferencePair>& pairs,
-                     const ReferenceBound& bound) {
+                     const ReferenceBound& bound, workloads::Precision precision) {
   const ReferenceDistance distance = reference_distance(pairs, bound);
   parts.scope.write("reference", {{"subject", subject},
+                                  {"precision", workloads::name_of(precision)},
                                   {"tensors", distance.tensors},
                                   {"max_abs", record::number(distance.max_abs)},
                                   {"max_rel", record::number(distance.max_rel)},
@@ -122,14 +124,15 @@ void run_layout_reference(const CaseParts& parts) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const auto& [name, tensor] = ours[i];
     const at::Tensor& full = tensor_named(whole, name);
+    const double largest = full.abs().max().item<double>();
     if (name == "losses")
-      losses.push_back({name, tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches)});
+      losses.push_back({name, tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches), largest});
     else
-      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i])});
+      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i]), largest});
   }
   // Only the last stage of a pipeline has losses.
-  if (parts.config.layout.last_stage()) write_reference(parts, "losses", losses, bound);
-  write_reference(parts, "gradients", gradients, bound);
+  if (parts.config.layout.last_stage()) write_reference(parts, "losses", losses, bound, single.model.precision);
+  write_reference(parts, "gradients", gradients, bound, single.model.precision);
   collectives.write();
 }
 

@@ -82,7 +82,7 @@ ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const
   double worst_share = -1;
   for (const ReferencePair& pair : pairs) {
     const at::Tensor single = pair.single.to(at::kDouble), difference = (pair.parallel.to(at::kDouble) - single).abs();
-    const double scale = single.abs().max().item<double>(), max_abs = difference.max().item<double>();
+    const double scale = pair.largest, max_abs = difference.max().item<double>();
     const double allowed = bound.relative * scale;
     // Equal zeros need no room; anything else over no room, or a NaN, is beyond every bound.
     double share = max_abs == 0 ? 0 : max_abs / allowed;

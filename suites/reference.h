@@ -16,7 +16,7 @@ namespace graphproof::suites {
 /// The part of `full` that a rank holds as a tensor of `shape`. Throws record::Error where its shard has another shape.
 at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const workloads::Shard& shard);
 
-/// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to the largest element of a tensor, with the reason in words.
+/// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to the largest element of a whole tensor, with the reason in words.
 struct ReferenceBound {
   double relative = 0;
   std::string why;
@@ -27,6 +27,9 @@ ReferenceBound reference_bound(const StepConfig& single);
 struct ReferencePair {
   std::string name;
   at::Tensor parallel, single;  // on the host, fp32, of one shape; gradients are fp32 for bf16 parameters too
+  /// The largest element of the single-rank model's whole tensor: a shard of one or two elements, each a sum that nearly
+  /// cancels, is no measure of what its roundings are.
+  double largest = 0;
 };
 
 /// The pair that comes nearest to its bound, or exceeds it most. A NaN on either side is never within a bound.

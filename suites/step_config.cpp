@@ -6,6 +6,7 @@
 
 #include "reports/record/message.h"
 #include "workloads/order/pipeline_turns.h"
+#include "workloads/precision.h"
 
 namespace graphproof::suites {
 namespace {
@@ -74,9 +75,8 @@ struct Word {
   const char* word;
   Meaning meaning;
 };
-constexpr std::array kPrecisions{Word<workloads::Precision>{"fp32", workloads::Precision::fp32},
-                                 Word<workloads::Precision>{"bf16", workloads::Precision::bf16},
-                                 Word<workloads::Precision>{"fp16", workloads::Precision::fp16}};
+constexpr Word<workloads::Precision> named(workloads::Precision precision) { return {workloads::name_of(precision), precision}; }
+constexpr std::array kPrecisions{named(workloads::Precision::fp32), named(workloads::Precision::bf16), named(workloads::Precision::fp16)};
 constexpr std::array kLossScales{Word<workloads::LossScaling>{"dynamic", workloads::LossScaling::dynamic},
                                  Word<workloads::LossScaling>{"static", workloads::LossScaling::static_}};
 constexpr std::array kOptimizers{Word<workloads::OptimizerKind>{"sgd", workloads::OptimizerKind::sgd},
@@ -280,8 +280,8 @@ StepConfig single_rank(const StepConfig& parallel) {
     single.model.capacity_cp = parallel.layout.cp;
     single.model.capacity_parts = parts;
     // Sums in another order, and a second step behind an update of them, differ by roundings; those of 16 bits send tokens to
-    // other experts (seen on GPUs: bf16 and fp16 under the distributed optimizer).
-    if (parts * parallel.layout.cp > 1 || parallel.model.distributed_optimizer) single.model.precision = workloads::Precision::fp32;
+    // other experts (seen on GPUs: bf16 and fp16 under the distributed optimizer; on the simulated device: fp16 with etp 2).
+    if (parts * parallel.layout.cp * parallel.layout.etp > 1 || parallel.model.distributed_optimizer) single.model.precision = workloads::Precision::fp32;
   }
   single.layout = {};
   single.engine.impl = "none";

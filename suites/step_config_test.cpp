@@ -155,6 +155,9 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(single_rank(config).layout.ep, 1);
     EXPECT_EQ(single_rank(config).model.experts, 4);
     EXPECT_EQ(single_rank(config).model.precision, workloads::Precision::bf16);
+    StepConfig cut = config;
+    cut.layout.etp = 2;
+    EXPECT_EQ(single_rank(cut).model.precision, workloads::Precision::fp32);
     StepConfig two_steps = config;
     two_steps.model.distributed_optimizer = true;
     EXPECT_EQ(single_rank(two_steps).model.precision, workloads::Precision::fp32);

@@ -11,6 +11,16 @@
 
 namespace graphproof::workloads {
 
+/// The word of axis precision.
+constexpr const char* name_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return "fp32";
+    case Precision::bf16: return "bf16";
+    case Precision::fp16: return "fp16";
+  }
+  return "";
+}
+
 /// The type of parameters and activations.
 inline at::ScalarType scalar_type(Precision precision) {
   switch (precision) {

@@ -104,5 +104,21 @@ TEST(CollectiveLedger, StagesAgreeOnTheNormAndOnWhatIsInfinite) {
   }
 }
 
+// Experts of fp16 that are compared with one rank in fp32: there no gradient may be infinite, so no stage is asked.
+TEST(CollectiveLedger, AReferenceInSinglePrecisionAsksNoStageUnlessForTheNorm) {
+  const auto result_of = [](const char* reference_precision, bool clip_grad) {
+    return judge_one("D25.collective_ledger", {{"impl", "manual"}, {"pp", 2}, {"microbatches", 2}, {"precision", "fp16"}, {"clip_grad", clip_grad}},
+                     [&](Attempt& a) {
+                       set(a, {.rank = std::nullopt, .kind = "reference"}, "precision", reference_precision);
+                       for (int rank : {0, 1})
+                         add(a, rank, {{"kind", "collectives"}, {"arm", "reference"}, {"count", 4}, {"last", nullptr},
+                                       {"digest", {{"pp.0>1", "99aa000000000001"}, {"pp.1>0", "99aa000000000010"}}}});
+                     }).result;
+  };
+  EXPECT_EQ(result_of("fp32", false), record::Result::pass);
+  EXPECT_EQ(result_of("fp16", false), record::Result::fail);
+  EXPECT_EQ(result_of("fp32", true), record::Result::fail);
+}
+
 }  // namespace
 }  // namespace graphproof::checks

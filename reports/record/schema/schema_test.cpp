@@ -125,6 +125,7 @@ const std::set<std::string> kAdded = {"record/again",    "context/again",   "sum
                                       "evidence/memory/device",
                                       "evidence/memory/when",
                                       "evidence/recompute/part",
+                                      "evidence/reference/precision",
                                       "evidence/replay/out_of_order",
                                       "evidence/start/revision",
                                       "evidence/teardown/in_flight"};
