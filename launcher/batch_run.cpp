@@ -132,7 +132,8 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   std::vector<record::Context> finished;
   if (stage_ == Stage::over) return finished;
   if (!child_) {
-    conclude(now_ms, finished);
+    // Of ranks that could not be started ahead no case is decided: it starts again, cold.
+    if (!lost_) conclude(now_ms, finished);
     return finished;
   }
   // Before anything is decided: a line that has arrived counts, however late this round is.
