@@ -16,7 +16,7 @@ class CapabilitiesTest : public testing::Test {
 };
 
 TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
-  EXPECT_EQ(missing("comm=c10d"), std::vector<std::string>{"comm=c10d: PyTorch's process group is not built yet"});
+  EXPECT_EQ(missing("comm=c10d"), std::vector<std::string>{"device=sim, comm=c10d: the simulated device has no NCCL, and so no process group of PyTorch over it"});
   EXPECT_EQ(missing("precision=fp8_current,recompute=selective(moe)"),
             (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this model has no such module, and nothing would be computed again",
                                       "precision=fp8_current: this precision is not built yet"}));
@@ -66,6 +66,12 @@ TEST_F(CapabilitiesTest, DeviceDecidesWhereOnlyOneHasThePart) {
   EXPECT_TRUE(missing("nccl_algo=Ring", "cuda").empty());
   EXPECT_EQ(missing("allocator=expandable").size(), 1u);
   EXPECT_TRUE(missing("allocator=expandable", "cuda").empty());
+  for (const char* name : {"impl=none,tp=2,comm=c10d", "impl=full_iteration,dp=2,comm=c10d,overlap_grad_reduce=true,warmup_steps=11,steps=14", "impl=local,pp=2,comm=c10d,microbatches=4",
+                           "impl=transformer_engine,modules=[attn],cp=2,comm=c10d", "impl=manual,dp=2,ep=2,comm=c10d,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall",
+                           "impl=local,dp=2,comm=c10d,precision=bf16,distributed_optimizer=true,overlap_grad_reduce=true"})
+    EXPECT_TRUE(missing(name, "cuda").empty()) << name;
+  EXPECT_EQ(missing("dp=2,comm=c10d,precision=bf16,overlap_grad_reduce=true", "cuda"),
+            std::vector<std::string>{"comm=c10d, overlap_grad_reduce=true, distributed_optimizer=false, precision=bf16, experts=0, pp=1, grad_accumulation_fusion=false: PyTorch's reducer waits for one backward a step that adds every gradient, of its parameter's type and reduced over one group"});
 }
 
 }  // namespace

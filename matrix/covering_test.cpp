@@ -98,7 +98,7 @@ TEST(Covering, EveryPairThatCanRunIsInSomeRow) {
   const CoverCount& count = covering.counts.front();
   EXPECT_EQ(count.covered, static_cast<double>(wanted.size()));
   EXPECT_EQ(count.raw, count.covered + count.unreachable + count.lost);
-  EXPECT_GT(count.lost, 0) << "c10d is not built";
+  EXPECT_GT(count.lost, 0) << "c10d is not on sim";
 }
 
 TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
@@ -109,7 +109,7 @@ TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
   const auto context = find({{"comm", "c10d"}});
   ASSERT_NE(context, covering.not_covered.end());
   EXPECT_TRUE(context->lost);
-  EXPECT_EQ(context->reason, std::vector<std::string>{"PyTorch's process group is not built yet"});
+  EXPECT_EQ(context->reason, std::vector<std::string>{"the simulated device has no NCCL, and so no process group of PyTorch over it"});
   const auto check = find({{"impl", "full_iteration"}, {"nan_check_loss", "true"}});
   const auto forbidden = check != covering.not_covered.end() ? check : find({{"nan_check_loss", "true"}});
   ASSERT_NE(forbidden, covering.not_covered.end());

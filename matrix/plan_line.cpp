@@ -101,7 +101,7 @@ nlohmann::json plan_case(const Catalogue& catalogue, const Case& test_case, cons
 
 std::string batch_key(const nlohmann::json& plan_line, std::string_view device) {
   nlohmann::json key{{"device", device}, {"ranks", plan_line.at("ranks")}, {"isolation", plan_line.at("isolation")},
-                     {"environment", plan_line.at("environment")}, {"limits_ms", plan_line.at("limits_ms")}};
+                     {"environment", plan_line.at("environment")}, {"limits_ms", plan_line.at("limits_ms")}, {"comm", plan_line.at("axes").value("comm", "")}};
   if (plan_line.at("isolation") == "process" || plan_line.at("expect").at("kind") == "fault") key["case"] = plan_line.at("id");
   return key.dump();
 }

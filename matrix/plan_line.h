@@ -46,8 +46,8 @@ class LineMaker {
 /// The line of one case that is not part of a profile (`case`, `repro`).
 nlohmann::json plan_case(const Catalogue& catalogue, const Case& test_case, const Machine& machine, std::string why);
 
-/// Cases with the same key may share processes: world size, device, isolation, limits and every environment variable
-/// read at process start. A planted fault has a key of its own; so has a case with isolation process.
+/// Cases with the same key may share processes: world size, device, isolation, limits, who issues collectives, and every
+/// environment variable read at process start. A planted fault has a key of its own; so has a case with isolation process.
 std::string batch_key(const nlohmann::json& plan_line, std::string_view device);
 
 /// The environment variables that a case's axes set in its ranks.

@@ -171,7 +171,7 @@ TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
   const Plan plan = own(R"("axes": {"comm": ["nccl", "c10d"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]}, "profiles": {"p": {}})");
   EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"), (nlohmann::json{{"verdict", "skipped.gpus"}, {"why", "needs 8 ranks, this machine has 4 slots"}}));
   EXPECT_EQ(line(plan, "arch=sm_100").at("skip"), (nlohmann::json{{"verdict", "skipped.arch"}, {"why", "needs sm_100, this machine has no known architecture"}}));
-  EXPECT_EQ(line(plan, "comm=c10d").at("skip"), (nlohmann::json{{"verdict", "skipped.capability"}, {"why", "comm=c10d: PyTorch's process group is not built yet"}}));
+  EXPECT_EQ(line(plan, "comm=c10d").at("skip"), (nlohmann::json{{"verdict", "skipped.capability"}, {"why", "device=sim, comm=c10d: the simulated device has no NCCL, and so no process group of PyTorch over it"}}));
   EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));
   EXPECT_EQ(plan.summary().at("to_run"), 3);
 }
@@ -234,6 +234,7 @@ TEST_F(PlanTest, BatchKeySeparatesWhatCannotShareProcesses) {
   EXPECT_NE(key("tp=2"), key("tp=2", "cuda"));
   EXPECT_NE(key("tp=2"), key("tp=2,env.NCCL_DEBUG=INFO"));
   EXPECT_NE(key("tp=2"), key("tp=2,nccl_algo=Ring"));
+  EXPECT_NE(key("tp=2", "cuda"), key("tp=2,comm=c10d", "cuda")) << "communicators are made once a process";
   EXPECT_NE(key("impl=manual,microbatches=2"), key("impl=manual,microbatches=2,fault=M23"));
   EXPECT_NE(key("impl=manual,microbatches=2,fault=M49"), key("impl=manual,microbatches=2,fault=M23"));
 }

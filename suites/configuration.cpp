@@ -36,6 +36,8 @@ void write_configuration(CaseScope& scope, RankProcess& process, const StepConfi
   effective["deterministic"] = at::globalContext().deterministicAlgorithms();
   if (cuda) {
     asked["allocator"] = axes.at("allocator");
+    asked["comm"] = axes.value("comm", "nccl");
+    effective["comm"] = process.groups().transport(at::DeviceType::CUDA);
     for (const Variable& variable : kVariables) {
       // Unset leaves the suite's own pin, or the library's choice, in force.
       if (axes.at(variable.axis) != "unset") asked[variable.name] = axes.at(variable.axis);

@@ -6,7 +6,9 @@
 #include "fixtures/comm/mpi.h"
 #include "fixtures/comm/transports.h"
 #include "fixtures/comm/vote.h"
+#include "fixtures/fault.h"
 #include "fixtures/torch.h"
+#include "reports/record/message.h"
 #include "suites/configuration_agreement.h"
 
 namespace graphproof::suites {
@@ -33,6 +35,23 @@ std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const recor
   return std::make_unique<comm::MpiWorld>(place.world_size, place.rank);
 }
 
+/// The axis comm of the batch's cases, which have one value: matrix::batch_key.
+comm::Issuer issuer_of(const record::Batch& batch) {
+  const auto comm_of = [](const record::BatchCase& listed) { return listed.axes.value("comm", "nccl"); };
+  const std::string first = comm_of(batch.cases.front());
+  for (const record::BatchCase& listed : batch.cases)
+    if (comm_of(listed) != first)
+      throw record::Error({.what = "axis comm of the cases of batch " + batch.batch,
+                           .got = first + " and, in case " + listed.name + ", " + comm_of(listed),
+                           .want = "one value",
+                           .why = "the communicators of a process are made once, by one of them",
+                           .next = "give each value a batch of its own"});
+  return first == "c10d" ? comm::Issuer::c10d : comm::Issuer::nccl;
+}
+
+/// A case with a fault has a batch of its own.
+fixtures::Fault planted_in(const record::Batch& batch) { return {batch.cases.front().axes.value("fault", "none")}; }
+
 }  // namespace
 
 RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch, std::string digest)
@@ -48,7 +67,7 @@ void RankProcess::start() {
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   store_ = std::make_unique<fixtures::FileStore>(batch_.store);
-  auto transports = comm::make_transports(*world_, *store_, place_.local_rank, limit(record::Phase::init));
+  auto transports = comm::make_transports(*world_, *store_, place_.local_rank, limit(record::Phase::init), issuer_of(batch_), planted_in(batch_));
   groups_ = std::make_unique<comm::ProcessGroups>(place_.world_size, place_.rank, std::move(transports));
   groups_->collective_limit(patience_);
 }

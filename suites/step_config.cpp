@@ -25,7 +25,7 @@ constexpr std::array kUnderstood = {
     "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
     "packed", "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
-    "overlap_ep_comm", "delay_wgrad", "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
+    "overlap_ep_comm", "comm", "delay_wgrad", "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what), .got = std::move(got), .want = std::move(want),

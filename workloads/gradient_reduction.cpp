@@ -4,6 +4,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "fixtures/comm/collectives_into.h"
+#include "fixtures/comm/torch_group.h"
 #include "fixtures/torch.h"
 
 namespace graphproof::workloads {
@@ -17,6 +18,14 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
       device_(device),
       side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream()) {
   if (layout.replicas() == 1) return;
+  if (config.overlap_grad_reduce && !config.distributed_optimizer) {
+    if (auto group = comm::torch_group(layout.replica_group(), gradients.flat().device().type())) {
+      std::vector<at::Tensor> leaves;
+      for (const auto& parameter : parameters.all()) leaves.push_back(parameter.tensor);
+      ddp_ = std::make_unique<DdpReduction>(std::move(leaves), std::move(group));
+      return;
+    }
+  }
   std::int64_t own_elements = 0;
   for (Bucket& bucket : cut_buckets(config, layout, parameters, gradients)) {
     Stretch own;
@@ -46,10 +55,16 @@ void GradientReduction::added(const at::Tensor& parameter) {
 }
 
 void GradientReduction::begin_step() {
+  if (ddp_) ddp_->begin_step();
   for (Reduced& bucket : buckets_) {
     bucket.missing = static_cast<std::int64_t>(bucket.bucket.parameters.size());
     bucket.done = false;
   }
+}
+
+void GradientReduction::begin_backward(bool last) {
+  last_ = last;
+  if (ddp_ && last) ddp_->begin_last_backward();
 }
 
 void GradientReduction::added(std::size_t index) {
@@ -91,10 +106,10 @@ void GradientReduction::finish() {
       reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
     }
     if (own_.defined()) keep_own();
-  } else if (config_.experts > 0 && layout_.expert_replicas() > 1) {
+  } else if (!ddp_ && config_.experts > 0 && layout_.expert_replicas() > 1) {
     comm::all_reduce_(gradients_.experts(), layout_.edp_group);  // each tensor parallel rank had tokens of its own
   }
-  if (layout_.replicas() > 1) at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
+  if (layout_.replicas() > 1 && !ddp_) at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
   if (layout_.sequence_parallel) comm::all_reduce_(gradients_.by_tokens(), layout_.tp_group);
 }
 

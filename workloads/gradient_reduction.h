@@ -6,6 +6,9 @@
 // backward counts each parameter's gradient as it is added, and a full bucket is reduced on a stream of its own while
 // backward goes on. The sums are those without overlap, bit for bit: a bucket is a piece of the same buffer.
 //
+// Over PyTorch's process group (comm c10d) overlapped reduction is PyTorch's own: ddp_reduction.h. Its means may differ from ours in
+// the last bit where the number of ranks is no power of two.
+//
 // With distributed_optimizer a bucket is reduce-scattered: afterwards the buffer holds the mean where this rank owns an
 // element, and zero elsewhere.
 #pragma once
@@ -14,11 +17,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "fixtures/capture/device.h"
 #include "fixtures/fault.h"
 #include "workloads/buckets.h"
+#include "workloads/ddp_reduction.h"
 #include "workloads/model_config.h"
 #include "workloads/parameters.h"
 
@@ -35,7 +40,7 @@ class GradientReduction {
   /// Before the first backward of a step.
   void begin_step();
   /// Before each backward; `last`: the gradients of its chunk's parameters are complete after it.
-  void begin_backward(bool last) { last_ = last; }
+  void begin_backward(bool last);
   /// Behind such a backward: enqueued was what it had left to do for a parameter whose gradient autograd does not add
   /// (delayed_gradients.h).
   void added(const at::Tensor& parameter);
@@ -46,7 +51,7 @@ class GradientReduction {
   /// After finish(), with distributed_optimizer, for comparisons alone: enqueues every rank's own part to all ranks.
   void gather();
 
-  std::size_t buckets() const { return buckets_.size(); }
+  std::size_t buckets() const { return ddp_ ? ddp_->buckets() : buckets_.size(); }
 
  private:
   struct Reduced {
@@ -69,6 +74,7 @@ class GradientReduction {
   const c10::Stream side_;
   std::map<const c10::TensorImpl*, std::size_t> bucket_of_;  // by parameter; with overlap
   std::vector<Reduced> buckets_;  // none where there is one data parallel rank
+  std::unique_ptr<DdpReduction> ddp_;  // instead of buckets_
   at::Tensor own_;                // [elements that this rank owns] fp32; undefined without distributed_optimizer
   bool last_ = false;
 };

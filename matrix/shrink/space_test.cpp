@@ -52,7 +52,7 @@ TEST(SpaceTest, RulesAndTheMachineBoundTheRows) {
   };
   EXPECT_TRUE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "1")}));
   EXPECT_FALSE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "4")})) << "more ranks than slots";
-  EXPECT_FALSE(oracle.solve(cover::Cells{cell("comm", "c10d")})) << "a process group that is not built";
+  EXPECT_FALSE(oracle.solve(cover::Cells{cell("comm", "c10d")})) << "a process group that sim does not have";
 }
 
 TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {

@@ -13,11 +13,13 @@ namespace {
 struct Setting {
   std::string_view axis, name;
   bool cuda_only;  // the simulated device has no such thing
+  std::string_view unsaid = "";  // a value that runs recorded before there was another do not state
 };
 constexpr std::array kSettings = {
     Setting{"capture_mode", "capture_mode", false}, Setting{"autograd_threads", "autograd_threads", false},
     Setting{"allocator", "allocator", true},        Setting{"nccl_graph_register", "NCCL_GRAPH_REGISTER", true},
     Setting{"nccl_algo", "NCCL_ALGO", true},        Setting{"nccl_proto", "NCCL_PROTO", true},
+    Setting{"comm", "comm", true, "nccl"},
 };
 
 /// A value as text, so that 1 and "1" are the same. Empty when absent.
@@ -35,13 +37,14 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
   const std::string want = attempt.axes.text(setting.axis);
   if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
   if (setting.cuda_only && attempt.context.device != "cuda") {
-    // `default` is what sim has anyway.
-    if (want != "default")
+    // `default` is what sim has anyway, and nobody issues collectives of its GPUs.
+    if (want != "default" && want != setting.unsaid)
       judgement.unexercised(say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
   const std::string asked = value_of(field(config, "asked"), setting.name),
                     effective = value_of(field(config, "effective"), setting.name);
+  if (want == setting.unsaid && asked.empty() && effective.empty()) return;
   if (asked == want && effective == want) return;
   judgement.defect({.rank = files.rank,
                     .step = std::nullopt,
