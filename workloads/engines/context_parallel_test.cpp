@@ -10,6 +10,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines {
@@ -33,6 +34,16 @@ ModelConfig learned_model() {
   config.normalization = workloads::Normalization::LayerNorm;
   config.linear_bias = true;
   return config;
+}
+
+constexpr workloads::CpCommType kCommTypes[] = {workloads::CpCommType::p2p, workloads::CpCommType::all_gather};
+/// For spread(): the layouts that exchange keys and values so.
+auto layouts_with(workloads::CpCommType type) {
+  return [type](const auto&, auto visit) {
+    ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
+      if (layout.cp_comm_type == type) visit(layout, name);
+    });
+  };
 }
 
 /// Scans of whole sequences; a mamba layer and another one on each of two stages.
@@ -92,8 +103,10 @@ TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {
   packed.packed = true;
   ModelConfig packed_learned = learned_model();
   packed_learned.packed = true;
-  for (const ModelConfig& config : {rotary_model(), learned_model(), hybrid_model(), packed, packed_learned, packed_hybrid_model(), attention_again, layers_again, carried, gathered})
-    ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
+  const std::vector models = {rotary_model(),        learned_model(), hybrid_model(), packed,  packed_learned,
+                              packed_hybrid_model(), attention_again, layers_again,   carried, gathered};
+  for (const workloads::CpCommType type : kCommTypes)
+    spread(models, layouts_with(type), [&](const ModelConfig& config, const Layout& layout, const std::string& name) {
       Ran parallel(config, layout);
       ModelConfig all = config;
       all.microbatches *= layout.dp;
@@ -160,7 +173,11 @@ TEST(ContextParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
   config.dropout = 0.1;
   config.packed = true;
   using workloads::CpCommType;
-  const std::pair<CpCommType, EngineConfig> rows[] = {
+  struct Row {
+    CpCommType type;
+    EngineConfig engine;
+  };
+  const std::vector<Row> rows = {
       {CpCommType::all_gather, {.impl = "manual", .warmup_steps = 1}},
       {CpCommType::p2p, {.impl = "full_iteration", .warmup_steps = 1}},
       {CpCommType::p2p, {.impl = "local", .warmup_steps = 1}},
@@ -168,30 +185,33 @@ TEST(ContextParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
       {CpCommType::all_gather, {.impl = "transformer_engine", .warmup_steps = 1}},
       {CpCommType::p2p, {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1}},
       {CpCommType::p2p, {.impl = "callables", .warmup_steps = 1}}};
-  for (const auto& [type, engine] : rows)
-    ranks->for_each_context_parallel_layout([&, type = type, engine = engine](const Layout& layout, const std::string&) {
-      // callables know no schedule. The same on every rank.
-      if (layout.cp_comm_type != type || (engine.impl == "callables" && layout.pp > 1)) return;
-      TwinSteps twins(config, layout, engine);
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
-      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
-      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
-      twins.graph->drop_graphs();
+  const auto fitting = [](const Row& row, auto visit) {
+    layouts_with(row.type)(row, [&](const Layout& layout, const std::string& name) {
+      if (row.engine.impl != "callables" || layout.pp == 1) visit(layout, name);  // callables know no schedule
     });
+  };
+  spread(rows, fitting, [&](const Row& row, const Layout& layout, const std::string&) {
+    const std::string& impl = row.engine.impl;
+    TwinSteps twins(config, layout, row.engine);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << impl;
+    EXPECT_EQ(twins.witness.canaries, 0) << impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(ContextParallel, ReplayOfMambaLayersEqualsEagerBitForBit) {
   using workloads::ModuleKind;
   ModelConfig config = packed_hybrid_model();
   config.dropout = 0.1;
-  for (const EngineConfig& engine : {EngineConfig{.impl = "full_iteration", .warmup_steps = 1}, EngineConfig{.impl = "local", .modules = {ModuleKind::mamba}, .warmup_steps = 1}})
-    ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string& name) {
-      if (layout.cp_comm_type != workloads::CpCommType::p2p) return;
-      TwinSteps twins(config, layout, engine);
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " " << name << " step " << i;
-      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
-      twins.graph->drop_graphs();
-    });
+  const std::vector<EngineConfig> engines = {{.impl = "full_iteration", .warmup_steps = 1},
+                                             {.impl = "local", .modules = {ModuleKind::mamba}, .warmup_steps = 1}};
+  spread(engines, layouts_with(workloads::CpCommType::p2p), [&](const EngineConfig& engine, const Layout& layout, const std::string& name) {
+    TwinSteps twins(config, layout, engine);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " " << name << " step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 // M121: the state of one document in the next one. M122: a scan over chunks that are not in order.

@@ -9,6 +9,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines {
@@ -19,6 +20,9 @@ using workloads::ModelConfig;
 
 RanksUnderTest* const ranks =
     static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+/// For spread().
+const auto kLayouts = [](const auto&, auto visit) { ranks->for_each_layout(visit); };
 
 ModelConfig model(double dropout) {
   ModelConfig config;
@@ -74,14 +78,13 @@ TEST(Parallel, LossesAndGradientsEqualTheSingleRankModel) {
 }
 
 TEST(Parallel, ReplayEqualsEagerBitForBitWithDropout) {
-  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine"})
-    ranks->for_each_layout([&](const Layout& layout) {
-      TwinSteps twins(model(0.1), layout, {.impl = impl, .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-      EXPECT_EQ(twins.graph->counters().replays, 3 * twins.graph->counters().launches_per_step) << impl;
-      EXPECT_EQ(twins.witness.canaries, 0) << impl;
-      twins.graph->drop_graphs();
-    });
+  spread(std::vector{"manual", "full_iteration", "local", "transformer_engine"}, kLayouts, [&](const char* impl, const Layout& layout) {
+    TwinSteps twins(model(0.1), layout, {.impl = impl, .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << impl;
+    EXPECT_EQ(twins.witness.canaries, 0) << impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(Parallel, TensorParallelRanksShareMasksOutsideTheirRegionAndDrawTheirOwnInside) {
@@ -104,13 +107,12 @@ TEST(Parallel, TensorParallelRanksShareMasksOutsideTheirRegionAndDrawTheirOwnIns
 
 TEST(Parallel, LocalGraphsOfSingleModulesEqualEagerOnEveryLayout) {
   using workloads::ModuleKind;
-  for (const std::vector<ModuleKind>& modules :
-       {std::vector{ModuleKind::attn}, {ModuleKind::mlp}, {ModuleKind::attn, ModuleKind::mlp}})
-    ranks->for_each_layout([&](const Layout& layout) {
-      TwinSteps twins(model(0.1), layout, {.impl = "local", .modules = modules, .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
-      twins.graph->drop_graphs();
-    });
+  const std::vector<std::vector<ModuleKind>> cuts = {{ModuleKind::attn}, {ModuleKind::mlp}, {ModuleKind::attn, ModuleKind::mlp}};
+  spread(cuts, kLayouts, [&](const std::vector<ModuleKind>& modules, const Layout& layout) {
+    TwinSteps twins(model(0.1), layout, {.impl = "local", .modules = modules, .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(Parallel, FaultM56RunsOneRankEagerlyWhileItsPeersReplay) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines {
@@ -22,6 +23,10 @@ RanksUnderTest* const ranks =
 
 // Of a stage: one schedule of each kind.
 const std::vector<int> kChunks = {1, 2};
+
+/// For spread(): the layouts of a row that says how many chunks it has.
+const auto kPipelineLayouts = [](const auto& row, auto visit) { ranks->for_each_pipeline_layout(row.vpp, visit); };
+const auto kExpertPipelineLayouts = [](const auto& row, auto visit) { ranks->for_each_expert_pipeline_layout(row.vpp, visit); };
 
 /// As small as it gets: what a pipeline does is no question of sizes, and ranks share cores here.
 ModelConfig model(const Layout& layout, std::int64_t microbatches, std::int64_t layers_of_chunk = 1) {
@@ -190,22 +195,26 @@ TEST(Pipeline, RecomputeLedgerHoldsTheLayersOfItsStageInReplaysToo) {
       if (other == name) return tensor;
     return at::Tensor();
   };
-  for (const auto& [vpp, recompute] : {std::pair{1, kSelective}, {2, kUniform}, {2, kBlock}})
-    ranks->for_each_pipeline_layout(vpp, [&, vpp = vpp, recompute = recompute](const Layout& layout) {
-      ModelConfig config = model(layout, 4, /*layers_of_chunk=*/2);
-      config.dropout = 0.1;
-      config.recompute = recompute;
-      TwinSteps twins(config, layout, {.impl = "manual", .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
-      const bool block = recompute.method == workloads::RecomputeConfig::Method::block;
-      const std::int64_t layers = block ? vpp : layout.stage_layers(config), parts = static_cast<std::int64_t>(recompute.parts.size());
-      for (workloads::TrainStep* step : {&twins.eager_step(), &twins.graph_step()}) {
-        EXPECT_EQ(named(*step, "recompute:first").sizes(), at::IntArrayRef({parts, 4, layers}));
-        EXPECT_EQ(on_host(named(*step, "recompute:again")), on_host(named(*step, "recompute:first")));
-        EXPECT_EQ(on_host(step->recompute_counter()), std::vector<float>(static_cast<std::size_t>(parts * layers), 3 * 4));
-      }
-      twins.graph->drop_graphs();
-    });
+  struct Row {
+    int vpp;
+    workloads::RecomputeConfig recompute;
+  };
+  spread(std::vector<Row>{{1, kSelective}, {2, kUniform}, {2, kBlock}}, kPipelineLayouts, [&](const Row& row, const Layout& layout) {
+    ModelConfig config = model(layout, 4, /*layers_of_chunk=*/2);
+    config.dropout = 0.1;
+    config.recompute = row.recompute;
+    TwinSteps twins(config, layout, {.impl = "manual", .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    const bool block = row.recompute.method == workloads::RecomputeConfig::Method::block;
+    const std::int64_t layers = block ? row.vpp : layout.stage_layers(config);
+    const auto parts = static_cast<std::int64_t>(row.recompute.parts.size());
+    for (workloads::TrainStep* step : {&twins.eager_step(), &twins.graph_step()}) {
+      EXPECT_EQ(named(*step, "recompute:first").sizes(), at::IntArrayRef({parts, 4, layers}));
+      EXPECT_EQ(on_host(named(*step, "recompute:again")), on_host(named(*step, "recompute:first")));
+      EXPECT_EQ(on_host(step->recompute_counter()), std::vector<float>(static_cast<std::size_t>(parts * layers), 3 * 4));
+    }
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(Pipeline, ReplayOfExpertsAndRecomputeEqualsEagerBitForBitUnderEveryEngine) {
@@ -216,7 +225,7 @@ TEST(Pipeline, ReplayOfExpertsAndRecomputeEqualsEagerBitForBitUnderEveryEngine) 
     EngineConfig engine;
     workloads::RecomputeConfig recompute = {};
   };
-  const Row rows[] = {
+  const std::vector<Row> rows = {
       {1, {.impl = "manual", .warmup_steps = 1}, workloads::selective({RecomputedPart::moe})},
       {1, {.impl = "local", .warmup_steps = 1}, workloads::selective({RecomputedPart::moe_act, RecomputedPart::attention_norm})},
       {1, {.impl = "local", .modules = {ModuleKind::moe_router, ModuleKind::moe_preprocess}, .warmup_steps = 1}},
@@ -224,22 +233,26 @@ TEST(Pipeline, ReplayOfExpertsAndRecomputeEqualsEagerBitForBitUnderEveryEngine) 
        workloads::selective({RecomputedPart::core_attn, RecomputedPart::shared_experts})},
       {2, {.impl = "transformer_engine", .warmup_steps = 1}, workloads::selective({RecomputedPart::core_attn})},
       {2, {.impl = "full_iteration", .warmup_steps = 1}, kBlock}};
-  for (const auto& [vpp, engine, recompute] : rows)
-    ranks->for_each_expert_pipeline_layout(vpp, [&, engine = engine, recompute = recompute](const Layout& layout) {
-      ModelConfig config = expert_model(layout, 4);
-      config.dropout = 0.1;
-      config.recompute = recompute;
-      TwinSteps twins(config, layout, engine);
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
-      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
-      EXPECT_EQ(on_host(twins.graph_step().dropped()), on_host(twins.eager_step().dropped())) << engine.impl;
-      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
-      twins.graph->drop_graphs();
-    });
+  spread(rows, kExpertPipelineLayouts, [&](const Row& row, const Layout& layout) {
+    const std::string& impl = row.engine.impl;
+    ModelConfig config = expert_model(layout, 4);
+    config.dropout = 0.1;
+    config.recompute = row.recompute;
+    TwinSteps twins(config, layout, row.engine);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << impl;
+    EXPECT_EQ(on_host(twins.graph_step().dropped()), on_host(twins.eager_step().dropped())) << impl;
+    EXPECT_EQ(twins.witness.canaries, 0) << impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(Pipeline, ReplayEqualsEagerBitForBitUnderEveryEngine) {
-  const std::pair<int, EngineConfig> rows[] = {
+  struct Row {
+    int vpp;
+    EngineConfig engine;
+  };
+  const std::vector<Row> rows = {
       {1, {.impl = "manual", .warmup_steps = 1}},
       {1, {.impl = "local", .warmup_steps = 1}},
       {1, {.impl = "transformer_engine", .modules = {workloads::ModuleKind::attn}, .warmup_steps = 1}},
@@ -247,23 +260,23 @@ TEST(Pipeline, ReplayEqualsEagerBitForBitUnderEveryEngine) {
       {2, {.impl = "full_iteration", .warmup_steps = 1}},
       {2, {.impl = "local", .warmup_steps = 1}},
       {2, {.impl = "local", .pool = PoolSharing::per_microbatch, .warmup_steps = 1}}};
-  for (const auto& [vpp, engine] : rows)
-    ranks->for_each_pipeline_layout(vpp, [&, engine = engine](const Layout& layout) {
-      ModelConfig config = tied_model(layout, 4);
-      config.dropout = 0.1;
-      TwinSteps twins(config, layout, engine);
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
-      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
-      EXPECT_EQ(twins.graph->counters().out_of_order, 0) << engine.impl;
-      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
-      if (engine.impl != "manual") {
-        twins.eager->step(twins.batch(3), 0.05);
-        twins.graph->floor_step(twins.batch(3), 0.05);
-        twins.device().synchronize();
-        EXPECT_EQ(difference(fixtures::compare(twins.eager->outputs(), twins.graph->outputs())), "") << "the floor of " << engine.impl;
-      }
-      twins.graph->drop_graphs();
-    });
+  spread(rows, kPipelineLayouts, [&](const Row& row, const Layout& layout) {
+    const std::string& impl = row.engine.impl;
+    ModelConfig config = tied_model(layout, 4);
+    config.dropout = 0.1;
+    TwinSteps twins(config, layout, row.engine);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << impl;
+    EXPECT_EQ(twins.graph->counters().out_of_order, 0) << impl;
+    EXPECT_EQ(twins.witness.canaries, 0) << impl;
+    if (impl != "manual") {
+      twins.eager->step(twins.batch(3), 0.05);
+      twins.graph->floor_step(twins.batch(3), 0.05);
+      twins.device().synchronize();
+      EXPECT_EQ(difference(fixtures::compare(twins.eager->outputs(), twins.graph->outputs())), "") << "the floor of " << impl;
+    }
+    twins.graph->drop_graphs();
+  });
 }
 
 // On every stage, also the last, where only one is outstanding at a time: ranks vote after each capture.

@@ -10,6 +10,7 @@
 #include "fixtures/capture/error.h"
 #include "fixtures/comm/collectives.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 #include "workloads/gradient_clip.h"
 
@@ -22,6 +23,13 @@ using workloads::on_host;
 
 RanksUnderTest* const ranks =
     static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
+
+/// For spread().
+const auto kDataParallelLayouts = [](const auto&, auto visit) {
+  ranks->for_each_layout([&](const Layout& layout) {
+    if (layout.dp > 1) visit(layout);
+  });
+};
 
 /// A training step on its own stream.
 struct Ran {
@@ -91,14 +99,12 @@ TEST(GradientReduction, BesideBackwardIsReplayedBitForBitUnderEveryEngine) {
       {.impl = "local", .modules = {workloads::ModuleKind::attn}, .warmup_steps = 1},
       {.impl = "transformer_engine", .warmup_steps = 1},
       {.impl = "callables", .modules = {workloads::ModuleKind::mlp}, .warmup_steps = 1}};
-  for (const EngineConfig& engine : engines)
-    ranks->for_each_layout([&](const Layout& layout) {
-      if (layout.dp == 1) return;
-      TwinSteps twins(config, layout, engine);
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
-      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
-      twins.graph->drop_graphs();
-    });
+  spread(engines, kDataParallelLayouts, [&](const EngineConfig& engine, const Layout& layout) {
+    TwinSteps twins(config, layout, engine);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(GradientReduction, FaultM11LeavesTheSideStreamUnjoinedAndTheCaptureIsRefused) {
@@ -200,18 +206,17 @@ TEST(DistributedOptimizer, IsReplayedBitForBitUnderEveryEngine) {
     const char* impl;
     bool gathered_beside;
   };
-  for (const Row& row : {Row{"manual", false}, Row{"local", false}, Row{"manual", true}, Row{"full_iteration", true},
-                         Row{"local", true}, Row{"transformer_engine", true}, Row{"callables", true}})
-    ranks->for_each_layout([&](const Layout& layout) {
-      if (layout.dp == 1) return;
-      ModelConfig config = distributed({.microbatches = 1, .optimizer = workloads::OptimizerKind::adam, .overlap_grad_reduce = true});
-      config.overlap_param_gather = row.gathered_beside;
-      TwinSteps twins(config, layout, {.impl = row.impl, .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << row.impl << " step " << i;
-      EXPECT_EQ(twins.witness.canaries, 0) << row.impl;
-      EXPECT_TRUE(twins.witness.moved_tensors.empty()) << row.impl;
-      twins.graph->drop_graphs();
-    });
+  const std::vector<Row> rows = {{"manual", false}, {"local", false}, {"manual", true}, {"full_iteration", true},
+                                 {"local", true}, {"transformer_engine", true}, {"callables", true}};
+  spread(rows, kDataParallelLayouts, [&](const Row& row, const Layout& layout) {
+    ModelConfig config = distributed({.microbatches = 1, .optimizer = workloads::OptimizerKind::adam, .overlap_grad_reduce = true});
+    config.overlap_param_gather = row.gathered_beside;
+    TwinSteps twins(config, layout, {.impl = row.impl, .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << row.impl << " step " << i;
+    EXPECT_EQ(twins.witness.canaries, 0) << row.impl;
+    EXPECT_TRUE(twins.witness.moved_tensors.empty()) << row.impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(DistributedOptimizer, FaultM92LeavesOldParametersOfOtherRanks) {
@@ -276,18 +281,21 @@ TEST(LossScale, IsTheSameOnEveryStageOfAPipelineUnderEveryEngine) {
   const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2, .precision = workloads::Precision::fp16,
                            .clip_grad = true};
   constexpr std::int64_t kSteps = 5;  // some skipped and some taken
-  for (const char* impl : {"manual", "local", "transformer_engine"})
+  const auto stages = [](const auto&, auto visit) {
     ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
-      if (layout.tp > 1) return;
-      TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
-      for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-      twins.graph->drop_graphs();
-      std::map<std::string, at::Tensor> state;
-      for (const auto& tensor : twins.graph_step().optimizer_state()) state[tensor.name] = tensor.tensor;
-      EXPECT_GT(on_host(state.at("state:loss_scale.skipped"))[0], 0) << "the first steps overflow on purpose";
-      const auto scales = on_host(comm::all_gather(state.at("state:loss_scale.scale").view({1}), layout.pp_group));
-      for (const float scale : scales) EXPECT_EQ(scale, scales[0]) << impl;
+      if (layout.tp == 1) visit(layout);
     });
+  };
+  spread(std::vector{"manual", "local", "transformer_engine"}, stages, [&](const char* impl, const Layout& layout) {
+    TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
+    for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    twins.graph->drop_graphs();
+    std::map<std::string, at::Tensor> state;
+    for (const auto& tensor : twins.graph_step().optimizer_state()) state[tensor.name] = tensor.tensor;
+    EXPECT_GT(on_host(state.at("state:loss_scale.skipped"))[0], 0) << "the first steps overflow on purpose";
+    const auto scales = on_host(comm::all_gather(state.at("state:loss_scale.scale").view({1}), layout.pp_group));
+    for (const float scale : scales) EXPECT_EQ(scale, scales[0]) << impl;
+  });
 }
 
 TEST(LossScale, IsTheSameOnEveryRankAndM96MakesItDiffer) {

@@ -10,6 +10,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines {
@@ -153,14 +154,14 @@ TEST(SequenceParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
                                              {.impl = "local", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1},
                                              {.impl = "transformer_engine", .warmup_steps = 1},
                                              {.impl = "transformer_engine", .modules = {ModuleKind::mlp}, .warmup_steps = 1}};
-  for (const EngineConfig& engine : engines)
-    ranks->for_each_sequence_parallel_layout([&](const Layout& layout) {
-      TwinSteps twins(config, layout, engine);
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
-      EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
-      EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
-      twins.graph->drop_graphs();
-    });
+  const auto layouts = [](const auto&, auto visit) { ranks->for_each_sequence_parallel_layout(visit); };
+  spread(engines, layouts, [&](const EngineConfig& engine, const Layout& layout) {
+    TwinSteps twins(config, layout, engine);
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
+    EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
+    twins.graph->drop_graphs();
+  });
 }
 
 TEST(SequenceParallel, RefusesASequenceThatRanksCannotShareEqually) {
