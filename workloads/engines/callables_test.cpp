@@ -8,7 +8,7 @@
 #include "workloads/engines/refusal.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::callables_test {
 namespace {
 
 using workloads::ModelConfig;
@@ -272,4 +272,4 @@ TEST(Callables, ASecondForwardBeforeTheBackwardAndAnotherOrderAreRefused) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::callables_test

@@ -1,4 +1,4 @@
-// Context parallel ranks, which share each sequence chunk by chunk: started by mpirun with 2 and 4 ranks, each test goes
+// Context parallel ranks, which share each sequence chunk by chunk: started by mpirun with several ranks, each test goes
 // through every layout that fits, and through both ways to exchange keys and values.
 #include <gtest/gtest.h>
 
@@ -13,15 +13,12 @@
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::context_parallel_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 /// As small as it gets with four ranks: eight chunks of two tokens.
 ModelConfig rotary_model() {
@@ -266,4 +263,4 @@ TEST(ContextParallel, RefusesWhatItsRanksCannotShareEqually) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::context_parallel_test

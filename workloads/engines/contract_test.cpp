@@ -5,7 +5,7 @@
 #include "workloads/engines/static_inputs.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::contract_test {
 namespace {
 
 using workloads::ModelConfig;
@@ -256,4 +256,4 @@ TEST(StaticInputs, TheFirstBatchIsClonedAndLaterOnesAreCopiedToTheSameAddress) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::contract_test

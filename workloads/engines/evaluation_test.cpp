@@ -1,4 +1,4 @@
-// Evaluation between training steps, under every engine: alone, and started by mpirun with 2 and 4 ranks, where each test goes
+// Evaluation between training steps, under every engine: alone, and started by mpirun with several ranks, where each test goes
 // through every layout that fits.
 #include <gtest/gtest.h>
 
@@ -9,15 +9,12 @@
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::evaluation_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 constexpr std::int64_t kWarmup = 1;
 
@@ -138,4 +135,4 @@ TEST(Evaluation, M130MovesTheStaticInputsOfValidationAlone) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::evaluation_test

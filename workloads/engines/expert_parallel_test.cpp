@@ -1,4 +1,4 @@
-// Experts split over ranks, mamba layers between them, and bf16 over ranks: started by mpirun with 2 and 4 ranks, each test goes through every layout
+// Experts split over ranks, mamba layers between them, and bf16 over ranks: started by mpirun with several ranks, each test goes through every layout
 // that fits.
 #include <gtest/gtest.h>
 
@@ -12,14 +12,11 @@
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::expert_parallel_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 ModelConfig experts() { return {.microbatches = 2, .linear_bias = true, .experts = 4, .topk = 2, .shared_expert = true}; }
 
@@ -275,4 +272,4 @@ TEST(Bf16Parallel, ReplayEqualsEagerBitForBit) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::expert_parallel_test

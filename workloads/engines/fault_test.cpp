@@ -8,7 +8,7 @@
 
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::fault_test {
 namespace {
 
 constexpr std::int64_t kWarmup = 2, kSteps = 6;
@@ -254,4 +254,4 @@ TEST(Faults, M86CapturesInEveryStepAndNeverReplays) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::fault_test

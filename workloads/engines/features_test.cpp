@@ -12,7 +12,7 @@
 #include "fixtures/capture/error.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::features_test {
 namespace {
 
 using workloads::ModelConfig;
@@ -295,4 +295,4 @@ TEST(FeatureFaults, M74DropsTokensInReplaysAndCountsNone) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::features_test

@@ -6,7 +6,7 @@
 #include "workloads/engines/refusal.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::local_schedules_test {
 namespace {
 
 using workloads::ModuleKind;
@@ -281,4 +281,4 @@ TEST(PoolOrder, AllowsTheOrderOfCaptureAndANewBeginningWhenNothingIsAlive) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::local_schedules_test

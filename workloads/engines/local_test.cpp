@@ -8,7 +8,7 @@
 #include "workloads/engines/refusal.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::local_test {
 namespace {
 
 using workloads::ModelConfig;
@@ -246,4 +246,4 @@ TEST(Local, RefusesThePlainTracker) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::local_test

@@ -1,5 +1,5 @@
-// Steps that run layer by layer, the exchange of tokens on a stream of its own and weight gradients delayed: started by mpirun with 2
-// and 4 ranks, each test goes through every layout that fits.
+// Steps that run layer by layer, the exchange of tokens on a stream of its own and weight gradients delayed: started by mpirun with several
+// ranks, each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,15 +12,12 @@
 #include "workloads/engines/refusal.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::overlap_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::ModuleKind;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 const std::vector<ModuleKind> kAll{ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess};
 
@@ -219,4 +216,4 @@ TEST(DelayedGradientsOfGraphs, EveryPlantedFaultChangesTheGradientsAndIsCounted)
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::overlap_test

@@ -1,4 +1,4 @@
-// Layouts of several ranks: started by mpirun with 2 and 4 ranks, each test goes through every (tp, dp) that fits.
+// Layouts of several ranks: started by mpirun with several ranks, each test goes through every (tp, dp) that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,14 +12,11 @@
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::parallel_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 /// For spread().
 const auto kLayouts = [](const auto&, auto visit) { ranks->for_each_layout(visit); };
@@ -151,4 +148,4 @@ TEST(Parallel, FaultM61KeepsTensorParallelRankOneFromItsSecondReplay) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::parallel_test

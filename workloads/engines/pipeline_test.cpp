@@ -1,4 +1,4 @@
-// Pipelines: started by mpirun with 2 and 4 ranks, each test goes through every layout that fits.
+// Pipelines: started by mpirun with several ranks, each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,15 +11,12 @@
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::pipeline_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 // Of a stage: one schedule of each kind.
 const std::vector<int> kChunks = {1, 2};
@@ -350,4 +347,4 @@ TEST(Pipeline, RefusesLayersThatStagesCannotShareEqually) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::pipeline_test

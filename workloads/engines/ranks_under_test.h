@@ -17,7 +17,6 @@
 
 namespace graphproof::engines {
 
-/// Register it with testing::AddGlobalTestEnvironment, before main.
 class RanksUnderTest : public testing::Environment {
  public:
   // Enough for a machine whose cores are shared; nothing here waits for it unless a rank is lost.
@@ -176,5 +175,8 @@ class RanksUnderTest : public testing::Environment {
   std::unique_ptr<comm::MpiWorld> world_;
   std::unique_ptr<comm::ProcessGroups> groups_;
 };
+
+/// Those of this program, GoogleTest's own to set up and end.
+inline RanksUnderTest* const ranks = static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 }  // namespace graphproof::engines

@@ -1,5 +1,5 @@
 // From the ranks' gradients to those of the global batch, with and without overlap, and what the optimizer makes of them:
-// started by mpirun with 2 and 4 ranks, each test goes through every layout that fits.
+// started by mpirun with several ranks, each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,15 +14,12 @@
 #include "workloads/engines/twin_steps.h"
 #include "workloads/gradient_clip.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::reduction_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 /// For spread().
 const auto kDataParallelLayouts = [](const auto&, auto visit) {
@@ -313,4 +310,4 @@ TEST(LossScale, IsTheSameOnEveryRankAndM96MakesItDiffer) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::reduction_test

@@ -1,4 +1,4 @@
-// Tensor parallel ranks that share each sequence: started by mpirun with 2 and 4 ranks, each test goes through every
+// Tensor parallel ranks that share each sequence: started by mpirun with several ranks, each test goes through every
 // layout that fits.
 #include <gtest/gtest.h>
 
@@ -13,15 +13,12 @@
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::sequence_parallel_test {
 namespace {
 
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
-
-RanksUnderTest* const ranks =
-    static_cast<RanksUnderTest*>(testing::AddGlobalTestEnvironment(new RanksUnderTest));
 
 /// Every parameter that is used outside tensor parallel regions: norms with bias, biases of row-parallel layers, positions.
 ModelConfig model() {
@@ -177,4 +174,4 @@ TEST(SequenceParallel, RefusesASequenceThatRanksCannotShareEqually) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::sequence_parallel_test

@@ -7,7 +7,7 @@
 #include "workloads/engines/refusal.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::speed_floor_test {
 namespace {
 
 using workloads::ModuleKind;
@@ -64,4 +64,4 @@ TEST(SpeedFloor, AnEngineWithoutItsChecksTrainsTheSame) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::speed_floor_test

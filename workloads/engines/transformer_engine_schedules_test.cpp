@@ -8,7 +8,7 @@
 #include "workloads/engines/transformer_engine.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::transformer_engine_schedules_test {
 namespace {
 
 using workloads::ModuleKind;
@@ -392,4 +392,4 @@ TEST(PartChain, ACallOutOfTurnOrWithOtherInputsAndAPartLeftOutAreRefused) {
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::transformer_engine_schedules_test

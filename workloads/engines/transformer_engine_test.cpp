@@ -8,7 +8,7 @@
 #include "workloads/engines/transformer_engine.h"
 #include "workloads/engines/twin_steps.h"
 
-namespace graphproof::engines {
+namespace graphproof::engines::transformer_engine_test {
 namespace {
 
 using workloads::ModelConfig;
@@ -280,4 +280,4 @@ TEST(TransformerEngine, RefusesThePlainTrackerSeveralPoolsAndAModelWithoutItsMod
 }
 
 }  // namespace
-}  // namespace graphproof::engines
+}  // namespace graphproof::engines::transformer_engine_test
