@@ -22,7 +22,7 @@ constexpr std::array kUnderstood = {
     "steps",   "capture_mode", "autograd_threads",   "nccl_graph_register", "nccl_algo", "nccl_proto", "allocator",
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
-    "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "precision", "optimizer",
+    "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "shared_expert_overlap", "precision", "optimizer",
     "packed", "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
     "overlap_ep_comm", "comm", "delay_wgrad", "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
@@ -199,6 +199,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .router_z_loss = boolean("router_z_loss"),
                   .router_score_correction = boolean("router_score_correction"),
                   .shared_expert = boolean("shared_expert"),
+                  .shared_expert_overlap = boolean("shared_expert_overlap"),
                   .recompute = recompute_config(text("recompute")),
                   .precision = meaning_of(kPrecisions, "precision", text("precision")),
                   .loss_scaling = meaning_of(kLossScales, "loss_scale", text("loss_scale")),

@@ -14,6 +14,7 @@
 #include "workloads/parameter_gather.h"
 #include "workloads/recompute_ledger.h"
 #include "workloads/router_bias.h"
+#include "workloads/shared_expert_stream.h"
 
 namespace graphproof::workloads {
 
@@ -33,6 +34,7 @@ struct ForwardPass {
   const at::Tensor& root_gradient;  // [] fp32, static: of the microbatch's loss, and of what its routers add to it
   at::Tensor documents = {};  // [B, A] int64, of packed sequences: data.h; of a captured part an input of its own
   ParameterGather* gather = nullptr;  // null: all parameters are there
+  SharedExpertStream* beside = nullptr;  // null: the shared expert runs with its router
   bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };
 

@@ -1,14 +1,15 @@
 // One layer, norms before the branches: x + dropout(attention(norm(x))), then the same with the MLP or the experts; or a mamba
 // layer, x + dropout(mixer(norm(x))) alone. In a hybrid model the two take turns, M and *- or *E of Megatron-LM's pattern, where
 // attention and what follows it are letters of their own. The layer and each branch are parts that a graph may hold alone (module_runner.h), and so are two parts
-// of the experts: moe_router is norm, router and shared expert; moe_preprocess the local permutation after it. The
-// exchange, the experts and what follows are then eager.
+// of the experts: moe_router is norm, router and shared expert, save with shared_expert_overlap; moe_preprocess the local
+// permutation after it. The exchange, the experts and what follows are then eager, and so is a shared expert beside them.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fixtures/nvtx.h"
@@ -36,6 +37,7 @@ class Layer {
         attention_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr),
         shared_delayed_(config.delay_wgrad && config.shared_expert ? std::make_unique<DelayedGradients>() : nullptr),
         experts_delayed_(config.delay_wgrad ? std::make_unique<DelayedGradients>() : nullptr) {
+    const bool shared_with_router = config.shared_expert && !config.shared_expert_overlap;
     if (config.mamba(index)) {
       mamba_.emplace(parameters, config, layout, mamba_tables, name_ + ".mamba");
       parameters_ = parameters.starting_with(name_ + ".");
@@ -54,7 +56,8 @@ class Layer {
     mlp_norm_parameters_ = parameters.starting_with(name_ + ".mlp_norm.");
     behind_norm_parameters_ = parameters.starting_with(name_ + ".mlp.");
     for (const char* routed : {".mlp_norm", ".mlp.router", ".mlp.shared"})
-      for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
+      if (shared_with_router || routed != std::string_view(".mlp.shared"))
+        for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
     if (!config.delay_wgrad) return;
     for (const char* linear : {".attention.qkv.weight", ".attention.projection.weight", ".mlp.shared.up.weight", ".mlp.shared.down.weight"})
       for (const at::Tensor& weight : parameters.starting_with(name_ + linear)) attend_weights_.push_back(weight);
@@ -165,14 +168,19 @@ class Layer {
     return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
       if (recompute_.of(RecomputedPart::moe)) return input + recomputed_experts(input, pass);
       const auto routed = routed_part(input, pass);
+      if (pass.beside) {
+        const at::Tensor combined = dispatched({routed[1], routed[2], routed[3]}, routed[4], pass);
+        return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
+      }
       at::Tensor combined = moe_->gathers() ? moe_->gathered_experts(routed[1], {routed[2], routed[3]}, pass)
-                                            : dispatched({routed[1], routed[2], routed[3]}, pass);
+                                            : dispatched({routed[1], routed[2], routed[3]}, {}, pass);
       if (routed.size() > 4) combined = combined + routed[4];
       return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
     });
   }
 
-  /// Returns residual, hidden, probabilities, carried and, if any, the shared expert's part.
+  /// Returns residual, hidden, probabilities, carried and, if any, the shared expert's part; with its overlap, what that expert
+  /// takes, because a graph of router and dispatch may keep hidden to itself.
   std::vector<at::Tensor> routed_part(const at::Tensor& x, const ForwardPass& pass) const {
     const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
     return run_module(pass.runner, router, {x}, router_parameters_, [this, pass](const auto& inputs) {
@@ -182,7 +190,9 @@ class Layer {
       const at::Tensor hidden = normalized(RecomputedPart::mlp_norm, inputs[0], pass);
       const Routing routing = moe_->route(hidden, pass);
       std::vector<at::Tensor> outputs{residual, hidden, routing.probabilities, routing.carried};
-      if (const at::Tensor shared = moe_->shared(hidden, pass); shared.defined()) outputs.push_back(shared);
+      if (pass.beside)
+        outputs.push_back(hidden.view_as(hidden));
+      else if (const at::Tensor shared = moe_->shared(hidden, pass); shared.defined()) outputs.push_back(shared);
       return outputs;
     });
   }
@@ -199,10 +209,22 @@ class Layer {
   }
   static at::Tensor counts_of(const std::vector<at::Tensor>& dispatch) { return dispatch.size() > 3 ? dispatch[3] : at::Tensor(); }
 
-  /// routed: hidden, probabilities, carried. Returns [N, H].
-  at::Tensor dispatched(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
+  /// routed: hidden, probabilities, carried. Returns [N, H]; with the shared expert's part if it runs beside this, on
+  /// `beside` [N, H].
+  at::Tensor dispatched(const std::vector<at::Tensor>& routed, const at::Tensor& beside, const ForwardPass& pass) const {
     const auto dispatch = dispatch_part(routed, pass);
-    return moe_->combine(moe_->experts(dispatch[0], counts_of(dispatch), pass), dispatch[1], dispatch[2]);
+    const auto carried = [&] {
+      return moe_->combine(moe_->experts(dispatch[0], counts_of(dispatch), pass), dispatch[1], dispatch[2]);
+    };
+    return beside.defined() ? beside_shared(beside, pass, carried) : carried();
+  }
+
+  /// carried() [N, H] and the shared expert's part of `hidden` [N, H], which runs beside it.
+  template <class Carried>
+  at::Tensor beside_shared(const at::Tensor& hidden, const ForwardPass& pass, const Carried& carried) const {
+    auto under_way = pass.beside->begin(hidden, pass.recording, [&](const at::Tensor& x) { return moe_->shared(x, pass); });
+    const at::Tensor combined = carried();
+    return combined + pass.beside->end(std::move(under_way));
   }
 
   // The whole expert layer behind its norm as one stretch: no part of it may be a graph of its own.
@@ -211,14 +233,14 @@ class Layer {
         RecomputedPart::moe, normalized(RecomputedPart::mlp_norm, input, pass), behind_norm_parameters_, pass,
         [this](const at::Tensor& hidden, const ForwardPass& run) {
           const Routing routing = moe_->route(hidden, run);
-          const at::Tensor shared = moe_->shared(hidden, run);
-          at::Tensor routed;
-          if (moe_->gathers()) {
-            routed = moe_->gathered_experts(hidden, routing, run);
-          } else {
+          const auto carried = [&] {
+            if (moe_->gathers()) return moe_->gathered_experts(hidden, routing, run);
             const Dispatch made = moe_->preprocess(hidden, routing, run);
-            routed = moe_->combine(moe_->experts(made.tokens, made.counts, run), made.slots, made.weights);
-          }
+            return moe_->combine(moe_->experts(made.tokens, made.counts, run), made.slots, made.weights);
+          };
+          if (run.beside) return beside_shared(hidden, run, carried);
+          const at::Tensor shared = moe_->shared(hidden, run);
+          const at::Tensor routed = carried();
           return shared.defined() ? routed + shared : routed;
         });
     return pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});

@@ -32,6 +32,7 @@ struct ModelConfig {
   bool dropless = false, gather_tokens = false;  // how tokens get to experts: moe.h
   bool router_aux_loss = false, router_z_loss = false, router_score_correction = false;  // moe.h
   bool shared_expert = false;          // beside the routed ones, of the same inner size
+  bool shared_expert_overlap = false;  // shared_expert_stream.h
   /// Of a single rank that stands for more: the tokens that each rank of a layout with so many context and sequence parallel
   /// parts would have share a capacity of their own.
   int capacity_cp = 1, capacity_parts = 1;

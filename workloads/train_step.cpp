@@ -109,6 +109,7 @@ struct TrainStep::State {
     // M124 stands for a damaged checkpoint, or a sample that is not a number.
     if (fault.is("M124")) parameters.all().back().tensor.detach().view({-1}).narrow(0, 0, 1).fill_(std::numeric_limits<double>::quiet_NaN());
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, fault);
+    if (config.shared_expert && config.shared_expert_overlap) beside.emplace(device, fault);
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
       felt_scale = at::zeros_like(root_gradient);
@@ -185,6 +186,7 @@ struct TrainStep::State {
   const StageTransfers transfers;
   ScheduleLedger schedule;
   std::optional<ExchangeStream> exchanges;  // with overlap_ep_comm
+  std::optional<SharedExpertStream> beside;  // with shared_expert_overlap
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>> in_pieces;  // by chunk and microbatch: backward is owed
   std::optional<order::Work> running;
   at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
@@ -210,7 +212,8 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .router_bias = router_bias,
           .root_gradient = root,
           .documents = config.packed ? batch.documents.at(static_cast<std::size_t>(work.microbatch)) : at::Tensor(),
-          .gather = gather.get()};
+          .gather = gather.get(),
+          .beside = beside ? &*beside : nullptr};
 }
 
 at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received) {
@@ -244,6 +247,8 @@ at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding
     dropout.begin(work.microbatch);
     recomputes.begin(work.microbatch);
   }
+  std::optional<MeantStreamMismatch> meant;
+  if (beside) meant.emplace();
   torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
   return done.received.defined() ? done.received.grad() : at::Tensor();
 }

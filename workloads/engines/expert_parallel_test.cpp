@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/capture/error.h"
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
@@ -251,6 +252,84 @@ TEST(ExpertParallel, GraphsOfModulesReplayBitForBitInEveryCutOfTheExperts) {
     EXPECT_EQ(twins.witness.canaries, 0) << cut;
     EXPECT_TRUE(twins.witness.moved_tensors.empty()) << cut;
     twins.graph->drop_graphs();
+  });
+}
+
+/// Dropless and with a capacity, small enough for many replays.
+std::vector<ModelConfig> overlapped_experts() {
+  ModelConfig capped = small(experts());
+  capped.linear_bias = false;
+  capped.shared_expert_overlap = true;
+  ModelConfig carried = capped;
+  carried.dropless = true;
+  return {capped, carried};
+}
+
+TEST(SharedExpertOverlap, ChangesNoBitOfLossesAndGradients) {
+  for (const ModelConfig& overlapped : overlapped_experts()) {
+    ModelConfig plain = overlapped;
+    plain.shared_expert_overlap = false;
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      auto& device = workloads::device_under_test();
+      const c10::Stream stream = device.stream_from_pool();
+      const c10::StreamGuard guard(stream);
+      workloads::TrainStep beside(overlapped, layout, device, 1, {}), behind(plain, layout, device, 1, {});
+      const auto batch = make_batch(plain, layout, 1, 0, device.torch_device());
+      beside.forward_backward(batch);
+      behind.forward_backward(batch);
+      device.synchronize();
+      EXPECT_EQ(workloads::on_host(beside.losses()), workloads::on_host(behind.losses()));
+      const auto left = beside.gradients(), right = behind.gradients();
+      for (std::size_t i = 0; i < left.size(); ++i)
+        EXPECT_EQ(workloads::on_host(left[i].tensor), workloads::on_host(right[i].tensor)) << left[i].name;
+    });
+  }
+}
+
+// With moe_router captured the shared expert is outside the graph; with moe, a layer or a step it forks inside.
+TEST(SharedExpertOverlap, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
+  using workloads::ModuleKind;
+  struct Cut {
+    const char* impl;
+    std::vector<ModuleKind> modules;
+    bool dropless;
+  };
+  const std::vector<ModuleKind> router{ModuleKind::moe_router}, parts{ModuleKind::moe_router, ModuleKind::moe_preprocess};
+  for (const Cut& cut : {Cut{"full_iteration", {}, false}, Cut{"local", {}, false}, Cut{"transformer_engine", {ModuleKind::moe}, false},
+                         Cut{"local", router, true}, Cut{"transformer_engine", parts, true}, Cut{"callables", parts, false}}) {
+    ModelConfig config = overlapped_experts()[cut.dropless ? 1 : 0];
+    config.dropout = 0.1;
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      const std::string name = std::string(cut.impl) + (cut.modules.empty() ? "" : " " + std::string(workloads::name(cut.modules.back())));
+      TwinSteps twins(config, layout, {.impl = cut.impl, .modules = cut.modules, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << name << " step " << i;
+      EXPECT_GT(twins.graph->counters().replays, 0) << name;
+      EXPECT_EQ(twins.witness.canaries, 0) << name;
+      twins.graph->drop_graphs();
+    });
+  }
+}
+
+TEST(SharedExpertOverlap, RecomputedExpertsRunItBesideTheDispatchAgain) {
+  ModelConfig config = overlapped_experts()[0];
+  config.recompute = workloads::selective({workloads::RecomputedPart::moe});
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1});
+    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    twins.graph->drop_graphs();
+  });
+}
+
+TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    TwinSteps twins(overlapped_experts()[0], layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M140"}});
+    EXPECT_EQ(difference(twins.step(0)), "");
+    try {
+      static_cast<void>(twins.step(1));
+      ADD_FAILURE() << "the capture was not refused";
+    } catch (const capture::DeviceError& error) {
+      EXPECT_EQ(error.code, 905) << error.what();
+    }
   });
 }
 

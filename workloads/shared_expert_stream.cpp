@@ -1,0 +1,48 @@
+#include "workloads/shared_expert_stream.h"
+
+#include <ATen/Context.h>
+
+#include <utility>
+
+namespace graphproof::workloads {
+
+SharedExpertStream::SharedExpertStream(capture::Device& device, fixtures::Fault fault)
+    : fault_(std::move(fault)), side_(device.stream_from_pool()) {}
+
+SharedExpertStream::Beside SharedExpertStream::begin(const at::Tensor& hidden, bool recording,
+                                                     const std::function<at::Tensor(const at::Tensor&)>& work) {
+  const c10::impl::VirtualGuardImpl streams(side_.device_type());
+  Beside beside{{}, c10::Event(side_.device_type())};
+  c10::Event ready(side_.device_type());
+  ready.record(streams.getStream(side_.device()));
+  // M140 stands for a stream that the capture does not reach: what runs on it is in no graph.
+  if (!fault_.is("M140") || !recording) ready.block(side_);
+  // It is memory of the current stream, which knows nothing of who reads it on another one.
+  hidden.detach().record_stream(side_);
+  const c10::StreamGuard guard(side_);
+  if (fault_.is("M141")) delay();
+  beside.made = work(hidden);
+  beside.over.record(side_);
+  return beside;
+}
+
+at::Tensor SharedExpertStream::end(Beside beside) const {
+  // M141 stands for a layer that adds the shared expert's part without waiting for it.
+  if (!fault_.is("M141")) beside.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+  return beside.made;
+}
+
+/// Milliseconds of work, so that what doesn't wait for it is surely too early.
+void SharedExpertStream::delay() const {
+  constexpr std::int64_t kSize = 2048, kProducts = 32;
+  const at::Tensor square = at::zeros({kSize, kSize}, at::TensorOptions().device(side_.device()));
+  for (std::int64_t i = 0; i < kProducts; ++i) at::mm(square, square);
+}
+
+MeantStreamMismatch::MeantStreamMismatch() : warned_(at::globalContext().warnOnAccumulateGradStreamMismatch()) {
+  at::globalContext().setWarnOnAccumulateGradStreamMismatch(false);
+}
+
+MeantStreamMismatch::~MeantStreamMismatch() { at::globalContext().setWarnOnAccumulateGradStreamMismatch(warned_); }
+
+}  // namespace graphproof::workloads
