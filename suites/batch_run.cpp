@@ -20,6 +20,7 @@
 #include "suites/early_exit.h"
 #include "suites/fingerprint.h"
 #include "suites/rank_process.h"
+#include "suites/shape_buckets.h"
 #include "suites/solo.h"
 #include "suites/validate.h"
 #include "suites/warm_start.h"
@@ -93,6 +94,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   }
   scope.section(Phase::replay, [&] { run_lockstep(parts, state.inputs, state.kept); });
   scope.section(Phase::replay, [&] { run_free(parts, state.inputs, state.kept); });
+  if (parts.config.shape_buckets > 0) scope.section(Phase::replay, [&] { run_shape_buckets(parts); });
   scope.section(Phase::compare, [] {});
   scope.section(Phase::replay, [&] {
     keep_last(parts, state.kept);

@@ -23,7 +23,7 @@ constexpr std::array kUnderstood = {
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "shared_expert_overlap", "precision", "optimizer",
-    "packed", "router_aux_loss", "router_z_loss", "router_score_correction",
+    "packed", "shape_buckets", "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
     "overlap_ep_comm", "comm", "delay_wgrad", "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
 
@@ -172,6 +172,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
   config.steps = integer("steps");
   config.autograd_threads = text("autograd_threads") == "on";
   config.schedule = meaning_of(kSchedules, "schedule", text("schedule"));
+  config.shape_buckets = integer("shape_buckets");
   config.rng_backend = text("rng_tracker") == "plain" ? fixtures::RngBackend::plain : fixtures::RngBackend::graph_safe;
   config.model = {.layers = integer("layers"),
                   .hidden = integer("hidden"),

@@ -31,6 +31,7 @@ struct StepConfig {
   std::int64_t steps = 0;        // compared steps of an arm
   bool autograd_threads = false;
   Schedule schedule = Schedule::train;
+  std::int64_t shape_buckets = 0;  // lengths that have graphs at once; 0: steps of one length alone
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;
   std::uint64_t seed = 0;
 

@@ -92,12 +92,12 @@ class Attention {
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    const std::int64_t rows = config_.microbatch_size, length = layout_.own_length(config_);
-    const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
+    const std::int64_t rows = config_.microbatch_size;
     const at::Tensor mixed =
         sequences_of(qkv_.forward(x), rows, layout_).unflatten(2, {groups_, heads_of_group_ + 2, width_});
-    const Attendance attendance = config_.packed ? within_documents(pass.documents)
-                                                 : Attendance{tables_.causal, tables_.cosine, tables_.sine};
+    const std::int64_t length = mixed.size(1);
+    const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
+    const Attendance attendance = config_.packed ? within_documents(pass.documents) : up_to(length);
     at::Tensor turned = mixed.narrow(3, 0, heads_of_group_ + 1);  // queries and key; the value stays
     if (config_.position_embedding == PositionEmbedding::rope) turned = rotate(turned, attendance);
     const at::Tensor query =
@@ -192,6 +192,16 @@ class Attention {
   // M102 stands for keys and values whose gradients stay with the rank that attended to them.
   static at::Tensor travelling(const at::Tensor& x, const ForwardPass& pass) {
     return pass.fault.is("M102") ? x.detach() : x;
+  }
+
+  /// Of sequences of `length` tokens. Shorter ones than the model's are of a rank that has all of them (lengths.h).
+  Attendance up_to(std::int64_t length) const {
+    if (length == layout_.own_length(config_)) return {tables_.causal, tables_.cosine, tables_.sine};
+    const at::Tensor causal = tables_.causal.unflatten(1, {heads_of_group_, -1}).narrow(2, 0, length).narrow(3, 0, length).flatten(1, 2);
+    const bool turns = config_.position_embedding == PositionEmbedding::rope;
+    return {.mask = causal,
+            .cosine = turns ? tables_.cosine.narrow(0, 0, length) : at::Tensor(),
+            .sine = turns ? tables_.sine.narrow(0, 0, length) : at::Tensor()};
   }
 
   // documents [B, A].

@@ -64,8 +64,8 @@ ModelConfig checked(const ModelConfig& config, const Layout& layout) {
   return config;
 }
 
-at::Tensor token_weights(const Batch& batch, const ModelConfig& config, std::size_t microbatch) {
-  return config.packed ? batch.weights.at(microbatch) : at::Tensor();
+at::Tensor token_weights(const Batch& batch, std::size_t microbatch) {
+  return batch.weights.empty() ? at::Tensor() : batch.weights.at(microbatch);
 }
 
 // Megatron-LM's offset between the seeds of pipeline stages: each draws masks of its own.
@@ -218,7 +218,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
 
 at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received) {
   const auto index = static_cast<std::size_t>(work.microbatch);
-  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), token_weights(batch, config, index), received,
+  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index), token_weights(batch, index), received,
                        pass_of(batch, work));
 }
 
@@ -320,7 +320,7 @@ TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const or
     if (forward && model.makes_loss(forward->chunk)) {
       const auto index = static_cast<std::size_t>(forward->microbatch);
       there.x = now->end.forward({there.x}, [&](const auto& in) {
-        return std::vector{model.behind_layers(in[0], batch.labels.at(index), token_weights(batch, config, index), pass_of(batch, *forward))};
+        return std::vector{model.behind_layers(in[0], batch.labels.at(index), token_weights(batch, index), pass_of(batch, *forward))};
       })[0];
       note_loss(*forward, there.x);
     }

@@ -42,7 +42,8 @@ class TrainStep {
   /// Enqueues on the current stream: zero gradients, forward and backward of the M microbatches, in a pipeline in 1F1B
   /// order, interleaved where a stage has several chunks, with what stages send each other (workloads/pipeline.h); then
   /// their reduction (gradient_reduction.h), and of tied embeddings the sum of first and last stage. With
-  /// overlap_param_gather the parameters are gathered first. Capturable, and
+  /// overlap_param_gather the parameters are gathered first. Microbatches may be shorter than the model's sequences (lengths.h)
+  /// in a dense model on one stage that cuts no sequence, without dropout and learned positions. Capturable, and
   /// without host synchronisation, save with the host's checks (host_checks.h), which may throw.
   void forward_backward(const Batch& batch);
   /// Enqueues on the current stream: the forwards of the M microbatches without gradients and dropout, in a pipeline in the

@@ -47,6 +47,8 @@ std::vector<Shape> shapes() {
     if (std::string(impl) == "none") continue;
     for (const char* schedule : {"resume", "train-eval-train"}) result.push_back({{{"impl", impl}, {"schedule", schedule}, {"dp", 2}}});
   }
+  for (const char* impl : {"callables", "full_iteration"})
+    result.push_back({{{"impl", impl}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}}});
   return result;
 }
 

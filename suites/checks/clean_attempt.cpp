@@ -366,6 +366,38 @@ class RankScript {
           {"replays", plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)}});
   }
 
+  /// The steps of changing lengths of a cache of two with one warm-up, of sequences of 16 tokens: buckets 4, 8 and 12.
+  void buckets() {
+    struct Ran {
+      std::int64_t longest, length, captured;
+      bool replayed;
+      std::vector<std::int64_t> resident, evicted;
+    };
+    const std::vector<Ran> all{{4, 4, 0, false, {}, {}},       {3, 4, 1, true, {4}, {}},       {8, 8, 0, false, {4}, {}},
+                               {7, 8, 1, true, {8, 4}, {}},    {4, 4, 0, true, {4, 8}, {}},    {12, 12, 0, false, {4, 8}, {}},
+                               {11, 12, 1, true, {12, 4}, {8}}, {14, 14, 0, false, {12, 4}, {}}, {5, 8, 1, true, {8, 12}, {4}},
+                               {9, 12, 0, true, {12, 8}, {}},  {16, 16, 0, false, {12, 8}, {}}};
+    const std::int64_t graphs = attempt_.axes.text("impl") == "callables" ? plan_.launches_per_step / plan_.microbatches : 1;
+    for (const std::int64_t length : {4, 8, 12})
+      line({{"kind", "padding"}, {"step", length / 2 - 2}, {"length", length}, {"lengths", {length, 2}}, {"tensors", 2},
+            {"max_abs", 1.2e-7}, {"max_rel", 2.5e-8}, {"bound", 3.1e-3}, {"worst", "losses"}, {"why", "reordered sums"}});
+    std::int64_t captures = 0, replays = 0;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const Ran& ran = all[k];
+      captures += ran.captured * graphs;
+      replays += ran.replayed ? plan_.launches_per_step : 0;
+      std::int64_t held = 0;
+      for (const std::int64_t length : ran.resident) held += length << 20;
+      compare("buckets", "buckets_eager", "buckets_graph", static_cast<std::int64_t>(k));
+      line({{"kind", "bucket"}, {"arm", "buckets_graph"}, {"step", k}, {"longest", ran.longest}, {"length", ran.length},
+            {"replayed", ran.replayed}, {"captures", captures}, {"replays", replays}, {"resident", ran.resident},
+            {"evicted", ran.evicted}, {"captured_bytes", ran.captured * (ran.length << 20)}, {"pool_bytes", held}});
+    }
+    compare("buckets_free_run", "buckets_eager", "buckets_graph", static_cast<std::int64_t>(all.size()) - 1);
+    for (const char* subject : {"buckets", "buckets_free_run"})
+      line({{"kind", "evictions"}, {"arm", "buckets_graph"}, {"subject", subject}, {"step", all.size() - 1}, {"in_flight", 0}});
+  }
+
   void graph_arms() {
     const bool dropout = attempt_.axes.flag("dropout");
     for (std::int64_t k = 0; k <= plan_.last_inputs_step; ++k) {
@@ -393,6 +425,7 @@ class RankScript {
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
     compare("free_run", "free_eager", "free_graph", plan_.steps - 1);
+    if (attempt_.axes.integer("shape_buckets") > 0) buckets();
     vote("replay");
     vote("compare");
     if (plan_.trains) {

@@ -117,7 +117,8 @@ record::CheckResult placement(const Attempt& attempt);
 /// D29. Wants the teardown steps in order, each within its limit; with graphs, theirs among them.
 record::CheckResult teardown_order(const Attempt& attempt);
 
-/// D29. Wants no replay in flight when the graphs that teardown finds are dropped. Kills M72.
+/// D29. Wants no replay in flight when the graphs that teardown finds are dropped, and none when a length's graphs make room for
+/// another's (axis shape_buckets). Kills M72 and M145.
 record::CheckResult idle_when_dropped(const Attempt& attempt);
 
 /// D30. Wants what the allocator holds of arm solo_graph back to the byte once it is gone and a flush collective and
@@ -139,11 +140,19 @@ record::CheckResult pools_released(const Attempt& attempt);
 /// D33. Wants no bytes left of captures that failed and were taken back. Kills M19 where LibTorch keeps the pool.
 record::CheckResult failed_capture_leaves_nothing(const Attempt& attempt);
 
+/// D34. Wants, of a case with shape_buckets, after every step of changing lengths no more lengths with graphs than the axis says,
+/// and no more bytes in graph pools than the captures of these took. Kills M66 and M142.
+record::CheckResult graph_cache(const Attempt& attempt);
+
 /// D35. Wants no launch out of the order of capture in any graph arm. Kills M43.
 record::CheckResult pool_order(const Attempt& attempt);
 
 /// D37. Wants as many runs of the captured work before each capture as the axis warmup_steps says. Kills M46.
 record::CheckResult warmed_up(const Attempt& attempt);
+
+/// D38. Wants, of each bucket of a case with shape_buckets, losses and gradients of a padded eager step within the bound of
+/// reordered sums of the same step without padding. Kills M144.
+record::CheckResult padding(const Attempt& attempt);
 
 /// D36. Wants equal state digests before and after the capture in every graph arm.
 record::CheckResult capture_changes_nothing(const Attempt& attempt);
@@ -167,6 +176,15 @@ record::CheckResult replays(const Attempt& attempt);
 /// D43. Wants, in every replayed step of the lockstep graph arm (every step of eager_a without graphs), as many looks of
 /// the host at losses and gradients as the axes nan_check_loss and nan_check_grad ask for. Kills M98.
 record::CheckResult host_checks(const Attempt& attempt);
+
+/// D43. Wants, of a case with shape_buckets, that every step of changing lengths was padded, captured, replayed and made another
+/// length's graphs go as a cache of the least recently used would have it. Unexercised where nothing was evicted, came back, or
+/// was too long. Kills M143 where the numbers agree.
+record::CheckResult shape_buckets(const Attempt& attempt);
+
+/// D48. Wants each of these steps equal to eager's, whose padding holds other tokens, and both arms of the free run at the end.
+/// Kills M143.
+record::CheckResult bucketed_replay(const Attempt& attempt);
 
 /// D47. Wants, of a case with the schedule resume, what a job leaves that goes on from a checkpoint equal to what the one
 /// left that saved it, in a fresh model and once more under its live graphs, from as many replays as these steps need.

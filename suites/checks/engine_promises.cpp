@@ -197,6 +197,24 @@ record::CheckResult idle_when_dropped(const Attempt& attempt) {
                         .why = "the memory of a running replay goes to whoever allocates next"});
     }
   }
+  // Of graphs that made room for others (axis shape_buckets): a wait between the steps would hide it, so one run has none.
+  for (const RankFiles& files : attempt.ranks) {
+    if (attempt.axes.integer("shape_buckets") == 0) break;
+    for (const char* subject : {"buckets", "buckets_free_run"}) {
+      const auto lines = files.find("evictions");
+      const auto line = std::ranges::find_if(lines, [&](const Line* one) { return is(*one, "subject", subject); });
+      if (line == lines.end()) {
+        judgement.absent(files, say("`evictions` line of ", subject));
+      } else if (integer(**line, "in_flight") != 0) {
+        judgement.defect({.rank = files.rank,
+                          .step = integer(**line, "step"),
+                          .what = say("rank ", files.rank, " evicted graphs that the device was still running"),
+                          .got = say(field(**line, "in_flight").dump(), " replays in flight"),
+                          .want = "0: wait for the last replay first",
+                          .why = "the memory of a running replay goes to the graphs that are captured next"});
+      }
+    }
+  }
   return judgement.result(say("idle on ", attempt.ranks.size(), " ranks"), "no replay in flight");
 }
 

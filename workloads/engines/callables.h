@@ -17,6 +17,7 @@
 // - A call without gradients runs eagerly, as PyTorch's in evaluation.
 // - An input that requires a gradient and gets none is refused (allow_unused_input is off), and so are a parameter that was
 //   moved or frozen after the capture, and a backward that is to be differentiated again.
+// - Sequences have one length; shape_buckets.h keeps such engines for several.
 // - A call whose inputs differ, a second forward before the backward, and another order than that of the captures are errors.
 // - A failed capture throws capture::DeviceError; graphs made so far are dropped, and the next step tries again.
 // - Refuses the plain RNG tracker (rule B08), pipelines, whose schedules it does not know, inputs that no graph can take, a
