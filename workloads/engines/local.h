@@ -15,6 +15,8 @@
 //   a pair of its own on every stage, as upstream has (it reuses where the pipeline size is 1): the pool's order is then
 //   the schedule's, and all stages capture equally often. A replayed step needs 2 x captured modules x microbatches
 //   launches, Counters::launches_per_step.
+// - An output that one other captured module alone takes is that one's static input: they have one memory, and nothing is
+//   copied. Upstream once asked for this with cuda_graph_share_io_buffers; its code does it by itself now, and so does this.
 // - The batch is read where it is; no static copy, because embedding and loss are eager.
 // - outputs() aliases the step's static buffers. module_graphs.h says who owns what inside.
 // - evaluate() runs eagerly. (Upstream's code replays the training graphs there, dropout as captured: rule R176, a hazard.)
