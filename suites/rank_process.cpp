@@ -49,8 +49,12 @@ comm::Issuer issuer_of(const record::Batch& batch) {
   return first == "c10d" ? comm::Issuer::c10d : comm::Issuer::nccl;
 }
 
-/// A case with a fault has a batch of its own.
-fixtures::Fault planted_in(const record::Batch& batch) { return {batch.cases.front().axes.value("fault", "none")}; }
+comm::Wiring wiring(const record::Batch& batch) {
+  return {.issuer = issuer_of(batch),
+          .fault = {batch.cases.front().axes.value("fault", "none")},  // a case with one has a batch of its own
+          .flight_pipes = batch.heartbeat_fifo.empty() ? "" : std::filesystem::path(batch.heartbeat_fifo).parent_path(),
+          .flight_answers = batch.heartbeat_fifo.empty() ? "" : batch.log_folder};
+}
 
 }  // namespace
 
@@ -67,7 +71,7 @@ void RankProcess::start() {
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   store_ = std::make_unique<fixtures::FileStore>(batch_.store);
-  auto transports = comm::make_transports(*world_, *store_, place_.local_rank, limit(record::Phase::init), issuer_of(batch_), planted_in(batch_));
+  auto transports = comm::make_transports(*world_, *store_, place_.local_rank, limit(record::Phase::init), wiring(batch_));
   groups_ = std::make_unique<comm::ProcessGroups>(place_.world_size, place_.rank, std::move(transports));
   groups_->collective_limit(patience_);
 }

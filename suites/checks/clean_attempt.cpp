@@ -81,6 +81,7 @@ class RankScript {
                   {"allocator", axes.text("allocator")},
                   {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
                   {"NCCL_ALGO", axes.text("nccl_algo")}};
+    if (cuda) asked["comm"] = axes.text("comm");
     json effective = asked;
     effective.erase("NCCL_GRAPH_REGISTER");
     effective.update({{"mpi_thread_level", "serialized"},

@@ -37,7 +37,7 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
   const std::string want = attempt.axes.text(setting.axis);
   if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
   if (setting.cuda_only && attempt.context.device != "cuda") {
-    // `default` is what sim has anyway, and nobody issues collectives of its GPUs.
+    // What sim has anyway, or what is said of it without a meaning.
     if (want != "default" && want != setting.unsaid)
       judgement.unexercised(say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;

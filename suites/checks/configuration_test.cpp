@@ -129,6 +129,25 @@ TEST(EffectiveConfig, Rows) {
       "cuda");
 }
 
+TEST(EffectiveConfig, WhoIssuesCollectivesMustBeSaid) {
+  const auto comm = [](json asked, json effective) {
+    return [=](Attempt& attempt) {
+      config(1, "asked", "comm", asked)(attempt);
+      config(1, "effective", "comm", effective)(attempt);
+    };
+  };
+  judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}, {"comm", "c10d"}},
+             {
+                 {.name = "our own calls instead", .change = comm("c10d", "nccl"), .rank = 1, .said = {"runs with another comm than asked", "got nccl; want c10d"}},
+                 {.name = "nobody says", .change = comm(nullptr, nullptr), .rank = 1, .said = {"did not run with comm c10d", "asked for nothing, effective nothing"}},
+             },
+             "cuda");
+  judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}},
+             {{.name = "PyTorch's instead", .change = comm("nccl", "c10d"), .rank = 1, .said = {"runs with another comm than asked", "got c10d; want nccl"}}}, "cuda");
+  EXPECT_EQ(judge_one("D28.effective_config", {{"impl", "manual"}, {"tp", 2}}, comm(nullptr, nullptr), "cuda").result, record::Result::pass)
+      << "recorded before there was another";
+}
+
 TEST(EffectiveConfig, IsUnexercisedWhereTheDeviceHasNoSuchThing) {
   const record::CheckResult result =
       judge_one("D28.effective_config", {{"impl", "manual"}, {"allocator", "expandable"}}, [](Attempt&) {});
