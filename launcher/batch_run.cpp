@@ -146,8 +146,8 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   if (stage_ == Stage::running) finish_ended_cases(now_ms, finished);
   if (stage_ == Stage::running) decide(now_ms);
   if (stage_ == Stage::stacks) {
-    const bool taken = stacks_->step(now_ms), told = !ras_ || ras_->step(now_ms);
-    if (taken && told) end(false, now_ms);
+    const bool taken = stacks_->step(now_ms), told = !ras_ || ras_->step(now_ms), recorded = flight_data_->step(now_ms);
+    if (taken && told && recorded) end(false, now_ms);
   }
   if (stage_ == Stage::ending && now_ms - ending_ms_ >= kEnding_ms) {
     ending_ms_ = now_ms;
@@ -238,6 +238,9 @@ void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   const fs::path folder = fs::path(hung.evidence_folder) / "stacks";
   stacks_.emplace(folder, targets, debugger, now_ms);
   if (ras_address_) ras_.emplace(*ras_address_, folder / "nccl-ras", now_ms);
+  std::vector<int> ranks;
+  for (const StackCollection::Target& target : targets) ranks.push_back(target.rank);
+  flight_data_.emplace(node_folder_->path(), batch_folder_, folder, ranks, now_ms);
   stage_ = Stage::stacks;
 }
 

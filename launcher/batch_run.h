@@ -17,6 +17,7 @@
 #include "launcher/child.h"
 #include "launcher/ending.h"
 #include "launcher/engine.h"
+#include "launcher/flight_data.h"
 #include "launcher/gpu_health.h"
 #include "launcher/heartbeat_pipe.h"
 #include "launcher/leftovers.h"
@@ -136,6 +137,7 @@ class BatchRun final : public RunningBatch {
   std::optional<StackCollection> stacks_;
   std::optional<std::string> ras_address_;  // of the ranks' NCCL, if they were given its service
   std::optional<NcclRas> ras_;
+  std::optional<FlightData> flight_data_;
   std::optional<Ending> ending_;
   std::optional<HangDecision> hang_;
   std::optional<record::Infra> infra_;
