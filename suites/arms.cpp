@@ -124,11 +124,10 @@ void run_layout_reference(const CaseParts& parts) {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const auto& [name, tensor] = ours[i];
     const at::Tensor& full = tensor_named(whole, name);
-    const double largest = full.abs().max().item<double>();
     if (name == "losses")
-      losses.push_back({name, tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches), largest});
+      losses.push_back({name, tensor, full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches), full});
     else
-      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i]), largest});
+      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i]), full});
   }
   // Only the last stage of a pipeline has losses.
   if (parts.config.layout.last_stage()) write_reference(parts, "losses", losses, bound, single.model.precision);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include <utility>
 
 #include "reports/record/message.h"
 
@@ -65,6 +66,12 @@ ReferenceBound short_bound(const workloads::ModelConfig& model) {
 }
 
 }  // namespace
+
+ReferencePair::ReferencePair(std::string name, at::Tensor parallel, at::Tensor single, const at::Tensor& whole)
+    : name(std::move(name)),
+      parallel(std::move(parallel)),
+      single(std::move(single)),
+      largest((whole.defined() ? whole : this->single).abs().max().item<double>()) {}
 
 ReferenceBound reference_bound(const StepConfig& single) {
   ReferenceBound bound =

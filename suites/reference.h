@@ -25,11 +25,13 @@ struct ReferenceBound {
 ReferenceBound reference_bound(const StepConfig& single);
 
 struct ReferencePair {
+  /// `whole`: what `single` is a shard of, if of anything. Its largest element is the measure: a shard of one or two elements,
+  /// each a sum that nearly cancels, does not tell what its roundings are.
+  ReferencePair(std::string name, at::Tensor parallel, at::Tensor single, const at::Tensor& whole = {});
+
   std::string name;
   at::Tensor parallel, single;  // on the host, fp32, of one shape; gradients are fp32 for bf16 parameters too
-  /// The largest element of the single-rank model's whole tensor: a shard of one or two elements, each a sum that nearly
-  /// cancels, is no measure of what its roundings are.
-  double largest = 0;
+  double largest;
 };
 
 /// The pair that comes nearest to its bound, or exceeds it most. A NaN on either side is never within a bound.
