@@ -38,6 +38,7 @@ std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const recor
 /// The axis comm of the batch's cases, which have one value: matrix::batch_key.
 comm::Issuer issuer_of(const record::Batch& batch) {
   const auto comm_of = [](const record::BatchCase& listed) { return listed.axes.value("comm", "nccl"); };
+  if (batch.cases.empty()) return comm::Issuer::nccl;  // a look of the doctor's
   const std::string first = comm_of(batch.cases.front());
   for (const record::BatchCase& listed : batch.cases)
     if (comm_of(listed) != first)
@@ -50,8 +51,10 @@ comm::Issuer issuer_of(const record::Batch& batch) {
 }
 
 comm::Wiring wiring(const record::Batch& batch) {
+  // A case with a fault has a batch of its own.
+  const std::string fault = batch.cases.empty() ? "none" : batch.cases.front().axes.value("fault", "none");
   return {.issuer = issuer_of(batch),
-          .fault = {batch.cases.front().axes.value("fault", "none")},  // a case with one has a batch of its own
+          .fault = {fault},
           .flight_pipes = batch.heartbeat_fifo.empty() ? "" : std::filesystem::path(batch.heartbeat_fifo).parent_path(),
           .flight_answers = batch.heartbeat_fifo.empty() ? "" : batch.log_folder};
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "fixtures/comm/collectives.h"
+#include "fixtures/comm/torch_group.h"
 #include "fixtures/resident.h"
 #include "fixtures/torch.h"
 #include "suites/learning_rate.h"
@@ -118,6 +119,9 @@ void flush_communicators(const CaseParts& parts) {
     if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1)
       comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group.name);
   parts.device.synchronize(parts.stream);
+  for (const comm::GroupLayout& group : process_groups(parts.config.layout))
+    if (parts.groups->member(group.name))
+      if (const auto torch = comm::torch_group(group.name, parts.device.torch_device().type())) comm::settle(torch);
 }
 
 }  // namespace graphproof::suites

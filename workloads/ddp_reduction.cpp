@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "fixtures/comm/torch_group.h"
 #include "fixtures/torch.h"
 
 namespace graphproof::workloads {
@@ -31,7 +32,7 @@ std::shared_ptr<c10d::Reducer> make_reducer(std::vector<at::Tensor> parameters, 
 }  // namespace
 
 DdpReduction::DdpReduction(std::vector<at::Tensor> parameters, c10::intrusive_ptr<c10d::ProcessGroup> group)
-    : reducer_(make_reducer(parameters, std::move(group))), logger_(std::make_shared<c10d::Logger>(reducer_)) {
+    : group_(std::move(group)), reducer_(make_reducer(parameters, group_)), logger_(std::make_shared<c10d::Logger>(reducer_)) {
   reducer_->set_logger(logger_);
   const int device = std::max(0, static_cast<int>(parameters.front().device().index()));
   logger_->set_construction_data_and_log("graphproof", {device}, device, /*broadcast_buffers=*/false, /*has_sync_bn=*/false,
@@ -43,7 +44,7 @@ DdpReduction::~DdpReduction() = default;
 void DdpReduction::begin_step() {
   logger_->set_runtime_stats_and_log();
   reducer_->prepare_for_forward();
-  reducer_->rebuild_buckets();
+  if (reducer_->rebuild_buckets()) comm::settle(group_);
 }
 
 void DdpReduction::begin_last_backward() { reducer_->prepare_for_backward({}); }

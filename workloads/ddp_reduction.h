@@ -9,7 +9,8 @@
 // A capture must wait for what the first steps do on the host. At the second, the buckets are cut anew in the order in which
 // gradients came, by a broadcast that the host waits for; and before each of the first eleven ends, the logger reads the
 // timers of the step before. So eleven eager steps come first (PyTorch's "CUDA semantics", usage with DistributedDataParallel),
-// which rule G010 asks for where a graph holds the whole step.
+// which rule G010 asks for where a graph holds the whole step. The buckets that were cut first stay alive in the watchdog's list
+// until it looks next; begin_step() waits for that, or memory would fall at some later step.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -45,6 +46,7 @@ class DdpReduction {
   std::size_t buckets() const;
 
  private:
+  const c10::intrusive_ptr<c10d::ProcessGroup> group_;
   const std::shared_ptr<c10d::Reducer> reducer_;
   const std::shared_ptr<c10d::Logger> logger_;
 };
