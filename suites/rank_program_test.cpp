@@ -128,6 +128,28 @@ TEST_F(RankProgram, RanksWithDifferentConfigurationsAreToldApartBeforeTheirFirst
   }
 }
 
+TEST_F(RankProgram, ABatchHasOneIssuerOfCollectives) {
+  const BatchOfCases batch(catalogue_, "issuers", {named("tp=2"), named("tp=2,comm=c10d")});
+  EXPECT_NE(batch.run(), 0);
+  for (const int rank : {0, 1}) {
+    const auto evidence = batch.evidence(batch.batch().cases.front().id, rank);
+    ASSERT_EQ(evidence.of("error").size(), 1u) << rank;
+    EXPECT_EQ(evidence.of("error").front()->fields.at("message"),
+              "axis comm of the cases of batch b001; got nccl and, in case tp=2,comm=c10d, c10d; want one value; the communicators of a process "
+              "are made once, by one of them; next: give each value a batch of its own");
+  }
+}
+
+TEST_F(RankProgram, TheDoctorsAllReduceNeedsNoCase) {
+  const fs::path folder = fs::temp_directory_path() / ("graphproof-all-reduce-" + std::to_string(getpid()));
+  const std::string command = built_program("graphproof-start").string() + " 1 " + built_program("graphproof-rank-sim").string() + " --all-reduce " + folder.string();
+  const int status = std::system((command + " >" + folder.string() + ".txt").c_str());
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(record::read_text(folder.string() + ".txt").find("\"ranks\":1"), std::string::npos);
+  fs::remove_all(folder);
+  fs::remove(folder.string() + ".txt");
+}
+
 TEST_F(RankProgram, BatchForAnotherWorldIsAUsageErrorBeforeAnyEvidence) {
   const BatchOfCases batch(catalogue_, "world", {named("tp=2")});
   EXPECT_EQ(batch.run(/*with_starter=*/false), 2);
