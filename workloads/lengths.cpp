@@ -21,7 +21,7 @@ std::int64_t length_of(const LengthSchedule& schedule, std::int64_t seq_length, 
   return end - step % (end - below);
 }
 
-at::Tensor grown(const at::Tensor& tensor, std::int64_t length, double value) {
+at::Tensor padded_or_cut(const at::Tensor& tensor, std::int64_t length, double value) {
   return at::constant_pad_nd(tensor, {0, length - tensor.size(1)}, value);
 }
 
@@ -73,11 +73,11 @@ Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler, bool 
   Batch result;
   for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
     const at::Tensor& weights = batch.weights[m];
-    result.tokens.push_back(grown(batch.tokens[m], length, static_cast<double>(filler)));
-    result.labels.push_back(grown(batch.labels[m], length, static_cast<double>(filler)));
+    result.tokens.push_back(padded_or_cut(batch.tokens[m], length, static_cast<double>(filler)));
+    result.labels.push_back(padded_or_cut(batch.labels[m], length, static_cast<double>(filler)));
     // M144 stands for a loss that is averaged over the bucket instead of the tokens that are there.
     result.weights.push_back(counted ? at::full({weights.size(0), length}, 1.0 / static_cast<double>(weights.size(0) * length), weights.options())
-                                     : grown(weights, length, 0));
+                                     : padded_or_cut(weights, length, 0));
   }
   return result;
 }

@@ -50,7 +50,7 @@ TEST(Lengths, MakeACacheOfAnyBoundEvictWhatFirstInFirstOutWouldKeepAndTakeItBack
       const std::string where = "bound " + std::to_string(bound) + ", warm-up " + std::to_string(warmup);
       ASSERT_FALSE(evicted.empty()) << where;
       EXPECT_TRUE(bound == 1 || evicted.front() != schedule.buckets.front()) << where << ": the first in is the latest used";
-      EXPECT_EQ(std::count(captured.begin(), captured.end(), evicted.front()), 2) << where;
+      EXPECT_GE(std::count(captured.begin(), captured.end(), evicted.front()), 2) << where;
       EXPECT_TRUE(replayed_behind_an_eviction) << where;
     }
 }

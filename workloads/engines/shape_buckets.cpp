@@ -11,14 +11,14 @@
 namespace graphproof::engines {
 namespace {
 
-void add(Counters& to, const Counters& counted) {
+void add_counts(Counters& to, const Counters& counted) {
   to.replays += counted.replays;
   to.captures += counted.captures;
   to.out_of_order += counted.out_of_order;
   to.drops_in_flight += counted.drops_in_flight;
 }
 
-[[noreturn]] void refused(const std::string& got, const std::string& want, const std::string& why) {
+[[noreturn]] void refuse_buckets(const std::string& got, const std::string& want, const std::string& why) {
   throw std::invalid_argument("shape buckets: got " + got + "; want " + want + "; why: " + why + "; next: change the case");
 }
 
@@ -28,15 +28,15 @@ ShapeBuckets::ShapeBuckets(const EngineConfig& config, capture::Device& device, 
                            Observer* observer, Buckets buckets)
     : config_(config), device_(device), stream_(stream), step_(step), observer_(observer), buckets_(std::move(buckets)) {
   if (config_.impl != "callables" && config_.impl != "full_iteration")
-    refused("impl " + config_.impl, "callables or full_iteration", "the others hold a schedule of fixed shapes");
+    refuse_buckets("impl " + config_.impl, "callables or full_iteration", "the others hold a schedule of fixed shapes");
   if (config_.optimizer_graph)
-    refused("an optimizer graph", "none", "it is the same for all lengths, and would be captured with each of them");
-  if (buckets_.bound < 1) refused("a cache of " + std::to_string(buckets_.bound) + " buckets", "at least one", "nothing would ever replay");
+    refuse_buckets("an optimizer graph", "none", "it is the same for all lengths, and would be captured with each of them");
+  if (buckets_.bound < 1) refuse_buckets("a cache of " + std::to_string(buckets_.bound) + " buckets", "at least one", "nothing would ever replay");
   if (buckets_.lengths.empty() || std::adjacent_find(buckets_.lengths.begin(), buckets_.lengths.end(), std::greater_equal<>()) != buckets_.lengths.end())
-    refused("buckets that are not ascending", "lengths in ascending order", "the next bucket of a length is looked for from the smallest on");
+    refuse_buckets("buckets that are not ascending", "lengths in ascending order", "the next bucket of a length is looked for from the smallest on");
   // What an engine needs of a step is refused here, not at the first capture.
   if (step.rng().backend() == fixtures::RngBackend::plain)
-    refused("rng_tracker plain", "graph_safe", "rule B08, a capture can neither read nor set a generator's state");
+    refuse_buckets("rng_tracker plain", "graph_safe", "rule B08, a capture can neither read nor set a generator's state");
 }
 
 ShapeBuckets::~ShapeBuckets() { step_.module_runner(nullptr); }
@@ -110,7 +110,7 @@ void ShapeBuckets::drop(Resident& resident) {
   if (!config_.fault.is("M145")) device_.synchronize();
   if (!resident.replayed->query()) ++earlier_.drops_in_flight;
   resident.engine->drop_graphs();
-  add(earlier_, resident.engine->counters());
+  add_counts(earlier_, resident.engine->counters());
   resident.engine.reset();
 }
 
@@ -142,11 +142,11 @@ Counters ShapeBuckets::counters() const {
   Counters counters = earlier_;
   for (const Resident& resident : residents_) {
     const Counters own = resident.engine->counters();
-    add(counters, own);
+    add_counts(counters, own);
     counters.graphs += own.graphs;
     counters.launches_per_step = own.launches_per_step;
   }
-  for (const Resident& resident : forgotten_) add(counters, resident.engine->counters());
+  for (const Resident& resident : forgotten_) add_counts(counters, resident.engine->counters());
   return counters;
 }
 

@@ -180,5 +180,23 @@ TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
   }
 }
 
+/// Without a wait between the steps; the batches are made before, because a copy from the host waits.
+std::int64_t drops_in_flight(const std::string& fault) {
+  BucketTwins twins(cached("full_iteration", fault), 2);
+  std::vector<Batch> batches;
+  for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i) batches.push_back(twins.batch(static_cast<std::int64_t>(i)));
+  for (const Batch& batch : batches) twins.graph.step(batch, 0.1);
+  const std::int64_t in_flight = twins.graph.counters().drops_in_flight;
+  twins.device.synchronize();
+  twins.graph.drop_graphs();
+  return in_flight;
+}
+
+TEST(ShapeBuckets, AnEvictionWaitsForTheDeviceAndM145DoesNot) {
+  EXPECT_EQ(drops_in_flight("none"), 0);
+  // The simulated device is never behind its host, whom it only keeps waiting.
+  EXPECT_TRUE(workloads::device_under_test().name() == "sim" || drops_in_flight("M145") > 0);
+}
+
 }  // namespace
 }  // namespace graphproof::engines
