@@ -1,7 +1,8 @@
 #include "suites/shape_buckets.h"
 
-#include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "fixtures/torch.h"
 #include "suites/arm_lines.h"

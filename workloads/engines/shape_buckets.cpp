@@ -1,7 +1,9 @@
 #include "workloads/engines/shape_buckets.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "fixtures/torch.h"
