@@ -53,35 +53,47 @@ std::optional<record::Checks> checks_of(const fs::path& attempt) {
 
 }  // namespace
 
-reports::RunResult decide_again(const fs::path& folder, const reports::CheckEffects& effects) {
-  const record::Run run = record::run_from(record::read_json(folder / "run.json"), folder / "run.json");
-  const auto plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
-  double wall_seconds = 0;
+JudgedRun::JudgedRun(const fs::path& folder)
+    : run_(record::run_from(record::read_json(folder / "run.json"), folder / "run.json")),
+      plan_(record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl")) {
   if (std::error_code absent; fs::exists(folder / "summary.json", absent))
-    wall_seconds = record::summary_from(record::read_json(folder / "summary.json"), folder / "summary.json").wall_seconds;
-  std::map<std::string, record::Record> records;
-  for (const record::PlanLine& line : plan) {
-    std::optional<reports::Outcome> in_batch;
+    wall_seconds_ = record::summary_from(record::read_json(folder / "summary.json"), folder / "summary.json").wall_seconds;
+  for (const record::PlanLine& line : plan_)
     for (const int number : ended_attempts(folder, line.id)) {
-      const fs::path attempt = attempt_folder(line.id, number), file = folder / attempt / "context.json";
-      const reports::OutcomeInput input{line, record::context_from(record::read_json(file), file),
-                                        checks_of(folder / attempt), {}, run.started.substr(0, 10)};
+      const std::string attempt = attempt_folder(line.id, number);
+      const fs::path file = folder / attempt / "context.json";
+      attempts_[line.id].push_back({attempt, record::context_from(record::read_json(file), file), checks_of(folder / attempt)});
+    }
+}
+
+reports::RunResult JudgedRun::decide(const reports::CheckEffects& effects, const std::set<std::string>& dropped) const {
+  std::map<std::string, record::Record> records;
+  std::map<std::string, std::optional<record::Checks>> kept;  // by attempt folder
+  for (const record::PlanLine& line : plan_) {
+    const auto attempts = attempts_.find(line.id);
+    if (attempts == attempts_.end()) continue;
+    std::optional<reports::Outcome> in_batch;
+    for (const Attempt& attempt : attempts->second) {
+      std::optional<record::Checks> checks = attempt.checks;
+      if (checks) std::erase_if(checks->checks, [&](const record::CheckResult& result) { return dropped.contains(result.check); });
+      const reports::OutcomeInput input{line, attempt.context, checks, {}, run_.started.substr(0, 10)};
       reports::Outcome outcome = reports::outcome(input, effects);
       if (in_batch && input.context->isolation == "process") outcome = reports::fold(*in_batch, outcome);
-      const record::Record record = reports::make_record(input, outcome, run.run_id, attempt);
+      const record::Record record = reports::make_record(input, outcome, run_.run_id, attempt.folder);
       if (wants_diagnosis(record, line)) in_batch = outcome;
       records.insert_or_assign(line.id, record);
+      kept.insert_or_assign(attempt.folder, std::move(checks));
     }
   }
-  return reports::run_result(run, plan, records, reports::Ending::finished, wall_seconds,
-                             [&](const record::Record& record) { return checks_of(folder / record.artefacts); });
+  return reports::run_result(run_, plan_, records, reports::Ending::finished, wall_seconds_,
+                             [&](const record::Record& record) { return kept.at(record.artefacts); });
 }
 
 reports::RunResult judge_again(const fs::path& folder, const fs::path& judge_program, const reports::CheckEffects& effects,
                                const std::vector<std::string>& dropped) {
   JudgePool pool(judge_program, dropped);
   judge_all(folder, record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl"), pool);
-  return decide_again(folder, effects);
+  return JudgedRun(folder).decide(effects);
 }
 
 }  // namespace graphproof::launcher

@@ -3,9 +3,16 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "reports/record/checks.h"
+#include "reports/record/context.h"
+#include "reports/record/plan.h"
+#include "reports/record/run.h"
 #include "reports/outcome.h"
 #include "reports/run_result.h"
 
@@ -18,7 +25,25 @@ namespace graphproof::launcher {
 reports::RunResult judge_again(const std::filesystem::path& folder, const std::filesystem::path& judge_program,
                                const reports::CheckEffects& effects, const std::vector<std::string>& dropped = {});
 
-/// The same with the checks.json as they are, which the caller may have changed.
-reports::RunResult decide_again(const std::filesystem::path& folder, const reports::CheckEffects& effects);
+/// A run as the judge left it, read once, so that it can be decided with and without any of its checks.
+class JudgedRun {
+ public:
+  /// REQUIRES: `folder` holds run.json and plan.jsonl. Throws ReadError; a checks.json that can't be read counts as missing.
+  explicit JudgedRun(const std::filesystem::path& folder);
+
+  /// The outcome rules, as judge_again applies them. `dropped`: checks that count as never made.
+  reports::RunResult decide(const reports::CheckEffects& effects, const std::set<std::string>& dropped = {}) const;
+
+ private:
+  struct Attempt {
+    std::string folder;  // in the run folder
+    record::Context context;
+    std::optional<record::Checks> checks;
+  };
+  record::Run run_;
+  std::vector<record::PlanLine> plan_;
+  std::map<std::string, std::vector<Attempt>> attempts_;  // by case, in their order
+  double wall_seconds_ = 0;
+};
 
 }  // namespace graphproof::launcher

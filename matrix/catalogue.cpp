@@ -12,12 +12,17 @@ Document shipped(const std::string& name) { return parse_document(embedded(name)
 
 }  // namespace
 
+AxisTable load_axes() {
+  return AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(shipped("faults/faults.json"))}});
+}
+
+CheckTable load_checks(const AxisTable& axes) { return CheckTable::parse(shipped("checks/checks.json"), axes); }
+
 Catalogue load_catalogue() {
   Catalogue catalogue;
-  const Document faults = shipped("faults/faults.json");
-  catalogue.axes = AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(faults)}});
-  catalogue.checks = CheckTable::parse(shipped("checks/checks.json"), catalogue.axes);
-  catalogue.faults = FaultTable::parse(faults, catalogue.axes, catalogue.checks);
+  catalogue.axes = load_axes();
+  catalogue.checks = load_checks(catalogue.axes);
+  catalogue.faults = FaultTable::parse(shipped("faults/faults.json"), catalogue.axes, catalogue.checks);
   catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
   catalogue.capabilities = CapabilityTable::parse(shipped("capabilities/capabilities.json"), catalogue.axes);
   catalogue.limits = parse_default_limits(shipped("limits/limits.json"));

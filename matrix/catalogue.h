@@ -26,6 +26,10 @@ struct Catalogue {
   HazardTable hazards;
 };
 
+/// Single tables, for programs that start often and need no other.
+AxisTable load_axes();
+CheckTable load_checks(const AxisTable& axes);
+
 /// Reads the shipped tables. Throws InputError when one is broken, which a test holds.
 Catalogue load_catalogue();
 

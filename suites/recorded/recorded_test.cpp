@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -40,11 +39,18 @@ record::Summary summary_of(const fs::path& run) {
   return record::summary_from(record::read_json(run / "summary.json"), run / "summary.json");
 }
 
-TEST(RecordedTest, JudgedAgainEveryCaseHasTheVerdictThatWasRecorded) {
+/// Every run is judged once, before the first test.
+struct RecordedTest : testing::Test {
+  static void SetUpTestSuite() {
+    for (const fs::path& run : recorded_runs()) launcher::judge_again(run, judge_program(), effects());
+  }
+};
+
+TEST_F(RecordedTest, JudgedAgainEveryCaseHasTheVerdictThatWasRecorded) {
   ASSERT_FALSE(recorded_runs().empty());
   for (const fs::path& run : recorded_runs()) {
     const record::Summary recorded = summary_of(run);
-    const reports::RunResult again = launcher::judge_again(run, judge_program(), effects());
+    const reports::RunResult again = launcher::JudgedRun(run).decide(effects());
     ASSERT_EQ(again.cases.size(), recorded.cases.size()) << run;
     for (std::size_t index = 0; index < again.cases.size(); ++index) {
       const reports::CaseResult& now = again.cases[index];
@@ -63,52 +69,28 @@ std::vector<std::string> killers(const record::FaultResult& fault) {
   return found;
 }
 
-/// What a verdict is decided from: everything but the ranks' evidence and logs, which only the judge reads.
-void copy_facts(const fs::path& run, const fs::path& copy) {
-  fs::remove_all(copy);
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run)) {
-    if (!entry.is_regular_file() || (entry.path().extension() != ".json" && entry.path().filename() != "plan.jsonl" &&
-                                     entry.path().filename() != "journal.jsonl"))
-      continue;
-    const fs::path place = copy / fs::relative(entry.path(), run);
-    fs::create_directories(place.parent_path());
-    fs::copy_file(entry.path(), place);
-  }
-}
-
-void drop(const fs::path& run, const std::set<std::string>& checks) {
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run / "cases")) {
-    if (entry.path().filename() != "checks.json") continue;
-    nlohmann::json json = record::read_json(entry.path());
-    auto& rows = json.at("checks");
-    for (auto row = rows.begin(); row != rows.end();)
-      row = checks.contains(row->at("check").get<std::string>()) ? rows.erase(row) : row + 1;
-    std::ofstream(entry.path()) << json.dump();
-  }
-}
-
 std::map<std::string, record::FaultResult> by_name(const std::vector<record::FaultResult>& faults) {
   std::map<std::string, record::FaultResult> map;
   for (const record::FaultResult& fault : faults) map.emplace(fault.fault, fault);
   return map;
 }
 
-TEST(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
+TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
   int faults_seen = 0;
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const reports::CheckEffects effects = reports::check_effects(catalogue.checks);
   for (const fs::path& run : recorded_runs()) {
     if (!fs::exists(run / "faults.json") || record::read_json(run / "faults.json").empty()) continue;
-    const auto whole = by_name(reports::faults(launcher::judge_again(run, judge_program(), effects())));
-    const fs::path copy = run.parent_path() / (run.filename().string() + "-without");
-    const matrix::Catalogue catalogue = matrix::load_catalogue();
+    const launcher::JudgedRun judged(run);
+    const auto without = [&](const std::set<std::string>& checks) { return by_name(reports::faults(judged.decide(effects, checks))); };
+    const auto whole = without({});
     for (const matrix::CheckEntry& entry : catalogue.checks.checks()) {
       const std::string& check = entry.check;
       const bool kills = std::any_of(whole.begin(), whole.end(), [&](const auto& fault) {
         return std::count(fault.second.killed_by.begin(), fault.second.killed_by.end(), check) > 0;
       });
       if (!kills) continue;  // nothing failed it, so nothing can rest on it
-      copy_facts(run, copy);
-      drop(copy, {check});
-      for (const auto& [name, fault] : by_name(reports::faults(launcher::decide_again(copy, effects())))) {
+      for (const auto& [name, fault] : without({check})) {
         const std::vector<std::string> needed = killers(whole.at(name));
         const bool only_killer = needed == std::vector<std::string>{check};
         EXPECT_EQ(fault.status == record::FaultStatus::killed, !needed.empty() && !only_killer)
@@ -121,13 +103,8 @@ TEST(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
       ++faults_seen;
       const std::vector<std::string> needed = killers(fault);
       if (needed.size() == 1) continue;  // gone above
-      copy_facts(run, copy);
-      drop(copy, {needed.begin(), needed.end()});
-      EXPECT_NE(by_name(reports::faults(launcher::decide_again(copy, effects()))).at(name).status,
-                record::FaultStatus::killed)
-          << name;
+      EXPECT_NE(without({needed.begin(), needed.end()}).at(name).status, record::FaultStatus::killed) << name;
     }
-    fs::remove_all(copy);
   }
   EXPECT_GT(faults_seen, 0) << "no recorded run holds a killed fault";
 }
