@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
 namespace graphproof::engines::evaluation_test {
@@ -86,10 +87,12 @@ TEST(Evaluation, LeavesTrainingAloneUnderEveryEngine) {
     ranks->for_each_layout([&](const Layout& layout) {
       if (layout.tp * layout.dp == 1 || (layout.dp > 1 && std::string(impl) == "full_iteration")) expect_training_goes_on_as_eager(impl, layout);
     });
-  for (const char* impl : {"full_iteration", "transformer_engine"})
+  const auto stages = [](const auto&, auto visit) {
     ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
-      if (layout.tp == 1) expect_training_goes_on_as_eager(impl, layout);
+      if (layout.tp == 1) visit(layout);
     });
+  };
+  spread(std::vector{"full_iteration", "transformer_engine"}, stages, expect_training_goes_on_as_eager);
 }
 
 TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {

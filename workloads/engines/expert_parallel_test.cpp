@@ -10,6 +10,7 @@
 
 #include "fixtures/capture/error.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/small_model.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
@@ -32,14 +33,6 @@ Distance distance(const std::vector<float>& got, const std::vector<float>& want)
     found.difference = std::max<double>(found.difference, std::abs(got[i] - want[i]));
   }
   return found;
-}
-
-/// For replays, which run each step many times: what they show is no question of sizes.
-ModelConfig small(ModelConfig config) {
-  config.hidden = 32;
-  config.ffn = config.vocab = 64;
-  config.seq_length = 8;
-  return config;
 }
 
 /// For spread().
@@ -126,6 +119,7 @@ TEST(ExpertParallel, ReplayOfExpertsInPartsEqualsEagerBitForBit) {
   using workloads::ModuleKind;
   ModelConfig config = small(balanced_experts().front());
   config.dropout = 0.1;
+  config.microbatches = 1;
   const std::vector<EngineConfig> engines = {
       {.impl = "full_iteration", .warmup_steps = 1},
       {.impl = "transformer_engine", .modules = {ModuleKind::moe_router, ModuleKind::moe_preprocess}, .warmup_steps = 1}};

@@ -9,6 +9,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/small_model.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
@@ -76,7 +77,7 @@ TEST(Parallel, LossesAndGradientsEqualTheSingleRankModel) {
 
 TEST(Parallel, ReplayEqualsEagerBitForBitWithDropout) {
   spread(std::vector{"manual", "full_iteration", "local", "transformer_engine"}, kLayouts, [&](const char* impl, const Layout& layout) {
-    TwinSteps twins(model(0.1), layout, {.impl = impl, .warmup_steps = 1});
+    TwinSteps twins(small(model(0.1)), layout, {.impl = impl, .warmup_steps = 1});
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
     EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << impl;
     EXPECT_EQ(twins.witness.canaries, 0) << impl;
@@ -106,7 +107,7 @@ TEST(Parallel, LocalGraphsOfSingleModulesEqualEagerOnEveryLayout) {
   using workloads::ModuleKind;
   const std::vector<std::vector<ModuleKind>> cuts = {{ModuleKind::attn}, {ModuleKind::mlp}, {ModuleKind::attn, ModuleKind::mlp}};
   spread(cuts, kLayouts, [&](const std::vector<ModuleKind>& modules, const Layout& layout) {
-    TwinSteps twins(model(0.1), layout, {.impl = "local", .modules = modules, .warmup_steps = 1});
+    TwinSteps twins(small(model(0.1)), layout, {.impl = "local", .modules = modules, .warmup_steps = 1});
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     twins.graph->drop_graphs();
   });

@@ -10,6 +10,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "workloads/engines/ranks_under_test.h"
+#include "workloads/engines/small_model.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
 
@@ -142,7 +143,7 @@ TEST(SequenceParallel, RanksDrawTheirOwnMasksEverywhereForTheirOwnTokens) {
 
 TEST(SequenceParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
   using workloads::ModuleKind;
-  ModelConfig config = model();
+  ModelConfig config = small(model());
   config.dropout = 0.1;
   const std::vector<EngineConfig> engines = {{.impl = "manual", .warmup_steps = 1},
                                              {.impl = "full_iteration", .warmup_steps = 1},
