@@ -12,7 +12,7 @@
 #include "workloads/reference_model.h"
 #include "workloads/step_under_test.h"
 
-namespace graphproof::workloads {
+namespace graphproof::workloads::moe_test {
 namespace {
 
 constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
@@ -227,4 +227,4 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
 }
 
 }  // namespace
-}  // namespace graphproof::workloads
+}  // namespace graphproof::workloads::moe_test

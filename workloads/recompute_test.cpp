@@ -9,7 +9,7 @@
 #include "workloads/device_under_test.h"
 #include "workloads/train_step.h"
 
-namespace graphproof::workloads {
+namespace graphproof::workloads::recompute_test {
 namespace {
 
 ModelConfig model(bool recompute, double dropout) {
@@ -185,4 +185,4 @@ TEST(Recompute, FaultM34DrawsAnotherMaskInBackwardWhileTheLossStays) {
 }
 
 }  // namespace
-}  // namespace graphproof::workloads
+}  // namespace graphproof::workloads::recompute_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace graphproof::workloads {
+namespace graphproof::workloads::tensor_parallel_test {
 namespace {
 
 TEST(RowOrder, WithoutSequenceParallelismIsThatOfTheBatch) {
@@ -33,4 +33,4 @@ TEST(RowOrder, OnOneRankIsThatOfTheBatchWhateverIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace graphproof::workloads
+}  // namespace graphproof::workloads::tensor_parallel_test

@@ -14,7 +14,7 @@
 #include "workloads/reference_model.h"
 #include "workloads/step_under_test.h"
 
-namespace graphproof::workloads {
+namespace graphproof::workloads::train_step_test {
 namespace {
 
 constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
@@ -291,4 +291,4 @@ TEST(TrainStep, FaultM32DrawsNewMasksOfTheRightShareWhileEager) {
 }
 
 }  // namespace
-}  // namespace graphproof::workloads
+}  // namespace graphproof::workloads::train_step_test
