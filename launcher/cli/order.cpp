@@ -22,27 +22,27 @@ struct OrderOptions {
   bool overlap_ep = false, weight_gradients = false, json = false;
 };
 
-[[noreturn]] void refuse(std::string what, std::string got, std::string want, std::string why, std::string next) {
+[[noreturn]] void refuse_order(std::string what, std::string got, std::string want, std::string why, std::string next) {
   throw matrix::InputError({.what = std::move(what), .got = std::move(got), .want = std::move(want), .why = std::move(why), .next = std::move(next)});
 }
 
 void validate(const OrderOptions& options) {
   const order::Stage& stage = options.stage;
   if (options.weight_gradients && !options.overlap_ep)
-    refuse("weight gradients of their own", "--wgrad without --overlap-ep", "both", "only the order of layers has entries for them",
+    refuse_order("weight gradients of their own", "--wgrad without --overlap-ep", "both", "only the order of layers has entries for them",
            "add --overlap-ep, or leave --wgrad out");
   if (!options.layers.empty() && static_cast<std::int64_t>(options.layers.size()) != stage.chunks)
-    refuse("the layers of the chunks", fmt::format("{} numbers for {} chunks", options.layers.size(), stage.chunks), "one number a chunk", "",
+    refuse_order("the layers of the chunks", fmt::format("{} numbers for {} chunks", options.layers.size(), stage.chunks), "one number a chunk", "",
            "give --layers as many numbers as --vpp says");
   std::int64_t forwards = 0;
   for (const std::int64_t layers : options.layers) {
     if (layers < 0 || layers > kMostForwards)
-      refuse("the layers of a chunk", std::to_string(layers), fmt::format("0 to {}", kMostForwards), "", "give --layers other numbers");
+      refuse_order("the layers of a chunk", std::to_string(layers), fmt::format("0 to {}", kMostForwards), "", "give --layers other numbers");
     forwards += layers;
   }
   forwards = std::max(forwards, stage.chunks);
   if (stage.chunks > kMostForwards || stage.microbatches > kMostForwards || forwards * stage.microbatches > kMostForwards)
-    refuse("the length of the order", fmt::format("{} microbatches of {} chunks or layers", stage.microbatches, forwards),
+    refuse_order("the length of the order", fmt::format("{} microbatches of {} chunks or layers", stage.microbatches, forwards),
            fmt::format("{} forwards at most", kMostForwards), "a longer one is no pipeline's", "give smaller numbers");
 }
 
@@ -71,7 +71,7 @@ record::ExitCode execute_order(const OrderOptions& options, Surroundings& surrou
       buffers = order::input_buffers(entries, layers, options.stage.microbatches);
     }
   } catch (const order::Refused& refused) {
-    refuse(refused.subject, refused.got, refused.want, refused.why, refused.next);
+    refuse_order(refused.subject, refused.got, refused.want, refused.why, refused.next);
   }
   if (options.json) {
     for (const double entry : entries) numbers.push_back(number(entry));
