@@ -89,7 +89,7 @@ class BucketArms {
                                   {"pool_bytes", parts_.device.memory().pool - pool_bytes_before_}});
   }
 
-  /// Writes how its evictions went; of the steps behind them that many ran without a look of the host.
+  /// Writes how many lengths went while the device still ran their graphs: where nothing waits between steps, that shows.
   void drop(const char* subject, std::int64_t last) {
     parts_.scope.write("evictions", {{"arm", "buckets_graph"}, {"subject", subject}, {"step", last}, {"in_flight", graph_.counters().drops_in_flight}});
     parts_.device.synchronize();
