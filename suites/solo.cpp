@@ -115,13 +115,23 @@ void run_solo(const CaseParts& parts, const std::vector<StepInput>& inputs) {
 void flush_communicators(const CaseParts& parts) {
   if (!parts.groups) return;
   const c10::StreamGuard guard(parts.stream);
-  for (const comm::GroupLayout& group : process_groups(parts.config.layout))
-    if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1)
-      comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group.name);
-  parts.device.synchronize(parts.stream);
-  for (const comm::GroupLayout& group : process_groups(parts.config.layout))
-    if (parts.groups->member(group.name))
-      if (const auto torch = comm::torch_group(group.name, parts.device.torch_device().type())) comm::settle(torch);
+  const auto in_every_group = [&](const auto& act) {
+    for (const comm::GroupLayout& group : process_groups(parts.config.layout))
+      if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1) act(group.name);
+    parts.device.synchronize(parts.stream);
+  };
+  const auto collective = [&](const std::string& group) {
+    comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group);
+  };
+  in_every_group(collective);
+  bool by_torch = false;
+  in_every_group([&](const std::string& group) {
+    const auto torch = comm::torch_group(group, parts.device.torch_device().type());
+    if (torch) comm::settle(torch);
+    by_torch |= torch != nullptr;
+  });
+  // What PyTorch's watchdog is done with is let go of by the thread of the next collective.
+  if (by_torch) in_every_group(collective);
 }
 
 }  // namespace graphproof::suites

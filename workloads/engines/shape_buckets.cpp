@@ -76,7 +76,6 @@ void ShapeBuckets::step(const workloads::Batch& batch, double learning_rate, std
   }
   latest_.replayed = true;
   resident->engine->step(ready, learning_rate);
-  if (config_.fault.is("M145")) delay();
   resident->replayed->record(stream_);
 }
 
@@ -108,8 +107,13 @@ void ShapeBuckets::evict() {
 }
 
 void ShapeBuckets::drop(Resident& resident) {
-  // M145 stands for an eviction that doesn't wait, under a host that is far ahead; StepGraph::drop() doesn't either then.
-  if (!config_.fault.is("M145")) device_.synchronize();
+  // M145 stands for an eviction that doesn't wait for a replay that takes long; StepGraph::drop() doesn't either then.
+  if (config_.fault.is("M145")) {
+    delay();
+    resident.replayed->record(stream_);
+  } else {
+    device_.synchronize();
+  }
   if (!resident.replayed->query()) ++earlier_.drops_in_flight;
   resident.engine->drop_graphs();
   add_counts(earlier_, resident.engine->counters());
