@@ -3,7 +3,6 @@
 #include <ATen/Context.h>
 
 #include <utility>
-#include <vector>
 
 namespace graphproof::workloads {
 
@@ -21,29 +20,14 @@ SharedExpertStream::Beside SharedExpertStream::begin(const at::Tensor& hidden, b
   // It is memory of the current stream, which knows nothing of who reads it on another one.
   hidden.detach().record_stream(side_);
   const c10::StreamGuard guard(side_);
-  if (fault_.is("M141")) {
-    // What lies where the result will be is of another layer or step, and not of this one's last time, which had the same bytes.
-    std::vector<at::Tensor> before;
-    for (int block = 0; block < 8; ++block) before.push_back(at::full_like(hidden.detach(), 1e3));
-    before.clear();
-    delay();
-  }
   beside.made = work(hidden);
   beside.over.record(side_);
   return beside;
 }
 
 at::Tensor SharedExpertStream::end(Beside beside) const {
-  // M141 stands for a layer that adds the shared expert's part without waiting for it.
-  if (!fault_.is("M141")) beside.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+  beside.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
   return beside.made;
-}
-
-/// Milliseconds of work, so that what doesn't wait for it is surely too early.
-void SharedExpertStream::delay() const {
-  constexpr std::int64_t kSize = 2048, kProducts = 32;
-  const at::Tensor square = at::zeros({kSize, kSize}, at::TensorOptions().device(side_.device()));
-  for (std::int64_t i = 0; i < kProducts; ++i) at::mm(square, square);
 }
 
 MeantStreamMismatch::MeantStreamMismatch() : warned_(at::globalContext().warnOnAccumulateGradStreamMismatch()) {

@@ -30,8 +30,6 @@ class SharedExpertStream {
   at::Tensor end(Beside beside) const;
 
  private:
-  void delay() const;
-
   fixtures::Fault fault_;
   c10::Stream side_;
 };
