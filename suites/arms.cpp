@@ -68,15 +68,9 @@ const at::Tensor& tensor_named(const Snapshot& tensors, const std::string& name)
 
 void write_reference(const CaseParts& parts, const std::string& subject, const std::vector<ReferencePair>& pairs,
                      const ReferenceBound& bound, workloads::Precision precision) {
-  const ReferenceDistance distance = reference_distance(pairs, bound);
-  parts.scope.write("reference", {{"subject", subject},
-                                  {"precision", workloads::name_of(precision)},
-                                  {"tensors", distance.tensors},
-                                  {"max_abs", record::number(distance.max_abs)},
-                                  {"max_rel", record::number(distance.max_rel)},
-                                  {"bound", record::number(distance.bound)},
-                                  {"worst", distance.worst},
-                                  {"why", bound.why}});
+  record::Json line = {{"subject", subject}, {"precision", workloads::name_of(precision)}};
+  line.update(distance_fields(pairs, bound));
+  parts.scope.write("reference", line);
 }
 
 }  // namespace

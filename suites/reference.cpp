@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "reports/record/evidence.h"
 #include "reports/record/message.h"
 
 namespace graphproof::suites {
@@ -102,6 +103,16 @@ ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const
     worst.bound = allowed;
   }
   return worst;
+}
+
+record::Json distance_fields(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {
+  const ReferenceDistance distance = reference_distance(pairs, bound);
+  return {{"tensors", distance.tensors},
+          {"max_abs", record::number(distance.max_abs)},
+          {"max_rel", record::number(distance.max_rel)},
+          {"bound", record::number(distance.bound)},
+          {"worst", distance.worst},
+          {"why", bound.why}};
 }
 
 }  // namespace graphproof::suites

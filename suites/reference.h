@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "reports/record/fields.h"
 #include "suites/step_config.h"
 #include "workloads/parameters.h"
 
@@ -42,5 +43,8 @@ struct ReferenceDistance {
   bool within() const { return max_abs <= bound; }
 };
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
+
+/// The same as an evidence line tells it, with the bound's reason.
+record::Json distance_fields(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
 
 }  // namespace graphproof::suites

@@ -141,18 +141,11 @@ void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
     const Snapshot filled = losses_and_gradients(step);
     std::vector<ReferencePair> pairs;
     for (std::size_t i = 0; i < bare.size(); ++i) pairs.push_back({bare[i].name, filled[i].tensor, bare[i].tensor});
-    const ReferenceDistance distance = reference_distance(pairs, bound);
     std::vector<std::int64_t> lengths;
     for (const at::Tensor& tokens : batch.tokens) lengths.push_back(tokens.size(1));
-    parts.scope.write("padding", {{"step", number},
-                                  {"length", *bucket},
-                                  {"lengths", lengths},
-                                  {"tensors", distance.tensors},
-                                  {"max_abs", record::number(distance.max_abs)},
-                                  {"max_rel", record::number(distance.max_rel)},
-                                  {"bound", record::number(distance.bound)},
-                                  {"worst", distance.worst},
-                                  {"why", bound.why}});
+    record::Json line = {{"step", number}, {"length", *bucket}, {"lengths", lengths}};
+    line.update(distance_fields(pairs, bound));
+    parts.scope.write("padding", line);
   }
 }
 
