@@ -4,13 +4,13 @@
 // Contract:
 // - A step's bucket is the smallest length that holds its longest microbatch on any rank; all its microbatches are padded to it
 //   (lengths.h). A step that no bucket holds runs eagerly at its own length, padded to its longest, as serving engines do with
-//   batches beyond their largest graph (vLLM, Megatron-core's dynamic batching).
+//   batches beyond their largest graph.
 // - The first `warmup_steps` steps of a bucket are eager; the next one makes its engine, which captures at once, and replays.
-//   Graphs are made at first use, not ahead, as PyTorch's cudagraph trees and LightLLM do. A bucket that was evicted is captured
+//   Graphs are made at first use, not ahead, as PyTorch's cudagraph trees do. A bucket that was evicted is captured
 //   again without eager steps: its kernels are loaded.
 // - At most `bound` buckets have graphs. Before another one is captured the least recently used goes: the host waits for the
-//   device, its graphs and static inputs are destroyed, and the allocator gives their pool back to the device. Neither PyTorch
-//   nor vLLM evict; LightLLM's pool does by the same order.
+//   device, its graphs and static inputs are destroyed, and the allocator gives their pool back to the device. The order
+//   is our own: PyTorch keeps every graph that it made.
 // - Each bucket's graphs have a pool of their own, because they are destroyed alone. They share parameters, gradients, optimizer
 //   state and random numbers with each other and with eager steps.
 // - evaluate() is eager, at the lengths of its batch.
