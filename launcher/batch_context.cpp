@@ -73,6 +73,10 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     last.ended = "died";
     last.first_dead = record::FirstDead{culprit_->rank, culprit_->exit,
                                         progress.ended ? record::Phase::teardown_process : progress.phase};
+    // Nothing of a case sends SIGTERM. Whoever ends an allocation sends it to every process of it, and a rank may be gone
+    // before the starter and the agent have theirs.
+    if (culprit_->exit == record::Exit{"signal", SIGTERM})
+      last.infra = record::Infra{"preempted", "rank " + std::to_string(culprit_->rank) + " was ended by SIGTERM, which we did not send"};
   }
   finished.push_back(std::move(last));
 }

@@ -107,7 +107,21 @@ void BatchRun::write_files(const Command& command) const {
 std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
   std::vector<record::Context> finished = advance(now_ms);
   look_at_gpus(now_ms, finished);
+  if (const auto held = held_beside_.lock(); held && may_share_device()) held->share_device();
   return finished;
+}
+
+std::shared_ptr<BatchRun> BatchRun::hold(BatchRequest next, std::int64_t now_ms) {
+  next.held = true;
+  next.clean_gpu_bytes = gpu_bytes_before_;
+  const auto held = std::make_shared<BatchRun>(std::move(next), now_ms);
+  held_beside_ = held;
+  return held;
+}
+
+bool BatchRun::may_share_device() const {
+  // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
+  return request_.batch.device != "cuda" || (draining() && !request_.exclusive_process && owns_visible_gpu_memory());
 }
 
 void BatchRun::look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished) {
@@ -249,6 +263,7 @@ void BatchRun::stop_after_case() {
 }
 
 void BatchRun::stop(std::int64_t now_ms) {
+  if (held_ && !child_) stage_ = Stage::over;  // it could not even be started
   if (stage_ != Stage::running || !child_) return;
   stopped_ = true;
   end(false, now_ms);
@@ -329,10 +344,11 @@ bool BatchRun::owns_visible_gpu_memory() const {
 std::vector<std::int64_t> BatchRun::gpu_bytes() const {
   std::vector<std::int64_t> bytes;
   if (request_.nvml == nullptr) return bytes;
+  const auto held = held_beside_.lock();
   for (const std::string& gpu : request_.job.gpus) {
     const auto used = request_.nvml->used_bytes(gpu);
     if (!used) return {};
-    bytes.push_back(*used - (held_beside_ ? held_beside_->own_gpu_bytes(gpu).value_or(0) : 0));
+    bytes.push_back(*used - (held ? held->own_gpu_bytes(gpu).value_or(0) : 0));
   }
   return bytes;
 }

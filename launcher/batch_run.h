@@ -48,6 +48,8 @@ struct BatchRequest {
   std::optional<record::Infra> refused;    // why it is not even started: each case then ends infra.*
   std::string engine = "local";            // that the contexts name
   bool held = false;                       // warm start: its ranks are started and wait for go()
+  std::string beside;                      // the batch that runs on its slots until then; "" of one that is not held
+  bool exclusive_process = false;          // its GPUs take one process at a time
   std::vector<std::int64_t> clean_gpu_bytes;  // in use on its GPUs without any of ours; empty: measured before the start
 };
 
@@ -79,21 +81,14 @@ class BatchRun final : public RunningBatch {
   std::string now_doing() const override;
   record::LiveCase live(std::int64_t now_ms) const override;
 
-  /// A held batch's ranks load their libraries; from here on they may use the device, which others may still hold.
+  /// Starts the ranks of the next batch on these slots, which wait: for the device, until nothing of this one is measured any
+  /// more and its memory is told from theirs, and for go(). Their memory is not this one's.
+  std::shared_ptr<BatchRun> hold(BatchRequest next, std::int64_t now_ms);
+  /// The ranks of a held batch may use the device; nobody else does.
   void share_device() { may_use_device_ = true; }
-  /// A held batch may begin as soon as its ranks are ready: its slots are its own.
-  void go() { go_ = may_use_device_ = true; }
+  void go() override { go_ = may_use_device_ = true; }
   bool lost() const override { return lost_; }
-  /// Nothing is measured any more; what is left is the end of the last case and its processes, and the proof that nothing
-  /// was left.
-  bool draining() const { return stage_ != Stage::over && watch_.measured(finished_.size() - 1); }
-  /// The held batch on the same slots: its memory is not this one's. Null: there is none.
-  void beside(BatchRun* held) { held_beside_ = held; }
-  BatchRun* held_beside() const { return held_beside_; }
-  /// Whether the driver tells which memory is whose. Not in a container with process ids of its own.
-  bool owns_visible_gpu_memory() const;
   const std::vector<std::string>& gpus() const { return request_.job.gpus; }
-  const std::vector<std::int64_t>& clean_gpu_bytes() const { return gpu_bytes_before_; }
 
  private:
   enum class Stage { running, stacks, ending, gpu, over };
@@ -125,6 +120,13 @@ class BatchRun final : public RunningBatch {
   std::vector<std::int64_t> gpu_bytes() const;
   void step_held(std::int64_t now_ms);
   bool gpu_memory_is_back() const;
+  /// Nothing is measured any more; what is left is the end of the last case and its processes, and the proof that nothing
+  /// was left.
+  bool draining() const { return stage_ != Stage::over && watch_.measured(finished_.size() - 1); }
+  /// Whether the driver tells which memory is whose. Not in a container with process ids of its own.
+  bool owns_visible_gpu_memory() const;
+  /// Whether held ranks may use the device beside this batch's.
+  bool may_share_device() const;
 
   BatchRequest request_;
   std::filesystem::path batch_folder_;
@@ -161,7 +163,7 @@ class BatchRun final : public RunningBatch {
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
   bool held_ = false, may_use_device_ = false, go_ = false, lost_ = false;
-  BatchRun* held_beside_ = nullptr;
+  std::weak_ptr<BatchRun> held_beside_;   // on the same slots
   std::optional<std::size_t> last_case_;  // nothing: all of them
 };
 

@@ -34,7 +34,9 @@ struct ChaosOfFakes : RunOfFakes {
                   fake_line(6, 1, "slow replay 0"),
                   fake_line(7, 2, ""),
                   fake_line(8, 1, "", "process"),
-                  fake_line(9, 4, "signal capture 2", "process")};
+                  fake_line(9, 4, "signal capture 2", "process"),
+                  fake_line(10, 4, "slow replay 0", "process"),  // one starts ahead of its turn
+                  fake_line(11, 4, "slow replay 0", "process")};
   }
 
   static std::map<std::string, std::string> verdicts(const reports::RunResult& result) {

@@ -136,6 +136,7 @@ class FakeRank {
     if (script_.only_case != 0) std::this_thread::sleep_for(std::chrono::milliseconds(700));
     // Longer than it takes to lose a node; what was lost is run again as another attempt, which is quick.
     if (script_.behaviour == "once_slow" && one.attempt == 1 && (script_.only_case == 0 || script_.only_case == count)) std::this_thread::sleep_for(std::chrono::seconds(20));
+    if (mine("slower")) std::this_thread::sleep_for(std::chrono::seconds(3));
     if (mine("slow")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     beat(one, "case_end");
   }
@@ -186,6 +187,7 @@ class FakeRank {
 
   void misbehave() const {
     if (mine("signal")) raise(SIGSEGV);
+    if (mine("terminated")) raise(SIGTERM);
     if (mine("exit0")) _exit(0);
     if (mine("exit7")) _exit(7);
     if (mine("deaf")) {

@@ -50,6 +50,7 @@ const BadRank kBadRanks[] = {
     {"garbage capture 0", "fail.hang.capture", 1},
     {"signal capture 1", "fail.crash.signal", 1},
     {"exit7 build 0", "fail.crash.exception", 1},
+    {"terminated replay 1", "infra.preempted", 3},
     {"die_late replay 0", "fail.crash.signal", 1},
     {"daemon build 1", "fail.cleanup.process", 1},
     {"wrong replay 1", "fail.numerics", 1},

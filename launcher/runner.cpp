@@ -92,7 +92,7 @@ std::string environment_key(const record::PlanLine& line) {
   return key;
 }
 
-BatchRun* of_this_host(const std::unique_ptr<RunningBatch>& batch) { return dynamic_cast<BatchRun*>(batch.get()); }
+BatchRun* of_this_host(const std::shared_ptr<RunningBatch>& batch) { return dynamic_cast<BatchRun*>(batch.get()); }
 
 bool is_product_failure(const record::Record& record) {
   return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product;
@@ -103,7 +103,7 @@ bool is_product_failure(const record::Record& record) {
 Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier,
                double earlier_seconds)
     : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
-      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), warm_(setup.warm && !setup.allocation),
+      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), warm_(setup.warm),
       nvml_(setup.run.device == "cuda" ? Nvml::open() : nullptr), schedule_(schedule_of(setup, nvml_.get())),
       junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program), journal_(setup.folder / "journal.jsonl") {
   for (const record::PlanLine& line : setup.plan) {
@@ -177,6 +177,8 @@ void Runner::end_all() {
     // Agents end what they started when their nodes are given back; also where nothing can be written to them any more.
     setup_.allocation->release();
     running_.clear();
+    held_.clear();
+    discarded_.clear();
     return;
   }
   discard_all(steady_ms());
@@ -317,7 +319,7 @@ void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
   if (setup_.allocation && !setup_.allocation->ready()) return;
   for (const Start& one : schedule_.start(now_ms)) start(one, now_ms);
-  if (!stopped_ && warm_) prepare_batches(now_ms);
+  if (!stopped_ && warm_ && (!setup_.allocation || setup_.allocation->holds())) prepare_batches(now_ms);
 }
 
 void Runner::start(const Start& start, std::int64_t now_ms) {
@@ -335,42 +337,26 @@ void Runner::start(const Start& start, std::int64_t now_ms) {
   else running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
 }
 
-BatchRun* Runner::running_here(const std::string& batch) const {
-  for (const auto& one : running_)
-    if (one->batch().batch == batch) return of_this_host(one);
-  return nullptr;
-}
-
-bool Runner::may_share_device(const BatchRun& running) const {
-  // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
-  return setup_.run.device != "cuda" || (running.draining() && running.owns_visible_gpu_memory());
-}
-
 void Runner::prepare_batches(std::int64_t now_ms) {
-  const auto runs_here = [this](const std::string& batch) { return running_here(batch) != nullptr; };
-  for (const Start& start : schedule_.prepare(runs_here)) {
+  for (const Start& start : schedule_.prepare()) {
     const auto before = std::find_if(running_.begin(), running_.end(), [&](const auto& one) { return schedule_.slots_of(one->batch().batch) == start.slots; });
-    BatchRun& beside = *of_this_host(*before);
     BatchRequest held = request(waiting_.at(start.batch), start.batch, start.slots);
     held.held = true;
-    held.clean_gpu_bytes = beside.clean_gpu_bytes();
-    auto& place = held_[start.batch] = std::make_unique<BatchRun>(std::move(held), now_ms);
-    beside.beside(place.get());
+    held.beside = (*before)->batch().batch;
+    auto& place = held_[start.batch];
+    if (setup_.allocation) place = setup_.allocation->start(std::move(held), start.slots, now_ms);
+    else place = of_this_host(*before)->hold(std::move(held), now_ms);
   }
 }
 
 void Runner::step_held(std::int64_t now_ms) {
-  for (const auto& one : running_)
-    if (BatchRun* here = of_this_host(one); here && here->held_beside() && may_share_device(*here)) here->held_beside()->share_device();
   for (const auto& [name, held] : held_) held->step(now_ms);
+  discard_unprepared(now_ms);
   for (const auto& discarded : discarded_) discarded->step(now_ms);
   std::erase_if(discarded_, [](const auto& discarded) { return discarded->over(); });
 }
 
-void Runner::discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms) {
-  for (const auto& one : running_)
-    if (BatchRun* here = of_this_host(one); here && here->held_beside() == held.get()) here->beside(nullptr);
-  if (held->starter_pid() == 0) return;  // it could not even be started
+void Runner::discard(std::shared_ptr<RunningBatch> held, std::int64_t now_ms) {
   held->stop(now_ms);
   discarded_.push_back(std::move(held));
 }
@@ -378,13 +364,14 @@ void Runner::discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms) {
 void Runner::discard_unprepared(std::int64_t now_ms) {
   std::vector<std::string> lost;
   for (const auto& [name, held] : held_)
-    if (!schedule_.prepared(name)) lost.push_back(name);
+    if (!schedule_.prepared(name) || held->over()) lost.push_back(name);
   for (const std::string& name : lost) {
-    discard(std::move(held_.extract(name).mapped()), now_ms);
+    std::shared_ptr<RunningBatch> held = std::move(held_.extract(name).mapped());
     // Its folders are in use until its processes are gone: its cases start under another name.
     schedule_.drop(name);
-    const auto group = waiting_.extract(name);
-    if (divergences_.erase(name) == 0) add(group.mapped());
+    waiting_.erase(name);
+    if (divergences_.erase(name) == 0) add({.attempts = held->not_done()});
+    discard(std::move(held), now_ms);
   }
 }
 
@@ -408,6 +395,7 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
   request.shm_folder = folders_->shm();
   request.nvml = nvml_.get();
   request.gpu_health = gpu_health_.get();
+  request.exclusive_process = exclusive_process_;
   request.processes = &processes_;
   request.job.program = setup_.rank_program;
   if (setup_.run.device == "cuda" && !setup_.allocation)
@@ -435,7 +423,7 @@ void Runner::step_batches(std::int64_t now_ms) {
       schedule_.release(batch.batch().batch);
       if (divergence) divergence_ended(batch.batch().batch);
       else if (!stopped_) add({.attempts = batch.not_done()});
-      std::unique_ptr<RunningBatch> lost = std::move(*next);
+      std::shared_ptr<RunningBatch> lost = std::move(*next);
       next = running_.erase(next);
       discard(std::move(lost), now_ms);
       continue;
@@ -452,7 +440,6 @@ void Runner::step_batches(std::int64_t now_ms) {
     // While its GPUs are nobody's.
     if (const BatchRun* here = of_this_host(*next); here && met_infra_.erase(batch.batch().batch) > 0) say_what_is_ill(here->gpus());
     schedule_.release(batch.batch().batch);
-    discard_unprepared(now_ms);
     std::vector<Attempt> left = batch.not_done();
     if (divergence) divergence_ended(batch.batch().batch);
     else if (!left.empty() && !stopped_) add({.attempts = std::move(left)}, avoided(batch.batch().batch));

@@ -57,15 +57,11 @@ class Runner {
   void start_batches(std::int64_t now_ms);
   void start(const Start& start, std::int64_t now_ms);
   void prepare_batches(std::int64_t now_ms);
-  /// Whether held ranks may use the slots of a running batch beside its own.
-  bool may_share_device(const BatchRun& running) const;
   void step_held(std::int64_t now_ms);
-  void discard(std::unique_ptr<RunningBatch> held, std::int64_t now_ms);
-  /// Those whose slots were lost meanwhile.
+  void discard(std::shared_ptr<RunningBatch> held, std::int64_t now_ms);
+  /// Those whose slots or node were lost meanwhile.
   void discard_unprepared(std::int64_t now_ms);
   void discard_all(std::int64_t now_ms);
-  /// Null where it runs on another node, or not at all.
-  BatchRun* running_here(const std::string& batch) const;
   void refuse(const std::string& batch, std::int64_t now_ms);
   void step_batches(std::int64_t now_ms);
   void case_ended(record::Context context);
@@ -118,9 +114,9 @@ class Runner {
   record::JournalWriter journal_;
   std::map<std::string, const record::PlanLine*> line_of_;
   std::map<std::string, CaseGroup> waiting_;                       // by batch name
-  std::list<std::unique_ptr<RunningBatch>> running_;
-  std::map<std::string, std::unique_ptr<BatchRun>> held_;          // warm starts, by batch name; still in waiting_
-  std::list<std::unique_ptr<RunningBatch>> discarded_;             // warm starts that are ended
+  std::list<std::shared_ptr<RunningBatch>> running_;
+  std::map<std::string, std::shared_ptr<RunningBatch>> held_;      // warm starts, by batch name; still in waiting_
+  std::list<std::shared_ptr<RunningBatch>> discarded_;             // warm starts that are ended
   bool exclusive_process_ = false;
   std::map<std::filesystem::path, Ended> judging_;                 // by attempt folder
   struct Divergence {

@@ -223,18 +223,31 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
     }
   std::size_t index = 0;
   std::erase_if(waiting_, [&](const Waiting&) { return begun[index++]; });
+  heed_idle_slots(reservation, now_ms);
   return starts;
 }
 
-std::vector<Start> Schedule::prepare(const std::function<bool(const std::string& batch)>& beside) {
+void Schedule::heed_idle_slots(const std::optional<Reservation>& reservation, std::int64_t now_ms) {
+  const auto fits = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) { return one.prepared && may_start(one, reservation, now_ms); });
+  if (fits == waiting_.end()) return idle_since_ms_.reset();
+  if (!idle_since_ms_) idle_since_ms_ = now_ms;
+  if (now_ms - *idle_since_ms_ < kIdle_ms) return;
+  for (Running& running : running_)
+    if (running.prepared == fits->queued.batch) running.prepared.clear();
+  fits->prepared.reset();
+  fits->elsewhere = true;
+  idle_since_ms_.reset();
+}
+
+std::vector<Start> Schedule::prepare() {
   std::vector<Start> starts;
   for (Running& running : running_) {
     if (running.queued.warm_key.empty() || running.queued.exclusive || !running.prepared.empty()) continue;
     const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
-      return !waiting.prepared && !waiting.queued.exclusive && waiting.queued.warm_key == running.queued.warm_key &&
+      return !waiting.prepared && !waiting.elsewhere && !waiting.queued.exclusive && waiting.queued.warm_key == running.queued.warm_key &&
              waiting.queued.slots == static_cast<int>(running.slots.size()) && waiting.queued.avoided.empty();
     });
-    if (next == waiting_.end() || !beside(running.queued.batch)) continue;
+    if (next == waiting_.end()) continue;
     next->prepared = running.slots;
     running.prepared = next->queued.batch;
     starts.push_back({next->queued.batch, running.slots});

@@ -46,6 +46,8 @@ class Schedule {
   static constexpr int kPassedOverAtAll = 512;
   // A batch may last twice as long as expected and still end before the last; the rest is for those that end at its side.
   static constexpr double kExpectedTooShort = 2.5;
+  // Slots that are free for longer than a start of ranks saves are not left idle for what was prepared on others.
+  static constexpr std::int64_t kIdle_ms = 1000;
   // A slot whose batches met infrastructure trouble this often is not leased again.
   static constexpr int kStrikes = 2;
 
@@ -71,9 +73,9 @@ class Schedule {
   void withdraw(const std::vector<Slot>& slots);
 
   /// Batches whose processes may be started now, to wait until start() names them: each on the slots of a running batch
-  /// of the same key, one for each, and never more processes than there. One that starts gets these slots. `beside` is
-  /// asked of the running batch.
-  std::vector<Start> prepare(const std::function<bool(const std::string& batch)>& beside);
+  /// of the same key, one for each, and never more processes than there. One that starts gets these slots, unless others
+  /// are free for a while before: then it is prepared no longer, and starts there like any other.
+  std::vector<Start> prepare();
   /// Takes out a batch that waits.
   void drop(const std::string& batch);
 
@@ -84,7 +86,7 @@ class Schedule {
 
   /// REQUIRES: it runs.
   std::vector<Slot> slots_of(const std::string& batch) const;
-  /// It waits for the slots of a running batch; no longer once these are lost.
+  /// It waits for the slots of a running batch; no longer once these are lost, or others are free.
   bool prepared(const std::string& batch) const;
   /// Whether a batch of so many slots can ever be placed without these.
   bool fits_elsewhere(int slots, const std::vector<Slot>& avoided) const;
@@ -100,6 +102,7 @@ class Schedule {
     Queued queued;
     int passed_over = 0;
     std::optional<std::vector<Slot>> prepared;  // slots of the batch that it waits for
+    bool elsewhere = false;                     // there are free ones for it: not prepared again
   };
   struct Running {
     Queued queued;
@@ -126,6 +129,8 @@ class Schedule {
   std::optional<std::vector<Slot>> may_start(const Waiting& waiting, const std::optional<Reservation>& reservation,
                                              std::int64_t now_ms) const;
   Reservation reserve(const Queued& queued, Flags free, std::int64_t now_ms) const;
+  /// Nothing else could be started: what was prepared on other slots may have to take the free ones.
+  void heed_idle_slots(const std::optional<Reservation>& reservation, std::int64_t now_ms);
 
   std::vector<Place> places_;
   bool across_nodes_;
@@ -134,6 +139,7 @@ class Schedule {
   std::vector<int> strikes_;
   std::vector<Waiting> waiting_;  // what runs alone first, then the widest, then the longest expected
   std::vector<Running> running_;
+  std::optional<std::int64_t> idle_since_ms_;  // slots that a prepared batch could have
 };
 
 }  // namespace graphproof::launcher

@@ -20,7 +20,6 @@ std::vector<std::string> names(const std::vector<Start>& starts) {
 }
 using Names = std::vector<std::string>;
 
-bool always(const std::string&) { return true; }
 
 /// `islands` islands of `size` slots, two on a node.
 std::vector<Place> islands(int count, int size) {
@@ -248,7 +247,7 @@ TEST(ScheduleTest, WhatIsPreparedForSlotsThatAreLostIsToldSo) {
   for (const char* name : {"runs", "next"}) schedule.add({name, 1, 5, false, {}, "key"});
   schedule.add({"elsewhere", 1, 9});
   EXPECT_EQ(names(schedule.start(0)), (Names{"elsewhere", "runs"}));
-  EXPECT_EQ(names(schedule.prepare(always)), Names{"next"});
+  EXPECT_EQ(names(schedule.prepare()), Names{"next"});
   EXPECT_TRUE(schedule.prepared("next"));
   EXPECT_TRUE(schedule.fits_elsewhere(1, schedule.slots_of("runs")));
   EXPECT_FALSE(schedule.fits_elsewhere(2, schedule.slots_of("runs")));
@@ -272,10 +271,10 @@ TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
   for (const char* name : {"first", "second", "third"}) schedule.add({name, 2, 5, false, {}, "key"});
   schedule.add({"longer, of another environment", 2, 4, false, {}, "other"});
   EXPECT_EQ(names(schedule.start(0)), Names{"first"});
-  const auto prepared = schedule.prepare(always);
+  const auto prepared = schedule.prepare();
   ASSERT_EQ(names(prepared), Names{"second"});
   EXPECT_EQ(prepared[0].slots, (std::vector<Slot>{0, 1}));
-  EXPECT_TRUE(schedule.prepare(always).empty()) << "one for each running batch";
+  EXPECT_TRUE(schedule.prepare().empty()) << "one for each running batch";
   EXPECT_TRUE(schedule.start(0).empty());
   schedule.release("first");
   EXPECT_EQ(names(schedule.start(0)), Names{"second"});
@@ -287,7 +286,7 @@ TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
   schedule.add({"second", 1, 8});
   schedule.add({"third", 1, 7, false, {}, "key"});
   schedule.start(0);
-  EXPECT_EQ(names(schedule.prepare(always)), Names{"third"});
+  EXPECT_EQ(names(schedule.prepare()), Names{"third"});
   schedule.withdraw(schedule.slots_of("first"));
   schedule.release("first");
   EXPECT_TRUE(schedule.start(0).empty());
@@ -299,12 +298,46 @@ TEST(ScheduleTest, WhatWasPreparedMayBeTakenOutAndAnotherTakesItsPlace) {
   Schedule schedule(1);
   for (const char* name : {"first", "second", "third"}) schedule.add({name, 1, 5, false, {}, "key"});
   schedule.start(0);
-  EXPECT_TRUE(schedule.prepare([](const std::string&) { return false; }).empty());
-  EXPECT_EQ(names(schedule.prepare(always)), Names{"second"});
+  EXPECT_EQ(names(schedule.prepare()), Names{"second"});
   schedule.drop("second");
-  EXPECT_EQ(names(schedule.prepare(always)), Names{"third"});
+  EXPECT_EQ(names(schedule.prepare()), Names{"third"});
   schedule.release("first");
   EXPECT_EQ(names(schedule.start(0)), Names{"third"});
+}
+
+TEST(ScheduleTest, SlotsThatStayFreeTakeWhatWasPreparedOnOthers) {
+  Schedule schedule(2);
+  schedule.add({"long", 1, 90, false, {}, "key"});
+  schedule.add({"short", 1, 8});
+  schedule.add({"next", 1, 7, false, {}, "key"});
+  schedule.start(0);
+  EXPECT_EQ(names(schedule.prepare()), Names{"next"});
+  schedule.release("short");
+  EXPECT_TRUE(schedule.start(5000).empty());
+  EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms - 1).empty()) << "its own slots may be free at any moment";
+  EXPECT_TRUE(schedule.prepared("next"));
+  EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms).empty()) << "who holds its processes is to end them first";
+  EXPECT_FALSE(schedule.prepared("next"));
+  EXPECT_TRUE(schedule.prepare().empty());
+  const auto starts = schedule.start(5000 + Schedule::kIdle_ms + 1);
+  ASSERT_EQ(names(starts), Names{"next"});
+  EXPECT_EQ(starts[0].slots, std::vector<Slot>{1});
+}
+
+TEST(ScheduleTest, SlotsThatAreFreeForAMomentOnlyMoveNothing) {
+  Schedule schedule(2);
+  schedule.add({"long", 1, 90, false, {}, "key"});
+  schedule.add({"short", 1, 8});
+  schedule.add({"next", 1, 7, false, {}, "key"});
+  schedule.start(0);
+  schedule.prepare();
+  schedule.release("short");
+  schedule.start(5000);
+  schedule.add({"another", 1, 3});
+  EXPECT_EQ(names(schedule.start(5500)), Names{"another"});
+  schedule.release("another");
+  EXPECT_TRUE(schedule.start(6500).empty()) << "counted anew";
+  EXPECT_TRUE(schedule.prepared("next"));
 }
 
 TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
@@ -312,7 +345,7 @@ TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
   schedule.add({"timed", 1, 9, true, {}, "key"});
   schedule.add({"next", 1, 8, false, {}, "key"});
   EXPECT_EQ(names(schedule.start(0)), Names{"timed"});
-  EXPECT_TRUE(schedule.prepare(always).empty());
+  EXPECT_TRUE(schedule.prepare().empty());
 }
 
 TEST(ScheduleTest, DroppedBatchesNeverStart) {
@@ -354,7 +387,7 @@ void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued, co
     }
     RC_ASSERT(used.size() == leased);
     RC_ASSERT(!alone || running.size() == 1u);
-    for (const Start& start : schedule.prepare(always)) RC_ASSERT(queued.at(start.batch).warm_key == "key");
+    for (const Start& start : schedule.prepare()) RC_ASSERT(queued.at(start.batch).warm_key == "key");
     now_ms = running.begin()->first;
     schedule.release(running.begin()->second.batch);
     running.erase(running.begin());

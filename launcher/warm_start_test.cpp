@@ -99,6 +99,21 @@ TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot)
   EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"), said.npos) << said;
 }
 
+TEST_F(WarmStartTest, SlotsThatStayFreeTakeTheCaseWhoseRanksWaitElsewhere) {
+  setup.run.slots = 2;
+  std::vector<record::PlanLine> plan = alone(2, "slower replay 0");
+  for (auto& line : plan) {
+    line.expected_seconds = 30;
+    line.limits_ms[record::Phase::teardown_comm] = 60000;
+  }
+  plan[1].expected_seconds = 20;
+  plan.push_back(fake_line(2, 1, "slow replay 0", "process"));
+  plan[2].expected_seconds = 25;
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"})) << "the second did not wait for the first";
+}
+
 TEST_F(WarmStartTest, CasesOfAnotherEnvironmentStartCold) {
   auto plan = alone(4, "");
   for (std::size_t i = 0; i < plan.size(); ++i) plan[i].environment["NCCL_ALGO"] = std::to_string(i);

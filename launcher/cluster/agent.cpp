@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -35,6 +36,8 @@ using launcher::BatchRun;
 
 constexpr std::chrono::milliseconds kRound{10};
 constexpr std::int64_t kLive_ms = 1000;
+// Slurm signals the processes of a job one after the other, however busy the node is.
+constexpr std::int64_t kOwnSignal_ms = 2000;
 constexpr int kLeft = 0, kGaveUp = 5;
 
 std::string value_of(const launcher::Environment& environment, const std::string& name) {
@@ -53,7 +56,7 @@ class Agent {
   Agent(const AgentSetup& setup, const launcher::Environment& environment)
       : setup_(setup), environment_(environment), channel_(channel_folder(setup.channels, agent_number(environment))), orders_(orders_file(channel_)),
         run_(record::run_from(record::read_json(setup.run_folder / "run.json"), setup.run_folder / "run.json")),
-        folders_(run_.run_id), nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
+        folders_(std::in_place, run_.run_id), nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
         interval_(look_interval(channel_)), started_ms_(steady_ms()), launcher_ms_(started_ms_) {
     const fs::path plan = setup.run_folder / "plan.jsonl";
     for (record::PlanLine& line : record::plan_from(record::read_text(plan), plan)) {
@@ -73,6 +76,7 @@ class Agent {
                                .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
     if (nvml_) cpus_ = launcher::cpus_of(*nvml_, gpus_);
     if (nvml_) gpu_health_ = std::make_unique<launcher::GpuHealth>(*nvml_, gpus_);
+    for (const std::string& gpu : gpus_) exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
   }
 
   int run() {
@@ -85,16 +89,19 @@ class Agent {
                                                   : launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}));
     report({.report = "hello", .node = node_, .pid = getpid(), .job = job_, .gpus = gpus_});
     for (const std::string& text : launcher::notable(findings)) report({.report = "doctor", .why = text});
-    while (!(leaving_ && running_.empty())) {
+    while (!(leaving_ && running_.empty() && held_.empty() && discarded_.empty())) {
       round(steady_ms());
       signals_.wait_for(kRound);
     }
     launcher::reap_orphans({});
+    folders_.reset();  // who hears the last line finds nothing of ours here
     report({.report = "leaving", .why = why_});
     return told_ ? kLeft : kGaveUp;
   }
 
  private:
+  using Batches = std::map<std::string, std::shared_ptr<BatchRun>>;
+
   void round(std::int64_t now_ms) {
     if (signals_.interrupts() > 0) leave("a signal: the allocation ends", now_ms);
     if (now_ms - looked_ms_ >= interval_.count()) {
@@ -103,6 +110,7 @@ class Agent {
         obey(record::order_from(record::parse_json(line, orders_file(channel_)), orders_file(channel_)), now_ms);
     }
     step_batches(now_ms);
+    step_held(now_ms);
     if (now_ms - live_ms_ < kLive_ms) return;
     live_ms_ = now_ms;
     look_for_launcher(now_ms);
@@ -114,7 +122,18 @@ class Agent {
       told_ = true;
       return leave("the launcher said so", now_ms);
     }
-    if (order.order == "start") return start(order, now_ms);
+    if (order.order == "start") {
+      if (!leaving_) running_.insert_or_assign(order.batch, std::make_shared<BatchRun>(request(order), now_ms));
+      return;
+    }
+    if (order.order == "hold") return hold(order, now_ms);
+    if (const auto held = held_.find(order.batch); held != held_.end()) {
+      if (order.order == "stop") discard(held_.extract(held), now_ms);
+      if (order.order != "go") return;
+      held->second->go();
+      running_.insert(held_.extract(held));
+      return;
+    }
     // A batch may be over before its launcher knows.
     const auto batch = running_.find(order.batch);
     if (batch == running_.end()) return;
@@ -122,18 +141,44 @@ class Agent {
     if (order.order == "stop_after_case") batch->second->stop_after_case();
   }
 
-  void start(const record::Order& order, std::int64_t now_ms) {
+  void hold(const record::Order& order, std::int64_t now_ms) {
     if (leaving_) return;
+    if (const auto beside = running_.find(order.beside); beside != running_.end()) {
+      held_.emplace(order.batch, beside->second->hold(request(order), now_ms));
+      return;
+    }
+    // That one is over, which its launcher did not know yet.
+    launcher::BatchRequest next = request(order);
+    next.held = true;
+    held_.emplace(order.batch, std::make_shared<BatchRun>(std::move(next), now_ms)).first->second->share_device();
+  }
+
+  void discard(Batches::node_type batch, std::int64_t now_ms) {
+    batch.mapped()->stop(now_ms);
+    discarded_.insert(std::move(batch));
+  }
+
+  void step_held(std::int64_t now_ms) {
+    for (const auto& [name, batch] : held_) batch->step(now_ms);
+    for (const auto& [name, batch] : discarded_) {
+      batch->step(now_ms);
+      if (batch->over()) over(name, *batch);
+    }
+    std::erase_if(discarded_, [](const auto& one) { return one.second->over(); });
+  }
+
+  launcher::BatchRequest request(const record::Order& order) {
     launcher::CaseGroup group;
     for (const record::OrderedCase& one : order.cases) {
       group.attempts.push_back({plan_.at(one.case_id), one.attempt, one.again});
       group.attempts.back().line.isolation = order.isolation;
     }
     launcher::BatchRequest request = launcher::batch_request(run_, setup_.run_folder, group, order.batch);
-    request.node_folder = folders_.node();
-    request.shm_folder = folders_.shm();
+    request.node_folder = folders_->node();
+    request.shm_folder = folders_->shm();
     request.nvml = nvml_.get();
     request.gpu_health = gpu_health_.get();
+    request.exclusive_process = exclusive_process_;
     request.processes = &processes_;
     request.job.program = setup_.rank_program;
     if (!gpus_.empty())
@@ -143,27 +188,43 @@ class Agent {
         const launcher::Cpus& own = cpus_.at(static_cast<std::size_t>(slot));
         request.job.cpus.insert(request.job.cpus.end(), own.begin(), own.end());
       }
-    running_.insert_or_assign(order.batch, std::make_unique<BatchRun>(std::move(request), now_ms));
+    return request;
   }
 
   void step_batches(std::int64_t now_ms) {
     for (auto next = running_.begin(); next != running_.end();) {
       BatchRun& batch = *next->second;
-      for (const record::Context& context : batch.step(now_ms)) tell(context);
-      if (!batch.over()) {
+      for (record::Context& context : batch.step(now_ms)) {
+        if (context.infra && context.infra->kind == "preempted") preempted_.insert_or_assign(next->first, Preempted{std::move(context), now_ms});
+        else tell(context);
+      }
+      if (batch.lost()) {
+        report({.report = "lost", .batch = next->first});
+        const auto lost = next++;
+        discard(running_.extract(lost), now_ms);
+        continue;
+      }
+      const auto preempted = preempted_.find(next->first);
+      if (!batch.over() || (preempted != preempted_.end() && now_ms - preempted->second.since_ms < kOwnSignal_ms)) {
         ++next;
         continue;
       }
+      if (preempted != preempted_.end()) tell(preempted_.extract(preempted).mapped().context);
       if (met_infra_.erase(next->first) > 0) look(batch.gpus());
-      record::Report over{.report = "over", .batch = next->first, .immortal = batch.immortal()};
-      for (const launcher::Attempt& attempt : batch.not_done()) over.not_done.push_back(attempt.line.id);
-      // After a signal the launcher decides itself what was in progress.
-      if (!leaving_ || told_) report(over);
+      over(next->first, batch);
       next = running_.erase(next);
       std::vector<int> known;
-      for (const auto& [name, other] : running_) known.push_back(other->starter_pid());
+      for (const Batches* batches : {&running_, &held_, &discarded_})
+        for (const auto& [name, other] : *batches) known.push_back(other->starter_pid());
       launcher::reap_orphans(known);
     }
+  }
+
+  void over(const std::string& name, const BatchRun& batch) const {
+    record::Report over{.report = "over", .batch = name, .immortal = batch.immortal()};
+    for (const launcher::Attempt& attempt : batch.not_done()) over.not_done.push_back(attempt.line.id);
+    // After a signal the launcher decides itself what was in progress.
+    if (!leaving_ || told_) report(over);
   }
 
   /// The doctor, on the GPUs of a batch that met trouble.
@@ -201,6 +262,7 @@ class Agent {
     leaving_ = true;
     why_ = why;
     for (const auto& [name, batch] : running_) batch->stop(now_ms);
+    while (!held_.empty()) discard(held_.extract(held_.begin()), now_ms);
   }
 
   record::Live live(std::int64_t now_ms) const {
@@ -221,13 +283,21 @@ class Agent {
   std::map<std::string, record::PlanLine> plan_;
   const launcher::ProcessTable processes_;
   launcher::Signals signals_;
-  launcher::HostFolders folders_;
+  std::optional<launcher::HostFolders> folders_;
   std::unique_ptr<launcher::Nvml> nvml_;
   std::unique_ptr<launcher::GpuHealth> gpu_health_;
   std::string node_, job_;
   std::vector<std::string> gpus_;
   std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
-  std::map<std::string, std::unique_ptr<BatchRun>> running_;
+  Batches running_, held_;            // held: their ranks wait for their turn
+  Batches discarded_;                 // held ones whose turn did not come: they are ended
+  bool exclusive_process_ = false;
+  /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its launcher decides.
+  struct Preempted {
+    record::Context context;
+    std::int64_t since_ms = 0;
+  };
+  std::map<std::string, Preempted> preempted_;  // by batch
   std::set<std::string> met_infra_;   // batches whose cases ended infra.*
   const std::chrono::milliseconds interval_;
   const std::int64_t started_ms_;

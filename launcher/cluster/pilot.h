@@ -55,6 +55,7 @@ class Pilot final : public launcher::Allocation {
   bool ready() const override { return stage_ == Stage::ready || stage_ == Stage::given_up; }
   std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
                                                 std::int64_t now_ms) override;
+  bool holds() const override { return stage_ == Stage::ready; }
   void release() override;
   int nodes() const override { return setup_.nodes; }
   std::vector<int> children() const override;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <set>
@@ -184,6 +185,48 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
   }
 }
 
+TEST_F(PilotTest, TheNextRanksStartAheadOnANodeToo) {
+  const OwnSlurm slurm({.nodes = 1});
+  std::vector<PlanLine> plan;
+  for (int number = 1; number <= 4; ++number) plan.push_back(fake_line(number, 2, "slow_start replay 0", "process"));
+  const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
+  std::vector<std::string> starts;
+  for (const record::Record& one : journal()) starts.push_back(one.context.start);
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(4, "pass"))) << said;
+  EXPECT_EQ(starts, (std::vector<std::string>{"cold", "warm", "warm", "warm"})) << said;
+  for (const record::Record& one : journal()) EXPECT_EQ(one.attempt, 1);
+}
+
+TEST_F(PilotTest, RanksThatEndWhileTheyWaitOnANodeCostNoVerdict) {
+  const OwnSlurm slurm({.nodes = 1});
+  std::vector<PlanLine> plan;
+  for (int number = 1; number <= 3; ++number) plan.push_back(fake_line(number, 2, "dies_held replay 0", "process"));
+  const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+  for (const record::Record& one : journal()) EXPECT_EQ(one.context.start, "cold");
+  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"), std::string::npos) << said;
+}
+
+TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
+  const OwnSlurm slurm({.nodes = 1});
+  std::vector<PlanLine> plan = {fake_line(1, 2, "once_slow replay 0", "process"), fake_line(2, 2, "once_slow replay 0", "process")};
+  for (PlanLine& line : plan) line.limits_ms[record::Phase::teardown_comm] = 60000;
+  bool lost = false;
+  listener.progress = [&](const reports::Progress&) {
+    if (lost || !begun(plan[0].id) || !fs::exists(folder / "batches/b002/env")) return;
+    lost = true;
+    kill(agent_pid(), SIGKILL);
+  };
+  const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
+  EXPECT_TRUE(lost) << "nothing was started ahead: " << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << said;
+  std::vector<std::string> seen;
+  for (const record::Record& one : journal()) seen.push_back(one.name + " " + std::string(one.verdict.text()) + " of attempt " + std::to_string(one.attempt));
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<std::string>{"case1 infra.node of attempt 1", "case1 pass of attempt 2", "case2 pass of attempt 2"})) << said;
+  EXPECT_EQ(result.cases[1].record.again, "attempt 1 was ordered of a node ahead of its turn, and did not begin");
+}
+
 TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
   OwnSlurm slurm({.nodes = 1});
   std::atomic<bool> killed = false;
@@ -273,7 +316,7 @@ TEST_F(PilotTest, WithoutNodesEveryCaseSaysWhy) {
 TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
   const OwnSlurm slurm({.nodes = 2});
   const auto pilot = pilot_setup({.nodes = 2, .slots = 2}, slurm.environment());
-  std::vector<PlanLine> plan = {fake_line(1, 2, ""), fake_line(2, 2, "once_slow replay 0", "process"), fake_line(3, 2, "once_slow replay 0", "process")};
+  std::vector<PlanLine> plan = {fake_line(1, 2, ""), fake_line(2, 2, "once_slow replay 0", "process"), fake_line(3, 1, "once_slow replay 0", "process")};
   for (const std::size_t index : {1, 2}) plan[index].limits_ms[record::Phase::teardown_comm] = 60000;
   setup.plan = plan;
   {

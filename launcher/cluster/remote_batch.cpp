@@ -14,14 +14,14 @@ namespace graphproof::cluster {
 namespace fs = std::filesystem;
 
 record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots) {
-  record::Order order{.order = "start", .batch = request.batch.batch, .isolation = request.batch.isolation, .slots = std::move(slots), .cases = {}};
+  record::Order order{.order = request.held ? "hold" : "start", .batch = request.batch.batch, .isolation = request.batch.isolation, .slots = std::move(slots), .cases = {}, .beside = request.beside};
   for (const launcher::Attempt& attempt : request.attempts)
     order.cases.push_back({attempt.line.id, attempt.number, attempt.again});
   return order;
 }
 
 RemoteBatch::RemoteBatch(launcher::BatchRequest request, fs::path orders, std::shared_ptr<Mailbox> mailbox)
-    : request_(std::move(request)), orders_(std::move(orders)), mailbox_(std::move(mailbox)), finished_(request_.attempts.size()) {}
+    : request_(std::move(request)), orders_(std::move(orders)), mailbox_(std::move(mailbox)), finished_(request_.attempts.size()), held_(request_.held) {}
 
 fs::path RemoteBatch::attempt(std::size_t index) const {
   const launcher::Attempt& one = request_.attempts[index];
@@ -37,10 +37,14 @@ std::vector<record::Context> RemoteBatch::step(std::int64_t) {
       over(report);
       continue;
     }
+    if (report.report == "lost") {
+      lost_ = true;
+      continue;
+    }
     for (std::size_t i = 0; i < finished_.size(); ++i)
       if (request_.attempts[i].line.id == report.case_id && request_.attempts[i].number == report.attempt && !finished_[i]) ended(i, finished);
   }
-  if (!over_ && mailbox_->lost) lost(*mailbox_->lost, finished);
+  if (!over_ && mailbox_->lost) node_lost(*mailbox_->lost, finished);
   return finished;
 }
 
@@ -57,8 +61,23 @@ void RemoteBatch::over(const record::Report& report) {
     if (!finished_[i]) not_done_.push_back(request_.attempts[i]);
 }
 
-void RemoteBatch::lost(const record::Infra& why, std::vector<record::Context>& finished) {
+launcher::Attempt RemoteBatch::next_attempt(std::size_t index, const std::string& why) const {
+  launcher::Attempt next = request_.attempts[index];
+  next.again = "attempt " + std::to_string(next.number) + " was ordered of a node " + why;
+  ++next.number;
+  return next;
+}
+
+std::vector<launcher::Attempt> RemoteBatch::not_done() const {
+  if (!held_ && !lost_) return not_done_;
+  std::vector<launcher::Attempt> all;
+  for (std::size_t i = 0; i < finished_.size(); ++i) all.push_back(next_attempt(i, "ahead of its turn, and did not begin"));
+  return all;
+}
+
+void RemoteBatch::node_lost(const record::Infra& why, std::vector<record::Context>& finished) {
   over_ = true;
+  if (held_ || lost_) return;
   std::error_code absent;
   for (std::size_t i = 0; i < finished_.size(); ++i)
     if (!finished_[i] && fs::exists(attempt(i) / "context.json", absent)) ended(i, finished);
@@ -74,11 +93,7 @@ void RemoteBatch::lost(const record::Infra& why, std::vector<record::Context>& f
       finished.back().infra = why;
       continue;
     }
-    // The node may be out of reach and alive: what it still writes must not meet what is written elsewhere.
-    launcher::Attempt next = request_.attempts[i];
-    next.again = "attempt " + std::to_string(next.number) + " was ordered of a node that was lost: " + why.why;
-    ++next.number;
-    not_done_.push_back(std::move(next));
+    not_done_.push_back(next_attempt(i, "that was lost: " + why.why));
   }
 }
 
@@ -92,6 +107,11 @@ void RemoteBatch::stop_after_case() {
   if (stopping_ || over_) return;
   stopping_ = mailbox_->stop_asked = true;
   append_line(orders_, record::to_line({.order = "stop_after_case", .batch = request_.batch.batch}));
+}
+
+void RemoteBatch::go() {
+  held_ = false;
+  append_line(orders_, record::to_line({.order = "go", .batch = request_.batch.batch}));
 }
 
 std::string RemoteBatch::now_doing() const {

@@ -22,7 +22,7 @@ struct Mailbox {
   bool stop_asked = false;                // by who started it: an agent that never came can't be told
 };
 
-/// The order that starts a request on `slots` of a node.
+/// The order that starts a request on `slots` of a node, or has it held there.
 record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots);
 
 class RemoteBatch final : public launcher::RunningBatch {
@@ -32,10 +32,12 @@ class RemoteBatch final : public launcher::RunningBatch {
 
   std::vector<record::Context> step(std::int64_t now_ms) override;
   bool over() const override { return over_; }
-  std::vector<launcher::Attempt> not_done() const override { return not_done_; }
+  std::vector<launcher::Attempt> not_done() const override;
   std::vector<std::string> immortal() const override { return immortal_; }
   void stop(std::int64_t now_ms) override;
   void stop_after_case() override;
+  void go() override;
+  bool lost() const override { return lost_; }
   const record::Batch& batch() const override { return request_.batch; }
   int starter_pid() const override { return 0; }
   std::string now_doing() const override;
@@ -44,7 +46,9 @@ class RemoteBatch final : public launcher::RunningBatch {
  private:
   void ended(std::size_t index, std::vector<record::Context>& finished);
   void over(const record::Report& report);
-  void lost(const record::Infra& why, std::vector<record::Context>& finished);
+  void node_lost(const record::Infra& why, std::vector<record::Context>& finished);
+  /// The next attempt at a case: what a node out of reach still writes must not meet what is written elsewhere.
+  launcher::Attempt next_attempt(std::size_t index, const std::string& why) const;
   std::filesystem::path attempt(std::size_t index) const;
 
   const launcher::BatchRequest request_;
@@ -53,7 +57,7 @@ class RemoteBatch final : public launcher::RunningBatch {
   std::vector<bool> finished_;
   std::vector<launcher::Attempt> not_done_;
   std::vector<std::string> immortal_;
-  bool over_ = false, stopped_ = false, stopping_ = false;
+  bool over_ = false, stopped_ = false, stopping_ = false, held_ = false, lost_ = false;
 };
 
 }  // namespace graphproof::cluster

@@ -4,9 +4,11 @@
 #include <charconv>
 #include <sstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "launcher/cluster/clear_queue.h"
+#include "launcher/cluster/clocks.h"
 #include "reports/record/file.h"
 #include "reports/record/message.h"
 
@@ -86,6 +88,7 @@ void TaskArray::step(std::int64_t now_ms) {
   }
   if (now_ms - looked_ms_ < interval_.count()) return;
   looked_ms_ = now_ms;
+  heed_leaving(now_ms);
   const bool look_at_live = now_ms - live_ms_ >= kLookAtLive_ms;
   if (look_at_live) live_ms_ = now_ms;
   for (Array& array : arrays_) {
@@ -171,6 +174,7 @@ void TaskArray::hear(Array& array, bool look_at_live, std::int64_t now_ms) {
       task->mailbox->reports.push_back(report);
       if (report.report != "over") continue;
       append_line(orders_file(task->channel), record::to_line({.order = "leave"}));
+      leaving_.push_back({std::move(task->reports), now_ms});
       task.reset();
       break;
     }
@@ -254,7 +258,24 @@ void TaskArray::lose_all(Array& array, const record::Infra& why) {
   for (std::size_t task = 0; task < array.tasks.size(); ++task) lose(array, task, why);
 }
 
+void TaskArray::heed_leaving(std::int64_t now_ms) {
+  std::erase_if(leaving_, [&](Leaving& agent) {
+    for (const std::string& line : agent.reports.next())
+      if (record::report_from(record::parse_json(line, "reports"), "reports").report == "leaving") return true;
+    return now_ms - agent.told_ms > kLeave_ms;
+  });
+}
+
 void TaskArray::release() {
+  // A run that has ended has nothing on a node: its last agents say when they have cleared theirs.
+  try {
+    for (std::int64_t now_ms = steady_ms(); !leaving_.empty(); now_ms = steady_ms()) {
+      heed_leaving(now_ms);
+      std::this_thread::sleep_for(interval_);
+    }
+  } catch (const record::ReadError&) {
+    // One that writes what nobody can read is not waited for.
+  }
   bool left = false;
   for (Array& array : arrays_) {
     for (const auto& task : array.tasks) left = left || task.has_value();

@@ -47,6 +47,8 @@ class TaskArray final : public launcher::Allocation {
   static constexpr std::int64_t kGone_ms = 10000;
   // As of a pilot's: agents write once a second.
   static constexpr std::int64_t kAgentSilent_ms = 90000;
+  // An agent that was told to leave has nothing left to end but itself.
+  static constexpr std::int64_t kLeave_ms = 30000;
 
   TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own);
   ~TaskArray() override;
@@ -78,6 +80,12 @@ class TaskArray final : public launcher::Allocation {
     bool closed = false;                     // no task is added any more
   };
 
+  /// Its batch is over and it was told so.
+  struct Leaving {
+    LineReader reports;
+    std::int64_t told_ms = 0;
+  };
+
   void submit(Array& array, std::int64_t now_ms);
   void heed_submission(Array& array, std::int64_t now_ms);
   void ask_queue(Array& array, std::int64_t now_ms);
@@ -85,12 +93,14 @@ class TaskArray final : public launcher::Allocation {
   void cancel(const Array& array, std::size_t task);
   void lose(Array& array, std::size_t task, const record::Infra& why);
   void lose_all(Array& array, const record::Infra& why);
+  void heed_leaving(std::int64_t now_ms);
 
   const record::Cluster cluster_;
   const AgentStart start_;
   const launcher::Environment own_;
   const std::chrono::milliseconds interval_;
   std::list<Array> arrays_;
+  std::list<Leaving> leaving_;
   std::optional<EarlierAgents> earlier_;
   std::list<launcher::Child> cancelling_;
   bool ready_ = false;

@@ -6,13 +6,14 @@ Json to_json(const Order& order) {
   Json json = {{"schema", kOrderSchema}, {"order", order.order}};
   if (order.order == "leave") return json;
   json["batch"] = order.batch;
-  if (order.order != "start") return json;
+  if (order.order != "start" && order.order != "hold") return json;
   Json cases = Json::array();
   for (const OrderedCase& one : order.cases)
     cases.push_back({{"id", one.case_id}, {"attempt", one.attempt}, {"again", one.again}});
   json["isolation"] = order.isolation;
   json["slots"] = order.slots;
   json["cases"] = cases;
+  if (order.order == "hold") json["beside"] = order.beside;
   return json;
 }
 
@@ -31,6 +32,8 @@ Json to_json(const Report& report) {
     json["batch"] = report.batch;
     json["not_done"] = report.not_done;
     json["immortal"] = report.immortal;
+  } else if (report.report == "lost") {
+    json["batch"] = report.batch;
   } else {
     json["why"] = report.why;
   }
@@ -46,10 +49,10 @@ std::string to_line(const Report& report) {
 Order order_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kOrderSchema);
-  Order order{.order = in.word("order", {"start", "stop", "stop_after_case", "leave"})};
+  Order order{.order = in.word("order", {"start", "hold", "go", "stop", "stop_after_case", "leave"})};
   if (order.order == "leave") return order;
   order.batch = in.required<std::string>("batch");
-  if (order.order != "start") return order;
+  if (order.order != "start" && order.order != "hold") return order;
   order.isolation = in.word("isolation", {"batch", "process"});
   order.slots = in.required<std::vector<int>>("slots");
   for (const Fields& one : in.objects("cases"))
@@ -57,13 +60,14 @@ Order order_from(const nlohmann::json& value, const std::string& where) {
                            .attempt = one.required<int>("attempt"),
                            .again = one.required<std::string>("again")});
   if (order.cases.empty()) in.reject("cases", "none", "at least one");
+  if (order.order == "hold") order.beside = in.required<std::string>("beside");
   return order;
 }
 
 Report report_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kReportSchema);
-  Report report{.report = in.word("report", {"hello", "ended", "over", "doctor", "leaving"})};
+  Report report{.report = in.word("report", {"hello", "ended", "over", "lost", "doctor", "leaving"})};
   if (report.report == "hello") {
     report.node = in.required<std::string>("node");
     report.pid = in.required<std::int64_t>("pid");
@@ -77,6 +81,8 @@ Report report_from(const nlohmann::json& value, const std::string& where) {
     report.batch = in.required<std::string>("batch");
     report.not_done = in.required<std::vector<std::string>>("not_done");
     report.immortal = in.required<std::vector<std::string>>("immortal");
+  } else if (report.report == "lost") {
+    report.batch = in.required<std::string>("batch");
   } else {
     report.why = in.required<std::string>("why");
   }

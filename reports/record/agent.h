@@ -27,6 +27,8 @@ struct OrderedCase {
 
 /// A line of orders.jsonl, by the launcher.
 ///   start            batch, isolation, slots, cases: run them on these slots of the node
+///   hold             the same and beside: start its ranks, which wait while that batch has the slots
+///   go               batch: one that is held may begin
 ///   stop             batch: end its processes now; the case in progress gets no context
 ///   stop_after_case  batch: end them when the case in progress has ended
 ///   leave            nothing else: end what runs, then yourself
@@ -36,6 +38,7 @@ struct Order {
   std::string isolation;  // batch, process
   std::vector<int> slots;
   std::vector<OrderedCase> cases;
+  std::string beside;     // a batch
 
   bool operator==(const Order&) const = default;
 };
@@ -44,6 +47,7 @@ struct Order {
 ///   hello    node, pid, job, gpus: the agent is there
 ///   ended    batch, case, attempt: its context.json is written
 ///   over     batch, not_done, immortal: nothing of the batch runs any more
+///   lost     batch: ranks that were held ended, or did not get ready; over follows, of which no case is decided
 ///   doctor   why: what a look at the node found, before its first case or after infrastructure trouble
 ///   leaving  why: the agent's last line
 struct Report {
