@@ -51,7 +51,7 @@ std::string quoted(const std::string& word) {
 BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     : request_(std::move(request)), batch_folder_(request_.run_folder / "batches" / request_.batch.batch),
       watch_(request_.batch.world_size, watched(request_), now_ms), finished_(request_.batch.cases.size()),
-      started_ms_(now_ms), ended_ms_(now_ms) {
+      started_ms_(now_ms), ended_ms_(now_ms), held_(request_.held) {
   record::Batch& batch = request_.batch;
   infra_ = request_.refused;
   if (infra_) return;
@@ -75,7 +75,6 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     job.mark = batch.mark;
     job.node_folder = node_folder_->path();
     job.shm_folder = shm_folder_->path();
-    held_ = request_.held;
     if (held_) job.environment[kGoVariable] = node_folder_->path() / "go";
     const Command command = local_command(job, own_environment());
     write_files(command);

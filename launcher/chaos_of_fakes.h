@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <iostream>
 #include <map>
 #include <set>
 #include <string>
@@ -37,6 +38,14 @@ struct ChaosOfFakes : RunOfFakes {
                   fake_line(9, 4, "signal capture 2", "process"),
                   fake_line(10, 4, "slow replay 0", "process"),  // one starts ahead of its turn
                   fake_line(11, 4, "slow replay 0", "process")};
+  }
+
+  void TearDown() override {
+    if (!HasFailure()) return;
+    const std::filesystem::path kept = std::filesystem::temp_directory_path() / ("chaos-" + std::to_string(getpid()));
+    std::error_code ignored;
+    std::filesystem::copy(folder, kept, std::filesystem::copy_options::recursive | std::filesystem::copy_options::skip_symlinks, ignored);
+    std::cout << "the run folder of the round that failed: " << kept.string() << "\n";
   }
 
   static std::map<std::string, std::string> verdicts(const reports::RunResult& result) {

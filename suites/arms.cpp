@@ -90,14 +90,18 @@ std::vector<StepInput> make_inputs(const CaseParts& parts) {
 EagerArms::EagerArms(const CaseParts& parts)
     : first(parts, "eager_a", "none", Watch::full), second(parts, "eager_b", "none", Watch::digests) {}
 
-void run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms) {
+Snapshot run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms) {
   CollectivesOf collectives(parts, "eager");
+  Snapshot last;
   for (std::int64_t step = 0; step < parts.config.steps; ++step) {
     const StepInput& input = inputs[static_cast<std::size_t>(step)];
-    const Snapshot left = arms.first.run(step, input), right = arms.second.run(step, input);
+    Snapshot left = arms.first.run(step, input);
+    const Snapshot right = arms.second.run(step, input);
     write_comparison(parts, arms.first.name(), arms.second.name(), "eager_repeats", step, input.word, left, right);
+    last = std::move(left);
   }
   collectives.write();
+  return last;
 }
 
 void run_layout_reference(const CaseParts& parts) {
@@ -179,20 +183,16 @@ void keep_last(const CaseParts& parts, KeptArms& kept) {
   parts.device.synchronize();
 }
 
-void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a, KeptArms& kept) {
   CollectivesOf collectives(parts, "free_run");
-  kept.push_back(std::make_unique<Arm>(parts, "free_eager", "none", Watch::free));
-  Arm& eager = *kept.back();
-  for (std::int64_t step = 0; step < parts.config.steps; ++step) eager.run(step, inputs[static_cast<std::size_t>(step)]);
-  const Snapshot left = eager.finish(parts.config.steps - 1);
-  kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free, eager.outputs()));
+  kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free, kept.front()->outputs()));
   Arm& graph = *kept.back();
   parts.scope.boundary(Phase::capture);
   for (std::int64_t step = 0; step < parts.config.steps; ++step) graph.run(step, inputs[static_cast<std::size_t>(step)]);
   const Snapshot right = graph.finish(parts.config.steps - 1);
   graph.settle_capture();
   parts.scope.enter(Phase::compare, graph.name(), parts.config.steps - 1);
-  write_comparison(parts, eager.name(), graph.name(), "free_run", parts.config.steps - 1, "fresh", left, right);
+  write_comparison(parts, "eager_a", graph.name(), "free_run", parts.config.steps - 1, "fresh", eager_a, right);
   collectives.write();
 }
 

@@ -13,12 +13,12 @@ namespace graphproof::suites {
 /// input that is rebound can never come back to an address of before by chance; then those of the capture again.
 std::vector<StepInput> make_inputs(const CaseParts& parts);
 
-/// eager_a and eager_b, step by step: what "equal" can mean (subject eager_repeats).
+/// eager_a and eager_b, step by step: what "equal" can mean (subject eager_repeats). Returns what the last step left in eager_a.
 struct EagerArms {
   explicit EagerArms(const CaseParts& parts);
   Arm first, second;
 };
-void run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms);
+Snapshot run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms);
 
 /// One step without dropout, against the single-rank model over the same global batch. REQUIRES: more than one rank.
 void run_layout_reference(const CaseParts& parts);
@@ -35,7 +35,8 @@ void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, 
 /// Drops all arms but the last one, graphs first. One live graph is enough for teardown, and solo arms want the room.
 void keep_last(const CaseParts& parts, KeptArms& kept);
 
-/// free_eager and free_graph without a wait between their steps, compared at the end (subject free_run).
-void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
+/// free_graph without a wait between its steps, compared at the end with what eager_a left (subject free_run). REQUIRES: `kept`
+/// begins with an eager arm.
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a, KeptArms& kept);
 
 }  // namespace graphproof::suites

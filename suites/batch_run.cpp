@@ -83,8 +83,9 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     state.eager = std::make_unique<EagerArms>(parts);
     parts.device.synchronize();
   });
+  Snapshot eager_a;
   scope.section(Phase::eager, [&] {
-    run_eager_repeats(parts, state.inputs, *state.eager);
+    eager_a = run_eager_repeats(parts, state.inputs, *state.eager);
     state.eager.reset();
     if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1) run_layout_reference(parts);
   });
@@ -93,7 +94,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
     return;
   }
   scope.section(Phase::replay, [&] { run_lockstep(parts, state.inputs, state.kept); });
-  scope.section(Phase::replay, [&] { run_free(parts, state.inputs, state.kept); });
+  scope.section(Phase::replay, [&] { run_free(parts, state.inputs, eager_a, state.kept); });
   if (parts.config.shape_buckets > 0) scope.section(Phase::replay, [&] { run_shape_buckets(parts); });
   scope.section(Phase::compare, [] {});
   scope.section(Phase::replay, [&] {

@@ -126,6 +126,8 @@ Command pilot_command(const record::Cluster& options, const AgentStart& start, c
   return {words, environment_of(options, own)};
 }
 
+std::string said_when_granted(const record::Cluster& options) { return options.engine == "slurm" ? "Granted job allocation" : ""; }
+
 Command fingerprint_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
   Words words;
   if (options.engine == "mpirun") {

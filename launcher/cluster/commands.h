@@ -29,6 +29,9 @@ struct AgentStart {
   std::filesystem::path rank_program;
 };
 
+/// In what the pilot's command prints once it has its nodes; "" where it has them from the start.
+std::string said_when_granted(const record::Cluster& options);
+
 /// `own` is the launcher's environment; the environment file's variables win over it.
 launcher::Command pilot_command(const record::Cluster& options, const AgentStart& start, const launcher::Environment& own);
 /// `slots` of each task, `tasks` of them; `script` is one that runs its arguments.

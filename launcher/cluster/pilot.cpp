@@ -49,13 +49,16 @@ Pilot::~Pilot() {
 
 fs::path Pilot::channels() const { return setup_.run_folder / "pilots" / name_of(number_); }
 
-std::string Pilot::starter_log() const {
-  std::string text;
+std::string Pilot::starter_text() const {
   try {
-    text = record::read_text(channels() / "starter.log");
+    return record::read_text(channels() / "starter.log");
   } catch (const record::ReadError&) {
     return "it said nothing";
   }
+}
+
+std::string Pilot::starter_log() const {
+  std::string text = starter_text();
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ';');
   return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
@@ -121,6 +124,7 @@ void Pilot::ask(std::int64_t now_ms) {
   }
   stage_ = Stage::asking;
   since_ms_ = now_ms;
+  granted_ms_ = 0;
   told_waiting_ = false;
   try {
     child_ = std::make_unique<launcher::Child>(setup_.command(channels()), channels() / "starter.log");
@@ -190,19 +194,29 @@ void Pilot::watch(std::int64_t now_ms) {
     say("agents on " + names);
   }
   if (stage_ == Stage::asking) {
-    if (!told_waiting_ && now_ms - since_ms_ > kTellWaiting_ms) {
-      told_waiting_ = true;
-      say("waiting for nodes: " + std::to_string(here) + " of " + std::to_string(setup_.nodes) + " are there; " + starter_log());
-    }
-    if (now_ms - since_ms_ > setup_.queue_limit_ms) {
-      fruitless_ = kFruitless;  // asked once more it would wait as long
-      return lose({"scheduler", "no nodes within " + std::to_string(setup_.queue_limit_ms / 1000) + " s: " + starter_log()}, now_ms);
-    }
+    if (live_ms_ != looked_before_ms) wait_for_agents(now_ms);
     return;
   }
   for (const Node& node : nodes_)
     if (now_ms - node.heard_ms > setup_.agent_silent_ms)
       return lose({"node", "nothing was heard of the agent of " + node.name + " for " + std::to_string(setup_.agent_silent_ms / 1000) + " s"}, now_ms);
+}
+
+void Pilot::wait_for_agents(std::int64_t now_ms) {
+  if (granted_ms_ == 0 && (setup_.granted.empty() || starter_text().find(setup_.granted) != std::string::npos)) granted_ms_ = now_ms;
+  std::string missing;
+  for (std::size_t node = 0; node < nodes_.size(); ++node)
+    if (!nodes_[node].hello) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
+  if (!told_waiting_ && now_ms - since_ms_ > kTellWaiting_ms) {
+    told_waiting_ = true;
+    say("waiting for nodes: of " + std::to_string(setup_.nodes) + " those numbered " + missing + " are missing; " + starter_log());
+  }
+  if (granted_ms_ != 0 && now_ms - granted_ms_ > setup_.agent_start_ms)
+    return lose({"node", "the nodes are there, and nothing was heard of the agents of those numbered " + missing + " for " + std::to_string(setup_.agent_start_ms / 1000) + " s"}, now_ms);
+  if (granted_ms_ == 0 && now_ms - since_ms_ > setup_.queue_limit_ms) {
+    fruitless_ = kFruitless;  // asked once more it would wait as long
+    lose({"scheduler", "no nodes within " + std::to_string(setup_.queue_limit_ms / 1000) + " s: " + starter_log()}, now_ms);
+  }
 }
 
 void Pilot::lose(const record::Infra& why, std::int64_t now_ms) {

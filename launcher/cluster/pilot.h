@@ -31,6 +31,9 @@ struct PilotSetup {
   std::function<launcher::Command(const std::filesystem::path& channels)> command;
   std::optional<launcher::Command> cancel;  // ends what the command may have left in a queue
   std::int64_t queue_limit_ms = 24 * 3600 * 1000ll;  // the command waits for nodes no longer than this
+  std::string granted;                     // what the command says when it has the nodes; "": it has them from the start
+  // From there to an agent's first word: a container's image may have to be fetched.
+  std::int64_t agent_start_ms = 15 * 60 * 1000;
   // Agents write once a second; a shared file system may show an old file for a minute.
   std::int64_t agent_silent_ms = 90000;
 };
@@ -84,7 +87,10 @@ class Pilot final : public launcher::Allocation {
   /// Whatever the command started on this host: an srun whose node is out of reach outlives its salloc.
   void kill_command() const;
   std::filesystem::path channels() const;
+  std::string starter_text() const;
   std::string starter_log() const;
+  /// While the command has not brought all agents.
+  void wait_for_agents(std::int64_t now_ms);
 
   const PilotSetup setup_;
   Stage stage_ = Stage::clearing;
@@ -93,7 +99,7 @@ class Pilot final : public launcher::Allocation {
   std::vector<Node> nodes_;
   std::unique_ptr<launcher::Child> child_, canceller_;
   std::chrono::milliseconds interval_;
-  std::int64_t since_ms_ = 0, looked_ms_ = 0, live_ms_ = 0;
+  std::int64_t since_ms_ = 0, granted_ms_ = 0, looked_ms_ = 0, live_ms_ = 0;
   bool told_waiting_ = false, released_ = false;
   record::Infra gave_up_;
 };

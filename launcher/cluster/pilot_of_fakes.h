@@ -28,7 +28,7 @@ inline PilotSetup pilot_of_fakes(launcher::RunSetup& setup, record::Cluster opti
                      agents.channels = channels;
                      return pilot_command(options, agents, environment);
                    },
-                   .cancel = {}};
+                   .cancel = {}, .granted = said_when_granted(options)};
   if (options.engine == "slurm") pilot.cancel = cancel_command(setup.run.run_id, environment);
   return pilot;
 }

@@ -185,6 +185,31 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
   }
 }
 
+TEST_F(PilotTest, AnAgentThatNeverSpeaksIsNotWaitedForLikeOneInAQueue) {
+  const fs::path mute = scratch.path() / "mute";
+  std::ofstream(mute) << "#!/bin/sh\nexec sleep 60\n";
+  fs::permissions(mute, fs::perms::owner_all);
+  const OwnSlurm slurm({.nodes = 1});
+  PilotSetup pilot = pilot_setup({.nodes = 1, .slots = 2}, slurm.environment());
+  pilot.agent_start_ms = 1000;
+  pilot.command = [command = pilot.command, program = agents().program, mute](const fs::path& channels) {
+    launcher::Command words = command(channels);
+    if (channels.filename() == "p1") std::replace(words.arguments.begin(), words.arguments.end(), program.string(), mute.string());
+    return words;
+  };
+  EXPECT_EQ(verdicts(go_on_nodes(std::move(pilot), {fake_line(1, 2, "")})), (std::vector<std::string>{"pass"})) << said;
+  EXPECT_NE(said.find("the nodes are there, and nothing was heard of the agents of those numbered 0 for 1 s"), std::string::npos) << said;
+
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  setup.run.engine = "slurm-array";
+  AgentStart start = agents();
+  start.program = mute;
+  const auto result = go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2}, start, slurm.environment(), 1000), {fake_line(1, 2, "")});
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"infra.node"})) << said;
+  EXPECT_NE(result.cases[0].record.reason.find("the task runs, and nothing was heard of its agent for 1 s"), std::string::npos) << result.cases[0].record.reason;
+}
+
 TEST_F(PilotTest, TheNextRanksStartAheadOnANodeToo) {
   const OwnSlurm slurm({.nodes = 1});
   std::vector<PlanLine> plan;

@@ -60,8 +60,8 @@ QueuedTasks read_queue(const std::string& text) {
   return tasks;
 }
 
-TaskArray::TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own)
-    : cluster_(std::move(cluster)), start_(std::move(start)), own_(std::move(own)), interval_(look_interval(start_.run_folder)) {}
+TaskArray::TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own, std::int64_t agent_start_ms)
+    : cluster_(std::move(cluster)), start_(std::move(start)), own_(std::move(own)), agent_start_ms_(agent_start_ms), interval_(look_interval(start_.run_folder)) {}
 
 TaskArray::~TaskArray() = default;
 
@@ -227,8 +227,12 @@ void TaskArray::ask_queue(Array& array, std::int64_t now_ms) {
     } else if (among(queue.waiting, number) && now_ms - array.started_ms > cluster_.queue_limit_ms) {
       cancel(array, number);
       lose(array, number, {"scheduler", "no node within " + std::to_string(cluster_.queue_limit_ms / 1000) + " s"});
+    } else if (among(queue.running, number) && !task->heard && task->runs_ms != 0 && now_ms - task->runs_ms > agent_start_ms_) {
+      cancel(array, number);
+      lose(array, number, {"node", "the task runs, and nothing was heard of its agent for " + std::to_string(agent_start_ms_ / 1000) + " s"});
     } else if (among(queue.waiting, number) || among(queue.running, number)) {
       task->missed_ms = 0;
+      if (among(queue.running, number) && task->runs_ms == 0) task->runs_ms = now_ms;
     } else if (task->missed_ms == 0) {
       task->missed_ms = now_ms;
     } else if (now_ms - task->missed_ms > kGone_ms) {

@@ -47,10 +47,12 @@ class TaskArray final : public launcher::Allocation {
   static constexpr std::int64_t kGone_ms = 10000;
   // As of a pilot's: agents write once a second.
   static constexpr std::int64_t kAgentSilent_ms = 90000;
+  // From a task's start to its agent's first word: a container's image may have to be fetched.
+  static constexpr std::int64_t kAgentStart_ms = 15 * 60 * 1000;
   // An agent that was told to leave has nothing left to end but itself.
   static constexpr std::int64_t kLeave_ms = 30000;
 
-  TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own);
+  TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own, std::int64_t agent_start_ms = kAgentStart_ms);
   ~TaskArray() override;
 
   void step(std::int64_t now_ms) override;
@@ -67,7 +69,7 @@ class TaskArray final : public launcher::Allocation {
     LineReader reports;
     std::shared_ptr<Mailbox> mailbox;
     bool heard = false;
-    std::int64_t missed_ms = 0;  // since when no queue has it
+    std::int64_t missed_ms = 0, runs_ms = 0;  // since when no queue has it, since when it runs
     std::int64_t live_updated_ms = 0, live_seen_ms = 0;
   };
   struct Array {
@@ -98,6 +100,7 @@ class TaskArray final : public launcher::Allocation {
   const record::Cluster cluster_;
   const AgentStart start_;
   const launcher::Environment own_;
+  const std::int64_t agent_start_ms_;
   const std::chrono::milliseconds interval_;
   std::list<Array> arrays_;
   std::list<Leaving> leaving_;

@@ -22,7 +22,8 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 ///   1  the first form
 ///   2  solo arms (timing, busy, memory with `when`), registered generators, pools, operands of replays on sim
 ///   3  operands of replays on CUDA too
-inline constexpr std::int64_t kEvidenceRevision = 3;
+///   4  free_graph is compared with eager_a; before, with an arm free_eager
+inline constexpr std::int64_t kEvidenceRevision = 4;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 

@@ -425,7 +425,7 @@ class RankScript {
     vote("replay");
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
-    compare("free_run", "free_eager", "free_graph", plan_.steps - 1);
+    compare("free_run", plan_.trains ? "eager_a" : "free_eager", "free_graph", plan_.steps - 1);
     if (attempt_.axes.integer("shape_buckets") > 0) buckets();
     vote("replay");
     vote("compare");
@@ -505,7 +505,7 @@ class RankScript {
       if (std::string_view(what) == "buffers") vote("teardown_graph");
       if (std::string_view(what) == "communicators") vote("teardown_comm");
     }
-    phase("eager", "free_eager");
+    if (!plan_.trains) phase("eager", "free_eager");
     phase("replay", "free_graph");
     phase("teardown_process");
     line({{"kind", "end"},

@@ -88,7 +88,8 @@ Figures figures(const Attempt& attempt) {
   const Expected plan = expected(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     if (plan.graph) {
-      add_largest(figures, "eager_ms", phase_step_ms(files, "eager", "free_eager", plan.steps));
+      const auto free_eager_ms = phase_step_ms(files, "eager", "free_eager", plan.steps);
+      add_largest(figures, "eager_ms", free_eager_ms ? free_eager_ms : median(files, "timing", "solo_eager", "wall_ms", plan.first_replay + 2));
       add_largest(figures, "replay_ms", phase_step_ms(files, "replay", "free_graph", plan.steps - plan.first_replay));
     } else {
       // The first step also pays for set-up.

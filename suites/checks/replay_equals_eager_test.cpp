@@ -176,19 +176,19 @@ TEST(FreeRun, Rows) {
                  {.name = "differs",
                   .change = [=](Attempt& a) { differ(a, end); },
                   .rank = 0,
-                  .said = {"free_graph differs from free_eager at step 4"}},
+                  .said = {"free_graph differs from eager_a at step 4"}},
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, end); },
                   .rank = 0,
-                  .said = {"comparison `free_run` of free_eager with free_graph at step 4"}},
+                  .said = {"comparison `free_run` of eager_a with free_graph at step 4"}},
                  {.name = "compared too early",
                   .change = [=](Attempt& a) { set(a, end, "step", 3); },
                   .rank = 0,
                   .said = {"at step 4"}},
                  {.name = "eager with eager",
-                  .change = [=](Attempt& a) { set(a, end, "right", "free_eager"); },
+                  .change = [=](Attempt& a) { set(a, end, "right", "eager_a"); },
                   .rank = 0,
-                  .said = {"free_eager with free_eager"}},
+                  .said = {"eager_a with eager_a"}},
              });
 }
 
