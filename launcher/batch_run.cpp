@@ -120,7 +120,7 @@ std::shared_ptr<BatchRun> BatchRun::hold(BatchRequest next, std::int64_t now_ms)
 
 bool BatchRun::may_share_device() const {
   // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
-  return request_.batch.device != "cuda" || (draining() && !request_.exclusive_process && owns_visible_gpu_memory());
+  return request_.batch.device != "cuda" || (draining() && owns_visible_gpu_memory());
 }
 
 void BatchRun::look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished) {

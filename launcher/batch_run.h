@@ -49,7 +49,6 @@ struct BatchRequest {
   std::string engine = "local";            // that the contexts name
   bool held = false;                       // warm start: its ranks are started and wait for go()
   std::string beside;                      // the batch that runs on its slots until then; "" of one that is not held
-  bool exclusive_process = false;          // its GPUs take one process at a time
   std::vector<std::int64_t> clean_gpu_bytes;  // in use on its GPUs without any of ours; empty: measured before the start
 };
 

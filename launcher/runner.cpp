@@ -395,7 +395,6 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
   request.shm_folder = folders_->shm();
   request.nvml = nvml_.get();
   request.gpu_health = gpu_health_.get();
-  request.exclusive_process = exclusive_process_;
   request.processes = &processes_;
   request.job.program = setup_.rank_program;
   if (setup_.run.device == "cuda" && !setup_.allocation)

@@ -127,6 +127,16 @@ class Agent {
       return;
     }
     if (order.order == "hold") return hold(order, now_ms);
+    if (const auto deferred = deferred_.find(order.batch); deferred != deferred_.end()) {
+      const record::Order start = std::move(deferred_.extract(deferred).mapped());
+      if (order.order == "go") {
+        running_.emplace(order.batch, std::make_shared<BatchRun>(request(start), now_ms));
+        return;
+      }
+      record::Report given_up{.report = "over", .batch = order.batch};
+      for (const record::OrderedCase& one : start.cases) given_up.not_done.push_back(one.case_id);
+      return report(given_up);
+    }
     if (const auto held = held_.find(order.batch); held != held_.end()) {
       if (order.order == "stop") discard(held_.extract(held), now_ms);
       if (order.order != "go") return;
@@ -143,6 +153,10 @@ class Agent {
 
   void hold(const record::Order& order, std::int64_t now_ms) {
     if (leaving_) return;
+    if (exclusive_process_) {
+      deferred_.emplace(order.batch, order);
+      return;
+    }
     if (const auto beside = running_.find(order.beside); beside != running_.end()) {
       held_.emplace(order.batch, beside->second->hold(request(order), now_ms));
       return;
@@ -178,7 +192,6 @@ class Agent {
     request.shm_folder = folders_->shm();
     request.nvml = nvml_.get();
     request.gpu_health = gpu_health_.get();
-    request.exclusive_process = exclusive_process_;
     request.processes = &processes_;
     request.job.program = setup_.rank_program;
     if (!gpus_.empty())
@@ -291,6 +304,7 @@ class Agent {
   std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
   Batches running_, held_;            // held: their ranks wait for their turn
   Batches discarded_;                 // held ones whose turn did not come: they are ended
+  std::map<std::string, record::Order> deferred_;  // by batch: what to hold where a GPU takes one process at a time starts cold
   bool exclusive_process_ = false;
   /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its launcher decides.
   struct Preempted {
