@@ -81,7 +81,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
     leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
     gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
-    cgroup_ = Cgroup::make(batch.mark);
+    cgroup_ = request_.processes->make_group(batch.mark);
     child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(), cgroup_ ? cgroup_->folder() : fs::path());
     leftovers_->started(child_->pid(), batch.mark);
     if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
@@ -270,7 +270,7 @@ void BatchRun::stop(std::int64_t now_ms) {
 
 void BatchRun::end(bool by_itself, std::int64_t now_ms) {
   by_itself_ = by_itself;
-  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms);
+  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms, leftovers_->looks_before());
   if (by_itself) {
     std::vector<int> left;
     for (const Process& process : ending_->left()) left.push_back(process.pid);

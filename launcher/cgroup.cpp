@@ -32,8 +32,9 @@ std::pair<fs::path, fs::path> mounted() {
   return {};
 }
 
-/// The folder of this process's own group; empty where groups can't be made below it.
-fs::path own_group() {
+}  // namespace
+
+fs::path cgroup_parent() {
   static constexpr std::string_view kVersion2 = "0::";
   const auto [point, root] = mounted();
   std::istringstream lines(proc_text("/proc/self/cgroup"));
@@ -50,12 +51,9 @@ fs::path own_group() {
   return {};
 }
 
-}  // namespace
-
-std::unique_ptr<Cgroup> Cgroup::make(const std::string& mark) {
+std::unique_ptr<Cgroup> Cgroup::make(const std::string& mark, const fs::path& parent) {
   // Slurm looks for a step's processes in its own groups alone.
   if (std::getenv("SLURM_JOB_ID") != nullptr) return nullptr;
-  const fs::path parent = own_group();
   if (parent.empty()) return nullptr;
   fs::path folder = parent / (std::string(kPrefix) + mark);
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return nullptr;
@@ -64,8 +62,7 @@ std::unique_ptr<Cgroup> Cgroup::make(const std::string& mark) {
 
 Cgroup::~Cgroup() { rmdir(folder_.c_str()); }
 
-std::vector<fs::path> cgroups_of(std::string_view mark) {
-  const fs::path parent = own_group();
+std::vector<fs::path> cgroups_of(std::string_view mark, const fs::path& parent) {
   if (parent.empty()) return {};
   const std::string name = std::string(kPrefix) + std::string(mark);
   std::error_code gone;
@@ -76,9 +73,9 @@ std::vector<fs::path> cgroups_of(std::string_view mark) {
   return found;
 }
 
-std::vector<int> cgroup_members(std::string_view mark) {
+std::vector<int> cgroup_members(std::string_view mark, const fs::path& parent) {
   std::vector<int> pids;
-  for (const fs::path& group : cgroups_of(mark)) {
+  for (const fs::path& group : cgroups_of(mark, parent)) {
     std::istringstream lines(proc_text(group / "cgroup.procs"));
     for (int pid = 0; lines >> pid;)
       if (pid > 0) pids.push_back(pid);  // 0: of another process namespace
@@ -86,8 +83,8 @@ std::vector<int> cgroup_members(std::string_view mark) {
   return pids;
 }
 
-void kill_cgroups(std::string_view mark) {
-  for (const fs::path& group : cgroups_of(mark)) std::ofstream(group / "cgroup.kill") << "1";
+void kill_cgroups(std::string_view mark, const fs::path& parent) {
+  for (const fs::path& group : cgroups_of(mark, parent)) std::ofstream(group / "cgroup.kill") << "1";
 }
 
 void remove_cgroups(std::string_view mark) {

@@ -115,8 +115,8 @@ TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
 /// As a rank inside a driver call that never returns: seen for as long as anybody looks.
 struct StuckInTheDriver : ProcessTable {
   explicit StuckInTheDriver(std::string mark) : mark(std::move(mark)) {}
-  std::vector<Process> of(int session, std::string_view of_mark) const override {
-    std::vector<Process> found = ProcessTable::of(session, of_mark);
+  std::vector<Process> of(int session, std::string_view of_mark, std::uint64_t looks_before) const override {
+    std::vector<Process> found = ProcessTable::of(session, of_mark, looks_before);
     if (of_mark == mark) found.push_back({.pid = kPid, .parent = 1, .session = session, .state = 'D', .command = "stuck-rank"});
     return found;
   }

@@ -5,9 +5,9 @@
 #include <utility>
 
 namespace graphproof::launcher {
-Ending::Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms)
-    : processes_(processes), session_(session), mark_(std::move(mark)), stage_(by_itself ? Stage::settle : Stage::ask),
-      deadline_ms_(now_ms + kSettle_ms), left_(processes.of(session, mark_)) {}
+Ending::Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms, std::uint64_t looks_before)
+    : processes_(processes), session_(session), mark_(std::move(mark)), looks_before_(looks_before), stage_(by_itself ? Stage::settle : Stage::ask),
+      deadline_ms_(now_ms + kSettle_ms), left_(processes.of(session, mark_, looks_before)) {}
 
 void Ending::send(const std::vector<Process>& processes, int signal) const {
   for (const Process& process : processes) processes_.send(process.pid, signal);
@@ -15,7 +15,7 @@ void Ending::send(const std::vector<Process>& processes, int signal) const {
 
 bool Ending::step(std::int64_t now_ms) {
   if (stage_ == Stage::done) return true;
-  if (!std::exchange(looked_, false)) left_ = processes_.of(session_, mark_);
+  if (!std::exchange(looked_, false)) left_ = processes_.of(session_, mark_, looks_before_);
   if (left_.empty()) {
     stage_ = Stage::done;
   } else if (stage_ == Stage::settle && now_ms >= deadline_ms_) {

@@ -20,8 +20,8 @@ class Ending {
   static constexpr std::int64_t kSettle_ms = 1000;
 
   /// Looks who is left. `processes` must outlive it. `by_itself`: the batch's starter has ended without being asked; what still
-  /// runs after kSettle_ms was left behind.
-  Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms);
+  /// runs after kSettle_ms was left behind. `looks_before`: of ProcessTable::of().
+  Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms, std::uint64_t looks_before = 0);
 
   /// True when nothing of the batch runs any more, or the last deadline passed.
   bool step(std::int64_t now_ms);
@@ -43,6 +43,7 @@ class Ending {
   const ProcessTable& processes_;
   int session_;
   std::string mark_;
+  std::uint64_t looks_before_;
   Stage stage_;
   std::int64_t deadline_ms_;
   int signal_ = 0;

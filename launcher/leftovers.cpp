@@ -67,7 +67,7 @@ std::vector<std::string> named(const std::vector<Process>& processes) {
 
 Leftovers::Leftovers(const ProcessTable& processes, const PrivateFolder& node_folder, const PrivateFolder& shm_folder,
                      bool ports_between_cases)
-    : processes_(processes), node_folder_(node_folder), shm_folder_(shm_folder), ports_between_cases_(ports_between_cases),
+    : processes_(processes), node_folder_(node_folder), shm_folder_(shm_folder), ports_between_cases_(ports_between_cases), looks_before_(processes.looks()),
       shm_before_(own_shm()) {
   for (const SystemV& object : own_system_v()) system_v_before_.insert(object.name());
 }
@@ -112,7 +112,7 @@ void Leftovers::look_at_ports(const std::vector<int>& pids) {
 record::Cleanup Leftovers::between_cases(const std::vector<int>& ranks) {
   look(ranks);
   record::Cleanup found;
-  std::vector<Process> others = processes_.of(session_, mark_);
+  std::vector<Process> others = processes_.of(session_, mark_, looks_before_);
   // mpirun, what it started, and ranks that another program started for it.
   std::erase_if(others, [&](const Process& process) {
     return process.pid == session_ || process.parent == session_ ||
@@ -139,7 +139,7 @@ record::Cleanup Leftovers::between_cases(const std::vector<int>& ranks) {
 
 record::Cleanup Leftovers::still_there(const record::Cleanup& found) const {
   record::Cleanup still = found;
-  const std::vector<std::string> processes = named(processes_.of(session_, mark_)), files = node_folder_.content();
+  const std::vector<std::string> processes = named(processes_.of(session_, mark_, looks_before_)), files = node_folder_.content();
   std::set<int> ports;
   for (const auto& [socket, port] : all_listeners()) ports.insert(port);
   const auto among = [](const auto& values, const auto& value) {

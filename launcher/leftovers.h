@@ -24,6 +24,8 @@ class Leftovers {
 
   /// The batch was started: its session, and the mark of its processes.
   void started(int session, std::string mark);
+  /// When: of ProcessTable::of().
+  std::uint64_t looks_before() const { return looks_before_; }
   /// Whose is what in /dev/shm; cheap while nothing new is there.
   void look(const std::vector<int>& ranks);
   /// The ports on which these listen: whoever still does when they are gone has them from them.
@@ -50,6 +52,7 @@ class Leftovers {
   const PrivateFolder& node_folder_;
   const PrivateFolder& shm_folder_;
   const bool ports_between_cases_;
+  const std::uint64_t looks_before_;
   int session_ = 0;
   std::string mark_;
   /// Of System V: what is new since the start and was made or used by a rank, and is used by no living one.

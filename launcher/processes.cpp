@@ -1,5 +1,6 @@
 #include "launcher/processes.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -10,11 +11,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+#include <memory>
 #include <set>
 #include <sstream>
-
-#include "launcher/cgroup.h"
+#include <utility>
 
 namespace graphproof::launcher {
 namespace {
@@ -40,21 +40,25 @@ std::optional<Process> from_stat(const std::string& text) {
 
 bool runs(const Process& process) { return process.state != 'Z' && process.state != 'X'; }
 
-constexpr std::chrono::seconds kKernelThreadsFresh{1};
-
-/// Without the kernel's threads if these are kept.
-std::vector<Process> all_processes(KernelThreads* kernel = nullptr) {
-  if (kernel && std::chrono::steady_clock::now() - kernel->since > kKernelThreadsFresh) *kernel = {{}, std::chrono::steady_clock::now()};
+/// Without those that were seen in the first `before` of the looks, if these are kept.
+std::vector<Process> all_processes(Looks* looks = nullptr, std::uint64_t before = 0) {
   std::vector<Process> found;
-  std::error_code gone;
-  for (std::filesystem::directory_iterator entry("/proc", gone), end; !gone && entry != end; entry.increment(gone)) {
-    const std::string name = entry->path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (kernel && kernel->pids.contains(std::atoi(name.c_str()))) continue;
-    const auto process = from_stat(proc_text("/proc/" + name + "/stat"));
-    if (process && kernel && process->kernel) kernel->pids.insert(process->pid);
-    else if (process) found.push_back(*process);
+  const std::unique_ptr<DIR, int (*)(DIR*)> table(opendir("/proc"), closedir);
+  decltype(Looks::first) seen;
+  while (const dirent* entry = table ? readdir(table.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    const int pid = std::atoi(entry->d_name);
+    if (looks) {
+      const auto known = looks->first.find(pid);
+      const bool same = known != looks->first.end() && known->second.folder == entry->d_ino;
+      const Looks::Seen first = same ? known->second : Looks::Seen{entry->d_ino, looks->count + 1};
+      seen.emplace(pid, first);
+      if (first.look <= before) continue;
+    }
+    if (const auto process = from_stat(proc_text("/proc/" + std::string(name) + "/stat"))) found.push_back(*process);
   }
+  if (looks) *looks = {looks->count + 1, std::move(seen)};
   return found;
 }
 
@@ -109,10 +113,10 @@ std::vector<Process> running_processes() {
   return found;
 }
 
-std::vector<Process> processes_of(int session, std::string_view mark, KernelThreads* kernel) {
+std::vector<Process> processes_of(int session, std::string_view mark, Looks* looks, std::uint64_t before, const std::filesystem::path& groups) {
   const std::string entry = std::string(kMarkVariable) + "=" + std::string(mark);
-  std::vector<Process> found = all_processes(kernel);
-  const std::vector<int> members = cgroup_members(mark);
+  std::vector<Process> found = all_processes(looks, before);
+  const std::vector<int> members = cgroup_members(mark, groups);
   std::erase_if(found, [&](const Process& process) {
     if (!runs(process) || process.pid == getpid() || process.kernel) return true;
     if (std::find(members.begin(), members.end(), process.pid) != members.end()) return false;
@@ -128,11 +132,13 @@ void reap_orphans(const std::vector<int>& known) {
       waitpid(process.pid, nullptr, WNOHANG);
 }
 
-std::vector<Process> ProcessTable::of(int session, std::string_view mark) const { return processes_of(session, mark, &kernel_); }
+std::vector<Process> ProcessTable::of(int session, std::string_view mark, std::uint64_t looks_before) const {
+  return processes_of(session, mark, &looks_, looks_before, groups_);
+}
 
 void ProcessTable::send(int pid, int signal) const { ::kill(pid, signal); }
 
-void ProcessTable::kill_group(std::string_view mark) const { kill_cgroups(mark); }
+void ProcessTable::kill_group(std::string_view mark) const { kill_cgroups(mark, groups_); }
 
 std::vector<std::string> open_files(int pid) {
   std::vector<std::string> targets;

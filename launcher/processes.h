@@ -2,12 +2,18 @@
 // process that vanishes while it is read is left out.
 #pragma once
 
-#include <chrono>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
+
+#include "launcher/cgroup.h"
 
 namespace graphproof::launcher {
 
@@ -33,31 +39,43 @@ std::optional<Process> running_process(int pid);
 /// All that run, zombies left out.
 std::vector<Process> running_processes();
 
-/// The numbers of the kernel's threads as they were a second ago at most, so that whoever looks often need not look at what is
-/// most of an idle host's processes. A number is given out again only when all others were: 32,768 at least in that second.
-struct KernelThreads {
-  std::set<int> pids;
-  std::chrono::steady_clock::time_point since;
+/// The looks at the process table so far, and in which of them each process was first seen. Whoever was seen before a batch
+/// began is none of its processes: a mark is given at a process's start, and no session can be joined. So a look for the
+/// batch reads only what is newer, and not all of a host's processes.
+struct Looks {
+  struct Seen {
+    ino_t folder;  // of /proc/PID: another one when the number was given out again
+    std::uint64_t look;
+  };
+  std::uint64_t count = 0;
+  std::unordered_map<int, Seen> first;
 };
 
-/// Running processes of `session` (0: of none), with `mark` in their environment, or in its control group; never the caller. A mark that ends
-/// with a dot stands for all that begin with it: "RUN_ID." is every batch of a run. Process groups are no help: mpirun
-/// gives every rank one of its own. `kernel`: kept up to date, if given.
-std::vector<Process> processes_of(int session, std::string_view mark, KernelThreads* kernel = nullptr);
+/// Running processes of `session` (0: of none), with `mark` in their environment, or in its control group (below `groups`); never
+/// the caller. A mark that ends with a dot stands for all that begin with it: "RUN_ID." is every batch of a run. Process groups
+/// are no help: mpirun gives every rank one of its own. `looks`: counted on, if given; who was seen in the first `before` of
+/// them is left out.
+std::vector<Process> processes_of(int session, std::string_view mark, Looks* looks = nullptr, std::uint64_t before = 0,
+                                  const std::filesystem::path& groups = cgroup_parent());
 
 /// The host's processes, as those see them who end what a batch started. Tests derive from it to have a process that
 /// can't be ended.
 class ProcessTable {
  public:
   virtual ~ProcessTable() = default;
-  /// processes_of().
-  virtual std::vector<Process> of(int session, std::string_view mark) const;
+  /// The looks so far: when a batch begins, what to give to of() for it.
+  std::uint64_t looks() const { return looks_.count; }
+  /// processes_of() a batch that began after so many looks; 0: no matter when.
+  virtual std::vector<Process> of(int session, std::string_view mark, std::uint64_t looks_before) const;
   virtual void send(int pid, int signal) const;
+  /// Cgroup::make().
+  std::unique_ptr<Cgroup> make_group(const std::string& mark) const { return Cgroup::make(mark, groups_); }
   /// SIGKILL to all in the mark's control group at once, where there is one.
   virtual void kill_group(std::string_view mark) const;
 
  private:
-  mutable KernelThreads kernel_;  // not thread-safe: a launcher and an agent have one thread
+  mutable Looks looks_;  // not thread-safe: a launcher and an agent have one thread
+  const std::filesystem::path groups_ = cgroup_parent();
 };
 
 /// Waits for children of this process that ended and are not in `known`: orphans of a batch, which came to us because

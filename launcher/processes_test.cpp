@@ -1,6 +1,10 @@
 #include "launcher/processes.h"
 
 #include <gtest/gtest.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -42,16 +46,56 @@ TEST(ProcessesTest, ThisProcessRunsAndAZombieDoesNot) {
   EXPECT_EQ(kill(child, 0), -1) << "the zombie was waited for";
 }
 
-TEST(ProcessesTest, WhatWasAKernelThreadIsLookedAtAgainAfterASecond) {
-  Child child({{"sleep", "600"}, own_environment()}, "/dev/null");
-  const auto now = std::chrono::steady_clock::now();
-  KernelThreads known{{child.pid()}, now};
-  EXPECT_TRUE(processes_of(child.pid(), "no mark", &known).empty()) << "its number is not given out again so soon";
-  known.since = now - std::chrono::seconds(2);
-  EXPECT_EQ(processes_of(child.pid(), "no mark", &known).size(), 1u);
-  EXPECT_FALSE(known.pids.contains(child.pid()));
-  // In a process namespace of its own no kernel thread can be seen.
-  for (const int pid : known.pids) EXPECT_TRUE(proc_text("/proc/" + std::to_string(pid) + "/environ").empty()) << pid;
+Command sleeping(const std::string& mark) { return {{"sleep", "600"}, {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}}}; }
+
+TEST(ProcessesTest, WhoWasSeenBeforeABatchBeganIsNoneOfItsProcesses) {
+  const std::string mark = "processes-test-" + std::to_string(getpid());
+  const ProcessTable table;
+  Child earlier(sleeping(mark), "/dev/null");
+  ASSERT_EQ(table.of(0, mark, 0).size(), 1u);
+  const std::uint64_t begin = table.looks();
+  EXPECT_TRUE(table.of(0, mark, begin).empty()) << "so it is not even looked at";
+  Child later(sleeping(mark), "/dev/null");
+  for (int look = 0; look < 3; ++look) {
+    const std::vector<Process> found = table.of(0, mark, begin);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].pid, later.pid());
+  }
+  EXPECT_EQ(table.of(0, mark, 0).size(), 2u) << "a run that is resumed asks for all";
+}
+
+/// The folder of a process with this number, which it is given, as a look sees it; 0 where this test may not choose a number.
+ino_t folder_of_a_process(pid_t number) {
+  clone_args arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<std::uint64_t>(&number);
+  arguments.set_tid_size = 1;
+  const auto pid = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
+  if (pid == 0) {
+    pause();
+    _exit(0);
+  }
+  if (pid < 0) return 0;
+  Looks looks;
+  processes_of(0, "no mark", &looks);
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return looks.first.at(pid).folder;
+}
+
+TEST(ProcessesTest, ANumberThatWasGivenOutAgainIsLookedAt) {
+  const std::string mark = "processes-test-again-" + std::to_string(getpid());
+  Child child(sleeping(mark), "/dev/null");
+  Looks looks;
+  ASSERT_EQ(processes_of(0, mark, &looks).size(), 1u);
+  EXPECT_TRUE(processes_of(0, mark, &looks, 1).empty());
+  ++looks.first.at(child.pid()).folder;  // as if an earlier look had seen another process of this number
+  EXPECT_EQ(processes_of(0, mark, &looks, 1).size(), 1u);
+  // The kernel's side of it: the number is the same, its folder is not.
+  constexpr pid_t kNumber = 32001;
+  const ino_t one = folder_of_a_process(kNumber), other = folder_of_a_process(kNumber);
+  if (one == 0 || other == 0) GTEST_SKIP() << "this user may not choose a process's number, or it is taken";
+  EXPECT_NE(one, other);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   const ProcessTable host;
   const ProcessTable& processes = setup.processes ? *setup.processes : host;
   const std::string mark = setup.run.run_id + ".";
-  const std::vector<Process> left = processes.of(0, mark);
+  const std::vector<Process> left = processes.of(0, mark, 0);
   if (left.empty()) return;
   if (listener.said)
     for (const std::string& process : named(left)) listener.said("ending " + process + ", which the earlier launcher left");
