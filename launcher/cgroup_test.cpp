@@ -14,11 +14,15 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "launcher/child.h"
 #include "launcher/ending.h"
 #include "launcher/processes.h"
+#include "reports/record/file.h"
 #include "reports/record/scratch_folder.h"
 
 namespace graphproof::launcher {
@@ -101,6 +105,26 @@ TEST_F(CgroupTest, WhereClone3IsRefusedAChildEntersItsGroupByItself) {
   for (int look = 0; look < 500 && !cgroup_members(mark).empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), kInGroup);
+}
+
+// Until it begins its program a child has this process's memory and stack.
+TEST_F(CgroupTest, AChildThatCanNotBeginInItsGroupIsNamedAndTheNextOneBegins) {
+  const record::ScratchFolder scratch;
+  const auto group = Cgroup::make(mark);
+  if (!group) return expect_to_do_without(mark);
+  const fs::path broken = scratch.path() / "broken";
+  record::write_atomically(broken, "no program");
+  fs::permissions(broken, fs::perms::owner_all);
+  for (int start = 0; start < 20; ++start) {
+    try {
+      Child({{broken}, {}}, scratch.path() / "log", {}, group->folder());
+      FAIL() << "started";
+    } catch (const std::system_error& error) {
+      EXPECT_EQ(error.what(), "can't start '" + broken.string() + "': Exec format error");
+    }
+    Child child({{"/bin/sleep", "600"}, {}}, scratch.path() / "log", {}, group->folder());
+    EXPECT_EQ(cgroup_members(mark), std::vector<int>{child.pid()});
+  }
 }
 
 TEST_F(CgroupTest, OfARunAllGroupsAreFoundAndTheEmptyOnesRemoved) {

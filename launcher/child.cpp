@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstring>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "launcher/memory_file.h"
@@ -22,21 +22,51 @@
 extern char** environ;
 
 namespace graphproof::launcher {
+
+#if defined(__x86_64__)
+/// clone3 for a child that shares this process's memory until it begins its program, as by vfork. It returns first, on the same
+/// stack, so the way back stays in a register meanwhile. A negative errno where it fails.
+extern "C" [[gnu::returns_twice]] long graphproof_clone3_vfork(const clone_args* arguments, std::size_t size);
+asm(R"(
+  .pushsection .text
+  .type graphproof_clone3_vfork, @function
+graphproof_clone3_vfork:
+  popq %rdx
+  movl $435, %eax
+  syscall
+  pushq %rdx
+  ret
+  .size graphproof_clone3_vfork, . - graphproof_clone3_vfork
+  .popsection
+)");
+static_assert(SYS_clone3 == 435);
+#else
+inline long graphproof_clone3_vfork(const clone_args*, std::size_t) { return -ENOSYS; }
+#endif
+
 namespace {
 
 [[noreturn]] void fail(int code, const std::string& what) {
   throw std::system_error(code, std::generic_category(), what);
 }
 
-/// Everything after the fork and before the exec, perhaps in the launcher's own memory: only async-signal-safe calls, and no
-/// handler of the launcher's may run here. Reports errno through `error_pipe`.
-[[noreturn, gnu::noinline]] void become(const char* program, char* const* arguments, char* const* environment, int output, int errors,
-                         int members, int parent, int error_pipe) {
+struct Beginning {
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  int output, errors;
+  int members;  // of the control group that it is to enter by itself; -1: none
+  int parent, error_pipe;
+};
+
+/// Everything after the fork and before the exec, in the launcher's own memory: only async-signal-safe calls, and no handler of
+/// the launcher's may run here. Reports errno through its pipe.
+[[noreturn, gnu::noinline]] void become(const Beginning& child) {
   setsid();
-  if (members >= 0) [[maybe_unused]] const auto entered = write(members, "0", 1);
+  if (child.members >= 0) [[maybe_unused]] const auto entered = write(child.members, "0", 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The launcher may have died between the fork and the line above; then nobody would ever send the signal.
-  if (getppid() != parent) _exit(127);
+  if (getppid() != child.parent) _exit(127);
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) signal(number, SIG_DFL);
@@ -46,21 +76,30 @@ namespace {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(output, 1) >= 0 && dup2(errors, 2) >= 0)
-    execve(program, arguments, environment);
+  if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(child.output, 1) >= 0 && dup2(child.errors, 2) >= 0)
+    execve(child.program, child.arguments, child.environment);
   const int code = errno;
-  [[maybe_unused]] const auto written = write(error_pipe, &code, sizeof code);
+  [[maybe_unused]] const auto written = write(child.error_pipe, &code, sizeof code);
   _exit(127);
 }
 
-/// As fork, and the child begins in the control group of this open folder: to be moved there afterwards costs the kernel a
-/// grace period of 10 to 25 ms. Fails before Linux 5.7 and where a container's filter knows no clone3.
-int fork_into(int group) {
-  clone_args arguments{};
-  arguments.flags = CLONE_INTO_CGROUP;
-  arguments.exit_signal = SIGCHLD;
-  arguments.cgroup = static_cast<std::uint64_t>(group);
-  return static_cast<int>(syscall(SYS_clone3, &arguments, sizeof arguments));
+/// fork would copy the page tables of a launcher that holds ten thousand records.
+[[gnu::noinline]] int begin(const Beginning& child) {
+  const pid_t pid = vfork();
+  if (pid == 0) become(child);
+  return pid;
+}
+
+/// As begin(), in the control group of this open folder: to be moved there afterwards costs the kernel a grace period of 10 to
+/// 25 ms. Negative before Linux 5.7 and where a container's filter knows no clone3.
+[[gnu::noinline]] int begin_in(int group, const Beginning& child) {
+  clone_args into{};
+  into.flags = CLONE_INTO_CGROUP | CLONE_VM | CLONE_VFORK;
+  into.exit_signal = SIGCHLD;
+  into.cgroup = static_cast<std::uint64_t>(group);
+  const long pid = graphproof_clone3_vfork(&into, sizeof into);
+  if (pid == 0) become(child);
+  return static_cast<int>(pid);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -80,15 +119,15 @@ int start(const Command& command, int output, int errors, int group = -1, int me
   const std::vector<char*> argument_list = pointers(arguments), variable_list = pointers(variables);
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) fail(errno, "can't make a pipe for '" + name + "'");
-  const int parent = getpid();
+  Beginning child{program.c_str(), argument_list.data(), variable_list.data(), output, errors, -1, getpid(), error_pipe[1]};
   sigset_t every, before;
   sigfillset(&every);
   pthread_sigmask(SIG_BLOCK, &every, &before);
-  int pid = group >= 0 ? fork_into(group) : -1;
-  if (pid == 0) become(program.c_str(), argument_list.data(), variable_list.data(), output, errors, -1, parent, error_pipe[1]);
-  // fork would copy the page tables of a launcher that holds ten thousand records.
-  if (pid < 0) pid = vfork();
-  if (pid == 0) become(program.c_str(), argument_list.data(), variable_list.data(), output, errors, members, parent, error_pipe[1]);
+  int pid = group >= 0 ? begin_in(group, child) : -1;
+  if (pid < 0) {
+    child.members = members;
+    pid = begin(child);
+  }
   const int fork_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(error_pipe[1]);
@@ -129,6 +168,14 @@ struct Group {
   Group& operator=(const Group&) = delete;
   const int folder, members;
 };
+
+/// Returns when the process has ended, or after so long; before Linux 5.3, where nothing tells, after a moment.
+void wait_for_end(int pid, std::chrono::milliseconds most) {
+  static constexpr std::chrono::milliseconds kMoment{5};
+  pollfd end{.fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), .events = POLLIN, .revents = 0};
+  ::poll(&end, 1, static_cast<int>((end.fd >= 0 ? most : std::min(most, kMoment)).count()));
+  if (end.fd >= 0) close(end.fd);
+}
 
 Exit from_status(int status) {
   return WIFSIGNALED(status) ? Exit{true, WTERMSIG(status)} : Exit{false, WEXITSTATUS(status)};
@@ -178,7 +225,7 @@ Child::~Child() {
   if (pid_ == 0 || exit_) return;
   kill(SIGKILL);
   static constexpr int kLooks = 200;
-  for (int look = 0; look < kLooks && !poll(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int look = 0; look < kLooks && !poll(); ++look) wait_for_end(pid_, std::chrono::milliseconds(5));
 }
 
 std::optional<Exit> Child::poll() {
@@ -203,9 +250,8 @@ Output run_to_end(const Command& command, std::int64_t deadline_ms) {
   {
     Child child(command, out.descriptor(), error.descriptor());
     const auto deadline = Clock::now() + std::chrono::milliseconds(deadline_ms);
-    // Most end within a millisecond or two, and somebody waits for what comes next.
-    for (std::chrono::microseconds pause(250); !child.poll() && Clock::now() < deadline; pause = std::min(2 * pause, std::chrono::microseconds(5000)))
-      std::this_thread::sleep_for(pause);
+    for (Clock::time_point now; !child.poll() && (now = Clock::now()) < deadline;)
+      wait_for_end(child.pid(), std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
     const auto exit = child.poll();
     output.timed_out = !exit;
     output.exit = exit.value_or(Exit{true, SIGKILL});

@@ -1,8 +1,10 @@
 #include "launcher/memory_file.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -20,6 +22,9 @@ MemoryFile::~MemoryFile() {
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 std::string MemoryFile::first(std::size_t bytes) const {
+  struct stat facts{};
+  fstat(descriptor_, &facts);
+  bytes = std::min(bytes, static_cast<std::size_t>(facts.st_size));
   std::string text(bytes, '\0');
   std::size_t have = 0;
   while (have < bytes) {
