@@ -75,7 +75,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     job.mark = batch.mark;
     job.node_folder = node_folder_->path();
     job.shm_folder = shm_folder_->path();
-    if (held_) job.environment[kGoVariable] = node_folder_->path() / "go";
+    if (held_) job.environment[kGoVariable] = shm_folder_->path() / kGoFile;
     const Command command = local_command(job, own_environment());
     write_files(command);
     if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
@@ -94,13 +94,14 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
 }
 
 void BatchRun::write_files(const Command& command) const {
-  record::write_json(request_.job.batch_file, record::to_json(request_.batch));
+  // A batch is never gone on with: what its ranks read need not outlast this host.
+  record::write_json(request_.job.batch_file, record::to_json(request_.batch), record::Survives::kill);
   std::string line;
   for (const std::string& argument : command.arguments) line += (line.empty() ? "" : " ") + quoted(argument);
-  record::write_atomically(batch_folder_ / "command", line + "\n");
+  record::write_atomically(batch_folder_ / "command", line + "\n", record::Survives::kill);
   std::string variables;
   for (const auto& [name, value] : redacted(command.environment)) variables += name + "=" + value + "\n";
-  record::write_atomically(batch_folder_ / "env", variables);
+  record::write_atomically(batch_folder_ / "env", variables, record::Survives::kill);
 }
 
 std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
@@ -177,7 +178,7 @@ void BatchRun::step_held(std::int64_t now_ms) {
   const std::int64_t limit_ms = request_.batch.limits_ms.at(record::Phase::init);
   if (may_use_device_ && device_ms_ == 0) {
     device_ms_ = now_ms;
-    std::ofstream(node_folder_->path() / (std::string("go") + kDeviceSuffix)).flush();
+    std::ofstream(shm_folder_->path() / (std::string(kGoFile) + kDeviceSuffix)).flush();
   }
   lost_ = lost_ || child_->poll() || watch_.first_dead() || (device_ms_ != 0 && !watch_.all_ready() && now_ms - device_ms_ > limit_ms);
   if (lost_ || !go_ || !watch_.all_ready()) return;
@@ -185,7 +186,7 @@ void BatchRun::step_held(std::int64_t now_ms) {
   if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   started_ms_ = now_ms;
   watch_.restart(now_ms);
-  std::ofstream(node_folder_->path() / "go").flush();
+  std::ofstream(shm_folder_->path() / kGoFile).flush();
 }
 
 void BatchRun::read_heartbeats(std::int64_t now_ms) {

@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kShm = "/dev/shm/";
 
-/// mpirun and its runtime keep these in the node folder for as long as the batch runs; the FIFO, `go` and the pipes of
+/// mpirun and its runtime keep these in the node folder for as long as the batch runs; the FIFO and the pipes of
 /// flight_data.h are ours.
-constexpr std::array<std::string_view, 7> kRuntimeFiles = {"heartbeat", "go", "flight-", "ompi.", "openmpi-", "pmix", "prte"};
+constexpr std::array<std::string_view, 6> kRuntimeFiles = {"heartbeat", "flight-", "ompi.", "openmpi-", "pmix", "prte"};
 
 bool is_runtime_file(const std::string& name) {
   return std::any_of(kRuntimeFiles.begin(), kRuntimeFiles.end(),
@@ -182,9 +182,10 @@ record::Cleanup Leftovers::after_batch(bool remove_first) {
   for (const auto& [socket, port] : all_listeners())
     if (listeners_seen_.contains(socket)) found.ports.push_back(port);
   if (!remove_first) {
-    append(found.shm, shm_folder_.content());
+    for (const std::string& name : shm_folder_.content())
+      if (!name.starts_with(kGoFile)) found.shm.push_back(name);
     for (const std::string& name : node_folder_.content())
-      if (name != "heartbeat" && !name.starts_with("go") && !name.starts_with("flight-")) found.files.push_back(name);
+      if (name != "heartbeat" && !name.starts_with("flight-")) found.files.push_back(name);
   }
   return found;
 }

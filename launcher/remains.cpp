@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "reports/outcome.h"
 #include "reports/record/file.h"
@@ -32,6 +33,18 @@ std::vector<int> numbers_in(const fs::path& folder, std::string_view prefix) {
   return numbers;
 }
 
+/// How the attempt ended. Nothing where that was not written, or was lost with the host's power: its evidence then may be too.
+std::optional<record::Context> context_in(const fs::path& attempt) {
+  const fs::path file = attempt / "context.json";
+  std::error_code absent;
+  if (!fs::exists(file, absent)) return std::nullopt;
+  try {
+    return record::context_from(record::read_json(file), file);
+  } catch (const record::ReadError&) {
+    return std::nullopt;
+  }
+}
+
 /// What the journal and the folder say of one case.
 struct Standing {
   const record::Record* last = nullptr;
@@ -48,8 +61,7 @@ class Sorting {
     int next = recorded + 1;
     if (standing.highest > recorded) {
       const fs::path attempt = folder_ / attempt_folder(line.id, standing.highest);
-      std::error_code absent;
-      if (fs::exists(attempt / "context.json", absent)) return judge(line, standing, attempt / "context.json");
+      if (auto ended = context_in(attempt)) return judge(line, standing, std::move(*ended));
       // A folder without evidence is of an attempt that did not begin; those before it did.
       next = was_begun(attempt) ? standing.highest + 1 : standing.highest;
     }
@@ -75,8 +87,8 @@ class Sorting {
     }
   }
 
-  void judge(const record::PlanLine& line, const Standing& standing, const fs::path& context) {
-    remains_.unjudged.push_back({record::context_from(record::read_json(context), context), line});
+  void judge(const record::PlanLine& line, const Standing& standing, record::Context context) {
+    remains_.unjudged.push_back({std::move(context), line});
     if (standing.last && wants_diagnosis(*standing.last, line)) remains_.firsts.push_back(*standing.last);
   }
 

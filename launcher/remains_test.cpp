@@ -111,6 +111,18 @@ TEST_F(RemainsTest, WhatEndedWithoutARecordIsJudgedAndNotRun) {
   EXPECT_TRUE(left.attempts.empty());
 }
 
+TEST_F(RemainsTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
+  for (const char* left_of_it : {"", "{\"schema\":"}) {
+    attempt(line('a'), 1, "ended");
+    std::ofstream(folder.path() / attempt_folder(line('a').id, 1) / "context.json", std::ios::trunc) << left_of_it;
+    const Remains left = of({line('a')}, {});
+    EXPECT_TRUE(left.unjudged.empty()) << "its evidence may be lost as well";
+    ASSERT_EQ(left.attempts.size(), 1u);
+    EXPECT_EQ(left.attempts[0].number, 2);
+    EXPECT_EQ(left.attempts[0].again, "attempt 1 was cut off before it ended");
+  }
+}
+
 TEST_F(RemainsTest, AFailureInABatchStillWantsItsAttemptAlone) {
   attempt(line('a'), 1, "ended");
   Remains left = of({line('a')}, {recorded(line('a'), "fail.numerics")});

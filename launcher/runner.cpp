@@ -483,7 +483,7 @@ void Runner::case_ended(record::Context context) {
   const fs::path folder = setup_.folder / attempt_folder(context.case_id, context.attempt);
   std::error_code exists;
   fs::create_directories(folder, exists);
-  record::write_json(folder / "context.json", record::to_json(context));
+  record::write_json(folder / "context.json", record::to_json(context), record::Survives::kill);
   record::PlanLine line = *line_of_.at(context.case_id);
   judging_.emplace(folder, Ended{std::move(context), std::move(line)});
   judges_.add(folder);

@@ -89,7 +89,7 @@ Lines split_lines(std::string_view text) {
 
 Lines read_lines(const std::filesystem::path& file) { return split_lines(read_text(file)); }
 
-void write_atomically(const std::filesystem::path& file, std::string_view text) {
+void write_atomically(const std::filesystem::path& file, std::string_view text, Survives survives) {
   const std::filesystem::path beside = file.string() + ".writing-" + std::to_string(::getpid());
   const Descriptor descriptor{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   if (descriptor.value < 0) cannot_write(file, errno);
@@ -105,12 +105,12 @@ void write_atomically(const std::filesystem::path& file, std::string_view text) 
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   // The bytes must be down before the name points at them: a rename may reach the disk first.
-  if (::fsync(descriptor.value) != 0) give_up();
+  if (survives == Survives::power_failure && ::fsync(descriptor.value) != 0) give_up();
   if (::rename(beside.c_str(), file.c_str()) != 0) give_up();
 }
 
-void write_json(const std::filesystem::path& file, const Json& value) {
-  write_atomically(file, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+void write_json(const std::filesystem::path& file, const Json& value, Survives survives) {
+  write_atomically(file, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", survives);
 }
 
 }  // namespace graphproof::record

@@ -29,9 +29,13 @@ struct Lines {
 Lines split_lines(std::string_view text);
 Lines read_lines(const std::filesystem::path& file);
 
+/// What a file is to outlive once it was written: its writer's death, or the host's too. That takes the disk's time, so it is
+/// for what can't be made again. Without it a host that loses power may leave the new name with no text.
+enum class Survives { kill, power_failure };
+
 /// Writes beside `file` and renames over it. WriteError names `file` and the cause (no space left, ...); the old
 /// content then still stands and nothing is left beside it.
-void write_atomically(const std::filesystem::path& file, std::string_view text);
-void write_json(const std::filesystem::path& file, const Json& value);
+void write_atomically(const std::filesystem::path& file, std::string_view text, Survives survives = Survives::power_failure);
+void write_json(const std::filesystem::path& file, const Json& value, Survives survives = Survives::power_failure);
 
 }  // namespace graphproof::record
