@@ -10,19 +10,20 @@ namespace {
 
 Document shipped(const std::string& name) { return parse_document(embedded(name), "matrix/" + name); }
 
+AxisTable axes_with(const Document& faults) { return AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(faults)}}); }
+
 }  // namespace
 
-AxisTable load_axes() {
-  return AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(shipped("faults/faults.json"))}});
-}
+AxisTable load_axes() { return axes_with(shipped("faults/faults.json")); }
 
 CheckTable load_checks(const AxisTable& axes) { return CheckTable::parse(shipped("checks/checks.json"), axes); }
 
 Catalogue load_catalogue() {
   Catalogue catalogue;
-  catalogue.axes = load_axes();
+  const Document faults = shipped("faults/faults.json");
+  catalogue.axes = axes_with(faults);
   catalogue.checks = load_checks(catalogue.axes);
-  catalogue.faults = FaultTable::parse(shipped("faults/faults.json"), catalogue.axes, catalogue.checks);
+  catalogue.faults = FaultTable::parse(faults, catalogue.axes, catalogue.checks);
   catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
   catalogue.capabilities = CapabilityTable::parse(shipped("capabilities/capabilities.json"), catalogue.axes);
   catalogue.limits = parse_default_limits(shipped("limits/limits.json"));

@@ -8,6 +8,12 @@ bool CheckEntry::shown_on(std::string_view device) const {
   return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
+bool CheckEntry::required_of(const Case& test_case, std::string_view device) const {
+  const Machine machine{.device = std::string(device), .slots = 0, .stack = {}};
+  // An undecided condition requires the check: leaving it out could hide that the check never looked.
+  return shown_on(device) && required_when.holds(test_case, machine) != Truth::no;
+}
+
 CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
   CheckTable table;
   const Scope scope{.axes = &axes, .defines = {}};
@@ -48,11 +54,8 @@ std::vector<const CheckEntry*> CheckTable::of_detector(std::string_view detector
 
 std::vector<std::string> CheckTable::required(const Case& test_case, std::string_view device) const {
   std::vector<std::string> names;
-  const Machine machine{.device = std::string(device), .slots = 0, .stack = {}};
-  for (const CheckEntry& entry : checks_) {
-    // An undecided condition requires the check: leaving it out could hide that the check never looked.
-    if (entry.shown_on(device) && entry.required_when.holds(test_case, machine) != Truth::no) names.push_back(entry.check);
-  }
+  for (const CheckEntry& entry : checks_)
+    if (entry.required_of(test_case, device)) names.push_back(entry.check);
   return names;
 }
 

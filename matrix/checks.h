@@ -20,6 +20,8 @@ struct CheckEntry {
   std::int64_t since = 1;            // the first revision of evidence that it can judge (reports/record/evidence.h)
 
   bool shown_on(std::string_view device) const;
+  /// Whether the case must have it on `device`.
+  bool required_of(const Case& test_case, std::string_view device) const;
 };
 
 class CheckTable {

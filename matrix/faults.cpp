@@ -42,8 +42,8 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes, co
       row.at("detector").fail("no check belongs to detector " + entry.detector, "a detector of checks.json", "nothing could catch the fault " + entry.fault, "add a check, or name another detector");
     const Case planted = planted_case(axes, entry);
     for (const std::string& device : entry.devices) {
-      const std::vector<std::string> required = checks.required(planted, device);
-      if (std::none_of(required.begin(), required.end(), [&](const std::string& check) { return checks.find(check)->detector == entry.detector; }))
+      const std::vector<const CheckEntry*> catching = checks.of_detector(entry.detector);
+      if (std::none_of(catching.begin(), catching.end(), [&](const CheckEntry* check) { return check->required_of(planted, device); }))
         row.at("axes").fail("no check of detector " + entry.detector + " is required on " + device + " in this case", "axes under which one is required",
                             "the fault " + entry.fault + " could survive unseen", "change the axes, or the check's required_when");
     }
