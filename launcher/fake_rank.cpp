@@ -325,10 +325,10 @@ void judge(const fs::path& folder) {
 
 int main(int count, char** arguments) {
   using namespace graphproof;
-  if (count != 2 && count != 3) return 2;
+  if (count < 2) return 2;
   try {
     if (fs::is_directory(arguments[1])) {
-      judge(arguments[1]);
+      for (int i = 1; i < count; ++i) judge(arguments[i]);
       return 0;
     }
     if (std::string(arguments[1]) == "--all-reduce") {

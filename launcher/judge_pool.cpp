@@ -1,5 +1,6 @@
 #include "launcher/judge_pool.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -39,7 +40,9 @@ record::Checks read_checks(const std::filesystem::path& attempt_folder) {
 }
 
 JudgePool::JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped)
-    : program_(std::move(judge_program)), dropped_(std::move(dropped)) {}
+    : command_{{std::move(judge_program)}, own_environment()} {
+  for (std::string& check : dropped) command_.arguments.insert(command_.arguments.end(), {"--drop", std::move(check)});
+}
 
 void JudgePool::add(std::filesystem::path attempt_folder) {
   std::error_code absent;
@@ -56,31 +59,49 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
       ++next;
       continue;
     }
-    if (exit)
-      ended.push_back(read(next->attempt_folder, ended_badly(*exit)));
-    else
-      ended.push_back({next->attempt_folder, std::nullopt,
-                       "graphproof-judge did not end in " + std::to_string(kDeadline_ms / 1000) + " s"});
-    if (!ended.back().trouble.empty()) keep_words(next->said, next->attempt_folder);
+    end(*next, exit ? ended_badly(*exit) : "graphproof-judge did not end in " + std::to_string(kDeadline_ms / 1000) + " s", ended);
     next = running_.erase(next);
   }
-  while (running_.size() < kSideBySide && !waiting_.empty()) {
-    start(std::move(waiting_.front()), now_ms, ended);
-    waiting_.pop_front();
-  }
+  while (running_.size() < kSideBySide && !(waiting_.empty() && alone_.empty())) start(next(), now_ms, ended);
   return ended;
 }
 
-void JudgePool::start(std::filesystem::path folder, std::int64_t now_ms, std::vector<Judged>& ended) {
-  Command command{{program_, folder}, own_environment()};
-  for (const std::string& check : dropped_) command.arguments.insert(command.arguments.end(), {"--drop", check});
+void JudgePool::end(const Running& judge, const std::string& why, std::vector<Judged>& ended) {
+  for (const std::filesystem::path& folder : judge.attempt_folders) {
+    Judged judged = read(folder, why);
+    if (!judged.checks && judge.attempt_folders.size() > 1) {
+      // It is not told which of them broke the judge.
+      alone_.push_back(folder);
+      continue;
+    }
+    if (!judged.checks) keep_words(judge.said, folder);
+    ended.push_back(std::move(judged));
+  }
+}
+
+std::vector<std::filesystem::path> JudgePool::next() {
+  std::deque<std::filesystem::path>& from = alone_.empty() ? waiting_ : alone_;
+  // So that judges that may run side by side do.
+  const std::size_t judges = kSideBySide - running_.size(), fair = (from.size() + judges - 1) / judges;
+  std::vector<std::filesystem::path> folders;
+  for (std::size_t left = alone_.empty() ? std::min(fair, kShared) : 1; left > 0; --left) {
+    folders.push_back(std::move(from.front()));
+    from.pop_front();
+  }
+  return folders;
+}
+
+void JudgePool::start(std::vector<std::filesystem::path> folders, std::int64_t now_ms, std::vector<Judged>& ended) {
+  const std::size_t words = command_.arguments.size();
+  command_.arguments.insert(command_.arguments.end(), folders.begin(), folders.end());
   try {
     MemoryFile said;
-    Child child(command, said.descriptor(), said.descriptor());
-    running_.push_back({folder, std::move(said), std::move(child), now_ms + kDeadline_ms});
+    Child child(command_, said.descriptor(), said.descriptor());
+    running_.push_back({std::move(folders), std::move(said), std::move(child), now_ms + kDeadline_ms});
   } catch (const std::system_error& error) {
-    ended.push_back({folder, std::nullopt, error.what()});
+    for (std::filesystem::path& folder : folders) ended.push_back({std::move(folder), std::nullopt, error.what()});
   }
+  command_.arguments.resize(words);
 }
 
 }  // namespace graphproof::launcher

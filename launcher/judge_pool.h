@@ -1,5 +1,6 @@
 // Runs graphproof-judge over attempt folders, a few side by side, each with a deadline. The judge is a program of its
-// own, so that evidence which breaks it costs one case its checks and not the run its launcher.
+// own, so that evidence which breaks it costs one case its checks and not the run its launcher. Attempts that wait share one,
+// whose start takes longer than to judge them; those that it leaves unjudged get one of their own.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ class JudgePool {
   // Judging 200 KiB of evidence takes milliseconds; a minute means that it will not end.
   static constexpr std::int64_t kDeadline_ms = 60000;
   static constexpr std::size_t kSideBySide = 2;
+  // So many share a judge at most: none of them has a record before it ends.
+  static constexpr std::size_t kShared = 16;
 
   /// `dropped`: checks that the judge leaves out.
   explicit JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped = {});
@@ -37,20 +40,22 @@ class JudgePool {
   /// Starts what may start and returns what has ended. Never waits.
   std::vector<Judged> step(std::int64_t now_ms);
 
-  bool idle() const { return waiting_.empty() && running_.empty(); }
+  bool idle() const { return waiting_.empty() && alone_.empty() && running_.empty(); }
 
  private:
   struct Running {
-    std::filesystem::path attempt_folder;
+    std::vector<std::filesystem::path> attempt_folders;
     MemoryFile said;  // kept as judge.log only where there was trouble
     Child child;
     std::int64_t deadline_ms;
   };
-  void start(std::filesystem::path folder, std::int64_t now_ms, std::vector<Judged>& ended);
+  /// Those that are judged next by one judge.
+  std::vector<std::filesystem::path> next();
+  void start(std::vector<std::filesystem::path> folders, std::int64_t now_ms, std::vector<Judged>& ended);
+  void end(const Running& judge, const std::string& why, std::vector<Judged>& ended);
 
-  std::filesystem::path program_;
-  std::vector<std::string> dropped_;
-  std::deque<std::filesystem::path> waiting_;
+  Command command_;  // less the folders
+  std::deque<std::filesystem::path> waiting_, alone_;
   std::list<Running> running_;
 };
 

@@ -4,7 +4,13 @@
 
 #include <chrono>
 #include <fstream>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "reports/record/file.h"
 #include "reports/record/scratch_folder.h"
@@ -42,6 +48,56 @@ TEST_F(JudgePoolTest, WhatAJudgeSaysIsKeptOnlyWhereThereWasTrouble) {
   EXPECT_FALSE(badly.checks) << "an older judgement is not taken for this one";
   EXPECT_EQ(badly.trouble.find("graphproof-judge ended with exit code 3; its output is in judge.log"), 0u) << badly.trouble;
   EXPECT_EQ(record::read_text(folder.path() / "judge.log"), "evidence breaks me\n");
+}
+
+/// Judges as the program does, but for a folder that breaks it, and notes how many folders each judge was given.
+constexpr char kJudgesAll[] = R"(echo $# >>"$(dirname "$0")/given"
+for one; do
+  case "$one" in *breaks*) echo broken by "$one" >&2; exit 3;; esac
+  echo '{"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],"figures":{},"checks":[]}' >"$one/checks.json"
+done)";
+
+struct SharedJudgeTest : JudgePoolTest {
+  std::map<std::string, JudgePool::Judged> judge_all(const std::vector<std::string>& names) {
+    JudgePool pool(judge(kJudgesAll));
+    for (const std::string& name : names) {
+      fs::create_directory(folder.path() / name);
+      pool.add(folder.path() / name);
+    }
+    std::map<std::string, JudgePool::Judged> all;
+    for (int look = 0; look < 2000 && !pool.idle(); ++look, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+      for (JudgePool::Judged& one : pool.step(0)) EXPECT_TRUE(all.emplace(one.attempt_folder.filename(), one).second) << "judged twice";
+    EXPECT_TRUE(pool.idle());
+    return all;
+  }
+  /// In the order of their numbers: two judges run side by side.
+  std::multiset<int> given() const {
+    std::ifstream in(folder.path() / "given");
+    return {std::istream_iterator<int>(in), {}};
+  }
+};
+
+TEST_F(SharedJudgeTest, AttemptsThatWaitShareJudgesUpToABound) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < 2 * JudgePool::kShared + 3; ++i) names.push_back("attempt-" + std::to_string(i));
+  const auto all = judge_all(names);
+  ASSERT_EQ(all.size(), names.size());
+  for (const auto& [name, one] : all) EXPECT_TRUE(one.checks && one.trouble.empty()) << name << ": " << one.trouble;
+  const std::multiset<int> shares = given();
+  EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0), static_cast<int>(names.size()));
+  EXPECT_EQ(shares.count(static_cast<int>(JudgePool::kShared)), 2u);
+}
+
+TEST_F(SharedJudgeTest, WhatBreaksASharedJudgeCostsNoOtherAttemptItsChecks) {
+  const auto all = judge_all({"a", "breaks", "b", "c", "d", "e", "f"});
+  ASSERT_EQ(all.size(), 7u);
+  for (const auto& [name, one] : all) {
+    EXPECT_EQ(one.checks.has_value(), name != "breaks") << one.trouble;
+    EXPECT_EQ(fs::exists(folder.path() / name / "judge.log"), name == "breaks") << name;
+  }
+  EXPECT_EQ(all.at("breaks").trouble.find("graphproof-judge ended with exit code 3; its output is in judge.log"), 0u) << all.at("breaks").trouble;
+  EXPECT_EQ(record::read_text(folder.path() / "breaks/judge.log"), "broken by " + (folder.path() / "breaks").string() + "\n");
+  EXPECT_EQ(given(), (std::multiset<int>{1, 1, 1, 3, 4})) << "`breaks` and the two behind it get a judge each";
 }
 
 TEST_F(JudgePoolTest, AJudgeThatCannotBeStartedIsTrouble) {

@@ -1,12 +1,13 @@
-// graphproof-judge ATTEMPT_FOLDER [--drop CHECK]... [--gtest_...]
+// graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]... [--gtest_...]
 //
-// Judges one attempt from its files alone, writes checks.json into the folder, and shows each check as a GoogleTest
+// Judges each attempt from its files alone, writes checks.json into its folder, and shows each check as a GoogleTest
 // test: pass and fail as they are, the other two words as a skip with its reason. Exit 0 once checks.json is written,
-// whatever the results: the verdict is made by reports/outcome. 2: wrong command line; 6: nothing could be judged.
+// whatever the results: the verdict is made by reports/outcome. 2: wrong command line; 6: an attempt could not be judged.
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <set>
+#include <vector>
 
 #include "matrix/catalogue.h"
 #include "reports/record/exit_code.h"
@@ -19,16 +20,16 @@ namespace {
 using namespace graphproof;
 
 struct CommandLine {
-  std::filesystem::path folder;
+  std::vector<std::filesystem::path> folders;
   std::set<std::string> dropped;
 };
 
 record::Error usage(std::string got) {
   return record::Error({.what = "graphproof-judge cannot read its command line",
                         .got = std::move(got),
-                        .want = "graphproof-judge ATTEMPT_FOLDER [--drop CHECK]...",
+                        .want = "graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]...",
                         .why = "",
-                        .next = "give one attempt folder; ./graphproof list checks names the checks"});
+                        .next = "give attempt folders; ./graphproof list checks names the checks"});
 }
 
 /// After GoogleTest has taken its own flags away.
@@ -42,13 +43,11 @@ CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
       line.dropped.insert(argv[i]);
     } else if (argument.starts_with("-")) {
       throw usage("option " + argument);
-    } else if (line.folder.empty()) {
-      line.folder = argument;
     } else {
-      throw usage("two folders, " + line.folder.string() + " and " + argument);
+      line.folders.push_back(argument);
     }
   }
-  if (line.folder.empty()) throw usage("no folder");
+  if (line.folders.empty()) throw usage("no folder");
   return line;
 }
 
@@ -86,7 +85,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(code);
   };
   try {
-    // Only these: rules take most of the time that loading the whole catalogue does, for every attempt.
+    // Only these: rules take most of the time that loading the whole catalogue does.
     const matrix::AxisTable axes = matrix::load_axes();
     const matrix::CheckTable table = matrix::load_checks(axes);
     CommandLine line;
@@ -95,10 +94,17 @@ int main(int argc, char** argv) {
     } catch (const record::Error& error) {
       return quit(record::ExitCode::usage, error);
     }
-    const checks::Attempt attempt = judge::load_attempt(line.folder, axes);
-    const record::Checks judged = checks::judge(attempt, table, line.dropped);
-    record::write_json(line.folder / "checks.json", record::to_json(judged));
-    for (const record::CheckResult& result : judged.checks) register_test(result);
+    int code = 0;
+    for (const std::filesystem::path& folder : line.folders) {
+      try {
+        const record::Checks judged = checks::judge(judge::load_attempt(folder, axes), table, line.dropped);
+        record::write_json(folder / "checks.json", record::to_json(judged));
+        for (const record::CheckResult& result : judged.checks) register_test(result);
+      } catch (const std::exception& error) {
+        code = quit(record::ExitCode::own_fault, error);
+      }
+    }
+    if (code != 0) return code;
   } catch (const std::exception& error) {
     return quit(record::ExitCode::own_fault, error);
   }

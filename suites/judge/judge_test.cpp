@@ -33,8 +33,8 @@ std::string read(const fs::path& file) {
 /// A run folder with one attempt in it, gone afterwards.
 class AttemptFolder {
  public:
-  explicit AttemptFolder(const checks::Attempt& attempt)
-      : run_(fs::path(testing::TempDir()) / fs::path(std::string("judge-") + name())) {
+  explicit AttemptFolder(const checks::Attempt& attempt, const std::string& which = "")
+      : run_(fs::path(testing::TempDir()) / fs::path(std::string("judge-") + name() + which)) {
     fs::remove_all(run_);
     path_ = run_ / "cases" / attempt.context.case_id / "attempt-1";
     record::Context context = attempt.context;
@@ -167,6 +167,21 @@ TEST(Judge, JudgesAnAttemptWithoutAnyEvidence) {
   EXPECT_EQ(word_of(checks_of(folder), "D43.replays"), "unexercised");
 }
 
+TEST(Judge, JudgesAllThatCanBeJudgedOfSeveral) {
+  const AttemptFolder first(two_ranks(), "1"), broken(two_ranks(), "2"), last(two_ranks(), "3");
+  write(broken.path() / "context.json", "{");
+  EXPECT_EQ(run_judge(first.path().string() + " " + broken.path().string() + " " + last.path().string() + " --drop D43.replays").code, 6);
+  EXPECT_FALSE(fs::exists(broken.checks_file()));
+  for (const AttemptFolder* folder : {&first, &last}) {
+    EXPECT_EQ(word_of(checks_of(*folder), "D01.lockstep"), "pass");
+    EXPECT_EQ(word_of(checks_of(*folder), "D43.replays"), "missing") << "dropped of each";
+    fs::remove(folder->checks_file());
+  }
+  const Ended ended = run_judge(first.path().string() + " " + last.path().string());
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  for (const AttemptFolder* folder : {&first, &last}) EXPECT_EQ(word_of(checks_of(*folder), "D01.lockstep"), "pass");
+}
+
 TEST(Judge, LeavesADroppedCheckOut) {
   const AttemptFolder folder(two_ranks());
   EXPECT_EQ(run_judge(folder.path().string() + " --drop D43.replays --drop D01.lockstep").code, 0);
@@ -216,7 +231,6 @@ struct WrongLine {
 
 TEST(Judge, NamesWhatIsWrongWithItsCommandLine) {
   const WrongLine rows[] = {{"", "no folder"},
-                            {"a b", "two folders, a and b"},
                             {"a --drop", "--drop without a check"},
                             {"a --drop D43.replay", "--drop D43.replay, which is no check"},
                             {"a --force", "option --force"}};
@@ -224,7 +238,7 @@ TEST(Judge, NamesWhatIsWrongWithItsCommandLine) {
     const Ended ended = run_judge(row.arguments);
     EXPECT_EQ(ended.code, 2) << row.arguments << ": " << ended.output;
     EXPECT_NE(ended.output.find(row.said), std::string::npos) << ended.output;
-    EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER [--drop CHECK]..."), std::string::npos)
+    EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]..."), std::string::npos)
         << ended.output;
     EXPECT_NE(ended.output.find("next:"), std::string::npos) << ended.output;
   }
