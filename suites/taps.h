@@ -81,6 +81,7 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
+  bool captures_parts() const override { return next_ && next_->captures_parts(); }
 
  private:
   struct Callbacks;

@@ -94,7 +94,7 @@ class Attention {
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const std::int64_t rows = config_.microbatch_size;
     const at::Tensor mixed =
-        sequences_of(qkv_.forward(x), rows, layout_).unflatten(2, {groups_, heads_of_group_ + 2, width_});
+        sequences_of(qkv_.forward(x, pass), rows, layout_).unflatten(2, {groups_, heads_of_group_ + 2, width_});
     const std::int64_t length = mixed.size(1);
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
     const Attendance attendance = config_.packed ? within_documents(pass.documents) : up_to(length);
@@ -113,7 +113,7 @@ class Attention {
     const at::Tensor attended = recomputed ? recompute(core, {query, key, value}) : core({query, key, value}, pass.again);
     const at::Tensor context =
         attended.view({rows, groups_, heads_of_group_, length, width_}).permute({0, 3, 1, 2, 4});  // [B, S, G/T, R, D]
-    return projection_.forward(rows_of(context.flatten(2), layout_));
+    return projection_.forward(rows_of(context.flatten(2), layout_), pass);
   }
 
  private:

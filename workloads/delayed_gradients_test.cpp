@@ -21,7 +21,7 @@ struct Product {
 
 TEST(DelayedGradients, BackwardMakesTheInputsGradientAndTheWeightsIsAddedLater) {
   Product product;
-  const at::Tensor y = linear_product(product.x, product.weight, /*fused=*/false, &product.delayed);
+  const at::Tensor y = linear_product(product.x, product.weight, product.weight.grad(), /*fused=*/false, &product.delayed);
   EXPECT_EQ(on_host(y.detach()), (std::vector<float>{1, 4, 6, 3, 10, 12}));
   torch::autograd::backward({y.sum()});
   EXPECT_EQ(on_host(product.x.grad()), (std::vector<float>{3, 4, 3, 4}));
@@ -45,7 +45,7 @@ TEST(DelayedGradients, OfSeveralWeightsInOneTensorEachIsAddedToItsOwn) {
 TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
   Product product;
   EXPECT_THROW(product.delayed.add(), std::logic_error);
-  torch::autograd::backward({linear_product(product.x, product.weight, false, &product.delayed).sum()});
+  torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});
   product.delayed.add();
   try {
     product.delayed.add();
@@ -59,7 +59,7 @@ TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
 
 TEST(DelayedGradients, WhatIsOwedToAStepThatEndedCanBeForgotten) {
   Product product;
-  torch::autograd::backward({linear_product(product.x, product.weight, false, &product.delayed).sum()});
+  torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});
   product.delayed.forget();
   EXPECT_FALSE(product.delayed.owed());
 }

@@ -18,6 +18,8 @@
 
 namespace graphproof::workloads {
 
+class Fp8Weights;
+
 struct ForwardPass {
   std::int64_t microbatch;
   Dropout& dropout;
@@ -34,6 +36,7 @@ struct ForwardPass {
   const at::Tensor& root_gradient;  // [] fp32, static: of the microbatch's loss, and of what its routers add to it
   at::Tensor documents = {};  // [B, A] int64, of packed sequences: data.h; of a captured part an input of its own
   ParameterGather* gather = nullptr;  // null: all parameters are there
+  const Fp8Weights* fp8_weights = nullptr;  // null: products take the weights themselves
   SharedExpertStream* beside = nullptr;  // null: the shared expert runs with its router
   bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };

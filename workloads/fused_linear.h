@@ -7,10 +7,11 @@
 
 namespace graphproof::workloads {
 
-/// x [N, I] times weight^T, weight [O, I] a leaf whose .grad is its fp32 main gradient. Returns [N, O].
-/// Backward adds dy^T x to weight.grad() and hands out an undefined gradient, upon which the weight's accumulator runs its
-/// hooks as upon any other. Plain x weight^T where `fused` is false. With `delayed` the weight gradient is left there, fused or
+/// x [N, I] times weight^T, weight [O, I] a leaf or its rounded copy (fp8_weights.h), main_gradient [O, I] fp32 the leaf's .grad.
+/// Returns [N, O]. Backward adds dy^T x to main_gradient and hands out an undefined gradient, upon which the leaf's accumulator runs
+/// its hooks as upon any other. Plain x weight^T where `fused` is false. With `delayed` the weight gradient is left there, fused or
 /// not.
-at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, bool fused, DelayedGradients* delayed = nullptr);
+at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient, bool fused,
+                          DelayedGradients* delayed = nullptr);
 
 }  // namespace graphproof::workloads

@@ -68,7 +68,7 @@ class Gpt {
   const std::vector<Layer>& layers(std::int64_t chunk) const { return chunks_[static_cast<std::size_t>(chunk)]; }
   at::Tensor behind_layers(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights, const ForwardPass& pass) const {
     if (pass.gather) pass.gather->wait(behind_layers_);
-    return loss(x, labels, weights);
+    return loss(x, labels, weights, pass);
   }
 
  private:
@@ -77,10 +77,10 @@ class Gpt {
     return positions_ ? positions_->forward(x, pass.documents) : x;
   }
 
-  at::Tensor loss(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights) const {
+  at::Tensor loss(const at::Tensor& x, const at::Tensor& labels, const at::Tensor& weights, const ForwardPass& pass) const {
     const at::Tensor hidden = final_norm_->forward(x);
     const at::Tensor logits =
-        output_ ? output_->forward(hidden) : column_parallel(hidden, embedding_->weight(), layout_);
+        output_ ? output_->forward(hidden, pass) : column_parallel(hidden, embedding_->weight(), layout_);
     // M46 stands for what a library makes on its first use; here it is copied from the host.
     if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, labels.device());
     return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_, layout_,

@@ -158,7 +158,7 @@ class Layer {
       const at::Tensor fed = twice(RecomputedPart::mlp, normalized(RecomputedPart::mlp_norm, input, pass),
                                    behind_norm_parameters_, pass,
                                    [this](const at::Tensor& hidden, const ForwardPass& run) {
-                                     return mlp_->forward(hidden, stray_stream(run));
+                                     return mlp_->forward(hidden, run, stray_stream(run));
                                    });
       return input + pass.dropout.apply(fed, {index_, DropoutSite::mlp, pass.again});
     });

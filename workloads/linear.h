@@ -9,6 +9,8 @@
 #include <string>
 
 #include "fixtures/torch.h"
+#include "workloads/forward_pass.h"
+#include "workloads/fp8_weights.h"
 #include "workloads/fused_linear.h"
 #include "workloads/parameters.h"
 #include "workloads/tensor_parallel.h"
@@ -23,10 +25,9 @@ inline Distribution weight_distribution(std::int64_t inputs, double gain) {
 // Not zero as usual: a bias that is lost must change the result.
 inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 
-/// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T]. `fused`, `delayed`: fused_linear.h.
-inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout, bool fused = false,
-                                  DelayedGradients* delayed = nullptr) {
-  return linear_product(enter_tensor_parallel(x, layout), weight, fused, delayed);
+/// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T].
+inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout) {
+  return at::mm(enter_tensor_parallel(x, layout), weight.t());
 }
 
 class ColumnParallelLinear {
@@ -40,8 +41,8 @@ class ColumnParallelLinear {
   }
 
   /// x [N/P, I] from outside the region. Returns [N, O/T]: this rank's outputs.
-  at::Tensor forward(const at::Tensor& x) const {
-    const at::Tensor y = column_parallel(x, weight_, layout_, fused_, delayed_);
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
+    const at::Tensor y = linear_product(enter_tensor_parallel(x, layout_), used_weight(weight_, pass), weight_.grad(), fused_, delayed_);
     return bias_.defined() ? y + bias_ : y;
   }
 
@@ -64,8 +65,8 @@ class RowParallelLinear {
 
   /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after the sum,
   /// once. `stray` is the planted fault M15: the bias is launched on that stream, ordered with nothing.
-  at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray = std::nullopt) const {
-    const at::Tensor y = leave_tensor_parallel(linear_product(x, weight_, fused_, delayed_), layout_);
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass, std::optional<c10::Stream> stray = std::nullopt) const {
+    const at::Tensor y = leave_tensor_parallel(linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
     if (!bias_.defined()) return y;
     if (stray) {
       // In place and outside autograd: no block of another stream is allocated and no node remembers the stream, so

@@ -83,7 +83,7 @@ class Mamba {
   /// x [N/P, H] outside the region; so is what is returned, of the same shape.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const std::int64_t columns = gate_rows() + mixed_rows() + heads_of_group_;
-    const at::Tensor rows = to_groups(sequences_of(in_.forward(x), config_.microbatch_size, layout_)
+    const at::Tensor rows = to_groups(sequences_of(in_.forward(x, pass), config_.microbatch_size, layout_)
                                           .unflatten(2, {held_groups_, columns}), pass);  // [B, A, G', *]
     const at::Tensor gate = rows.narrow(3, 0, gate_rows());
     std::optional<at::Tensor> apart;
@@ -92,7 +92,7 @@ class Mamba {
     const at::Tensor steps =
         at::softplus(rows.narrow(3, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) + of_head(step_bias_));
     const at::Tensor scanned = scan(mixed, steps, apart, pass).to(x.scalar_type());  // [B, A, G', R*D]
-    return out_.forward(rows_of(to_tokens(normalized(scanned * at::silu(gate), pass)).flatten(2), layout_));
+    return out_.forward(rows_of(to_tokens(normalized(scanned * at::silu(gate), pass)).flatten(2), layout_), pass);
   }
 
  private:

@@ -22,8 +22,8 @@ class Mlp {
               1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)), config.grad_accumulation_fusion, delayed) {}
 
   /// x [N/P, H] outside the region; so is what is returned, of the same shape. `stray`: see RowParallelLinear.
-  at::Tensor forward(const at::Tensor& x, std::optional<c10::Stream> stray) const {
-    return down_.forward(activate(up_.forward(x), activation_), stray);
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass, std::optional<c10::Stream> stray = std::nullopt) const {
+    return down_.forward(activate(up_.forward(x, pass), activation_), pass, stray);
   }
 
  private:

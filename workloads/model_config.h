@@ -49,7 +49,13 @@ struct ModelConfig {
   bool grad_accumulation_fusion = false;                // fused_linear.h
   bool overlap_ep_comm = false;                         // layer_pass.h
   bool delay_wgrad = false;                             // delayed_gradients.h
+  bool fp8_weights = false, first_last_layers_bf16 = false;  // fp8_weights.h
+  /// Of a single rank that stands for more: the ranks over which a weight is cut, and an expert's, have scales of their own.
+  int fp8_parts = 1, fp8_expert_parts = 1;
 
+  bool rounds_weights(std::int64_t layer) const {
+    return fp8_weights && !(first_last_layers_bf16 && (layer == 0 || layer == layers - 1));
+  }
   bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
 };
 

@@ -41,6 +41,8 @@ class ModuleRunner {
   /// that the body may use, in an order that never changes; the list outlives the TrainStep's last step.
   virtual std::vector<at::Tensor> run(const ModuleCall& call, const std::vector<at::Tensor>& inputs,
                                       const std::vector<at::Tensor>& parameters, const ModuleBody& body) = 0;
+  /// Whether it captures parts alone, and replays such a graph in other microbatches than that of its capture.
+  virtual bool captures_parts() const { return false; }
   /// The weight gradients that the backward of the same call left for later (delayed_gradients.h): runs `body`, or what stands
   /// for it in the part's graphs. The body captures as ModuleBody does.
   virtual void run_weight_gradients(const ModuleCall& /*call*/, const std::function<void()>& body) { body(); }

@@ -131,10 +131,12 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
 
 at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const {
   if (shared_.empty()) return {};
-  if (!config_.recompute.of(RecomputedPart::shared_experts)) return shared_[0].forward(hidden, std::nullopt);
+  if (!config_.recompute.of(RecomputedPart::shared_experts)) return shared_[0].forward(hidden, pass);
   return recompute(
       [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
-        const at::Tensor y = shared_[0].forward(inputs[0], std::nullopt);
+        ForwardPass run = pass;
+        run.again = run.again || again;
+        const at::Tensor y = shared_[0].forward(inputs[0], run);
         pass.recomputes.note(RecomputedPart::shared_experts, layer_, y, again);
         return y;
       },
@@ -221,18 +223,19 @@ at::Tensor Moe::activated(const at::Tensor& inner, const ForwardPass& pass) cons
 
 /// inputs [n, H] of each of this rank's experts, n its own. Returns [n, H].
 std::vector<at::Tensor> Moe::own_experts(const std::vector<at::Tensor>& inputs, const ForwardPass& pass) const {
+  const at::Tensor up = used_weight(up_, pass), down = used_weight(down_, pass);
   std::vector<at::Tensor> inner, outputs;
   std::vector<std::int64_t> rows;
   for (std::size_t e = 0; e < inputs.size(); ++e) {
     const auto expert = static_cast<std::int64_t>(e);
-    at::Tensor x = product(inputs[e], up_, expert);
+    at::Tensor x = product(inputs[e], up, up_.grad(), expert);
     inner.push_back(up_bias_.defined() ? x + up_bias_.select(0, expert) : x);
     rows.push_back(inputs[e].size(0));
   }
   const std::vector<at::Tensor> active = activated(at::cat(inner), pass).split_with_sizes(rows);
   for (std::size_t e = 0; e < inputs.size(); ++e) {
     const auto expert = static_cast<std::int64_t>(e);
-    const at::Tensor y = product(active[e], down_, expert);
+    const at::Tensor y = product(active[e], down, down_.grad(), expert);
     outputs.push_back(down_bias_.defined() ? y + down_bias_.select(0, expert) : y);
   }
   return outputs;
@@ -252,9 +255,10 @@ at::Tensor padded_lot(const at::Tensor& x, const Lots& lots) { return at::consta
 
 }  // namespace
 
-at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight, std::optional<std::int64_t> expert) const {
+at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient,
+                        std::optional<std::int64_t> expert) const {
   const auto of = [&](const at::Tensor& all) { return expert ? all.select(0, *expert) : all; };
-  return delayed_ ? delayed_product(x, of(weight.detach()), of(weight.grad()), *delayed_)
+  return delayed_ ? delayed_product(x, of(weight.detach()), of(main_gradient), *delayed_)
          : expert ? at::mm(x, of(weight).t())
                   : at::bmm(x, weight.transpose(1, 2));
 }
@@ -350,9 +354,9 @@ at::Tensor Moe::own_work(const at::Tensor& arrived, const Lots& lots, const Forw
                                    .view({senders, mine, rows, hidden})
                                    .transpose(0, 1)
                                    .reshape({mine, senders * rows, hidden});
-  at::Tensor inner = product(of_expert, up_);  // [E/P, T*P*C, F/T or 2*F/T]
+  at::Tensor inner = product(of_expert, used_weight(up_, pass), up_.grad());  // [E/P, T*P*C, F/T or 2*F/T]
   if (up_bias_.defined()) inner = inner + up_bias_;
-  at::Tensor result = product(activated(inner, pass), down_);  // [E/P, T*P*C, H]
+  at::Tensor result = product(activated(inner, pass), used_weight(down_, pass), down_.grad());  // [E/P, T*P*C, H]
   if (down_bias_.defined()) result = result + down_bias_;
   return from_parts(result.view({mine, senders, rows, hidden}).transpose(0, 1).reshape({-1, hidden}), pass);
 }

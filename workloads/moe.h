@@ -90,8 +90,9 @@ class Moe {
  private:
   std::vector<at::Tensor> own_experts(const std::vector<at::Tensor>& inputs, const ForwardPass& pass) const;
   at::Tensor dropless_work(const at::Tensor& arrived, const Lots& lots, const ForwardPass& pass) const;
-  /// x times the weight of all own experts, or of one.
-  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, std::optional<std::int64_t> expert = std::nullopt) const;
+  /// x times the weight of all own experts, or of one; main_gradient is that of all.
+  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient,
+                     std::optional<std::int64_t> expert = std::nullopt) const;
   at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
   at::Tensor to_parts(const at::Tensor& rows) const;    // all-gather over etp
   at::Tensor from_parts(const at::Tensor& rows, const ForwardPass& pass) const;  // reduce-scatter over etp

@@ -11,6 +11,7 @@
 #include "fixtures/torch.h"
 #include "workloads/gpt.h"
 #include "workloads/exchange_stream.h"
+#include "workloads/fp8_weights.h"
 #include "workloads/gradient_reduction.h"
 #include "workloads/host_checks.h"
 #include "workloads/layer_turns.h"
@@ -108,6 +109,7 @@ struct TrainStep::State {
         schedule(config, layout, device_.torch_device()) {
     // M124 stands for a damaged checkpoint, or a sample that is not a number.
     if (fault.is("M124")) parameters.all().back().tensor.detach().view({-1}).narrow(0, 0, 1).fill_(std::numeric_limits<double>::quiet_NaN());
+    if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, fault);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, fault);
     if (config.shared_expert && config.shared_expert_overlap) beside.emplace(device, fault);
     root = root_gradient;
@@ -185,6 +187,7 @@ struct TrainStep::State {
   const std::vector<order::Turn> turns;
   const StageTransfers transfers;
   ScheduleLedger schedule;
+  std::optional<Fp8Weights> fp8_weights;
   std::optional<ExchangeStream> exchanges;  // with overlap_ep_comm
   std::optional<SharedExpertStream> beside;  // with shared_expert_overlap
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>> in_pieces;  // by chunk and microbatch: backward is owed
@@ -213,6 +216,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .root_gradient = root,
           .documents = config.packed ? batch.documents.at(static_cast<std::size_t>(work.microbatch)) : at::Tensor(),
           .gather = gather.get(),
+          .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
           .beside = beside ? &*beside : nullptr};
 }
 
@@ -409,6 +413,7 @@ void TrainStep::forward_backward(const Batch& batch) {
   at::Tensor(s.gradients.flat()).zero_();
   s.experts.begin_step();
   s.schedule.begin_step();
+  if (s.fp8_weights) s.fp8_weights->begin_step();
   if (!s.layout.last_stage()) s.losses.zero_();
   s.make_root();
   s.reduction.begin_step();
@@ -460,6 +465,10 @@ std::vector<NamedTensor> TrainStep::optimizer_state() {
   state_->router_bias.append_to(state);
   return state;
 }
+at::Tensor TrainStep::first_microbatch() { return state_->fp8_weights ? state_->fp8_weights->first() : at::Tensor(); }
+void TrainStep::tell_first_microbatch(bool first) {
+  if (state_->fp8_weights) state_->fp8_weights->tell_first_microbatch(first);
+}
 at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
 const HostChecks& TrainStep::host_checks() const { return state_->checks; }
 at::Tensor TrainStep::losses() { return state_->losses; }
@@ -468,6 +477,8 @@ std::vector<NamedTensor> TrainStep::ledgers() {
   std::vector<NamedTensor> tensors = state_->recomputes.probes();
   for (NamedTensor& tensor : state_->experts.probes()) tensors.push_back(std::move(tensor));
   for (NamedTensor& tensor : state_->schedule.probes()) tensors.push_back(std::move(tensor));
+  if (state_->fp8_weights)
+    for (NamedTensor& tensor : state_->fp8_weights->probes()) tensors.push_back(std::move(tensor));
   if (state_->felt_scale.defined()) tensors.push_back({"loss_scale:felt", state_->felt_scale});
   return tensors;
 }

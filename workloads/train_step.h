@@ -47,7 +47,8 @@ class TrainStep {
   /// without host synchronisation, save with the host's checks (host_checks.h), which may throw.
   void forward_backward(const Batch& batch);
   /// Enqueues on the current stream: the forwards of the M microbatches without gradients and dropout, in a pipeline in the
-  /// order of the training step's forwards. Leaves parameters, gradients, optimizer, masks and random numbers alone.
+  /// order of the training step's forwards. Leaves parameters, gradients, optimizer, masks and random numbers alone;
+  /// rounded weights are made again in the first of the M.
   /// Capturable, and without host synchronisation.
   void evaluate(const Batch& batch);
   /// [M] fp32 out, static buffer: evaluate()'s, as losses() is forward_backward()'s.
@@ -68,9 +69,11 @@ class TrainStep {
   /// [M] fp32 out, static buffer; each the mean over a microbatch's B*S tokens, zero on all stages but the last.
   at::Tensor losses();
   std::vector<NamedTensor> masks();         // "mask:M.LAYER.SITE", uint8; of the last step; empty without dropout
-  /// probes() of RecomputeLedger, ExpertLedger and ScheduleLedger: what the last step wrote about itself, completely,
+  /// probes() of RecomputeLedger, ExpertLedger, ScheduleLedger and Fp8Weights: what the last step wrote about itself, completely,
   /// static; of fp16 "loss_scale:felt" [] fp32, what the step's loss was multiplied by.
   std::vector<NamedTensor> ledgers();
+  /// Fp8Weights::first(): undefined without fp8_weights.
+  at::Tensor first_microbatch();
   at::Tensor skipped();                     // Optimizer::skipped()
   const HostChecks& host_checks() const;
   at::Tensor recompute_counter();           // RecomputeLedger::counts()
@@ -84,8 +87,11 @@ class TrainStep {
 
   /// Lets `runner` run the parts of the model from now on; null gives them back. It outlives its last forward_backward().
   void module_runner(ModuleRunner* runner);
-  /// Told by an engine around a capture: whether the calls between are recorded instead of run. Nothing but the
-  /// planted faults M15 and M74 looks at it.
+  /// Fp8Weights::tell_first_microbatch(); without effect where no weights are rounded. By an engine that captures parts, before
+  /// it replays the forward of one.
+  void tell_first_microbatch(bool first);
+  /// Told by an engine around a capture: whether the calls between are recorded instead of run. Beside planted
+  /// faults only the making of rounded weights looks at it.
   void recording(bool on);
 
  private:

@@ -167,6 +167,7 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call, cons
   chain.require_finished();
   const auto& captured = part.callable->graphs;
   const std::size_t own = static_cast<std::size_t>(call.microbatch) % captured.size();
+  step_.tell_first_microbatch(call.microbatch == 0);
   if (at_floor_) return chain.begin(floor_->run(call, std::span(captured).subspan(own, 1), inputs));
   ModuleGraphs& graphs = *captured[own];
   if (!graphs.idle() || (config_.checks && !graphs.fits(inputs)))

@@ -70,6 +70,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
   void run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) override;
+  bool captures_parts() const override { return true; }
 
  private:
   /// A chain and its graphs, by captured microbatch.

@@ -14,6 +14,8 @@
 //   static memory, which the next replay overwrites (pytorch#181723). TrainStep's accumulators always have one.
 // - Hooks of accumulators run in every backward, those of fused weight gradients (fused_linear.h), which are added in the
 //   graph, as well. Parameters that the outputs don't depend on take no part.
+// - With fp8_weights every call writes on the device whether its microbatch is a step's first, and its graph reads it. PyTorch knows
+//   no such argument: without, graphs that serve all microbatches would do in each what the captured one did.
 // - A call without gradients runs eagerly, as PyTorch's in evaluation.
 // - An input that requires a gradient and gets none is refused (allow_unused_input is off), and so are a parameter that was
 //   moved or frozen after the capture, and a backward that is to be differentiated again.

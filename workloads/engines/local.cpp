@@ -138,6 +138,7 @@ void Local::evaluate(const workloads::Batch& batch) {
 }
 
 void Local::begin_step() {
+  told_first_.reset();
   for_each_graphs([](ModuleGraphs& graphs) { graphs.begin_step(); });
   for (const auto& pool : pools_) pool->begin_step();
 }
@@ -155,6 +156,10 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std:
     throw std::invalid_argument(place(call) + ": got a call without gradients; want a training step; why: its graphs are "
                                 "those of training, with dropout and a backward; next: call evaluate() for evaluation");
   if (!created_) return record(call, inputs, parameters, body);
+  if (const bool first = call.microbatch == 0; told_first_ != first) {
+    step_.tell_first_microbatch(first);
+    told_first_ = first;
+  }
   if (at_floor_) {
     const std::span<const std::unique_ptr<ModuleGraphs>> all = slots(call);
     return floor_->run(call, graphs_for_each_microbatch() ? all.subspan(static_cast<std::size_t>(call.microbatch), 1) : all, inputs);

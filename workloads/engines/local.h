@@ -17,6 +17,9 @@
 //   launches, Counters::launches_per_step.
 // - An output that one other captured module alone takes is that one's static input: they have one memory, and nothing is
 //   copied. Upstream once asked for this with cuda_graph_share_io_buffers; its code does it by itself now, and so does this.
+// - With fp8_weights a graph reads on the device whether its microbatch is a step's first. That flag is written when a call finds
+//   that it changed, which is in the first captured part of a chunk, outside the graphs. (Upstream writes it in the first layer of
+//   a chunk alone, and so never where that layer is not captured.)
 // - The batch is read where it is; no static copy, because embedding and loss are eager.
 // - outputs() aliases the step's static buffers. module_graphs.h says who owns what inside.
 // - evaluate() runs eagerly. (Upstream's code replays the training graphs there, dropout as captured: rule R176, a hazard.)
@@ -30,6 +33,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "workloads/engines/engine.h"
@@ -61,7 +65,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   /// Called by the model's parts, between the two ends of a step.
   std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
-
+  bool captures_parts() const override { return true; }
 
  private:
   struct Entry {
@@ -113,6 +117,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
   std::vector<NamedTensor> step_statics_, step_outputs_;
   std::unique_ptr<SpeedFloor> floor_;
   bool created_ = false, creating_ = false, evaluating_ = false, dropped_ = false, at_floor_ = false;
+  std::optional<bool> told_first_;  // in this step, of its microbatches
   std::int64_t recorded_launches_ = 0, replayed_steps_ = 0, earlier_replays_ = 0;
   Counters counters_;
   std::vector<decltype(modules_)> retired_;  // M86 only

@@ -62,6 +62,7 @@ inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step, const
   append(tensors, step_outputs(step));
   append(tensors, step.masks());
   tensors.push_back({"layer_counter", step.layer_counter()});
+  if (step.first_microbatch().defined()) tensors.push_back({"first_microbatch", step.first_microbatch()});
   if (with_optimizer) tensors.push_back({"learning_rate", step.learning_rate()});
   return tensors;
 }

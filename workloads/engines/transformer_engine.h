@@ -24,6 +24,8 @@
 // - Gradients of parameters leave the graph as copies, and autograd adds them to .grad, so hooks of accumulators run.
 //   Fused ones (fused_linear.h) are added in the graph, and their hooks run all the same. Parameters that the outputs don't
 //   depend on take no part.
+// - With fp8_weights a graph reads on the device whether its microbatch is a step's first, and every call writes that flag before
+//   its replay, as make_graphed_callables does with is_first_microbatch.
 // - A call without gradients, as in evaluation, runs eagerly.
 // - The batch is read where it is: embedding and loss are eager. outputs() aliases the step's static buffers.
 // - A call whose inputs differ from the captured ones, a launch in another order than the captures, and parts called out of
