@@ -29,6 +29,7 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
   EXPECT_EQ(missing("dp=2,etp=2,linear_bias=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall"),
             std::vector<std::string>{"etp=2, linear_bias=true: upstream's token dispatchers carry no bias, and behind a reduce-scatter it belongs to no part of an expert"});
+  for (const char* name : {"impl=local,layers=4,first_last_layers_bf16=true", "impl=local,fp8_weights=true,first_last_layers_bf16=true"}) EXPECT_EQ(missing(name).size(), 1u) << name;
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
@@ -50,6 +51,7 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=transformer_engine,pp=2,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,microbatches=4",
                            "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,recompute=selective(mlp,layernorm)",
                            "impl=manual,precision=fp16,clip_grad=true,weight_decay=true", "impl=local,dp=2,overlap_grad_reduce=true,nan_check_loss=true",
+                           "impl=callables,tp=2,fp8_weights=true", "impl=transformer_engine,pp=2,vpp=2,layers=4,microbatches=4,fp8_weights=true,first_last_layers_bf16=true",
                            "rng_tracker=plain,dropout=true", "impl=local,dp=2,distributed_optimizer=true,optimizer=adam,precision=bf16",
                            "impl=callables,schedule=resume,dropout=true", "impl=manual,dp=2,distributed_optimizer=true,weight_decay=true",
                            "impl=local,dp=2,distributed_optimizer=true,overlap_grad_reduce=true,overlap_param_gather=true",

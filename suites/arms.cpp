@@ -39,7 +39,7 @@ class History {
 
 /// Gradients and losses of one step of the model, on the host, and which part of the full tensor each gradient is. With a
 /// loss scale or clipping the gradients are those that the optimizer uses. Of a distributed optimizer it is the step after the
-/// first: what the ranks make of each other's parameters shows there.
+/// first: what the ranks make of each other's parameters shows there (second_step_compared()).
 struct ReferenceStep {
   Snapshot left;
   std::vector<workloads::Shard> shards;
@@ -48,7 +48,7 @@ ReferenceStep reference_step(const CaseParts& parts, const StepConfig& config) {
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed, config.engine.fault, config.rng_backend);
   step.learning_rate(learning_rate_schedule(config.model.optimizer).at(0));
-  const std::int64_t last = config.model.distributed_optimizer ? 1 : 0;
+  const std::int64_t last = second_step_compared(config.model) ? 1 : 0;
   for (std::int64_t index = 0; index <= last; ++index) {
     step.forward_backward(workloads::make_batch(config.model, config.layout, config.seed, index, parts.device.torch_device()));
     if (index < last || config.model.clip_grad || config.model.precision == workloads::Precision::fp16) step.optimizer_step();

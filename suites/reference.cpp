@@ -74,10 +74,12 @@ ReferencePair::ReferencePair(std::string name, at::Tensor parallel, at::Tensor s
       single(std::move(single)),
       largest((whole.defined() ? whole : this->single).abs().max().item<double>()) {}
 
+bool second_step_compared(const workloads::ModelConfig& model) { return model.distributed_optimizer && !model.fp8_weights; }
+
 ReferenceBound reference_bound(const StepConfig& single) {
   ReferenceBound bound =
       single.model.precision == workloads::Precision::fp32 ? fp32_bound(single.model) : short_bound(single.model);
-  if (single.model.distributed_optimizer) {
+  if (second_step_compared(single.model)) {
     // The second of two steps is compared. The first one's error enters through its update, a tenth of the gradient.
     bound.relative *= 2;
     bound.why += "; twice, for two steps";

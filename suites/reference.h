@@ -10,12 +10,18 @@
 
 #include "reports/record/fields.h"
 #include "suites/step_config.h"
+#include "workloads/model_config.h"
 #include "workloads/parameters.h"
 
 namespace graphproof::suites {
 
 /// The part of `full` that a rank holds as a tensor of `shape`. Throws record::Error where its shard has another shape.
 at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const workloads::Shard& shard);
+
+/// Of a distributed optimizer the second of two steps is compared, where what ranks make of each other's parameters shows. Not with
+/// rounded weights: a difference of the last bit that the first update leaves may put one on the other side of a rounding, and no
+/// bound of reordered sums holds behind that.
+bool second_step_compared(const workloads::ModelConfig& model);
 
 /// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to the largest element of a whole tensor, with the reason in words.
 struct ReferenceBound {

@@ -75,6 +75,8 @@ TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   StepConfig split;
   split.model.distributed_optimizer = true;
   EXPECT_EQ(reference_bound(split).relative, 2 * small.relative);
+  split.model.fp8_weights = true;
+  EXPECT_EQ(reference_bound(split).relative, small.relative) << "the first step is compared";
   StepConfig large;
   large.model.layers = 24;
   large.model.hidden = 4096;

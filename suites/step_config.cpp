@@ -23,6 +23,7 @@ constexpr std::array kUnderstood = {
     "fault",   "arch",    "rng_tracker", "modules", "pool", "teardown", "model", "placement", "collective", "collective_bytes",
     "pp",      "vpp",     "microbatch_group", "sequence_parallel", "normalization", "activation", "position_embedding", "tied_embeddings",
     "cp",      "cp_comm_type", "ep",      "etp", "recompute", "experts", "topk",  "dispatch", "dispatcher",   "shared_expert", "shared_expert_overlap", "precision", "optimizer",
+    "fp8_weights", "first_last_layers_bf16",
     "packed", "shape_buckets", "router_aux_loss", "router_z_loss", "router_score_correction",
     "loss_scale", "clip_grad", "weight_decay", "nan_check_loss", "nan_check_grad", "overlap_grad_reduce",
     "overlap_ep_comm", "comm", "delay_wgrad", "grad_accumulation_fusion", "distributed_optimizer", "overlap_param_gather", "optimizer_graph", "schedule"};
@@ -214,7 +215,9 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                   .overlap_param_gather = boolean("overlap_param_gather"),
                   .grad_accumulation_fusion = boolean("grad_accumulation_fusion"),
                   .overlap_ep_comm = boolean("overlap_ep_comm"),
-                  .delay_wgrad = boolean("delay_wgrad")};
+                  .delay_wgrad = boolean("delay_wgrad"),
+                  .fp8_weights = boolean("fp8_weights"),
+                  .first_last_layers_bf16 = boolean("first_last_layers_bf16")};
   const int ep = static_cast<int>(integer("ep")), etp = static_cast<int>(integer("etp"));
   const bool splits_experts = config.model.experts > 0 && ep * etp * tp > 1;
   config.layout = {.tp = tp,
@@ -277,6 +280,8 @@ StepConfig single_rank(const StepConfig& parallel) {
   single.model.loss_scaling = workloads::LossScaling::static_;
   single.model.nan_check_loss = single.model.nan_check_grad = false;
   single.model.overlap_ep_comm = single.model.delay_wgrad = false;
+  single.model.fp8_parts = parallel.layout.tp;
+  single.model.fp8_expert_parts = parallel.layout.etp;
   const int parts = parallel.layout.sequence_parts();
   if (single.model.experts > 0) {
     single.model.capacity_cp = parallel.layout.cp;

@@ -60,7 +60,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 
 /// The single-rank model over the same global batch: every degree 1, all microbatches, no dropout, no fault, no graph. Where
-/// ranks route parts of a sequence it counts capacity within those. There, and where a distributed optimizer's second step is
+/// ranks route parts of a sequence it counts capacity within those; rounded weights have the ranks' scales. There, and where a distributed optimizer's second step is
 /// compared, experts are fp32: roundings of 16 bits that differ with the layout would send tokens to others, and the parallel
 /// model is compared with it in its precision.
 StepConfig single_rank(const StepConfig& parallel);

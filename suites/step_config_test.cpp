@@ -253,5 +253,15 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
 }
 
+TEST_F(StepConfigTest, RoundsWeightsWithTheScalesOfTheRanksOnASingleOneToo) {
+  EXPECT_FALSE(config_of("default", {}).model.fp8_weights);
+  const StepConfig config = config_of("tp=2,layers=3,fp8_weights=true,first_last_layers_bf16=true", {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_EQ(config.model.fp8_parts, 1);
+  EXPECT_EQ(single_rank(config).model.fp8_parts, 2);
+  EXPECT_EQ(single_rank(config).model.fp8_expert_parts, 1);
+  for (const auto& [layer, rounds] : {std::pair{0, false}, std::pair{1, true}, std::pair{2, false}})
+    EXPECT_EQ(single_rank(config).model.rounds_weights(layer), rounds) << layer;
+}
+
 }  // namespace
 }  // namespace graphproof::suites

@@ -139,6 +139,10 @@ void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index,
                           {"overflowed", integers(named(ledgers, "experts:overflowed"))}});
 }
 
+void write_fp8_weights(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {
+  scope.write("fp8_weights", {{"arm", arm}, {"step", index}, {"made", integers(named(step.ledgers(), "fp8:made"))}});
+}
+
 void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {
   scope.write("schedule", {{"arm", arm}, {"step", index}, {"ran", integers(named(step.ledgers(), "schedule"))}});
 }
@@ -161,6 +165,7 @@ void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t ind
   write_host_checks(scope, arm, index, step, before);
   if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
+  if (step.config().fp8_weights) write_fp8_weights(scope, arm, index, step);
   if (step.layout().pp > 1 || step.config().overlap_ep_comm) write_schedule(scope, arm, index, step);
 }
 

@@ -1,5 +1,5 @@
 // Evidence lines about one step that look into the training step itself and past the engine: what the optimizer felt,
-// whether recompute came to the same as its forward, where the experts' tokens went.
+// whether recompute came to the same as its forward, where the experts' tokens went, how often weights were rounded.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,8 @@ StepBefore look_before_step(workloads::TrainStep& step);
 ///                checks, how many were asked for and made
 ///   `recompute`  of a model that recomputes
 ///   `experts`    of a model with experts
+///   `fp8_weights`  of a model that rounds weights
+///   `schedule`   of a pipeline stage, or of a step that runs layer by layer
 /// Every step of the arm so far must have gone through the optimizer: Adam's step number is index + 1, less the steps that
 /// the loss scale skipped. Of a skipped step the rate that should be felt is 0.
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,

@@ -57,6 +57,7 @@ constexpr std::array kChecks = {
     Check{"D36.capture_changes_nothing", capture_changes_nothing},
     Check{"D37.warmed_up", warmed_up},
     Check{"D38.padding", padding},
+    Check{"D39.fp8_weights", fp8_weights},
     Check{"D40.expert_ledger", expert_ledger},
     Check{"D41.schedule", schedule},
     Check{"D42.recompute", recompute},

@@ -47,6 +47,8 @@ std::vector<Shape> shapes() {
     if (std::string(impl) == "none") continue;
     for (const char* schedule : {"resume", "train-eval-train"}) result.push_back({{{"impl", impl}, {"schedule", schedule}, {"dp", 2}}});
   }
+  result.push_back({{{"impl", "local"}, {"pp", 2}, {"vpp", 2}, {"layers", 4}, {"microbatches", 2}, {"fp8_weights", true}, {"first_last_layers_bf16", true}}});
+  result.push_back({{{"impl", "none"}, {"model", "hybrid"}, {"fp8_weights", true}}});
   for (const char* impl : {"callables", "full_iteration"})
     result.push_back({{{"impl", impl}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}}});
   return result;

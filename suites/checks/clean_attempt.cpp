@@ -163,7 +163,7 @@ class RankScript {
       }
     return ran;
   }
-  /// Of a pipeline stage, of a model that recomputes, and of one with experts: three tokens of the second expert of layer 0 had no room.
+  /// Of a pipeline stage, of a model that recomputes, of one that rounds weights, and of one with experts: three tokens of the second expert of layer 0 had no room.
   void ledgers(const char* arm, std::int64_t step) {
     const Axes& axes = attempt_.axes;
     if (!plan_.trains) return;
@@ -191,6 +191,8 @@ class RankScript {
     }
     if (axes.integer("pp") > 1 || axes.flag("overlap_ep_comm"))
       line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});
+    if (axes.flag("fp8_weights"))
+      line({{"kind", "fp8_weights"}, {"arm", arm}, {"step", step}, {"made", rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))}});
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;

@@ -157,6 +157,10 @@ record::CheckResult padding(const Attempt& attempt);
 /// D36. Wants equal state digests before and after the capture in every graph arm.
 record::CheckResult capture_changes_nothing(const Attempt& attempt);
 
+/// D39. Wants, in every step of a case with fp8_weights (arms as for D04), as many copies made by each layer as it has weights of
+/// linear layers to round: a layer that makes them in every microbatch gives the same numbers. Kills M80 and M161.
+record::CheckResult fp8_weights(const Attempt& attempt);
+
 /// D40. Wants, in every step of a model with experts (arms as for D04), each layer's assignments carried or counted as
 /// dropped, the flag raised where some were, and the ledger of eager. Unexercised where nothing was over capacity. Kills
 /// M74.

@@ -77,6 +77,19 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
   return parts;
 }
 
+std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) {
+  const std::int64_t layers = axes.integer("layers"), stages = axes.integer("pp"), of_chunk = layers / (stages * axes.integer("vpp"));
+  const std::int64_t of_experts = axes.flag("shared_expert") ? 4 : 2;  // up and down, of all routed ones together
+  std::vector<std::int64_t> weights;
+  for (std::int64_t place = 0; place < layers / stages; ++place) {
+    const std::int64_t layer = of_chunk * (place / of_chunk * stages + stage) + place % of_chunk;
+    const bool kept = axes.flag("first_last_layers_bf16") && (layer == 0 || layer == layers - 1);
+    const bool mamba = axes.text("model") == "hybrid" && layer % 2 == 0;
+    weights.push_back(kept ? 0 : mamba ? 2 : 2 + (axes.integer("experts") > 0 ? of_experts : 2));
+  }
+  return weights;
+}
+
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
   const int stages = static_cast<int>(axes.integer("pp"));
   const int ranks_per_stage = world_size / stages;

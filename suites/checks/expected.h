@@ -60,6 +60,10 @@ struct RecomputedPart {
 /// By the axis recompute; the module layernorm is two parts, one for each norm of a layer.
 std::vector<RecomputedPart> recomputed_parts(const Axes& axes);
 
+/// How many rounded copies each layer of pipeline stage `stage` makes in a step with fp8_weights: one of each of its linear layers'
+/// weights, none of the first and the last layer of the model with first_last_layers_bf16.
+std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage);
+
 /// Groups of ranks of one role: tensor, context and data parallel ranks of one pipeline stage run the same program.
 std::vector<std::vector<int>> roles(const Axes& axes, int world_size);
 

@@ -18,7 +18,7 @@
 // - An output that one other captured module alone takes is that one's static input: they have one memory, and nothing is
 //   copied. Upstream once asked for this with cuda_graph_share_io_buffers; its code does it by itself now, and so does this.
 // - With fp8_weights a graph reads on the device whether its microbatch is a step's first. That flag is written when a call finds
-//   that it changed, which is in the first captured part of a chunk, outside the graphs. (Upstream writes it in the first layer of
+//   that it changed, which is in the first captured part of a chunk, outside the graphs. (Upstream's code writes it in the first layer of
 //   a chunk alone, and so never where that layer is not captured.)
 // - The batch is read where it is; no static copy, because embedding and loss are eager.
 // - outputs() aliases the step's static buffers. module_graphs.h says who owns what inside.
