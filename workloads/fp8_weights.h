@@ -2,7 +2,9 @@
 // Transformer Engine keeps quantised weights between microbatches (is_first_microbatch). Products take the rounded copies,
 // gradients go to the weights themselves (straight through).
 //
-// No product of 8-bit numbers runs: a copy has the model's type, so what differs from a case without is its values alone.
+// No product of 8-bit numbers runs: a copy has the model's type, so what differs from a case without is its values alone. A part that
+// is captured alone has the rounding in its graph and selects by a flag on the device, so every replay pays for it, where Transformer
+// Engine's kernels end at once.
 // Copies are no state of training: a checkpoint leaves them out, and the first microbatch behind it makes them again.
 //
 // The embedding, the output layer, routers and norms are not rounded; with first_last_layers_bf16 neither are the first and the

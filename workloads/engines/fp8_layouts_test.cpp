@@ -79,6 +79,10 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) 
         cut += shard.count > 1;
       }
   }
+  if (layout.last_stage()) {
+    const at::Tensor own = single.step.losses().narrow(0, layout.dp_rank * config.microbatches, config.microbatches);
+    EXPECT_LE(distance(on_host(mine.step.losses()), on_host(own)), bound);
+  }
   EXPECT_EQ(cut > 0, layout.tp > 1) << "what a rank holds a part of is what has a scale for each part";
   std::vector<float> made(static_cast<std::size_t>(layout.stage_layers(config)), 0);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
