@@ -8,6 +8,7 @@
 #include "fixtures/probes.h"
 #include "fixtures/torch.h"
 #include "suites/learning_rate.h"
+#include "workloads/fp8_weights.h"
 #include "workloads/optimizer.h"
 
 namespace graphproof::suites {
@@ -140,7 +141,7 @@ void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index,
 }
 
 void write_fp8_weights(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {
-  scope.write("fp8_weights", {{"arm", arm}, {"step", index}, {"made", integers(named(step.ledgers(), "fp8:made"))}});
+  scope.write("fp8_weights", {{"arm", arm}, {"step", index}, {"made", integers(workloads::copies_made(step.ledgers()))}});
 }
 
 void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,7 +54,7 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout, const Pa
     : fault_(std::move(fault)) {
   const auto options = parameters.all().front().tensor.options().requires_grad(false);
   first_ = at::zeros({}, options.dtype(at::kBool));
-  made_ = at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong));
+  made_ = at::zeros({layout.stage_layers(config), static_cast<std::int64_t>(kLinears.size())}, options.dtype(at::kLong));
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     if (!layout.holds(config, layer)) continue;
     const std::string of_layer = "param:layers." + std::to_string(layer);
@@ -61,12 +62,13 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout, const Pa
     if (!rounds && !fault_.is("M161")) continue;
     for (std::size_t p = 0; p < parameters.all().size(); ++p) {
       const auto& [name, weight] = parameters.all()[p];
-      if (std::none_of(kLinears.begin(), kLinears.end(), [&](std::string_view linear) { return name == of_layer + std::string(linear); })) continue;
+      const auto linear = std::find_if(kLinears.begin(), kLinears.end(), [&](std::string_view one) { return name == of_layer + std::string(one); });
+      if (linear == kLinears.end()) continue;
       const Shard& shard = parameters.shards()[p];
       const Rounded& made = rounded_
                                 .emplace(weight.unsafeGetTensorImpl(),
                                          Rounded{.copy = at::zeros_like(weight, options),
-                                                 .made = made_.select(0, layout.place(config, layer)),
+                                                 .made = made_.select(0, layout.place(config, layer)).select(0, linear - kLinears.begin()),
                                                  .dimension = shard.expert ? shard.inner_dimension : shard.dimension,
                                                  .parts = shard.expert ? config.fp8_expert_parts : config.fp8_parts,
                                                  .kept_unrounded = !rounds})
@@ -114,6 +116,12 @@ std::vector<fixtures::NamedTensor> Fp8Weights::probes() const {
   std::vector<fixtures::NamedTensor> probes{{"fp8:made", made_}};
   probes.insert(probes.end(), copies_.begin(), copies_.end());
   return probes;
+}
+
+at::Tensor copies_made(const std::vector<fixtures::NamedTensor>& ledgers) {
+  const auto made = std::find_if(ledgers.begin(), ledgers.end(), [](const fixtures::NamedTensor& one) { return one.name == "fp8:made"; });
+  if (made == ledgers.end()) throw std::logic_error("these ledgers have no fp8:made");
+  return made->tensor.sum(1);
 }
 
 at::Tensor used_weight(const at::Tensor& weight, const ForwardPass& pass) {

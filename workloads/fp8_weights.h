@@ -48,13 +48,14 @@ class Fp8Weights {
   /// recompute runs again makes nothing.
   at::Tensor in_place_of(const at::Tensor& weight, const ForwardPass& pass) const;
 
-  /// "fp8:made" [L/pp] int64 out, copies made for each layer of this stage in the last step; and "fp8:NAME", the copies.
+  /// "fp8:made" [L/pp, W] int64 out, how often the copy of each of a layer's W weights was made in the last step: an element each,
+  /// because an overlapped shared expert's are made on a stream of its own; and "fp8:NAME", the copies.
   std::vector<fixtures::NamedTensor> probes() const;
   const at::Tensor& first() const { return first_; }  // [] bool, static: what tell_first_microbatch() told
 
  private:
   struct Rounded {
-    at::Tensor copy, made;  // made [] int64: its layer's
+    at::Tensor copy, made;  // made [] int64
     std::int64_t dimension, parts;
     bool kept_unrounded;  // M161 only
   };
@@ -65,6 +66,9 @@ class Fp8Weights {
   std::map<const c10::TensorImpl*, Rounded> rounded_;  // by weight
   std::vector<fixtures::NamedTensor> copies_;
 };
+
+/// [L/pp] int64 out: of a step's ledgers, how many copies each layer of this stage made.
+at::Tensor copies_made(const std::vector<fixtures::NamedTensor>& ledgers);
 
 /// In place of `weight` in this pass: itself without the axis.
 at::Tensor used_weight(const at::Tensor& weight, const ForwardPass& pass);

@@ -12,6 +12,7 @@
 #include "workloads/engines/small_model.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
+#include "workloads/fp8_weights.h"
 
 namespace graphproof::engines::fp8_layouts_test {
 namespace {
@@ -87,7 +88,7 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) 
   std::vector<float> made(static_cast<std::size_t>(layout.stage_layers(config)), 0);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     if (layout.holds(config, layer) && config.rounds_weights(layer)) made[static_cast<std::size_t>(layout.place(config, layer))] = 4;
-  EXPECT_EQ(on_host(by_name(ledgers).at("fp8:made")), made) << "each layer's, in the first microbatch of its own chunk";
+  EXPECT_EQ(on_host(workloads::copies_made(ledgers)), made) << "each layer's, in the first microbatch of its own chunk";
 }
 
 TEST(Fp8Layouts, HaveTheCopiesLossesAndGradientsOfTheSingleRankModel) {
@@ -239,7 +240,7 @@ TEST(Fp8LayoutsFaults, M161RoundsTheEndsOfTheModelOnTheStagesThatHoldThem) {
     model.first_last_layers_bf16 = true;
     TwinSteps twins(model, layout, {.impl = "local", .warmup_steps = 1, .fault = {"M161"}});
     for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
-    const auto made = [](workloads::TrainStep& step) { return on_host(by_name(step.ledgers()).at("fp8:made")); };
+    const auto made = [](workloads::TrainStep& step) { return on_host(workloads::copies_made(step.ledgers())); };
     EXPECT_EQ(made(twins.eager_step()), layout.first_stage() ? (std::vector<float>{0, 4}) : (std::vector<float>{4, 0}));
     EXPECT_EQ(made(twins.graph_step()), (std::vector<float>{4, 4}));
     twins.graph->drop_graphs();
