@@ -130,7 +130,7 @@ class Agent {
     if (const auto deferred = deferred_.find(order.batch); deferred != deferred_.end()) {
       const record::Order start = std::move(deferred_.extract(deferred).mapped());
       if (order.order == "go") {
-        running_.emplace(order.batch, std::make_shared<BatchRun>(request(start), now_ms));
+        if (!leaving_) running_.emplace(order.batch, std::make_shared<BatchRun>(request(start), now_ms));
         return;
       }
       record::Report given_up{.report = "over", .batch = order.batch};

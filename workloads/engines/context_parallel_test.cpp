@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/engines/ran.h"
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
@@ -54,36 +55,6 @@ ModelConfig packed_hybrid_model() {
   ModelConfig config = hybrid_model();
   config.packed = true;
   return config;
-}
-
-/// A training step on its own stream, after one forward and backward.
-struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout, const char* fault = "none")
-      : stream(workloads::device_under_test().stream_from_pool()),
-        guard(stream),
-        step(config, layout, workloads::device_under_test(), 1, {fault}) {
-    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
-  }
-  at::Tensor gradient(const std::string& name) {
-    for (const auto& [other, tensor] : step.gradients())
-      if (other == name) return tensor;
-    return {};
-  }
-  c10::Stream stream;
-  c10::StreamGuard guard;
-  workloads::TrainStep step;
-};
-
-/// Largest difference over the largest element of `want`.
-double distance(const std::vector<float>& got, const std::vector<float>& want) {
-  EXPECT_EQ(got.size(), want.size());
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
-    largest = std::max<double>(largest, std::abs(want[i]));
-    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
-  }
-  EXPECT_GT(largest, 0);
-  return difference / largest;
 }
 
 TEST(ContextParallel, LossesAndGradientsEqualTheSingleRankModel) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/engines/ran.h"
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/small_model.h"
 #include "workloads/engines/spread.h"
@@ -25,34 +26,10 @@ ModelConfig rounded(std::int64_t layers) {
   return small({.layers = layers, .microbatches = 4, .qkv_bias = true, .linear_bias = true, .fp8_weights = true});
 }
 
-/// After one forward and backward, on a stream of its own.
-struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout)
-      : stream(workloads::device_under_test().stream_from_pool()),
-        guard(stream),
-        step(config, layout, workloads::device_under_test(), 1, {}) {
-    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
-  }
-  c10::Stream stream;
-  c10::StreamGuard guard;
-  workloads::TrainStep step;
-};
-
 std::map<std::string, at::Tensor> by_name(const std::vector<NamedTensor>& tensors) {
   std::map<std::string, at::Tensor> named;
   for (const auto& [name, tensor] : tensors) named[name] = tensor;
   return named;
-}
-
-double distance(const std::vector<float>& got, const std::vector<float>& want) {
-  EXPECT_EQ(got.size(), want.size());
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
-    largest = std::max<double>(largest, std::abs(want[i]));
-    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
-  }
-  EXPECT_GT(largest, 0);
-  return difference / largest;
 }
 
 /// The single rank's copies are those of all ranks put together, bit for bit; losses and gradients are its own within the bound of

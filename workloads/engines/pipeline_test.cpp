@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/engines/ran.h"
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/spread.h"
 #include "workloads/engines/twin_steps.h"
@@ -61,18 +62,6 @@ struct Ran {
   c10::StreamGuard guard;
   workloads::TrainStep step;
 };
-
-/// Largest difference over the largest element of `want`.
-double distance(const std::vector<float>& got, const std::vector<float>& want) {
-  EXPECT_EQ(got.size(), want.size());
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
-    largest = std::max<double>(largest, std::abs(want[i]));
-    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
-  }
-  EXPECT_GT(largest, 0);
-  return difference / largest;
-}
 
 // A pipeline alone changes no sum: every microbatch passes the same layers, and gradients are added in the same order.
 // Two microbatches on four stages leave some stages without a middle part; chunks want whole groups of microbatches.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/engines/ran.h"
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/small_model.h"
 #include "workloads/engines/spread.h"
@@ -30,31 +31,6 @@ ModelConfig model() {
           .tied_embeddings = true,
           .qkv_bias = true,
           .linear_bias = true};
-}
-
-/// A training step on its own stream, after one forward and backward.
-struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout)
-      : stream(workloads::device_under_test().stream_from_pool()),
-        guard(stream),
-        step(config, layout, workloads::device_under_test(), 1, {}) {
-    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
-  }
-  c10::Stream stream;
-  c10::StreamGuard guard;
-  workloads::TrainStep step;
-};
-
-/// Largest difference over the largest element of `want`.
-double distance(const std::vector<float>& got, const std::vector<float>& want) {
-  EXPECT_EQ(got.size(), want.size());
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
-    largest = std::max<double>(largest, std::abs(want[i]));
-    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
-  }
-  EXPECT_GT(largest, 0);
-  return difference / largest;
 }
 
 TEST(SequenceParallel, LossesAndGradientsEqualTheSingleRankModel) {
