@@ -40,7 +40,8 @@ TEST_F(OwnSlurmTest, NodesHaveGpusThatJobsSeeAndLease) {
 TEST_F(OwnSlurmTest, AStepEndsWithItsFirstFailedTaskOnlyIfAsked) {
   const OwnSlurm slurm({.nodes = 2, .gpus = 1});
   const auto run = [&](const char* kill_on_bad_exit, const char* goes_on_after_s) {
-    const std::string script = std::string("if [ $SLURM_NODEID = 1 ]; then exit 3; fi; sleep ") + goes_on_after_s + "; echo went on";
+    // Slurm ends the processes of a step one after the other: `sleep` may be gone before its shell.
+    const std::string script = std::string("if [ $SLURM_NODEID = 1 ]; then exit 3; fi; sleep ") + goes_on_after_s + " && echo went on";
     return launcher::run_to_end({{"srun", "-N2", "--ntasks-per-node=1", kill_on_bad_exit, "sh", "-c", script}, slurm.environment()}, 60000);
   };
   EXPECT_EQ(run("--kill-on-bad-exit=0", "2").out, "went on\n");
