@@ -91,7 +91,9 @@ TEST(ProcessesTest, ANumberThatWasGivenOutAgainIsLookedAt) {
   EXPECT_TRUE(processes_of(0, mark, &looks, 1).empty());
   ++looks.first.at(child.pid()).folder;  // as if an earlier look had seen another process of this number
   EXPECT_EQ(processes_of(0, mark, &looks, 1).size(), 1u);
-  // The kernel's side of it: the number is the same, its folder is not.
+}
+
+TEST(ProcessesTest, ANumberThatWasGivenOutAgainHasAnotherFolder) {
   constexpr pid_t kNumber = 32001;
   const ino_t one = folder_of_a_process(kNumber), other = folder_of_a_process(kNumber);
   if (one == 0 || other == 0) GTEST_SKIP() << "this user may not choose a process's number, or it is taken";
