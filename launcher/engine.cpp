@@ -60,12 +60,12 @@ constexpr std::array<std::string_view, 9> kPassedPrefixes = {
 
 /// What srun, mpirun (Open MPI 4.1, 5.0) and graphproof-start set for the processes that they start. A user's own OMPI_MCA_* stay, but for
 /// the frameworks by which mpirun tells a process that it is one of its own.
-constexpr std::array<std::string_view, 25> kOuterStarter = {
+constexpr std::array<std::string_view, 26> kOuterStarter = {
     "SLURM_",          "SLURMD_",        "SBATCH_",          "SALLOC_",           "SRUN_",          "PMI_",
     "PMI2_",           "PMIX_",          "OMPI_COMM_WORLD_", "OMPI_MCA_ess",      "OMPI_MCA_orte_", "OMPI_MCA_pmix",
     "OMPI_MCA_prte_",  "OMPI_UNIVERSE_", "OMPI_APP_CTX_",    "OMPI_NUM_APP_CTX",  "OMPI_COMMAND",   "OMPI_ARGV",
     "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "OMPI_MCA_initial_wdir", "PRTE_",
-    "GRAPHPROOF_WORLD_SIZE", "GRAPHPROOF_RANK", "GRAPHPROOF_LOCAL_RANK"};
+    "GRAPHPROOF_WORLD_SIZE", "GRAPHPROOF_RANK", "GRAPHPROOF_LOCAL_RANK", "GRAPHPROOF_SHARED_GPUS"};
 constexpr std::array<std::string_view, 2> kOwnAll = {"SLURM_CONF", "PMIX_MCA_gds"};
 
 bool begins_with_one_of(const std::string& name, std::span<const std::string_view> prefixes) {
@@ -111,6 +111,7 @@ Command local_command(const Job& job, const Environment& own) {
   environment[kMarkVariable] = job.mark;
   // On sim a rank must not even see a GPU: a context would be created on it by whoever asks first.
   environment["CUDA_VISIBLE_DEVICES"] = cuda ? joined(job.gpus) : "";
+  if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size) environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
 
   const std::string ranks = std::to_string(job.world_size);
   Command command{{}, environment};

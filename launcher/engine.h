@@ -13,7 +13,7 @@ namespace graphproof::launcher {
 struct Job {
   int world_size = 1;
   std::string device;                   // sim | cuda
-  std::vector<std::string> gpus;        // as CUDA_VISIBLE_DEVICES spells them, one per rank; empty on sim
+  std::vector<std::string> gpus;        // as CUDA_VISIBLE_DEVICES spells them, one per rank, or fewer, which the ranks share in turn; empty on sim
   std::vector<int> cpus;                // that the ranks share, and nobody else; empty: any
   std::filesystem::path program;        // the rank program; graphproof-start is beside it
   std::vector<std::string> switches;    // of it, before the batch file

@@ -111,6 +111,16 @@ TEST(EngineTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
   }
 }
 
+TEST(EngineTest, MoreRanksThanGpusAreToldHowManyTheyShare) {
+  Job cuda = job("cuda");
+  cuda.world_size = 4;
+  cuda.gpus = {"2", "5"};
+  const Environment outer = {{"GRAPHPROOF_SHARED_GPUS", "7"}};
+  EXPECT_EQ(local_command(cuda, outer).environment.at("GRAPHPROOF_SHARED_GPUS"), "2");
+  cuda.world_size = 2;
+  EXPECT_FALSE(local_command(cuda, outer).environment.contains("GRAPHPROOF_SHARED_GPUS")) << "each has its own";
+}
+
 TEST(EngineTest, AnAxisWinsOverAPinButNotOverTheLease) {
   Job cuda = job("cuda");
   cuda.gpus = {"0", "1"};

@@ -101,6 +101,18 @@ TEST_F(GpuTroubleTest, TheOtherCasesOfTheBatchRunElsewhere) {
   for (const reports::CaseResult& one : result.cases) EXPECT_EQ(lease_of(one.record), "1");
 }
 
+TEST_F(GpuTroubleTest, MoreRanksThanGpusShareThemAll) {
+  setup.run.options.ranks_per_gpu = 2;
+  const auto result = go_well({fake_line(1, 4, "", "process"), fake_line(2, 2, "", "process"), fake_line(3, 3, "", "process")});
+  for (const auto& [index, shared] : {std::pair{0, true}, {1, false}, {2, true}}) {
+    const record::Record& one = result.cases[static_cast<std::size_t>(index)].record;
+    EXPECT_EQ(one.verdict.text(), "pass") << one.reason;
+    EXPECT_EQ(lease_of(one), "0,1");
+    const std::string env = record::read_text(folder / "batches" / one.context.batch / "env");
+    EXPECT_EQ(env.find("GRAPHPROOF_SHARED_GPUS=2\n") != env.npos, shared) << env;
+  }
+}
+
 TEST_F(GpuTroubleTest, AGpuThatIsIllTwiceIsNotLeasedAgain) {
   std::vector<record::PlanLine> plan;
   for (int number = 1; number <= 8; ++number) plan.push_back(fake_line(number, 1, "xid replay 0", "process"));

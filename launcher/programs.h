@@ -23,6 +23,9 @@ struct Device {
   std::vector<std::string> gpus;    // as CUDA_VISIBLE_DEVICES spells them; empty on sim
   int slots = 0;                    // GPUs; on sim the bound on ranks
   std::string note;                 // why `auto` did not take the GPUs although a program for them is there
+  int ranks_per_gpu = 1;            // of cases with more ranks than there are GPUs
+
+  int most_ranks() const { return slots * ranks_per_gpu; }
 };
 
 // Ranks that run side by side on a host without GPUs; also the largest world there.

@@ -284,7 +284,7 @@ void Runner::stop_starting(reports::Ending ending) {
 void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
   char name[16];
   std::snprintf(name, sizeof name, "b%03d", ++batch_count_);
-  Queued queued{.batch = name, .slots = group.ranks(), .expected_seconds = group.expected_seconds(), .avoided = avoided};
+  Queued queued{.batch = name, .slots = slots_of(group), .expected_seconds = group.expected_seconds(), .avoided = avoided};
   for (const Attempt& attempt : group.attempts) queued.exclusive = queued.exclusive || measures_time(attempt.line, setup_.effects);
   // Refusals must come before device work, and planned hangs take their time to end: neither gains anything.
   const std::string& expects = group.attempts.front().line.expect.kind;
@@ -292,6 +292,11 @@ void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
     queued.warm_key = environment_key(group.attempts.front().line);
   schedule_.add(queued);
   waiting_.emplace(name, std::move(group));
+}
+
+int Runner::slots_of(const CaseGroup& group) const {
+  // More ranks than GPUs share them all, so that nobody else's work is on any.
+  return setup_.run.options.ranks_per_gpu > 1 ? std::min(group.ranks(), setup_.run.slots) : group.ranks();
 }
 
 void Runner::add_alone(const record::Record& first, Attempt attempt) {
@@ -384,7 +389,7 @@ void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
   if (divergences_.erase(batch) > 0) return;
   BatchRequest refused = request(group.mapped(), batch, {});
   refused.refused = record::Infra{setup_.run.device == "cuda" ? "gpu" : "node",
-                                  "needs " + std::to_string(group.mapped().ranks()) + " slots, and too few are left: " + quarantine_};
+                                  "needs " + std::to_string(slots_of(group.mapped())) + " slots, and too few are left: " + quarantine_};
   BatchRun run(std::move(refused), now_ms);
   for (record::Context& context : run.step(now_ms)) case_ended(std::move(context));
 }

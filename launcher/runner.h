@@ -71,6 +71,7 @@ class Runner {
   void add(CaseGroup group, const std::vector<Slot>& avoided = {});
   /// True if the case is run again to measure the rate of its failure. `outcome` becomes what is known by then.
   bool confirm(const Ended& ended, reports::Outcome& outcome);
+  int slots_of(const CaseGroup& group) const;
   void add_alone(const record::Record& first, Attempt attempt);
   void look_for_divergence(const record::Record& record, const record::PlanLine& line);
   bool looks_for_divergence(const RunningBatch& batch) const { return divergences_.contains(batch.batch().batch); }

@@ -21,7 +21,7 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
   root.expect_keys({"schema", "checks"}, {});
   root.at("schema").word({"graphproof-check-table/1"});
   for (const Located& row : root.at("checks").items()) {
-    row.expect_keys({"check", "states", "verdict", "required_when", "devices"}, {"since"});
+    row.expect_keys({"check", "states", "verdict", "required_when", "devices"}, {"own_gpu", "since"});
     CheckEntry entry;
     entry.check = row.at("check").string();
     const std::size_t dot = entry.check.find('.');
@@ -34,6 +34,7 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
     if (!entry.verdict.starts_with("fail.")) row.at("verdict").fail("a failing check needs a failing verdict", "fail.*", "", "correct the verdict");
     entry.required_when = Expression::condition(row.at("required_when").string(), scope, row.at("required_when").origin());
     for (const Located& device : row.at("devices").items()) entry.devices.push_back(device.word({"sim", "cuda"}));
+    if (row.has("own_gpu")) entry.own_gpu = row.at("own_gpu").boolean();
     if (row.has("since")) entry.since = row.at("since").integer(1, 1000);
     table.checks_.push_back(std::move(entry));
   }

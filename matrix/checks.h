@@ -17,6 +17,7 @@ struct CheckEntry {
   std::string states, verdict;
   Expression required_when = Expression::always();
   std::vector<std::string> devices;  // where it can be shown
+  bool own_gpu = false;              // judges what the driver counts on a GPU: not asked where ranks share one
   std::int64_t since = 1;            // the first revision of evidence that it can judge (reports/record/evidence.h)
 
   bool shown_on(std::string_view device) const;

@@ -14,7 +14,7 @@ namespace graphproof::matrix {
 
 struct Machine {
   std::string device = "sim";  // sim or cuda
-  std::int64_t slots = 4;      // GPUs, or the rank limit on a CPU
+  std::int64_t slots = 4;      // ranks that a case may have: GPUs times the ranks that may share one; on sim a limit
   /// torch_version, nccl_version, cuda_version, driver, te_version, sm. A missing one is unknown; "none" is absent.
   std::map<std::string, std::string> stack;
 };

@@ -72,8 +72,7 @@ std::vector<std::string> LineMaker::required(const Case& test_case) const {
 nlohmann::json LineMaker::skip_of(const Wanted& wanted, std::int64_t ranks) const {
   if (!wanted.skip_as.empty()) return skip(wanted.skip_as, wanted.skip_why);
   if (ranks > machine_.slots) {
-    const std::string unit = machine_.device == "cuda" ? " GPUs" : " slots";
-    return skip("skipped.gpus", "needs " + std::to_string(ranks) + " ranks, this machine has " + std::to_string(machine_.slots) + unit);
+    return skip("skipped.gpus", "needs " + std::to_string(ranks) + " ranks, this machine has room for " + std::to_string(machine_.slots));
   }
   if (wanted.expect.at("kind") == "rejected") return nullptr;  // refused before the device or the engine matters
   const std::string arch = text_of(catalogue_.axes, wanted.test_case, "arch");

@@ -169,7 +169,7 @@ TEST_F(PlanTest, ConstraintsHoldTheNegativeCasesOfTheIssueAndRunOnAnyDevice) {
 
 TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
   const Plan plan = own(R"("axes": {"comm": ["nccl", "c10d"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]}, "profiles": {"p": {}})");
-  EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"), (nlohmann::json{{"verdict", "skipped.gpus"}, {"why", "needs 8 ranks, this machine has 4 slots"}}));
+  EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"), (nlohmann::json{{"verdict", "skipped.gpus"}, {"why", "needs 8 ranks, this machine has room for 4"}}));
   EXPECT_EQ(line(plan, "arch=sm_100").at("skip"), (nlohmann::json{{"verdict", "skipped.arch"}, {"why", "needs sm_100, this machine has no known architecture"}}));
   EXPECT_EQ(line(plan, "comm=c10d").at("skip"), (nlohmann::json{{"verdict", "skipped.capability"}, {"why", "device=sim, comm=c10d: the simulated device has no NCCL, and so no process group of PyTorch over it"}}));
   EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));

@@ -41,6 +41,19 @@ TEST(Benefit, NoneIsExpectedWhereTheGpuIsBusyAlready) {
   EXPECT_EQ(rows[1].meaning, "gain");
 }
 
+TEST(Benefit, RanksThatShareAGpuHaveNoRow) {
+  CaseResult wide = timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}), narrow = timed('2', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}});
+  wide.record.ranks = 4;
+  narrow.record.ranks = 2;
+  RunResult run = run_of({wide, narrow});
+  run.run.slots = 2;
+  EXPECT_EQ(benefits(run).size(), 2u);
+  run.run.options.ranks_per_gpu = 2;
+  const auto rows = benefits(run);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "case 2");
+}
+
 TEST(Benefit, WrongAndEagerCasesHaveNoRow) {
   EXPECT_TRUE(benefits(run_of({timed('1', "fail.numerics"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}),
                                timed('2', "pass"_verdict, {{"eager_ms", 10}})})).empty());

@@ -154,7 +154,11 @@ std::string markdown(const RunResult& run) {
   for (const auto& [part, version] : parts) text += row({part, cell(*version)});
   std::string gpus;
   for (const std::string& gpu : stack.gpus) gpus += (gpus.empty() ? "" : ", ") + gpu;
-  return text + row({"GPUs", gpus.empty() ? "none" : cell(gpus)});
+  text += row({"GPUs", gpus.empty() ? "none" : cell(gpus)});
+  if (run.run.options.ranks_per_gpu > 1)
+    text += row({"ranks per GPU", "up to " + std::to_string(run.run.options.ranks_per_gpu) +
+                                      ", in cases of more ranks than GPUs: NCCL talks between them as between hosts, and their times say nothing"});
+  return text;
 }
 
 }  // namespace graphproof::reports

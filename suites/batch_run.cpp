@@ -41,16 +41,18 @@ struct BatchContext {
 };
 
 void write_start(const BatchContext& context, const ValidatedCase& validated, record::EvidenceWriter& evidence) {
-  evidence.write("start", {{"schema", record::kEvidenceSchema},
-                           {"revision", record::kEvidenceRevision},
-                           {"case", validated.listed.id},
-                           {"attempt", validated.listed.attempt},
-                           {"rank", context.place.rank},
-                           {"world_size", context.place.world_size},
-                           {"device", context.batch.device},
-                           {"pid", static_cast<std::int64_t>(getpid())},
-                           {"fault", matrix::text_of(context.catalogue.axes, validated.test_case, "fault")},
-                           {"t_ms", monotonic_ms()}});
+  record::Json line = {{"schema", record::kEvidenceSchema},
+                       {"revision", record::kEvidenceRevision},
+                       {"case", validated.listed.id},
+                       {"attempt", validated.listed.attempt},
+                       {"rank", context.place.rank},
+                       {"world_size", context.place.world_size},
+                       {"device", context.batch.device},
+                       {"pid", static_cast<std::int64_t>(getpid())},
+                       {"fault", matrix::text_of(context.catalogue.axes, validated.test_case, "fault")},
+                       {"t_ms", monotonic_ms()}};
+  if (context.place.shared_gpus > 0) line["shared_gpus"] = context.place.shared_gpus;
+  evidence.write("start", line);
 }
 
 std::filesystem::path evidence_file(const BatchContext& context, const ValidatedCase& validated) {

@@ -70,7 +70,9 @@ int run(const std::vector<std::string_view>& arguments) {
     std::cerr << kUsage << std::endl;
     return suites::kExitUsage;
   }
-  return suites::run_batch(program, fixtures::this_rank(), arguments.back(), again ? suites::Purpose::divergence : suites::Purpose::evidence);
+  const fixtures::Rank place = fixtures::this_rank();
+  fixtures::tell_sharers_apart(place);
+  return suites::run_batch(program, place, arguments.back(), again ? suites::Purpose::divergence : suites::Purpose::evidence);
 }
 
 }  // namespace

@@ -68,13 +68,13 @@ void RankProcess::start() {
   if (started()) return;
   world_ = make_world(place_, batch_);
   if (!digest_.empty()) agree_on_configuration(*world_, digest_, patience_);
-  device_ = program_.make_device(place_.local_rank);
+  device_ = program_.make_device(place_.gpu);
   // Arms are compared byte for byte, so every operator must have one order of its sums. Uninitialised memory stays as
   // it is: filling it would add kernels to what is captured.
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   store_ = std::make_unique<fixtures::FileStore>(batch_.store);
-  auto transports = comm::make_transports(*world_, *store_, place_.local_rank, limit(record::Phase::init), wiring(batch_));
+  auto transports = comm::make_transports(*world_, *store_, place_.gpu, limit(record::Phase::init), wiring(batch_));
   groups_ = std::make_unique<comm::ProcessGroups>(place_.world_size, place_.rank, std::move(transports));
   groups_->collective_limit(patience_);
 }

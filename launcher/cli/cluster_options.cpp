@@ -104,8 +104,11 @@ record::Cluster cluster_of(const ClusterOptions& options) {
   return cluster;
 }
 
-launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted, const Surroundings& surroundings) {
-  if (cluster.engine == "local") return device_of(wanted, surroundings);
+launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu) {
+  if (cluster.engine == "local") return device_of(wanted, surroundings, ranks_per_gpu);
+  if (ranks_per_gpu != 1)
+    refuse("--ranks-per-gpu goes with --engine local", "--engine " + cluster.engine, "--engine local",
+           "nodes that have too few GPUs are a question of how many are asked for", "ask for more GPUs, or leave it out");
   if (wanted == "auto")
     refuse("which device have the nodes?", "--device auto", "--device cuda or --device sim",
            "what other nodes have is not known before they are there", "add --device cuda");

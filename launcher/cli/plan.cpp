@@ -51,7 +51,8 @@ void print(const matrix::Covering& covering, bool explain, std::ostream& out) {
 
 void print(const Planned& planned, const launcher::Device& device, bool explain, std::ostream& out) {
   const matrix::Plan& plan = planned.plan;
-  out << fmt::format("profile {} on {} with {} slots, seed {}\n", plan.profile, device.name, device.slots, planned.seed);
+  out << fmt::format("profile {} on {} with {} slots{}, seed {}\n", plan.profile, device.name, device.slots,
+                     device.ranks_per_gpu > 1 ? fmt::format(" of up to {} ranks", device.ranks_per_gpu) : "", planned.seed);
   out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n", plan.raw.text(), plan.valid.text(),
                      plan.filtered.text(), plan.negative, plan.faults, planned.lines.size());
   if (plan.covering) print(*plan.covering, explain, out);
@@ -73,7 +74,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
 }
 
 record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surroundings) {
-  const launcher::Device device = device_or_bare(options.plan.device, surroundings);
+  const launcher::Device device = device_or_bare(options.plan.device, surroundings, options.plan.ranks_per_gpu);
   const Planned planned = make_plan(options.plan, device, surroundings, !options.explain.empty());
   if (options.json) {
     // Lines, not one value: the same text as plan.jsonl.

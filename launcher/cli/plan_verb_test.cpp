@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "launcher/cli/command_under_test.h"
+#include "launcher/cli/planning.h"
 
 namespace graphproof::cli {
 namespace {
@@ -40,6 +41,23 @@ TEST_F(PlanVerbTest, AnEarlierPlanIsExtended) {
   const Printed again = plan(axes, {"--extend", earlier});
   EXPECT_NE(again.out.find("  of the earlier plan " + std::to_string(cases) + " kept, 0 repaired, 0 dropped; 0 new\n"), std::string::npos) << again.out << again.err;
   EXPECT_NE(plan(axes, {"--extend", "nowhere"}).err.find("nowhere"), std::string::npos);
+}
+
+TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
+  const launcher::Device device{.name = "cuda", .rank_program = {}, .stack = {}, .gpus = {"0", "1"}, .slots = 2, .note = {}, .ranks_per_gpu = 2};
+  EXPECT_EQ(machine_of(device).slots, 4);
+  std::vector<record::PlanLine> lines(3);
+  lines[0].ranks = 8;
+  lines[1].ranks = 4;
+  lines[2].ranks = 2;
+  for (record::PlanLine& line : lines) line.required_checks = {"D01.lockstep", "D31.device_trend"};
+  fit(lines, device);
+  heed_shared_gpus(lines, device, catalogue.checks);
+  EXPECT_EQ(lines[0].skip.value().why, "8 ranks, and this machine has room for 4");
+  EXPECT_FALSE(lines[1].skip);
+  EXPECT_EQ(lines[1].required_checks, std::vector<std::string>{"D01.lockstep"}) << "what the driver counts is not one rank's";
+  EXPECT_FALSE(lines[2].skip);
+  EXPECT_EQ(lines[2].required_checks.size(), 2u) << "each has a GPU";
 }
 
 TEST_F(PlanVerbTest, SeedChoosesTheSample) {

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "launcher/cli/input_file.h"
+#include "launcher/nvml.h"
 #include "launcher/run_folder.h"
 #include "matrix/expression.h"
 #include "matrix/input_error.h"
@@ -110,6 +111,23 @@ void expect_same_stack(const record::Run& recorded, const launcher::Device& devi
                                 "one run is a result about one stack", "start a new run here, and compare the two"});
 }
 
+/// `device`, whose GPUs ranks share where a case has more of them.
+launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
+  if (ranks_per_gpu < 1)
+    throw matrix::InputError({"--ranks-per-gpu must be at least 1", std::to_string(ranks_per_gpu), "1 or more", "", "leave it out for a GPU a rank"});
+  device.ranks_per_gpu = ranks_per_gpu;
+  if (ranks_per_gpu == 1) return device;
+  if (device.name != "cuda")
+    throw matrix::InputError({"--ranks-per-gpu goes with GPUs", "--ranks-per-gpu " + std::to_string(ranks_per_gpu) + " on the simulated device", "--device cuda",
+                              "the simulated device has room for " + std::to_string(device.slots) + " ranks anyway", "leave it out, or use --device cuda"});
+  const auto nvml = launcher::Nvml::open();
+  for (const std::string& gpu : device.gpus)
+    if (nvml && nvml->exclusive_process(gpu))
+      throw matrix::InputError({"GPU " + gpu + " is of one process alone", "compute mode EXCLUSIVE_PROCESS", "compute mode DEFAULT",
+                                "a second rank would get no context on it", "leave --ranks-per-gpu out, or have the mode changed"});
+  return device;
+}
+
 }  // namespace
 
 void declare(CLI::App& app, PlanOptions& options) {
@@ -117,27 +135,34 @@ void declare(CLI::App& app, PlanOptions& options) {
   app.add_option("--matrix", options.matrix_file, "a matrix file of your own");
   app.add_option("--where", options.where, "run only cases for which this expression holds, such as 'tp == 2'");
   app.add_option("--device", options.device, "auto, sim or cuda (default: auto)");
+  declare_ranks_per_gpu(app, options.ranks_per_gpu);
   app.add_option("--seed", options.seed, "the run's one seed, and that of a drawn or covering plan (default: the profile's)");
   app.add_option("--extend", options.extend, "RUN or plan.jsonl: keep the cases of this earlier plan as far as they are still valid");
 }
 
-launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings) {
-  expect_device(wanted);
-  return launcher::choose_device(wanted, surroundings.programs);
+void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
+  app.add_option("--ranks-per-gpu", ranks_per_gpu,
+                 "run cases of more ranks than there are GPUs too: so many ranks share one; what they compute counts, their times do not (default: 1)");
 }
 
-launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings) {
+launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu) {
   expect_device(wanted);
+  return shared(launcher::choose_device(wanted, surroundings.programs), ranks_per_gpu);
+}
+
+launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu) {
+  expect_device(wanted);
+  launcher::Device device{.name = "sim", .rank_program = {}, .stack = {}, .gpus = {}, .slots = launcher::kSimSlots, .note = {}};
   try {
-    return launcher::choose_device(wanted, surroundings.programs);
+    device = launcher::choose_device(wanted, surroundings.programs);
   } catch (const matrix::InputError&) {
     if (wanted == "cuda") throw;
-    return {.name = "sim", .rank_program = {}, .stack = {}, .gpus = {}, .slots = launcher::kSimSlots, .note = {}};
   }
+  return shared(std::move(device), ranks_per_gpu);
 }
 
 matrix::Machine machine_of(const launcher::Device& device) {
-  matrix::Machine machine{device.name, device.slots, {}};
+  matrix::Machine machine{device.name, device.most_ranks(), {}};
   if (!device.rank_program.empty())
     machine.stack = matrix::stack_variables(nlohmann::json::parse(record::to_json(device.stack).dump()));
   return machine;
@@ -169,6 +194,7 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device, co
   if (!options.extend.empty()) choices.previous = earlier_cases(options.extend, surroundings);
   planned.plan = matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where, choices);
   for (const nlohmann::json& line : planned.plan.lines) planned.lines.push_back(plan_line(line));
+  heed_shared_gpus(planned.lines, device, surroundings.catalogue.checks);
   planned.seed = options.seed.value_or(static_cast<std::uint64_t>(planned.plan.seed));
   return planned;
 }
@@ -205,6 +231,7 @@ launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& o
   setup.run.slots = device.slots;
   setup.run.stack = device.stack;
   setup.run.options = recorded_options(options, surroundings);
+  setup.run.options.ranks_per_gpu = device.ranks_per_gpu;
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
   setup.warm = !options.cold;
   return setup;
@@ -233,7 +260,7 @@ launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surr
                               "records of one plan and cases of another are no result",
                               "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
   const record::Cluster cluster = recorded_cluster(folder);
-  const launcher::Device device = device_on(cluster, setup.run.device, surroundings);
+  const launcher::Device device = device_on(cluster, setup.run.device, surroundings, setup.run.options.ranks_per_gpu);
   expect_same_stack(setup.run, device);
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;
@@ -249,11 +276,20 @@ void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation)
     if (line.expect.kind != "fault" && line.expect.kind != "hazard") line.isolation = isolation;
 }
 
-void fit(std::vector<record::PlanLine>& lines, int slots) {
+void fit(std::vector<record::PlanLine>& lines, const launcher::Device& device) {
   for (record::PlanLine& line : lines)
-    if (!line.skip && line.ranks > slots)
+    if (!line.skip && line.ranks > device.most_ranks())
       line.skip = record::Skip{*record::Verdict::from("skipped.gpus"),
-                               std::to_string(line.ranks) + " ranks, and this machine has " + std::to_string(slots) + " slots"};
+                               std::to_string(line.ranks) + " ranks, and this machine has room for " + std::to_string(device.most_ranks())};
+}
+
+void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device, const matrix::CheckTable& checks) {
+  for (record::PlanLine& line : lines)
+    if (device.ranks_per_gpu > 1 && line.ranks > device.slots)
+      std::erase_if(line.required_checks, [&](const std::string& check) {
+        const matrix::CheckEntry* entry = checks.find(check);
+        return entry != nullptr && entry->own_gpu;
+      });
 }
 
 FoundCase find_case(const std::string& reference, const Surroundings& surroundings) {

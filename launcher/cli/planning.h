@@ -22,14 +22,16 @@ namespace graphproof::cli {
 
 struct PlanOptions {
   std::string profile, matrix_file, where, extend, device = "auto";
+  int ranks_per_gpu = 1;
   std::optional<std::uint64_t> seed;
 };
 void declare(CLI::App& app, PlanOptions& options);
 
-/// The device that `wanted` means; InputError for another word than auto, sim or cuda.
-launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings);
+/// The device that `wanted` means; InputError for another word than auto, sim or cuda, and where its ranks can't share GPUs.
+launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu = 1);
 /// The same where nothing is run: without rank programs the simulated device with an unknown stack.
-launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings);
+launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu = 1);
+void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu);
 
 matrix::Machine machine_of(const launcher::Device& device);
 
@@ -69,8 +71,10 @@ launcher::RunSetup recorded_run(const std::filesystem::path& folder, const Surro
 
 /// Gives the cases the isolation that was asked for; faults and hazards keep theirs, which their catalogue chose.
 void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation);
-/// Skips what needs more ranks than there are slots.
-void fit(std::vector<record::PlanLine>& lines, int slots);
+/// Skips what needs more ranks than the device has room for.
+void fit(std::vector<record::PlanLine>& lines, const launcher::Device& device);
+/// Requires no check that asks for a GPU of a rank's own, of cases whose ranks share them.
+void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device, const matrix::CheckTable& checks);
 
 /// A recorded case, or one that only its name tells.
 struct FoundCase {

@@ -17,6 +17,7 @@ struct ReproOptions {
   std::string reference, device;
   std::optional<std::string> run_dir, script;
   std::optional<std::uint64_t> seed;
+  int ranks_per_gpu = 0;  // 0: the recorded run's
   bool json = false;
 };
 
@@ -46,7 +47,8 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
   if (found.run) recorded = record::run_from(record::read_json(*found.run / "run.json"), *found.run / "run.json");
   // The recorded device, because what is to be seen again was seen there.
   const std::string wanted = !options.device.empty() ? options.device : recorded ? recorded->device : "auto";
-  const launcher::Device device = device_of(wanted, surroundings);
+  const int recorded_share = recorded && recorded->device == wanted ? recorded->options.ranks_per_gpu : 1;
+  const launcher::Device device = device_of(wanted, surroundings, options.ranks_per_gpu == 0 ? recorded_share : options.ranks_per_gpu);
   const nlohmann::json today = matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");
   record::PlanLine line = plan_line(today);
   // The recorded expectation, limits and environment on the same device; whether it fits is this machine's answer.
@@ -65,6 +67,7 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
                                                                       surroundings.catalogue.axes.version()};
   setup.run.seed = seed;
   setup.plan = {line};
+  heed_shared_gpus(setup.plan, device, surroundings.catalogue.checks);
   ProgressPrinter printer(surroundings, options.json);
   printer.begin(setup);
   const reports::RunResult result = launcher::run(setup, printer.listener());
@@ -94,6 +97,7 @@ Action declare_repro(CLI::App& app) {
   const auto options = std::make_shared<ReproOptions>();
   app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")->required();
   app.add_option("--device", options->device, "auto, sim or cuda (default: the recorded run's)");
+  declare_ranks_per_gpu(app, options->ranks_per_gpu);
   app.add_option("--run-dir", options->run_dir, "the new run's folder: absent or empty (default: runs/RUN_ID)");
   app.add_option("--script", options->script, "write a shell script that starts the case without graphproof; - prints it");
   app.add_option("--seed", options->seed, "the run's one seed (default: the recorded run's)");

@@ -70,7 +70,7 @@ record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surrou
   if (!options.verdict.empty()) expect_verdict(options.verdict);
   const reports::RunResult parent = launcher::read_run(launcher::find_run(surroundings.runs, options.run));
   const std::set<std::string> named = named_cases(options, parent);
-  const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device, surroundings);
+  const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device, surroundings, parent.run.options.ranks_per_gpu);
   const auto meets = where(options, device, surroundings);
   // Alone it selects; beside a verdict it narrows.
   const bool by_verdict = options.failed || options.infra || !options.verdict.empty();
@@ -87,7 +87,8 @@ record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surrou
     return record::ExitCode::coverage;
   }
   launcher::RunSetup setup = new_run(device, options.options, surroundings);
-  fit(lines, device.slots);
+  fit(lines, device);
+  heed_shared_gpus(lines, device, surroundings.catalogue.checks);
   isolate(lines, setup.run.options.isolation);
   setup.run.profile = parent.run.profile;
   setup.run.matrix = parent.run.matrix;

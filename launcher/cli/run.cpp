@@ -41,6 +41,7 @@ Planned plan_like(const RunVerbOptions& options, const launcher::Device& device,
   planned.plan.matrix_sha256 = matrix::sha256_hex(matrix::canonical_text(made.made.runnable));
   planned.plan.axes_version = surroundings.catalogue.axes.version();
   planned.lines.push_back(plan_line(line));
+  heed_shared_gpus(planned.lines, device, surroundings.catalogue.checks);
   planned.seed = options.plan.seed.value_or(1);
   return planned;
 }
@@ -66,7 +67,7 @@ std::optional<ShardOption> shard_option(const std::string& text) {
 record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surroundings) {
   expect_like(options.like, surroundings, "run");
   const std::optional<ShardOption> part = shard_option(options.shard);
-  const launcher::Device device = device_on(cluster_of(options.run.cluster), options.plan.device, surroundings);
+  const launcher::Device device = device_on(cluster_of(options.run.cluster), options.plan.device, surroundings, options.plan.ranks_per_gpu);
   Planned planned = options.like.given ? plan_like(options, device, surroundings) : make_plan(options.plan, device, surroundings);
   if (!device.note.empty()) surroundings.err << "on the simulated device, because " << device.note << "\n";
   launcher::RunSetup setup = new_run(device, options.run, surroundings);

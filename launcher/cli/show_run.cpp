@@ -48,8 +48,10 @@ ProgressPrinter::ProgressPrinter(Surroundings& surroundings, bool json)
 
 void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   const record::Stack& stack = setup.run.stack;
+  const int ranks_per_gpu = setup.run.options.ranks_per_gpu;
+  const std::string shared = ranks_per_gpu > 1 ? fmt::format(", up to {} ranks on each", ranks_per_gpu) : "";
   const std::string place = setup.run.device == "cuda"
-                                ? fmt::format("{} x {}", stack.gpus.size(), stack.gpus.empty() ? "GPU" : stack.gpus.front())
+                                ? fmt::format("{} x {}{}", stack.gpus.size(), stack.gpus.empty() ? "GPU" : stack.gpus.front(), shared)
                                 : fmt::format("simulated device, up to {} ranks", setup.run.slots);
   out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile, setup.plan.size(), reports::printable(place))
        << stack_line(stack) << "\n"

@@ -97,7 +97,8 @@ class Shrink {
     run.run_name = std::find(ids.begin(), ids.end(), run.run.run_id) != ids.end() ? run.run.run_id : found.run->string();
     const reports::CaseResult& failing = failing_case(run, found);
     const reports::Signature signature = reports::signature(failing.record);
-    const launcher::Device device = device_of(options_.device.empty() ? run.run.device : options_.device, surroundings_);
+    const launcher::Device device = device_of(options_.device.empty() ? run.run.device : options_.device, surroundings_,
+                                              options_.device.empty() ? run.run.options.ranks_per_gpu : 1);
     result_.run = run.run.run_id;
     result_.run_name = run.run_name;
     result_.case_id = failing.plan.id;

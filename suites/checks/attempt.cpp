@@ -143,6 +143,13 @@ std::int64_t evidence_revision(const Attempt& attempt) {
   return revision;
 }
 
+bool shared_gpus(const Attempt& attempt) {
+  return std::any_of(attempt.ranks.begin(), attempt.ranks.end(), [](const RankFiles& files) {
+    const Line* start = files.first("start");
+    return start && integer(*start, "shared_gpus").value_or(0) > 0;
+  });
+}
+
 std::optional<record::Refusal> refusal_of(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks)
     if (files.first("refused")) return way_of(files).refused;

@@ -63,6 +63,9 @@ std::string stopped_because(const RankFiles& files);
 /// The lowest revision that a rank's start line names, 1 where one names none; today's where no rank left a start line.
 std::int64_t evidence_revision(const Attempt& attempt);
 
+/// Whether its ranks shared GPUs, so that what the driver counts on one is not a rank's own.
+bool shared_gpus(const Attempt& attempt);
+
 /// The first refusal, if any rank refused the case.
 std::optional<record::Refusal> refusal_of(const Attempt& attempt);
 

@@ -69,6 +69,10 @@ record::CheckResult judge_trend(const Attempt& attempt, std::string_view check, 
                                 double jump_bytes) {
   Judgement judgement(check, attempt);
   if (!judgement.for_training_cases() || !judgement.for_graph_cases()) return judgement.result("", "");
+  if (field_name == "device" && shared_gpus(attempt)) {
+    judgement.not_applicable("ranks of this case shared GPUs, and the driver counts them all");
+    return judgement.result("", "");
+  }
   double highest = -std::numeric_limits<double>::infinity();
   for (const RankFiles& files : attempt.ranks) {
     const auto eager = steady(files, "solo_eager", judgement.expected().first_replay);
@@ -177,6 +181,7 @@ record::CheckResult returned_after_flush(const Attempt& attempt) {
     const double spread = std::max(kDevicePageBytes, number(*eager_after, "device").value_or(0) -
                                                          number(*eager_before, "device").value_or(0));
     for (const char* what : {"allocated", "reserved", "device"}) {
+      if (std::string_view(what) == "device" && shared_gpus(attempt)) continue;  // the peers' comes and goes too
       const auto was = number(*before, what), is_now = number(*after, what);
       const double slack = std::string_view(what) == "device" ? spread : 0;
       if (was && is_now && *is_now <= *was + slack) {

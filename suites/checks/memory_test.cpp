@@ -85,6 +85,36 @@ TEST(DeviceTrend, Rows) {
              });
 }
 
+void share_gpus(Attempt& a) {
+  for (RankFiles& files : a.ranks)
+    for (Line& line : files.evidence->lines)
+      if (line.kind == "start") line.fields["shared_gpus"] = 1;
+}
+
+TEST(DeviceTrend, IsNobodysOwnWhereRanksShareGpus) {
+  const auto grown = [](Attempt& a) {
+    share_gpus(a);
+    grow("device", 2 << 20)(a);
+  };
+  EXPECT_EQ(judge_one("D31.device_trend", kCase, grown).result, record::Result::unexercised) << "never a pass; whoever plans such a case does not ask";
+  EXPECT_EQ(judge_one("D31.resident_trend", kCase, [](Attempt& a) {
+              share_gpus(a);
+              grow("resident", 1 << 20)(a);
+            }).result,
+            record::Result::fail);
+}
+
+TEST(ReturnedAfterFlush, WhereRanksShareGpusTheAllocatorsCountStillBinds) {
+  const auto left = [](const char* what) {
+    return judge_one("D30.returned_after_flush", kCase, [what](Attempt& a) {
+             share_gpus(a);
+             memory(a, "solo_graph", "returned").fields[what] = 64 << 20;
+           }).result;
+  };
+  EXPECT_EQ(left("device"), record::Result::pass);
+  EXPECT_EQ(left("reserved"), record::Result::fail);
+}
+
 TEST(DeviceTrend, OneJumpOfAPageIsNoTrend) {
   const auto result = judge_one("D31.device_trend", kCase, [](Attempt& a) {
     for (Line& line : a.ranks[1].evidence->lines)

@@ -115,7 +115,7 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
 
 // Keys that were added later: files of before lack them, and stay readable.
 const std::set<std::string> kAdded = {"record/again",    "context/again",   "summary/ending",
-                                      "run/plan_sha256", "run/parent", "run/options", "run/options/max_gpu_ms", "run/options/confirm",
+                                      "run/plan_sha256", "run/parent", "run/options", "run/options/max_gpu_ms", "run/options/ranks_per_gpu", "run/options/confirm",
                                       "evidence/capture/generators",
                                       "evidence/capture/generators_wanted",
                                       "evidence/capture/pools",
@@ -127,7 +127,7 @@ const std::set<std::string> kAdded = {"record/again",    "context/again",   "sum
                                       "evidence/recompute/part",
                                       "evidence/reference/precision",
                                       "evidence/replay/out_of_order",
-                                      "evidence/start/revision",
+                                      "evidence/start/revision", "evidence/start/shared_gpus",
                                       "evidence/teardown/in_flight"};
 /// Of evidence the kind of the line stands before the place.
 bool may_be_absent(const Kind& kind, const json& value, const json::json_pointer& place) {
