@@ -38,6 +38,10 @@ std::vector<double> values(const at::Tensor& tensor) {
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
+double learning_rate_at(const StepConfig& config, std::int64_t step) {
+  return learning_rate_schedule(config.model.optimizer).at(step);
+}
+
 /// sqrt of the sum of squares in fp64, in tensor order: the same number whenever the bytes are the same.
 double norm(const std::vector<NamedTensor>& tensors) {
   double sum = 0;
@@ -66,7 +70,7 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
   } else if (graphs_) {
     auto observer = std::make_unique<ReplayObserver>(parts_.scope, device_, *step_, name_);
     replays_ = observer.get();
-    if (watch_ == Watch::full) device_.watch_operands();
+    device_.watch_operands();
     observer_ = std::move(observer);
   }
   engine_ = engines::make_engine(engine_config(config, std::move(impl), std::move(stale)), device_, parts_.stream, *step_,
@@ -90,7 +94,7 @@ std::vector<NamedTensor> Arm::outputs() {
 Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   const fixtures::NvtxRange range(name_, index);
   const c10::StreamGuard guard(parts_.stream);
-  const double learning_rate = learning_rate_schedule(parts_.config.model.optimizer).at(index);
+  const double learning_rate = learning_rate_at(parts_.config, index);
   const bool warming_up = graphs_ && index < parts_.config.first_replay();
   parts_.scope.enter(!graphs_ ? Phase::eager : warming_up ? Phase::warmup : Phase::replay, name_, index);
   if (observer_) observer_->at_step(index);
@@ -105,8 +109,7 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   parts_.device.synchronize(parts_.stream);
   const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   note_captures();
-  const Snapshot left = fixtures::on_host(outputs());
-  write_step(index, input, learning_rate, ms, left);
+  Snapshot left = look(index, input, ms);
   if (graphs_ && !warming_up) {
     const auto replay = replays_->take();
     if (device_.counts().replays == before.replays) ++fallbacks_;
@@ -120,11 +123,9 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
     if (const auto operands = device_.take_operands())
       parts_.scope.write("freed", {{"arm", name_}, {"step", index}, {"operands", operands->blocks}, {"freed", operands->freed}});
   }
-  if (watch_ == Watch::full && graphs_) write_kept(index);
-  if (watch_ == Watch::full) {
-    write_rng(index, before);
-    write_step_lines(parts_.scope, name_, index, learning_rate, *step_, before.step);
-  }
+  if (graphs_) write_kept(index);
+  write_rng(index, before);
+  write_step_lines(parts_.scope, name_, index, learning_rate, *step_, before.step);
   return left;
 }
 
@@ -153,31 +154,34 @@ void Arm::write_evaluated(std::int64_t step) {
                                    {"watched", evaluated_.watched}});
 }
 
-Snapshot Arm::finish(std::int64_t last) {
+Snapshot Arm::look(std::int64_t index, const StepInput& input, double ms) {
+  const c10::StreamGuard guard(parts_.stream);
+  Snapshot left = fixtures::on_host(outputs());
+  write_step(index, input, ms, left);
+  return left;
+}
+
+void Arm::finish(std::int64_t last) {
   const c10::StreamGuard guard(parts_.stream);
   parts_.device.synchronize(parts_.stream);
-  if (graphs_) {
-    // One count for the whole run: a look after each step would have waited for it.
-    const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
-                                std::max<std::int64_t>(1, engine_->counters().launches_per_step);
-    write_replay(last, std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
-                 std::max<std::int64_t>(0, wanted - device_.counts().replays));
-  }
-  return fixtures::on_host(outputs());
+  if (!graphs_) return;
+  // One count for the whole run: a look after each step would have waited for it.
+  const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
+                              std::max<std::int64_t>(1, engine_->counters().launches_per_step);
+  write_replay(last, std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
+               std::max<std::int64_t>(0, wanted - device_.counts().replays));
 }
 
 Arm::Before Arm::look_before(std::int64_t) {
   Before before;
   before.replays = device_.counts().replays;
   if (graphs_) before.counter = layer_counts(device_, *step_);
-  if (watch_ == Watch::full) {
-    if (parts_.config.model.dropout > 0) before.generators = step_->rng().states();
-    before.step = look_before_step(*step_);
-  }
+  if (parts_.config.model.dropout > 0) before.generators = step_->rng().states();
+  before.step = look_before_step(*step_);
   return before;
 }
 
-void Arm::write_step(std::int64_t index, const StepInput& input, double learning_rate, double ms, const Snapshot& left) {
+void Arm::write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left) {
   const auto losses = named(left, "losses");
   const auto gradients = named(left, "grad:");
   auto loss = record::Json::array();
@@ -192,7 +196,7 @@ void Arm::write_step(std::int64_t index, const StepInput& input, double learning
                               {"loss_bits", loss_digest},
                               {"grad_norm", record::number(norm(gradients))},
                               {"digest", std::move(digest)},
-                              {"learning_rate", learning_rate},
+                              {"learning_rate", learning_rate_at(parts_.config, index)},
                               {"ms", ms}});
 }
 

@@ -29,8 +29,8 @@ struct CaseParts {
 };
 
 /// How closely an arm is looked at. free: nothing between first and last step waits for the device, captures apart.
-/// digests: a `step` line for each step. full: learning rate, random numbers, replays as well.
-enum class Watch { free, digests, full };
+/// full: every step leaves its lines, about what it left, learning rate, random numbers, replays.
+enum class Watch { free, full };
 
 /// A step's inputs and what evidence calls them: "fresh", or "capture" for those that the graph was captured with.
 struct StepInput {
@@ -51,8 +51,10 @@ class Arm {
 
   /// Runs step `index` and, unless the arm is free, waits for it and returns what it left.
   Snapshot run(std::int64_t index, const StepInput& input);
-  /// Of a free arm, after its last step `last`: waits for the device, and returns what that step left.
-  Snapshot finish(std::int64_t last);
+  /// Of step `index`, which the caller has waited for and which took `ms`: writes its `step` line and returns what it left.
+  Snapshot look(std::int64_t index, const StepInput& input, double ms);
+  /// Of a free arm, after its last step `last`: waits for the device and writes its one `replay` line.
+  void finish(std::int64_t last);
 
   /// Between two steps: evaluates a batch, waits for it and returns its losses. What it launches and captures is no part of
   /// a step's counts.
@@ -73,7 +75,7 @@ class Arm {
  private:
   struct Before;
   Before look_before(std::int64_t index);
-  void write_step(std::int64_t index, const StepInput& input, double learning_rate, double ms, const Snapshot& left);
+  void write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left);
   void write_rng(std::int64_t index, const Before& before);
   void write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks);
   void write_poison(std::int64_t index, const std::vector<fixtures::NamedTensor>& compared, const ReplayObserver::Replay& replay);
@@ -87,7 +89,7 @@ class Arm {
   WatchedDevice device_;
   std::unique_ptr<workloads::TrainStep> step_;
   std::unique_ptr<CaptureObserver> observer_;  // of a graph arm
-  ReplayObserver* replays_ = nullptr;          // observer_ of a graph arm that is not free
+  ReplayObserver* replays_ = nullptr;          // observer_ of a graph arm that is looked at in full
   std::unique_ptr<engines::Engine> engine_;
   std::int64_t fallbacks_ = 0;       // steps after the warm-up that launched no graph
   struct Evaluated {

@@ -19,24 +19,6 @@ namespace {
 
 using fixtures::NamedTensor;
 
-/// What lockstep_graph left in each step, for graph_b: the whole bytes while they are few, else the last step's alone.
-class History {
- public:
-  void add(Snapshot left) {
-    constexpr std::int64_t kKeptBytes = std::int64_t{256} << 20;  // of host memory, beside the two models themselves
-    bytes_ += fixtures::total_bytes(left);
-    if (bytes_ > kKeptBytes)
-      for (Snapshot& old : steps_) old.clear();
-    steps_.push_back(std::move(left));
-  }
-  const Snapshot* at(std::size_t step) const { return step < steps_.size() && !steps_[step].empty() ? &steps_[step] : nullptr; }
-  const std::vector<Snapshot>& steps() const { return steps_; }
-
- private:
-  std::vector<Snapshot> steps_;
-  std::int64_t bytes_ = 0;
-};
-
 /// Gradients and losses of one step of the model, on the host, and which part of the full tensor each gradient is. With a
 /// loss scale or clipping the gradients are those that the optimizer uses. Of a distributed optimizer it is the step after the
 /// first: what the ranks make of each other's parameters shows there (second_step_compared()).
@@ -87,21 +69,13 @@ std::vector<StepInput> make_inputs(const CaseParts& parts) {
   return inputs;
 }
 
-EagerArms::EagerArms(const CaseParts& parts)
-    : first(parts, "eager_a", "none", Watch::full), second(parts, "eager_b", "none", Watch::digests) {}
-
-Snapshot run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms) {
-  CollectivesOf collectives(parts, "eager");
-  Snapshot last;
-  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
-    const StepInput& input = inputs[static_cast<std::size_t>(step)];
-    Snapshot left = arms.first.run(step, input);
-    const Snapshot right = arms.second.run(step, input);
-    write_comparison(parts, arms.first.name(), arms.second.name(), "eager_repeats", step, input.word, left, right);
-    last = std::move(left);
-  }
+History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a) {
+  CollectivesOf collectives(parts, eager_a.name());
+  History history;
+  for (std::int64_t step = 0; step < parts.config.steps; ++step)
+    history.add(eager_a.run(step, inputs[static_cast<std::size_t>(step)]));
   collectives.write();
-  return last;
+  return history;
 }
 
 void run_layout_reference(const CaseParts& parts) {
@@ -133,46 +107,32 @@ void run_layout_reference(const CaseParts& parts) {
   collectives.write();
 }
 
-void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
+History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
   kept.push_back(std::make_unique<Arm>(parts, "lockstep_eager", "none", Watch::full));
   Arm& eager = *kept.back();
   kept.push_back(std::make_unique<Arm>(parts, "lockstep_graph", parts.config.engine.impl, Watch::full, eager.outputs()));
   Arm& graph = *kept.back();
   History history;
   std::optional<workloads::Checkpoint> checkpoint;
-  {
-    parts.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
-    CollectivesOf collectives(parts, "lockstep");
-    for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
-      const StepInput& input = inputs[static_cast<std::size_t>(step)];
-      const Snapshot left = eager.run(step, input);
-      Snapshot right = graph.run(step, input);
-      parts.scope.enter(Phase::compare, graph.name(), step);
-      write_comparison(parts, eager.name(), graph.name(), step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
-                                          input.word, left, right);
-      if (step < parts.config.steps) history.add(std::move(right));
-      if (parts.config.schedule == Schedule::resume && step + 1 == parts.config.resume_step())
-        checkpoint.emplace(graph.checkpoint());
-      if (parts.config.schedule == Schedule::train_eval_train && step + 1 == parts.config.evaluation_step())
-        run_evaluation(parts, eager, graph);
-    }
-    graph.settle_capture();
-    collectives.write();
-  }
-  kept.push_back(std::make_unique<Arm>(parts, "graph_b", parts.config.engine.impl, Watch::digests, eager.outputs()));
-  Arm& again = *kept.back();
-  parts.scope.boundary(Phase::capture);
-  CollectivesOf collectives(parts, again.name());
-  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+  parts.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
+  CollectivesOf collectives(parts, "lockstep");
+  for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
     const StepInput& input = inputs[static_cast<std::size_t>(step)];
-    const Snapshot right = again.run(step, input);
-    parts.scope.enter(Phase::compare, again.name(), step);
-    if (const Snapshot* left = history.at(static_cast<std::size_t>(step)))
-      write_comparison(parts, graph.name(), again.name(), "graph_repeats", step, input.word, *left, right);
+    const Snapshot left = eager.run(step, input);
+    Snapshot right = graph.run(step, input);
+    parts.scope.enter(Phase::compare, graph.name(), step);
+    write_comparison(parts, eager.name(), graph.name(), step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
+                     input.word, left, right);
+    if (step < parts.config.steps) history.add(std::move(right));
+    if (parts.config.schedule == Schedule::resume && step + 1 == parts.config.resume_step())
+      checkpoint.emplace(graph.checkpoint());
+    if (parts.config.schedule == Schedule::train_eval_train && step + 1 == parts.config.evaluation_step())
+      run_evaluation(parts, eager, graph);
   }
-  again.settle_capture();
+  graph.settle_capture();
   collectives.write();
   if (checkpoint) run_resumed(parts, inputs, history.steps(), *checkpoint);
+  return history;
 }
 
 void keep_last(const CaseParts& parts, KeptArms& kept) {
@@ -189,7 +149,9 @@ void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, cons
   Arm& graph = *kept.back();
   parts.scope.boundary(Phase::capture);
   for (std::int64_t step = 0; step < parts.config.steps; ++step) graph.run(step, inputs[static_cast<std::size_t>(step)]);
-  const Snapshot right = graph.finish(parts.config.steps - 1);
+  graph.finish(parts.config.steps - 1);
+  const c10::StreamGuard guard(parts.stream);
+  const Snapshot right = fixtures::on_host(graph.outputs());
   graph.settle_capture();
   parts.scope.enter(Phase::compare, graph.name(), parts.config.steps - 1);
   write_comparison(parts, "eager_a", graph.name(), "free_run", parts.config.steps - 1, "fresh", eager_a, right);

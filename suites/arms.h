@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "suites/arm.h"
+#include "suites/history.h"
 
 namespace graphproof::suites {
 
@@ -13,12 +14,8 @@ namespace graphproof::suites {
 /// input that is rebound can never come back to an address of before by chance; then those of the capture again.
 std::vector<StepInput> make_inputs(const CaseParts& parts);
 
-/// eager_a and eager_b, step by step: what "equal" can mean (subject eager_repeats). Returns what the last step left in eager_a.
-struct EagerArms {
-  explicit EagerArms(const CaseParts& parts);
-  Arm first, second;
-};
-Snapshot run_eager_repeats(const CaseParts& parts, const std::vector<StepInput>& inputs, EagerArms& arms);
+/// The steps of eager_a, which solo_eager has to repeat (solo.h): what "equal" can mean.
+History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a);
 
 /// One step without dropout, against the single-rank model over the same global batch. REQUIRES: more than one rank.
 void run_layout_reference(const CaseParts& parts);
@@ -27,10 +24,10 @@ void run_layout_reference(const CaseParts& parts);
 /// leaks, because a destructor must not call into a device whose error sticks.
 using KeptArms = std::vector<std::unique_ptr<Arm>>;
 
-/// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last), then graph_b against what
-/// lockstep_graph left (graph_repeats). Where the case evaluates, both do between two steps (evaluation.h); where it resumes,
-/// resume.h's arms follow.
-void run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
+/// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last). Where the case evaluates, both do
+/// between two steps (evaluation.h); where it resumes, resume.h's arms follow. Returns what lockstep_graph left in the compared
+/// steps, which solo_graph has to repeat (solo.h).
+History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);
 
 /// Drops all arms but the last one, graphs first. One live graph is enough for teardown, and solo arms want the room.
 void keep_last(const CaseParts& parts, KeptArms& kept);

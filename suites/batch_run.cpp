@@ -82,26 +82,27 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   scope.enter(Phase::build, "", 0);
   scope.section(Phase::build, [&] {
     state.inputs = make_inputs(parts);
-    state.eager = std::make_unique<EagerArms>(parts);
+    state.eager = std::make_unique<Arm>(parts, "eager_a", "none", Watch::full);
     parts.device.synchronize();
   });
   Snapshot eager_a;
   scope.section(Phase::eager, [&] {
-    eager_a = run_eager_repeats(parts, state.inputs, *state.eager);
+    const History left = run_eager(parts, state.inputs, *state.eager);
+    // eager_a lives on meanwhile, so that the second run has other addresses and shows what depends on them.
+    run_solo_eager(parts, state.inputs, left);
+    eager_a = left.steps().back();
     state.eager.reset();
     if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1) run_layout_reference(parts);
   });
-  if (!parts.config.graphs()) {
-    scope.section(Phase::eager, [&] { run_solo(parts, state.inputs); });
-    return;
-  }
-  scope.section(Phase::replay, [&] { run_lockstep(parts, state.inputs, state.kept); });
+  if (!parts.config.graphs()) return;
+  History lockstep_graph;
+  scope.section(Phase::replay, [&] { lockstep_graph = run_lockstep(parts, state.inputs, state.kept); });
   scope.section(Phase::replay, [&] { run_free(parts, state.inputs, eager_a, state.kept); });
   if (parts.config.shape_buckets > 0) scope.section(Phase::replay, [&] { run_shape_buckets(parts); });
   scope.section(Phase::compare, [] {});
   scope.section(Phase::replay, [&] {
     keep_last(parts, state.kept);
-    run_solo(parts, state.inputs);
+    run_solo_graph(parts, state.inputs, lockstep_graph);
   });
 }
 

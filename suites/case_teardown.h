@@ -13,7 +13,7 @@ namespace graphproof::suites {
 /// The arms and what they leave alive. Destroyed by teardown in order; leaked where a device error may stick.
 struct CaseState {
   std::vector<StepInput> inputs;
-  std::unique_ptr<EagerArms> eager;
+  std::unique_ptr<Arm> eager;
   KeptArms kept;
   std::unique_ptr<CollectiveArms> collective;  // of model collective, in place of the others
 };

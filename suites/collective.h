@@ -1,5 +1,5 @@
-// The arms of a case of `model: collective`: the same words as a training case (eager_a, eager_b, lockstep_eager,
-// lockstep_graph, graph_b, free_eager, free_graph) and the same lines, so that the same checks read them. What a
+// The arms of a case of `model: collective`: the words of a training case (eager_a, lockstep_eager, lockstep_graph, free_graph)
+// with the same lines, so that the same checks read them, and second runs of their own (eager_b, graph_b, free_eager). What a
 // collective has not, they don't leave: losses, parameters, learning rates, layers. What it has beside: the place of its
 // buffers (`placement` lines), and a result that one rank can compute alone (comparisons of subject `closed_form`).
 //

@@ -7,7 +7,7 @@
 #include "fixtures/comm/torch_group.h"
 #include "fixtures/resident.h"
 #include "fixtures/torch.h"
-#include "suites/learning_rate.h"
+#include "suites/arm_lines.h"
 
 namespace graphproof::suites {
 namespace {
@@ -21,10 +21,16 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+/// Of the arm that ran the same steps before, and what the comparison with it is called.
+struct Repeated {
+  std::string arm, subject;
+  const History& left;
+};
+
 class SoloArm {
  public:
-  SoloArm(const CaseParts& parts, std::string name, std::string impl)
-      : parts_(parts), name_(std::move(name)), impl_(std::move(impl)) {}
+  SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated)
+      : parts_(parts), name_(std::move(name)), impl_(std::move(impl)), repeated_(std::move(repeated)) {}
 
   void run(const std::vector<StepInput>& inputs) {
     ask_back();
@@ -34,7 +40,7 @@ class SoloArm {
       look("built", 0);
       if (arm.graphs()) parts_.scope.boundary(Phase::capture);
       const std::int64_t last = run_steps(arm, inputs);
-      const Snapshot left = arm.finish(last);
+      arm.finish(last);
       arm.settle_capture();
       parts_.scope.enter(Phase::teardown_graph, name_, last);
       arm.drop_graphs();
@@ -52,7 +58,9 @@ class SoloArm {
       // Every arm of a case has the capture's inputs in the step that captures; afterwards they take turns.
       return inputs[static_cast<std::size_t>(step % parts_.config.steps)];
     };
-    const std::int64_t steps = parts_.config.first_replay() + kSoloSteadySteps;
+    const std::int64_t steps =
+        std::max(parts_.config.first_replay() + kSoloSteadySteps, parts_.config.steps + 1 + kSoloTimedSteps);
+    CollectivesOf collectives(parts_, name_);
     double slowest_launch_ms = 0;
     std::int64_t step = 0;
     for (; step < steps; ++step) {
@@ -60,25 +68,40 @@ class SoloArm {
       arm.run(step, input(step));
       const double launch_ms = ms_since(begin);
       parts_.device.synchronize(parts_.stream);
-      parts_.scope.write("timing", {{"arm", name_}, {"step", step}, {"wall_ms", ms_since(begin)}, {"launch_ms", launch_ms}});
+      const double wall_ms = ms_since(begin);
+      parts_.scope.write("timing", {{"arm", name_}, {"step", step}, {"wall_ms", wall_ms}, {"launch_ms", launch_ms}});
       look("step", step);
+      if (step < parts_.config.steps) compare(arm, step, input(step), wall_ms);
       if (step > parts_.config.first_replay()) slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
     }
+    if (measure_busy(arm, step, input(step), slowest_launch_ms)) ++step;
+    collectives.write();
+    return step - 1;
+  }
+
+  void compare(Arm& arm, std::int64_t step, const StepInput& input, double ms) {
+    const Snapshot right = arm.look(step, input, ms);
+    if (const Snapshot* left = repeated_.left.at(step))
+      write_comparison(parts_, repeated_.arm, name_, repeated_.subject, step, input.word, *left, right);
+  }
+
+  /// One more step. Returns whether it ran: it needs a device with a clock of its own.
+  bool measure_busy(Arm& arm, std::int64_t step, const StepInput& input, double slowest_launch_ms) {
     const c10::StreamGuard guard(parts_.stream);
-    if (!parts_.device.busy_ms(0, [] {})) return step - 1;  // no device clock
-    // One more step, whose device time is measured apart, with the device held back: that changes the host's time. What the
-    // device does in a step varies little, and a step that is held back takes as long as three.
+    if (!parts_.device.busy_ms(0, [] {})) return false;
+    // Its device time is measured apart, with the device held back: that changes the host's time. What the device does in a
+    // step varies little, and a step that is held back takes as long as three.
     const double head_start_ms = kHeadStartFactor * slowest_launch_ms;
     double launch_ms = 0;
     const auto device_ms = parts_.device.busy_ms(head_start_ms, [&] {
       const auto begin = Clock::now();
-      arm.run(step, input(step));
+      arm.run(step, input);
       launch_ms = ms_since(begin);
     });
     // Behind its host the device was idle now and then, which is not what was asked.
     if (device_ms && launch_ms <= head_start_ms)
       parts_.scope.write("busy", {{"arm", name_}, {"step", step}, {"device_ms", *device_ms}});
-    return step;
+    return true;
   }
 
   void ask_back() {
@@ -101,13 +124,17 @@ class SoloArm {
 
   const CaseParts& parts_;
   const std::string name_, impl_;
+  const Repeated repeated_;
 };
 
 }  // namespace
 
-void run_solo(const CaseParts& parts, const std::vector<StepInput>& inputs) {
-  SoloArm(parts, "solo_eager", "none").run(inputs);
-  if (parts.config.graphs()) SoloArm(parts, "solo_graph", parts.config.engine.impl).run(inputs);
+void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& eager_a) {
+  SoloArm(parts, "solo_eager", "none", {.arm = "eager_a", .subject = "eager_repeats", .left = eager_a}).run(inputs);
+}
+
+void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& lockstep_graph) {
+  SoloArm(parts, "solo_graph", parts.config.engine.impl, {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph}).run(inputs);
 }
 
 void flush_communicators(const CaseParts& parts) {

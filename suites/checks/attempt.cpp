@@ -23,7 +23,7 @@ constexpr std::array kKindPhases = {KindPhase{"start", Phase::validate},  KindPh
 
 std::optional<Phase> phase_of(const Line& line) {
   if (const auto named = record::phase_from(text(line, line.kind == "end" ? "last_phase" : "phase"))) return named;
-  if (line.kind == "step" && text(line, "arm").starts_with("eager")) return Phase::eager;
+  if (const std::string arm = text(line, "arm"); line.kind == "step" && (arm.starts_with("eager") || arm == "solo_eager")) return Phase::eager;
   for (const KindPhase& row : kKindPhases)
     if (row.kind == line.kind) return row.phase;
   return std::nullopt;

@@ -46,12 +46,17 @@ TEST(Lines, ReadDamagedFieldsAsAbsent) {
 TEST(WayOf, KnowsTheErrorAndWhereItWas) {
   const record::RankEvidence way = way_of(
       files_of({{{"kind", "start"}},
-                {{"kind", "capture"}, {"arm", "graph_b"}},
+                {{"kind", "capture"}, {"arm", "solo_graph"}},
                 {{"kind", "error"}, {"type", "cuda"}, {"code", 900}, {"call", "aten::item"}, {"message", "no"}}}));
   ASSERT_TRUE(way.error);
   EXPECT_EQ(way.error->code, 900);
   EXPECT_EQ(way.error->phase, record::Phase::capture);  // where the rank was, since the line does not say
   EXPECT_FALSE(way.complete);
+}
+
+TEST(WayOf, StepsOfEagerArmsAreOfPhaseEager) {
+  for (const auto& [arm, phase] : {std::pair{"eager_a", record::Phase::eager}, {"solo_eager", record::Phase::eager}, {"lockstep_eager", record::Phase::replay}})
+    EXPECT_EQ(way_of(files_of({{{"kind", "replay"}}, {{"kind", "step"}, {"arm", arm}}})).last_phase, phase) << arm;
 }
 
 TEST(WayOf, ARefusalThatDoesNotSaySoHasTouchedTheDevice) {

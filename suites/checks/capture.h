@@ -1,22 +1,12 @@
-// Reading `capture` lines: which arms leave them and which captures succeeded.
+// Reading `capture` lines: which captures succeeded.
 #pragma once
 
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "suites/checks/attempt.h"
 
 namespace graphproof::checks {
-
-/// The arms that capture. Nothing looks at the last two while they run.
-inline std::vector<const char*> graph_arms(const Attempt& attempt) {
-  std::vector<const char*> arms = {"lockstep_graph", "graph_b", "free_graph"};
-  if (evidence_revision(attempt) >= 2 && attempt.axes.text("model") != "collective") arms.push_back("solo_graph");
-  return arms;
-}
-
-/// Whose lines stand for the whole run, because a look after each step would have waited for it.
-inline bool runs_free(std::string_view arm) { return arm == "free_graph" || arm == "solo_graph"; }
 
 inline bool succeeded(const Line& capture) { return text(capture, "status") == "ok" && integer(capture, "code") == 0; }
 

@@ -1,7 +1,7 @@
 // D36: a capture without replay leaves parameters and generators as it found them.
 #include <algorithm>
 
-#include "suites/checks/capture.h"
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"

@@ -6,13 +6,13 @@ namespace graphproof::checks {
 namespace {
 
 TEST(CaptureChangesNothing, Rows) {
-  const Where state{.rank = 0, .kind = "state", .arm = "graph_b"};
+  const Where state{.rank = 0, .kind = "state", .arm = "solo_graph"};
   judge_rows("D36.capture_changes_nothing", {{"impl", "manual"}},
              {
                  {.name = "a parameter changed",
                   .change = [=](Attempt& a) { set(a, state, "after", "ff"); },
                   .rank = 0,
-                  .said = {"the capture of arm graph_b changed the state", "digest ff after it",
+                  .said = {"the capture of arm solo_graph changed the state", "digest ff after it",
                            "0b1c2d3e00000000, as before it"}},
                  {.name = "no digests",
                   .change =
@@ -25,11 +25,11 @@ TEST(CaptureChangesNothing, Rows) {
                  {.name = "absent",
                   .change = [=](Attempt& a) { erase(a, state); },
                   .rank = 0,
-                  .said = {"`state` line of the capture of arm graph_b"}},
+                  .said = {"`state` line of the capture of arm solo_graph"}},
                  {.name = "of something else",
                   .change = [=](Attempt& a) { set(a, state, "what", "warmup"); },
                   .rank = 0,
-                  .said = {"arm graph_b"}},
+                  .said = {"arm solo_graph"}},
                  {.name = "the rank died",
                   .change = [=](Attempt& a) { die_before(a, state); },
                   .want = record::Result::unexercised,

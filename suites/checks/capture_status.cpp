@@ -1,4 +1,5 @@
 // D19: the capture ended without an error and with nothing left unjoined; the first operation that was refused is named.
+#include "suites/checks/arms.h"
 #include "suites/checks/capture.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "suites/checks/arms.h"
 #include "suites/checks/capture.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"

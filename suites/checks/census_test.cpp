@@ -8,14 +8,14 @@ namespace {
 const nlohmann::json kCensusAxes = {{"impl", "full_iteration"}, {"tp", 2}};
 
 TEST(Census, Rows) {
-  const Where second{.rank = 1, .kind = "capture", .arm = "graph_b"};
+  const Where second{.rank = 1, .kind = "capture", .arm = "solo_graph"};
   judge_rows(
       "D15.census", {{"impl", "full_iteration"}},
       {
           {.name = "another order of nodes",
-           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}, "signature", "00"); },
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "signature", "00"); },
            .rank = 0,
-           .said = {"graph training of arm graph_b holds other nodes than graph training of arm lockstep_graph",
+           .said = {"graph training of arm solo_graph holds other nodes than graph training of arm lockstep_graph",
                     "signature 00"}},
           {.name = "the free run captured something else",
            .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "free_graph"}, "signature", "00"); },
@@ -38,9 +38,9 @@ TEST(Census, Rows) {
            .rank = 0,
            .said = {"does not add up"}},
           {.name = "an arm without capture",
-           .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}); },
+           .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}); },
            .rank = 0,
-           .said = {"successful `capture` line of arm graph_b"},
+           .said = {"successful `capture` line of arm solo_graph"},
            .also = {"D18.coverage", "D19.capture_status", "D37.warmed_up"}},
       });
 }

@@ -33,9 +33,9 @@ void expect_whole(const record::CheckResult& result) {
 }  // namespace
 
 void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
-                const std::string& device) {
+                const std::string& device, std::int64_t revision) {
   const matrix::Catalogue catalogue = matrix::load_catalogue();
-  const Attempt clean = clean_attempt(catalogue, axes, device);
+  const Attempt clean = clean_attempt(catalogue, axes, device, revision);
   const record::Checks before = judge(clean, catalogue.checks);
   ASSERT_EQ(record::name(of(before, check).result), "pass") << record::to_text(of(before, check).message);
   bool alone = false;

@@ -22,10 +22,10 @@ struct Row {
   std::set<std::string> also = {};  // checks that may flip too; "*": any
 };
 
-/// Judges every row against the clean attempt of `axes` on `device`. The clean one must pass `check`, and at least one
-/// row must flip `check` alone to fail.
+/// Judges every row against the clean attempt of `axes` on `device`, with evidence of `revision`. The clean one must pass `check`,
+/// and at least one row must flip `check` alone to fail.
 void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
-                const std::string& device = "sim");
+                const std::string& device = "sim", std::int64_t revision = record::kEvidenceRevision);
 
 /// One change of one clean attempt.
 record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,

@@ -1,12 +1,13 @@
 #include "suites/checks/clean_attempt.h"
 
+#include <algorithm>
 #include <array>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
 
 #include "matrix/case.h"
-#include "suites/checks/capture.h"
+#include "suites/checks/arms.h"
 #include "suites/checks/expected.h"
 #include "suites/checks/say.h"
 #include "workloads/order/pipeline_turns.h"
@@ -26,8 +27,9 @@ std::string digest(std::uint32_t of, std::int64_t number) {
 /// Writes one rank's evidence in the order in which a rank program does.
 class RankScript {
  public:
-  RankScript(const Attempt& attempt, int rank)
-      : attempt_(attempt), plan_(expected(attempt.axes)), rank_(rank), world_size_(attempt.context.world_size) {
+  RankScript(const Attempt& attempt, int rank, std::int64_t revision)
+      : attempt_(attempt), plan_(expected(attempt.axes)), revision_(revision), control_(control_arms(attempt.axes, revision)), rank_(rank),
+        world_size_(attempt.context.world_size) {
     parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("cp") * attempt.axes.integer("dp") * attempt.axes.integer("pp") > 1;
   }
 
@@ -41,7 +43,7 @@ class RankScript {
     if (!plan_.trains) closed_forms();
     if (plan_.graph) {
       graph_arms();
-    } else if (plan_.trains) {
+    } else if (!control_.solo) {
       solo("solo_eager");
     }
     if (parallel_) layout();
@@ -66,7 +68,7 @@ class RankScript {
     const Axes& axes = attempt_.axes;
     line({{"kind", "start"},
           {"schema", record::kEvidenceSchema},
-          {"revision", record::kEvidenceRevision},
+          {"revision", revision_},
           {"case", attempt_.context.case_id},
           {"attempt", 1},
           {"rank", rank_},
@@ -218,14 +220,19 @@ class RankScript {
   static double rate(std::int64_t step) { return 0.1 * (1 - 0.05 * static_cast<double>(step)); }
 
   void eager() {
-    for (const char* arm : {"eager_a", "eager_b"})
+    for (std::int64_t k = 0; k < plan_.steps; ++k) {
+      step("eager_a", k);
+      knob("eager_a", k);
+      ledgers("eager_a", k);
+    }
+    if (control_.solo) {
+      solo("solo_eager", "eager_repeats", "eager_a");
+    } else {
       for (std::int64_t k = 0; k < plan_.steps; ++k) {
-        step(arm, k);
-        if (std::string_view(arm) != "eager_a") continue;
-        knob(arm, k);
-        ledgers(arm, k);
+        step("eager_b", k);
+        compare("eager_repeats", "eager_a", "eager_b", k);
       }
-    for (std::int64_t k = 0; k < plan_.steps; ++k) compare("eager_repeats", "eager_a", "eager_b", k);
+    }
     vote("eager");
   }
 
@@ -418,10 +425,12 @@ class RankScript {
       compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager", "lockstep_graph", k);
     }
     if (attempt_.axes.text("schedule") == "train-eval-train") evaluated();
-    capture("graph_b");
-    for (std::int64_t k = plan_.first_replay; k < plan_.steps; ++k) {
-      watched_replay("graph_b", k);
-      compare("graph_repeats", "lockstep_graph", "graph_b", k);
+    if (!control_.solo) {
+      capture("graph_b");
+      for (std::int64_t k = plan_.first_replay; k < plan_.steps; ++k) {
+        watched_replay("graph_b", k);
+        compare("graph_repeats", "lockstep_graph", "graph_b", k);
+      }
     }
     if (attempt_.axes.text("schedule") == "resume") resumed();
     vote("replay");
@@ -432,15 +441,15 @@ class RankScript {
     vote("replay");
     vote("compare");
     if (plan_.trains) {
-      solo("solo_eager");
+      if (!control_.solo) solo("solo_eager");
       capture("solo_graph");
-      replay("solo_graph", plan_.first_replay + kSoloSteps);
-      solo("solo_graph");
+      replay("solo_graph", solo_steps());
+      solo("solo_graph", "graph_repeats", "lockstep_graph");
       vote("replay");
     }
   }
 
-  static constexpr std::int64_t kSoloSteps = 8;
+  std::int64_t solo_steps() const { return std::max(plan_.first_replay + 9, plan_.steps + 4); }
   void look(const char* arm, const char* when, std::int64_t step, std::int64_t bytes) {
     line({{"kind", "memory"},
           {"arm", arm},
@@ -452,16 +461,20 @@ class RankScript {
           {"device", 64 * bytes},
           {"resident", 70000000 + 4096 * (step % 3)}});
   }
-  void solo(const char* arm) {
+  /// `repeats`: the arm whose steps it has to repeat; since revision 5.
+  void solo(const char* arm, const char* subject = "", const char* repeats = "") {
     if (!plan_.trains) return;
     const bool graph = std::string_view(arm) == "solo_graph";
     look(arm, "before", 0, 0);
     look(arm, "built", 0, 1 << 20);
-    for (std::int64_t k = 0; k < plan_.first_replay + kSoloSteps; ++k) {
+    for (std::int64_t k = 0; k < solo_steps(); ++k) {
       line({{"kind", "timing"}, {"arm", arm}, {"step", k}, {"wall_ms", graph ? 2.0 : 6.0}, {"launch_ms", graph ? 0.5 : 5.5}});
       look(arm, "step", k, k < plan_.first_replay ? 2 << 20 : 3 << 20);
+      if (!control_.solo || k >= plan_.steps) continue;
+      step(arm, k);
+      compare(subject, repeats, arm, k);
     }
-    line({{"kind", "busy"}, {"arm", arm}, {"step", plan_.first_replay + kSoloSteps}, {"device_ms", 1.8}});
+    line({{"kind", "busy"}, {"arm", arm}, {"step", solo_steps()}, {"device_ms", 1.8}});
     look(arm, "dropped", 0, 1 << 20);
     look(arm, "returned", 0, 0);
   }
@@ -519,6 +532,8 @@ class RankScript {
 
   const Attempt& attempt_;
   const Expected plan_;
+  const std::int64_t revision_;
+  const ControlArms control_;
   const int rank_, world_size_;
   bool parallel_ = false;
   record::Evidence evidence_;
@@ -548,7 +563,7 @@ void each(Attempt& attempt, const Where& where, const std::function<bool(record:
 
 }  // namespace
 
-Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, const std::string& device) {
+Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, const std::string& device, std::int64_t revision) {
   const matrix::Case test_case = matrix::case_from_json(catalogue.axes, axes, "test");
   Attempt attempt;
   attempt.axes = Axes(matrix::effective_values(catalogue.axes, test_case));
@@ -578,7 +593,7 @@ Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, cons
   for (int rank = 0; rank < context.world_size; ++rank) {
     RankFiles files;
     files.rank = rank;
-    RankScript script(attempt, rank);
+    RankScript script(attempt, rank, revision);
     files.evidence = script.write();
     files.log = "graphproof: rank ready\nNCCL version 2.28.9+cuda13.0\n" + script.log();
     attempt.ranks.push_back(std::move(files));

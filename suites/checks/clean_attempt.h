@@ -13,9 +13,10 @@
 
 namespace graphproof::checks {
 
-/// `axes` holds what differs from the defaults. Every rank finished, and wrote what the suites write.
+/// `axes` holds what differs from the defaults. Every rank finished, and wrote what the suites write, or wrote at `revision`: 4
+/// has arms eager_b and graph_b.
 Attempt clean_attempt(const matrix::Catalogue& catalogue, const nlohmann::json& axes,
-                      const std::string& device = "sim");
+                      const std::string& device = "sim", std::int64_t revision = record::kEvidenceRevision);
 
 /// Which lines a change means: a missing rank or step is any, an empty arm too.
 struct Where {

@@ -113,7 +113,7 @@ TEST(EffectiveConfig, Rows) {
            .rank = 0,
            .said = {"too low a thread level", "funneled"}},
           {.name = "a capture in another mode",
-           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}, "mode", "relaxed"); },
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "mode", "relaxed"); },
            .rank = 0,
            .said = {"was captured in another mode", "relaxed"}},
           {.name = "an empty line",

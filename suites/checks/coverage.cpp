@@ -1,5 +1,6 @@
 // D18: the capture itself ran nothing, and each replay ran every layer. Device counters see it, so work that went to a
 // stray stream can't hide: it runs at capture and is missing at replay.
+#include "suites/checks/arms.h"
 #include "suites/checks/capture.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
@@ -83,7 +84,7 @@ void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles
       judge_replay(judgement, files, *line, runs_free(arm) ? integer(*line, "step").value_or(-1) + 1 : 1);
     if (lines.empty()) judgement.absent(files, say("`replay` line of arm ", arm));
   }
-  for (const auto& [arm, step] : judgement.expected().watched_replays())
+  for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
     if (!files.first("replay", arm, step)) judgement.absent(files, say("`replay` line of arm ", arm), step);
 }
 
@@ -97,7 +98,7 @@ record::CheckResult coverage(const Attempt& attempt) {
     judge_replays(judgement, attempt, files);
   }
   return judgement.result(
-      say("nothing ran at capture, every layer ran in ", judgement.expected().watched_replays().size(), " replays on ",
+      say("nothing ran at capture, every layer ran in ", watched_replays(attempt, judgement.expected()).size(), " replays on ",
           attempt.ranks.size(), " ranks"),
       "every layer, once for each microbatch");
 }

@@ -50,10 +50,10 @@ TEST(Coverage, Rows) {
           {.name = "no counters at capture",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 0, .kind = "capture", .arm = "graph_b"}, "counter_before", Counters{});
+                 set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "counter_before", Counters{});
                },
            .rank = 0,
-           .said = {"the capture of graph training of arm graph_b are not there"}},
+           .said = {"the capture of graph training of arm solo_graph are not there"}},
           {.name = "the free run left a layer out",
            .change =
                [](Attempt& a) {
@@ -64,10 +64,10 @@ TEST(Coverage, Rows) {
           {.name = "the second run left a layer out",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 0, .kind = "replay", .arm = "graph_b", .step = 4}, "counter_after", Counters{8, 10});
+                 set(a, {.rank = 0, .kind = "replay", .arm = "solo_graph"}, "counter_after", Counters{22, 24});
                },
            .rank = 0,
-           .said = {"arm graph_b layer 0"}},
+           .said = {"arm solo_graph layer 0", "22 forwards", "24 forwards in 12 steps"}},
           {.name = "absent",
            .change = [=](Attempt& a) { erase(a, at_three); },
            .rank = 0,

@@ -1,8 +1,8 @@
 // The checks, one function each: from the evidence of an attempt to a result. Each file is one detector family; the
 // numbers are those of the detector table in docs and matrix/checks. A case that a rank refused is not_applicable for
 // all of them but D21, D22 and D26, which watch exactly that. `replayed steps` are warmup_steps .. steps of
-// the lockstep arm, the last of which has the capture inputs again; `watched replays` are these and those of the second
-// graph run.
+// the lockstep arm, the last of which has the capture inputs again; `watched replays` are these and, where
+// the second graph run is an arm of its own (arms.h), its own.
 //
 // Where evidence is missing: of a rank that finished it is a failure, because the axes say that it must exist; of a
 // rank that died, met an error or was voted out it leaves the check unexercised, since D19, D21, D22 and D26 fail for
@@ -22,7 +22,7 @@ record::CheckResult capture_inputs_last(const Attempt& attempt);
 /// D01. Wants the comparison of the free-running arms at their last step: lockstep hides races between replays.
 record::CheckResult free_run(const Attempt& attempt);
 
-/// D02. Wants every step of both eager arms, finite, with equal digests, and their comparison. An error in phase eager
+/// D02. Wants every step of both eager runs, finite, with equal digests, and their comparison. An error in phase eager
 /// fails it: no graph can then be judged.
 record::CheckResult eager_repeats(const Attempt& attempt);
 /// D02. Wants the comparison of the second graph run at its last step.

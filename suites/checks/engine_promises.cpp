@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "suites/checks/arms.h"
 #include "suites/checks/capture.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"

@@ -130,13 +130,13 @@ TEST(PoolOrder, Rows) {
 }
 
 TEST(WarmedUp, Rows) {
-  const Where capture{.rank = 1, .kind = "capture", .arm = "graph_b"};
+  const Where capture{.rank = 1, .kind = "capture", .arm = "solo_graph"};
   judge_rows("D37.warmed_up", kCase,
              {
                  {.name = "no warm-up (M46)",
                   .change = [=](Attempt& a) { set(a, capture, "warmups", 0); },
                   .rank = 1,
-                  .said = {"graph training of arm graph_b was captured before its work had run", "0 warm-up runs", "2, as axis warmup_steps says"}},
+                  .said = {"graph training of arm solo_graph was captured before its work had run", "0 warm-up runs", "2, as axis warmup_steps says"}},
                  {.name = "nobody counted",
                   .change = [=](Attempt& a) { set(a, capture, "warmups", nullptr); },
                   .rank = 1,
@@ -146,7 +146,7 @@ TEST(WarmedUp, Rows) {
 }
 
 TEST(WarmedUp, OfLocalTheOptimizerRunsOnceBeforeItsCaptureAndItsModulesAsAsked) {
-  const Where capture{.rank = 0, .kind = "capture", .arm = "graph_b"};
+  const Where capture{.rank = 0, .kind = "capture", .arm = "solo_graph"};
   for (const auto& [graph, warmups, word] : {std::tuple{"optimizer", 1, "pass"}, {"optimizer", 0, "fail"}, {"layers.0.layer.forward", 1, "fail"}}) {
     const record::CheckResult result = judge_one("D37.warmed_up", {{"impl", "local"}, {"optimizer_graph", true}}, [&](Attempt& a) {
       set(a, capture, "graph", graph);

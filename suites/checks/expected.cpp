@@ -11,13 +11,6 @@ std::vector<std::int64_t> Expected::replayed_steps() const {
   return result;
 }
 
-std::vector<WatchedReplay> Expected::watched_replays() const {
-  std::vector<WatchedReplay> result;
-  for (std::int64_t step = first_replay; step <= last_inputs_step; ++step) result.push_back({"lockstep_graph", step});
-  for (std::int64_t step = first_replay; step < steps; ++step) result.push_back({"graph_b", step});
-  return result;
-}
-
 Expected expected(const Axes& axes) {
   Expected result;
   result.graph = axes.text("impl") != "none";

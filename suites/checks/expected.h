@@ -16,12 +16,6 @@
 
 namespace graphproof::checks {
 
-/// A replay that an arm leaves lines about; in the free run nothing may look until the end.
-struct WatchedReplay {
-  std::string_view arm;
-  std::int64_t step;
-};
-
 struct Expected {
   bool graph = false;      // the case has graph arms
   bool trains = true;      // model collective has no losses, parameters, learning rate, layers or solo arms
@@ -45,8 +39,6 @@ struct Expected {
   }
   /// Steps that the lockstep graph arm replays, the last inputs included.
   std::vector<std::int64_t> replayed_steps() const;
-  /// Those, and the replays of the second graph run, which has no last inputs step.
-  std::vector<WatchedReplay> watched_replays() const;
 };
 
 Expected expected(const Axes& axes);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "suites/checks/arms.h"
 #include "suites/checks/capture.h"
 #include "suites/checks/expected.h"
 
@@ -44,18 +45,18 @@ std::optional<double> held_bytes(const RankFiles& files, std::string_view arm) {
   return *last - *before;
 }
 
-/// What a summary weighs a capture by: one arm alone, from the second step after the capture on.
-void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan) {
-  const std::int64_t steady = plan.first_replay + 2;
-  add_largest(figures, "eager_step_ms", median(files, "timing", "solo_eager", "wall_ms", steady));
-  add_largest(figures, "eager_launch_ms", median(files, "timing", "solo_eager", "launch_ms", steady));
-  const auto busy = median(files, "busy", "solo_eager", "device_ms", steady);
-  const auto wall = median(files, "timing", "solo_eager", "wall_ms", steady);
+/// What a summary weighs a capture by: one arm alone, in its steady steps that nothing disturbs.
+void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan, const Attempt& attempt) {
+  const std::int64_t timed = first_timed_step(attempt, plan);
+  add_largest(figures, "eager_step_ms", median(files, "timing", "solo_eager", "wall_ms", timed));
+  add_largest(figures, "eager_launch_ms", median(files, "timing", "solo_eager", "launch_ms", timed));
+  const auto busy = median(files, "busy", "solo_eager", "device_ms", timed);
+  const auto wall = median(files, "timing", "solo_eager", "wall_ms", timed);
   // Of the rank that is busiest: where it has nothing to gain, nobody has.
   if (busy && wall && *wall > 0) add_largest(figures, "eager_busy_share", std::min(1.0, *busy / *wall));
   if (!plan.graph) return;
-  add_largest(figures, "graph_step_ms", median(files, "timing", "solo_graph", "wall_ms", steady));
-  add_largest(figures, "graph_launch_ms", median(files, "timing", "solo_graph", "launch_ms", steady));
+  add_largest(figures, "graph_step_ms", median(files, "timing", "solo_graph", "wall_ms", timed));
+  add_largest(figures, "graph_launch_ms", median(files, "timing", "solo_graph", "launch_ms", timed));
   std::optional<double> capture_ms;
   double graphs = 0;
   for (const Line* capture : successful_captures(files)) {
@@ -89,13 +90,13 @@ Figures figures(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     if (plan.graph) {
       const auto free_eager_ms = phase_step_ms(files, "eager", "free_eager", plan.steps);
-      add_largest(figures, "eager_ms", free_eager_ms ? free_eager_ms : median(files, "timing", "solo_eager", "wall_ms", plan.first_replay + 2));
+      add_largest(figures, "eager_ms", free_eager_ms ? free_eager_ms : median(files, "timing", "solo_eager", "wall_ms", first_timed_step(attempt, plan)));
       add_largest(figures, "replay_ms", phase_step_ms(files, "replay", "free_graph", plan.steps - plan.first_replay));
     } else {
       // The first step also pays for set-up.
       add_largest(figures, "eager_ms", median(files, "step", "eager_a", "ms", 1));
     }
-    add_benefit(figures, files, plan);
+    add_benefit(figures, files, plan, attempt);
     for (const Line* capture : successful_captures(files)) {
       add_largest(figures, "capture_ms", number(*capture, "ms"));
       add_largest(figures, "graph_nodes", number(*capture, "nodes"));

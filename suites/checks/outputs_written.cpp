@@ -1,5 +1,6 @@
 // D03: the replay itself wrote what was compared. A comparison alone can't tell: it may read a buffer that the eager
 // arm filled.
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -10,7 +11,7 @@ record::CheckResult outputs_written(const Attempt& attempt) {
   Judgement judgement("D03.outputs_written", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const auto& [arm, step] : judgement.expected().watched_replays())
+    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
       if (!files.first("poison", arm, step)) judgement.absent(files, say("`poison` line of arm ", arm), step);
     for (const Line* line : files.find("poison")) {
       const auto step = integer(*line, "step");
@@ -41,7 +42,7 @@ record::CheckResult outputs_written(const Attempt& attempt) {
       }
     }
   }
-  return judgement.result(say("no canary left after ", judgement.expected().watched_replays().size(), " replays on ",
+  return judgement.result(say("no canary left after ", watched_replays(attempt, judgement.expected()).size(), " replays on ",
                               attempt.ranks.size(), " ranks"),
                           "0 canary words");
 }

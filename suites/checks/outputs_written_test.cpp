@@ -38,17 +38,6 @@ TEST(OutputsWritten, Rows) {
                   .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .step = 5}); },
                   .rank = 0,
                   .said = {"at step 5"}},
-                 {.name = "absent in the second graph run",
-                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .arm = "graph_b"}); },
-                  .rank = 0,
-                  .said = {"`poison` line of arm graph_b at step 2"}},
-                 {.name = "canaries left in the second graph run",
-                  .change =
-                      [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "poison", .arm = "graph_b", .step = 2}, "canary_words", 1);
-                      },
-                  .rank = 0,
-                  .said = {"in arm graph_b at step 2"}},
                  {.name = "the rank died",
                   .change = [=](Attempt& a) { die_before(a, at_three); },
                   .want = record::Result::unexercised,

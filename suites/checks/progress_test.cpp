@@ -76,7 +76,7 @@ TEST(Progress, ADeadRankIsNoSilence) {
   const record::CheckResult result = judge_one("D22.progress", {{"tp", 2}}, [](Attempt& a) {
     a.context.ranks[1].case_ended = false;
     a.context.ranks[1].exit = record::Exit{"signal", 11};
-    die_before(a, {.rank = 1, .kind = "step", .arm = "eager_b"});
+    die_before(a, {.rank = 1, .kind = "step", .arm = "solo_eager"});
   });
   EXPECT_EQ(result.result, record::Result::pass);
 }

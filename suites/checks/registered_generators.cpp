@@ -2,7 +2,7 @@
 // not is refused by today's PyTorch during the capture; an older one replayed the same numbers for ever.
 #include <map>
 
-#include "suites/checks/capture.h"
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"

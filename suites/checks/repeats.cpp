@@ -1,21 +1,17 @@
 // D02: what "equal" can mean. Two runs of one arm from one seed must agree before an eager run may be blamed on, or
 // compared with, a graph.
+#include "suites/checks/arms.h"
 #include "suites/checks/comparison.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/say.h"
 
 namespace graphproof::checks {
-namespace {
-
-constexpr ArmPair kEager{"eager_repeats", "eager_a", "eager_b"};
-constexpr ArmPair kGraph{"graph_repeats", "lockstep_graph", "graph_b"};
-
-}  // namespace
 
 record::CheckResult eager_repeats(const Attempt& attempt) {
   Judgement judgement("D02.eager_repeats", attempt);
   if (!judgement.for_every_case()) return judgement.result("", "");
   const std::int64_t steps = judgement.expected().steps;
+  const ArmPair arms{"eager_repeats", "eager_a", control_arms(attempt).eager};
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* error : files.find("error")) {
       if (text(*error, "phase") != "eager") continue;
@@ -27,8 +23,8 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
                         .want = say(steps, " eager steps without an error"),
                         .why = "no graph can be judged against a broken eager arm"});
     }
-    judge_steps(judgement, files, kEager, steps);
-    judge_final_comparison(judgement, files, kEager, steps - 1);
+    judge_steps(judgement, files, arms, steps);
+    judge_final_comparison(judgement, files, arms, steps - 1);
   }
   return judgement.result(say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
                           "all equal");
@@ -37,8 +33,9 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
 record::CheckResult graph_repeats(const Attempt& attempt) {
   Judgement judgement("D02.graph_repeats", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
+  const ArmPair arms{"graph_repeats", "lockstep_graph", control_arms(attempt).graph};
   for (const RankFiles& files : attempt.ranks)
-    judge_final_comparison(judgement, files, kGraph, judgement.expected().steps - 1);
+    judge_final_comparison(judgement, files, arms, judgement.expected().steps - 1);
   return judgement.result(say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 

@@ -2,7 +2,7 @@
 // engine that falls back to eager in silence is caught although its numbers agree.
 #include <algorithm>
 
-#include "suites/checks/capture.h"
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -36,7 +36,7 @@ record::CheckResult replays(const Attempt& attempt) {
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   for (const RankFiles& files : attempt.ranks) {
-    for (const auto& [arm, step] : expected.watched_replays())
+    for (const auto& [arm, step] : watched_replays(attempt, expected))
       if (!files.first("replay", arm, step)) judgement.absent(files, say("`replay` line of arm ", arm), step);
     for (const char* arm : graph_arms(attempt)) {
       const auto lines = files.find("replay", arm);

@@ -1,4 +1,5 @@
 // D07: what a graph captured by address still lies there.
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -20,7 +21,7 @@ record::CheckResult static_addresses(const Attempt& attempt) {
   Judgement judgement("D07.static_addresses", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const auto& [arm, step] : judgement.expected().watched_replays())
+    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
       if (!files.first("address", arm, step)) judgement.absent(files, say("`address` line of arm ", arm), step);
     std::map<std::string, std::int64_t> registered_at_first;  // by arm and graph
     for (const Line* line : files.find("address")) {
@@ -50,7 +51,7 @@ record::CheckResult static_addresses(const Attempt& attempt) {
       }
     }
   }
-  return judgement.result(say("nothing moved before ", judgement.expected().watched_replays().size(), " replays on ",
+  return judgement.result(say("nothing moved before ", watched_replays(attempt, judgement.expected()).size(), " replays on ",
                               attempt.ranks.size(), " ranks"),
                           "every address as captured");
 }

@@ -49,7 +49,7 @@ TEST(Votes, Rows) {
                   .change =
                       [](Attempt& a) {
                         set_codes(a, std::nullopt, "capture", {0, 900});
-                        set(a, {.rank = 1, .kind = "capture", .arm = "graph_b"}, "status", "error");
+                        set(a, {.rank = 1, .kind = "capture", .arm = "solo_graph"}, "status", "error");
                       },
                   .rank = 1,
                   .said = {"rank 1 voted that phase capture failed"},
@@ -80,7 +80,7 @@ TEST(Votes, Rows) {
                         add(a, 1,
                             {{"kind", "error"},
                              {"phase", "replay"},
-                             {"arm", "graph_b"},
+                             {"arm", "solo_graph"},
                              {"step", 3},
                              {"type", "nccl"},
                              {"code", 2},
@@ -88,7 +88,7 @@ TEST(Votes, Rows) {
                              {"message", "unhandled system error"}});
                       },
                   .rank = 1,
-                  .said = {"rank 1 met an error in phase replay, arm graph_b",
+                  .said = {"rank 1 met an error in phase replay, arm solo_graph",
                            "nccl error 2 at ncclAllReduce: unhandled system error"}},
                  {.name = "an error without a phase",
                   .change =
@@ -118,7 +118,7 @@ TEST(Votes, Rows) {
                   .said = {"refused by rule R071"},
                   .also = {"*"}},
                  {.name = "a rank died",
-                  .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "step", .arm = "eager_b"}); },
+                  .change = [](Attempt& a) { die_before(a, {.rank = 1, .kind = "step", .arm = "solo_eager"}); },
                   .want = record::Result::unexercised,
                   .rank = std::nullopt,
                   .said = {"rank 1"},
