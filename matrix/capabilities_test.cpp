@@ -29,6 +29,11 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
                                       "experts=4, dispatcher=flex: this token dispatcher is not built yet"}));
   EXPECT_EQ(missing("dp=2,etp=2,linear_bias=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall"),
             std::vector<std::string>{"etp=2, linear_bias=true: upstream's token dispatchers carry no bias, and behind a reduce-scatter it belongs to no part of an expert"});
+  const std::string by_layer = ",dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,precision=bf16,overlap_ep_comm=true";
+  EXPECT_EQ(missing(("impl=local,modules=[attn]" + by_layer).c_str()),
+            std::vector<std::string>{"overlap_ep_comm=true, impl=local: upstream's schedule calls the pieces of a layer past the call that local graphs hang on: every layer would run eagerly, and nothing says so"});
+  EXPECT_EQ(missing(("impl=callables,modules=[attn]" + by_layer).c_str()),
+            std::vector<std::string>{"overlap_ep_comm=true, impl=callables: a graphed callable has one set of static tensors, and layer by layer its second forward comes before the backward of its first"});
   for (const char* name : {"impl=local,layers=4,first_last_layers_bf16=true", "impl=local,fp8_weights=true,first_last_layers_bf16=true"}) EXPECT_EQ(missing(name).size(), 1u) << name;
 }
 
@@ -59,7 +64,9 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=full_iteration,optimizer_graph=true,schedule=train-eval-train", "impl=local,optimizer_graph=true,optimizer=adam",
                            "impl=full_iteration,pp=2,microbatches=4,precision=fp16,clip_grad=true", "impl=local,pp=2,microbatches=2,nan_check_loss=true,nan_check_grad=true",
                            "impl=transformer_engine,dp=2,distributed_optimizer=true,overlap_grad_reduce=true",
-                           "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true"})
+                           "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true",
+                           "impl=full_iteration,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,precision=bf16,overlap_ep_comm=true,delay_wgrad=true",
+                           "impl=manual,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,precision=bf16,overlap_ep_comm=true"})
     EXPECT_TRUE(missing(name).empty()) << name;
 }
 

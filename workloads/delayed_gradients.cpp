@@ -1,6 +1,7 @@
 #include "workloads/delayed_gradients.h"
 
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace graphproof::workloads {
@@ -41,6 +42,13 @@ void DelayedGradients::add(int times) {
     const at::Tensor product = at::matmul(debt.dy.transpose(-1, -2), debt.x);
     for (int time = 0; time < times; ++time) debt.main_gradient.add_(product);
   }
+}
+
+void DelayedGradients::require_none_owed() const {
+  if (debts_.empty()) return;
+  throw std::logic_error("delayed weight gradients: got " + std::to_string(debts_.size()) + " still owed at the end of the step; want none; "
+                         "why: a graph that ends here lacks them, and what they are made of is memory of its pool; next: call add() "
+                         "behind each backward of the part");
 }
 
 at::Tensor delayed_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient,

@@ -25,6 +25,8 @@ class DelayedGradients {
   /// Enqueues main_gradient += dy^T x for all that is owed. `times`: more than once for the planted fault M114 alone.
   /// Throws std::logic_error where nothing is owed: no backward went before, or it was asked for twice.
   void add(int times = 1);
+  /// Throws std::logic_error where something is owed: a graph that ended here would lack it, and its operands lie in the graph's pool.
+  void require_none_owed() const;
   /// Forgets what a step that an error ended left.
   void forget() { debts_.clear(); }
 

@@ -57,6 +57,22 @@ TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
   }
 }
 
+TEST(DelayedGradients, AStepThatEndsWithSomeOwedIsRefused) {
+  Product product;
+  product.delayed.require_none_owed();
+  torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});
+  try {
+    product.delayed.require_none_owed();
+    FAIL() << "accepted";
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "delayed weight gradients: got 1 still owed at the end of the step; want none; why: a graph that ends here lacks them, "
+                 "and what they are made of is memory of its pool; next: call add() behind each backward of the part");
+  }
+  product.delayed.add();
+  product.delayed.require_none_owed();
+}
+
 TEST(DelayedGradients, WhatIsOwedToAStepThatEndedCanBeForgotten) {
   Product product;
   torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});

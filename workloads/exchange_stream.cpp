@@ -7,7 +7,7 @@
 namespace graphproof::workloads {
 
 ExchangeStream::ExchangeStream(capture::Device& device, std::string group, fixtures::Fault fault)
-    : group_(std::move(group)), fault_(std::move(fault)), side_(device.stream_from_pool()) {}
+    : device_(device), group_(std::move(group)), fault_(std::move(fault)), side_(device.stream_from_pool()) {}
 
 ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
   const at::NoGradGuard no_grad;
@@ -19,14 +19,14 @@ ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
   ready.record(streams.getStream(side_.device()));
   ready.block(side_);
   const c10::StreamGuard guard(side_);
-  if (fault_.is("M115")) delay();
+  if (fault_.is("M115") && !device_.capturing(side_)) delay();
   comm::all_to_all_into(exchange.arrived, exchange.sent, group_);
   exchange.over.record(side_);
   return exchange;
 }
 
 at::Tensor ExchangeStream::end(Exchange exchange) const {
-  // M115 stands for a schedule that forgets to wait, on a network that is slow.
+  // M115 stands for a schedule that forgets to wait, on a network that is slow; of a capture the missing join is enough.
   if (!fault_.is("M115")) exchange.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
   return exchange.arrived;
 }

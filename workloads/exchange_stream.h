@@ -29,6 +29,7 @@ class ExchangeStream {
  private:
   void delay() const;
 
+  capture::Device& device_;
   std::string group_;
   fixtures::Fault fault_;
   c10::Stream side_;

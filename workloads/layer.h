@@ -5,6 +5,7 @@
 // permutation after it. The exchange, the experts and what follows are then eager, and so is a shared expert beside them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -119,12 +120,21 @@ class Layer {
   const std::vector<at::Tensor>& work_weights() const { return work_weights_; }
   /// Of a step that an error ended.
   void forget_delayed() const {
-    for (DelayedGradients* delayed : {attention_delayed_.get(), shared_delayed_.get(), experts_delayed_.get()})
+    for (DelayedGradients* delayed : all_delayed())
       if (delayed) delayed->forget();
+  }
+  /// At the end of a step.
+  void require_none_owed() const {
+    for (const DelayedGradients* delayed : all_delayed())
+      if (delayed) delayed->require_none_owed();
   }
 
  private:
+  std::array<DelayedGradients*, 3> all_delayed() const { return {attention_delayed_.get(), shared_delayed_.get(), experts_delayed_.get()}; }
+
   void owed_part(ModuleKind kind, DelayedGradients& delayed, const ForwardPass& pass) const {
+    // M162 stands for a capture that ends before the last of them are called for.
+    if (pass.fault.is("M162") && pass.recording && index_ == 0) return;
     // M114 stands for an engine whose graph adds the weight gradients and which adds them once more.
     const std::function<void()> add = [&delayed, &fault = pass.fault, &recording = pass.recording] {
       delayed.add(fault.is("M114") && recording ? 2 : 1);

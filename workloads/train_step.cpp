@@ -366,6 +366,8 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
     }
     running.reset();
   }
+  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
+    for (const Layer& layer : model.layers(chunk)) layer.require_none_owed();
 }
 
 /// Only what forwards need: the stages run and exchange the rest in the same order, so none waits for ever.

@@ -11,6 +11,8 @@
 //   that call.
 // - evaluate() has a graph, static inputs and a call counter of its own: evaluations before number `warmup_steps` run
 //   eagerly, that one captures into a pool of its own, it and all later ones replay.
+// - Layer by layer (ModelConfig::overlap_ep_comm) the exchange's stream forks and joins inside the graph, and a step that would end with
+//   weight gradients owed is refused.
 // - With fp8_weights the graphs hold the rounding in their first microbatch and none in the others: nothing is told at a replay.
 // - Capture mode is thread-local unless the configuration says otherwise.
 // - outputs() are the tensors stored at construction and alias the step's static buffers: losses read later are those

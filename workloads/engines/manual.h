@@ -9,6 +9,8 @@
 //   tensors are not kept.
 // - The learning rate is written to device memory before each replay, which reads it there.
 // - outputs() aliases the step's static buffers: read later, they show the latest replay.
+// - Layer by layer (ModelConfig::overlap_ep_comm) the exchange's stream forks and joins inside the graph, and a step that would end with
+//   weight gradients owed is refused.
 // - With fp8_weights the graph holds the rounding in its first microbatch and none in the others: nothing is told at a replay.
 // - Every generator of the step is registered with the graph.
 // - A failed capture throws capture::DeviceError; the engine never falls back to eager by itself.

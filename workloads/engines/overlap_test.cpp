@@ -143,6 +143,39 @@ TEST(LayerByLayer, GraphsOfEveryCutReplayBitForBit) {
     });
 }
 
+void expect_whole_step_replays(const ModelConfig& config, const Layout& layout, const std::string& impl) {
+  SCOPED_TRACE(impl + ", " + way(config));
+  TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  EXPECT_EQ(twins.graph->counters().replays, 3);
+  EXPECT_EQ(twins.witness.canaries, 0);
+  EXPECT_TRUE(twins.witness.moved_tensors.empty());
+  EXPECT_TRUE(twins.witness.changed_by.empty());
+  twins.graph->drop_graphs();
+}
+
+TEST(LayerByLayer, AGraphOfTheWholeStepReplaysBitForBit) {
+  for (const bool delayed : {false, true})
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      ModelConfig config = by_layer(false, delayed);
+      config.dropout = 0.1;
+      expect_whole_step_replays(config, layout, delayed ? "full_iteration" : "manual");
+    });
+}
+
+TEST(LayerByLayer, AGraphOfTheWholeStepOfInterleavedStagesReplaysBitForBitBesideBucketedReduction) {
+  ModelConfig config = pipelined(by_layer(false, true));
+  config.dropout = 0.1;
+  config.overlap_grad_reduce = true;
+  ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
+    if (config.layers % (layout.pp * layout.vpp) != 0) return;
+    for (const bool fused : {false, true}) {
+      config.grad_accumulation_fusion = fused;
+      expect_whole_step_replays(config, layout, fused ? "manual" : "full_iteration");
+    }
+  });
+}
+
 TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsBehindTheirBackward) {
   ModelConfig config = by_layer(false, true);
   config.microbatches = 2;
@@ -212,6 +245,46 @@ TEST(DelayedGradientsOfGraphs, EveryPlantedFaultChangesTheGradientsAndIsCounted)
       EXPECT_EQ(counters.out_of_order > 0, fault == std::string("M113")) << fault;
       twins.graph->drop_graphs();
     }
+  });
+}
+
+std::string failed_capture(TwinSteps& twins) {
+  try {
+    for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
+  } catch (const capture::DeviceError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(LayerByLayerFaults, M114InAGraphOfTheWholeStepChangesTheGradients) {
+  ModelConfig config = by_layer(false, true);
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M114"}});
+    EXPECT_TRUE(twins.step(0).equal);
+    EXPECT_FALSE(twins.step(1).equal);
+    twins.graph->drop_graphs();
+  });
+}
+
+TEST(LayerByLayerFaults, M115InAGraphOfTheWholeStepLeavesTheExchangeUnjoined) {
+  ModelConfig config = by_layer(false, false);
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 0, .fault = {"M115"}});
+    EXPECT_NE(failed_capture(twins).find("capturing stream has unjoined work"), std::string::npos);
+  });
+}
+
+TEST(LayerByLayerFaults, M162IsRefusedAtTheEndOfTheCapturedStep) {
+  ModelConfig config = by_layer(false, true);
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M162"}});
+    EXPECT_NE(failed_capture(twins).find("still owed at the end of the step"), std::string::npos);
+    EXPECT_EQ(twins.witness.reports.at(0).status, "error");
+    EXPECT_EQ(twins.graph->counters().replays, 0);
   });
 }
 
