@@ -51,9 +51,20 @@ void DelayedGradients::require_none_owed() const {
                          "behind each backward of the part");
 }
 
+at::Tensor DelayedGradients::seen_by_autograd(const at::Tensor& weight) {
+  if (!keeps_leaves_) return weight.detach();
+  Leaf& leaf = leaves_[weight.const_data_ptr()];
+  if (!leaf.accumulator) {
+    leaf.weight = weight.detach().requires_grad_(true);
+    const c10::StreamGuard guard(c10::impl::VirtualGuardImpl(weight.device().type()).getDefaultStream(weight.device()));
+    leaf.accumulator = torch::autograd::impl::grad_accumulator(leaf.weight);
+  }
+  return leaf.weight;
+}
+
 at::Tensor delayed_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient,
                            DelayedGradients& delayed) {
-  return DelayedProduct::apply(x, weight.detach(), main_gradient, reinterpret_cast<std::int64_t>(&delayed));
+  return DelayedProduct::apply(x, delayed.seen_by_autograd(weight), main_gradient, reinterpret_cast<std::int64_t>(&delayed));
 }
 
 }  // namespace graphproof::workloads

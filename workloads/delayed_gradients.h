@@ -4,7 +4,8 @@
 // Autograd never sees such a weight: no accumulator adds its gradient and none runs its hooks.
 #pragma once
 
-#include <cstddef>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "fixtures/torch.h"
@@ -30,11 +31,22 @@ class DelayedGradients {
   /// Forgets what a step that an error ended left.
   void forget() { debts_.clear(); }
 
+  /// M163: from now on autograd sees the weights, as Megatron-LM's: leaves, whose accumulators are made on the default stream and held.
+  void keep_leaves() { keeps_leaves_ = true; }
+  /// What a product hands autograd for `weight`: nothing that is differentiable, or under M163 its leaf.
+  at::Tensor seen_by_autograd(const at::Tensor& weight);
+
  private:
   struct Debt {
     at::Tensor x, dy, main_gradient;
   };
   std::vector<Debt> debts_;
+  struct Leaf {
+    at::Tensor weight;
+    std::shared_ptr<torch::autograd::Node> accumulator;
+  };
+  std::map<const void*, Leaf> leaves_;  // by the weight's memory
+  bool keeps_leaves_ = false;
 };
 
 /// x [..., N, I] times weight^T, weight [..., O, I] with as many leading dimensions as x. Returns [..., N, O]. Differentiable in x;

@@ -95,6 +95,9 @@ class Layer {
   std::vector<at::Tensor> attend(const at::Tensor& x, const ForwardPass& pass, Kept& kept) const {
     const fixtures::NvtxRange range("layer", index_);
     if (pass.gather) pass.gather->wait(parameters_);
+    if (pass.fault.is("M163"))
+      for (DelayedGradients* delayed : all_delayed())
+        if (delayed) delayed->keep_leaves();
     const auto routed = routed_part(attention_part(x, pass), pass);
     const auto dispatch = dispatch_part({routed[1], routed[2], routed[3]}, pass);
     kept.slots = dispatch[1];

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/capture/error.h"
 #include "workloads/engines/ranks_under_test.h"
 #include "workloads/engines/refusal.h"
 #include "workloads/engines/twin_steps.h"
@@ -285,6 +286,17 @@ TEST(LayerByLayerFaults, M162IsRefusedAtTheEndOfTheCapturedStep) {
     EXPECT_NE(failed_capture(twins).find("still owed at the end of the step"), std::string::npos);
     EXPECT_EQ(twins.witness.reports.at(0).status, "error");
     EXPECT_EQ(twins.graph->counters().replays, 0);
+  });
+}
+
+TEST(LayerByLayerFaults, M163RunsEagerlyAndIsRefusedAtTheEndOfTheCapturedBackward) {
+  ModelConfig config = by_layer(false, true);
+  ranks->for_each_expert_layout([&](const Layout& layout) {
+    if (layout.ep != layout.dp) return;
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M163"}});
+    EXPECT_EQ(difference(twins.step(0)), "");
+    EXPECT_NE(failed_capture(twins).find("dependency created on uncaptured work in another stream"), std::string::npos);
+    EXPECT_EQ(twins.witness.reports.at(0).code, capture::kIsolation);
   });
 }
 
