@@ -54,7 +54,7 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
                            "impl=local,cp=2,dropout=true", "impl=callables,cp=2,cp_comm_type=all_gather,tp=2,sequence_parallel=true",
                            "impl=full_iteration,pp=2,recompute=full(block,1),microbatches=4", "impl=local,pp=2,recompute=selective(core_attn),microbatches=4",
                            "impl=transformer_engine,pp=2,dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,microbatches=4",
-                           "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,recompute=selective(mlp,layernorm)",
+                           "impl=manual,recompute=full(uniform,2),dropout=true", "impl=local,modules=[moe_router,moe_preprocess],recompute=selective(moe),model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall", "impl=local,recompute=selective(mlp,layernorm)",
                            "impl=manual,precision=fp16,clip_grad=true,weight_decay=true", "impl=local,dp=2,overlap_grad_reduce=true,nan_check_loss=true",
                            "impl=callables,tp=2,fp8_weights=true", "impl=transformer_engine,pp=2,vpp=2,layers=4,microbatches=4,fp8_weights=true,first_last_layers_bf16=true",
                            "rng_tracker=plain,dropout=true", "impl=local,dp=2,distributed_optimizer=true,optimizer=adam,precision=bf16",

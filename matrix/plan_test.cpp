@@ -85,8 +85,7 @@ TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRa
       "make_graphed_callables knows no schedule of a pipeline stage",
       "the host reads in the middle of a layer how many tokens an expert has: no graph can hold that",
       "gathered tokens have no capacity and no preprocessing of their own",
-      "this model has no such module, and nothing would be computed again",
-      "recompute of experts around a captured router is not built yet"};
+      "this model has no such module, and nothing would be computed again"};
   EXPECT_EQ(plan.covering->not_covered_left_out, 0);
   for (const NotCovered& one : plan.covering->not_covered) {
     if (!one.lost) continue;

@@ -254,6 +254,10 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .fault = {text("fault")},
                    .stale_outputs = {},
                    .stall_ms = engines::EngineConfig{}.stall_ms};
+  // Of all arms alike: what is cut where decides in which order gradients meet.
+  config.model.recompute.behind_router = std::ranges::any_of(config.engine.modules, [](workloads::ModuleKind kind) {
+    return kind == workloads::ModuleKind::moe_router || kind == workloads::ModuleKind::moe_preprocess;
+  });
   return config;
 }
 

@@ -56,9 +56,10 @@ class Layer {
     attention_norm_parameters_ = parameters.starting_with(name_ + ".attention_norm.");
     mlp_norm_parameters_ = parameters.starting_with(name_ + ".mlp_norm.");
     behind_norm_parameters_ = parameters.starting_with(name_ + ".mlp.");
+    behind_router_parameters_ = parameters.starting_with(name_ + ".mlp.experts.");
     for (const char* routed : {".mlp_norm", ".mlp.router", ".mlp.shared"})
-      if (shared_with_router || routed != std::string_view(".mlp.shared"))
-        for (const at::Tensor& parameter : parameters.starting_with(name_ + routed)) router_parameters_.push_back(parameter);
+      for (const at::Tensor& parameter : parameters.starting_with(name_ + routed))
+        (shared_with_router || routed != std::string_view(".mlp.shared") ? router_parameters_ : behind_router_parameters_).push_back(parameter);
     if (!config.delay_wgrad) return;
     for (const char* linear : {".attention.qkv.weight", ".attention.projection.weight", ".mlp.shared.up.weight", ".mlp.shared.down.weight"})
       for (const at::Tensor& weight : parameters.starting_with(name_ + linear)) attend_weights_.push_back(weight);
@@ -179,13 +180,13 @@ class Layer {
 
   at::Tensor moe_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::moe, x, mlp_parameters_, pass, [this, pass](const at::Tensor& input, const ForwardPass&) {
-      if (recompute_.of(RecomputedPart::moe)) return input + recomputed_experts(input, pass);
+      if (recompute_.of(RecomputedPart::moe) && !recompute_.behind_router) return input + recomputed_experts(input, pass);
       const auto routed = routed_part(input, pass);
       if (pass.beside) {
         const at::Tensor combined = dispatched({routed[1], routed[2], routed[3]}, routed[4], pass);
         return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
       }
-      at::Tensor combined = moe_->gathers() ? moe_->gathered_experts(routed[1], {routed[2], routed[3]}, pass)
+      at::Tensor combined = moe_->gathers() ? gathered({routed[1], routed[2], routed[3]}, pass)
                                             : dispatched({routed[1], routed[2], routed[3]}, {}, pass);
       if (routed.size() > 4) combined = combined + routed[4];
       return routed[0] + pass.dropout.apply(combined, {index_, DropoutSite::mlp, pass.again});
@@ -225,11 +226,23 @@ class Layer {
   /// routed: hidden, probabilities, carried. Returns [N, H]; with the shared expert's part if it runs beside this, on
   /// `beside` [N, H].
   at::Tensor dispatched(const std::vector<at::Tensor>& routed, const at::Tensor& beside, const ForwardPass& pass) const {
-    const auto dispatch = dispatch_part(routed, pass);
-    const auto carried = [&] {
-      return moe_->combine(moe_->experts(dispatch[0], counts_of(dispatch), pass), dispatch[1], dispatch[2]);
-    };
-    return beside.defined() ? beside_shared(beside, pass, carried) : carried();
+    auto dispatch = dispatch_part(routed, pass);
+    const bool with_counts = dispatch.size() > 3, with_beside = beside.defined();
+    if (with_beside) dispatch.push_back(beside);
+    return twice(RecomputedPart::moe, dispatch, behind_router_parameters_, pass,
+                 [this, with_counts, with_beside](const std::vector<at::Tensor>& given, const ForwardPass& run) {
+                   const auto carried = [&] {
+                     return moe_->combine(moe_->experts(given[0], with_counts ? given[3] : at::Tensor(), run), given[1], given[2]);
+                   };
+                   return with_beside ? beside_shared(given.back(), run, carried) : carried();
+                 });
+  }
+  /// In its place where tokens are gathered.
+  at::Tensor gathered(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
+    return twice(RecomputedPart::moe, routed, behind_router_parameters_, pass,
+                 [this](const std::vector<at::Tensor>& given, const ForwardPass& run) {
+                   return moe_->gathered_experts(given[0], {given[1], given[2]}, run);
+                 });
   }
 
   /// carried() [N, H] and the shared expert's part of `hidden` [N, H], which runs beside it.
@@ -270,16 +283,26 @@ class Layer {
   template <class Work>
   at::Tensor twice(RecomputedPart part, const at::Tensor& x, const std::vector<at::Tensor>& parameters,
                    const ForwardPass& pass, const Work& work) const {
-    if (!recompute_.of(part)) return work(x, pass);
+    return twice(part, std::vector{x}, parameters, pass,
+                 [work](const std::vector<at::Tensor>& inputs, const ForwardPass& run) { return work(inputs[0], run); });
+  }
+  /// The same of several inputs.
+  template <class Work>
+  at::Tensor twice(RecomputedPart part, const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& parameters,
+                   const ForwardPass& pass, const Work& work) const {
+    if (!recompute_.of(part)) return work(inputs, pass);
     return recompute(
-        [this, part, pass, work](const std::vector<at::Tensor>& inputs, bool again) {
+        [this, part, pass, work](const std::vector<at::Tensor>& kept, bool again) {
           ForwardPass run = pass;
           run.again = run.again || again;
-          const at::Tensor y = work(inputs[0], run);
+          std::vector<at::Tensor> begins_with = kept;
+          // M164 stands for an input that lies where a graph wrote it, and which a replay for other tokens overwrote since.
+          if (again && pass.fault.is("M164")) begins_with[0] = kept[0].roll(1, 0);
+          const at::Tensor y = work(begins_with, run);
           pass.recomputes.note(part, index_, y, again);
           return y;
         },
-        {x}, parameters);
+        inputs, parameters);
   }
 
   /// body(x, pass). The documents of packed sequences are an input of a part in which tokens meet: a graph of the part is
@@ -326,7 +349,7 @@ class Layer {
   std::optional<Mlp> mlp_;  // one of these two
   std::optional<Moe> moe_;
   std::vector<at::Tensor> parameters_, attention_parameters_, mlp_parameters_, router_parameters_;
-  std::vector<at::Tensor> attention_norm_parameters_, mlp_norm_parameters_, behind_norm_parameters_;  // of recompute
+  std::vector<at::Tensor> attention_norm_parameters_, mlp_norm_parameters_, behind_norm_parameters_, behind_router_parameters_;  // of recompute
   std::vector<at::Tensor> no_parameters_;
   std::vector<at::Tensor> attend_weights_, work_weights_;  // whose gradients are delayed
 };

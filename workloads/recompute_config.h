@@ -1,8 +1,8 @@
 // What of a model is computed again in backward. Plain values, spelled as the axis recompute.
 //
 // Selective recompute drops what lies inside a module: core_attn the scores and probabilities, mlp the whole feed-forward
-// part behind its norm, moe the whole expert layer behind its norm, moe_act the experts' activation, layernorm the two
-// norms of a layer, shared_experts the shared expert. Full recompute drops everything between the inputs of layers:
+// part behind its norm, moe the whole expert layer behind its norm, or behind its router where a graph holds that, moe_act the
+// experts' activation, layernorm the two norms of a layer, shared_experts the shared expert. Full recompute drops everything between the inputs of layers:
 // uniform keeps the input of every `layers` layers, block recomputes the first `layers` layers one by one and keeps
 // the others; both count within a chunk of a pipeline stage (Megatron-LM --recompute-granularity, --recompute-method, --recompute-num-layers, --recompute-modules).
 #pragma once
@@ -27,6 +27,9 @@ struct RecomputeConfig {
   Method method = Method::selective;
   std::vector<RecomputedPart> parts = {};  // {layer} alone with uniform and block
   std::int64_t layers = 0;                 // of uniform and block
+  /// moe begins behind router and preprocessing: what is exchanged, worked and combined is run twice, and they once. (Upstream's local
+  /// graphs, rules R079 and R139, replay the router's graph in the second run as well.)
+  bool behind_router = false;
 
   bool any() const { return !parts.empty(); }
   bool full() const { return method != Method::selective; }

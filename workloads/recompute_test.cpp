@@ -20,6 +20,19 @@ ModelConfig model(bool recompute, double dropout) {
   return config;
 }
 
+ModelConfig with_experts() {
+  ModelConfig config = model(false, 0);
+  config.experts = 4;
+  config.topk = 2;
+  config.shared_expert = true;
+  return config;
+}
+RecomputeConfig behind_router() {
+  RecomputeConfig config = selective({RecomputedPart::moe});
+  config.behind_router = true;
+  return config;
+}
+
 struct Bench {
   explicit Bench(const ModelConfig& config, const std::string& fault = "none")
       : device(device_under_test()), stream(device.stream_from_pool()), guard(stream), step(config, {}, device, 3, {fault}) {
@@ -85,10 +98,11 @@ TEST(Recompute, LeavesAParameterThatTheWorkDoesNotUseWithoutAGradient) {
 }
 
 TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
-  ModelConfig dense = model(false, 0), experts = dense;
-  experts.experts = 4;
-  experts.topk = 2;
-  experts.shared_expert = true;
+  const ModelConfig dense = model(false, 0), experts = with_experts();
+  ModelConfig dropless = experts;
+  dropless.dropless = true;
+  ModelConfig gathered = dropless;
+  gathered.gather_tokens = true;
   using Method = RecomputeConfig::Method;
   struct Row {
     ModelConfig model;
@@ -102,7 +116,10 @@ TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
       {dense, full(Method::uniform, 2), {2, 2}},
       {dense, full(Method::block, 1), {2}},
       {experts, selective({RecomputedPart::moe_act, RecomputedPart::shared_experts}), {2, 2, 2, 2}},
-      {experts, selective({RecomputedPart::moe}), {2, 2}}};
+      {experts, selective({RecomputedPart::moe}), {2, 2}},
+      {experts, behind_router(), {2, 2}},
+      {dropless, behind_router(), {2, 2}},
+      {gathered, behind_router(), {2, 2}}};
   for (const Row& row : rows) {
     ModelConfig config = row.model;
     config.recompute = row.recompute;
@@ -142,13 +159,35 @@ TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
   EXPECT_NE(faulty.ledger("recompute:first"), faulty.ledger("recompute:again"));
 }
 
-TEST(Recompute, OfCoreAttentionWithoutDropoutChangesNoBit) {
-  Bench kept(model(false, 0)), again(model(true, 0));
+TEST(Recompute, FaultM164BeginsBehindTheRouterWithOtherTokensWhileTheLossStays) {
+  ModelConfig config = with_experts();
+  config.recompute = behind_router();
+  Bench sound(config), faulty(config, "M164");
+  EXPECT_EQ(on_host(sound.step.losses()), on_host(faulty.step.losses()));
+  EXPECT_EQ(sound.ledger("recompute:first"), sound.ledger("recompute:again"));
+  EXPECT_NE(faulty.ledger("recompute:first"), faulty.ledger("recompute:again"));
+}
+
+void expect_same_bits(Bench& kept, Bench& again) {
   EXPECT_EQ(on_host(kept.step.losses()), on_host(again.step.losses()));
   for (std::size_t i = 0; i < kept.step.gradients().size(); ++i)
     EXPECT_EQ(on_host(kept.step.gradients()[i].tensor), on_host(again.step.gradients()[i].tensor))
         << kept.step.gradients()[i].name;
+}
+
+TEST(Recompute, OfCoreAttentionWithoutDropoutChangesNoBit) {
+  Bench kept(model(false, 0)), again(model(true, 0));
+  expect_same_bits(kept, again);
   EXPECT_TRUE(kept.step.ledgers().empty());
+}
+
+TEST(Recompute, OfExpertsBehindTheirRouterChangesNoBitWithDropout) {
+  ModelConfig config = with_experts();
+  config.dropout = 0.1;
+  Bench kept(config);
+  config.recompute = behind_router();
+  Bench again(config);
+  expect_same_bits(kept, again);
 }
 
 TEST(Recompute, DrawsTheForwardsMasksAgainInEveryStep) {

@@ -36,6 +36,9 @@ TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModul
   experts.experts = 4;
   experts.topk = 2;
   experts.shared_expert = true;
+  ModelConfig behind_router = experts;
+  behind_router.recompute = workloads::selective({workloads::RecomputedPart::moe});
+  behind_router.recompute.behind_router = true;
   struct Cut {
     const char* name;
     ModelConfig model;
@@ -45,6 +48,7 @@ TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModul
   for (const Cut& cut : {Cut{"layer", model(0.1), {}, 1}, Cut{"attn", model(0), {ModuleKind::attn}, 1},
                          Cut{"attn and mlp", model(0.1), {ModuleKind::attn, ModuleKind::mlp}, 2}, Cut{"every feature", rich, {}, 1},
                          Cut{"experts", experts, {ModuleKind::moe}, 1},
+                         Cut{"router, and what is behind it again", behind_router, {ModuleKind::moe_router}, 1},
                          Cut{"attention, router, preprocess", experts,
                              {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}, 3}}) {
     SCOPED_TRACE(cut.name);

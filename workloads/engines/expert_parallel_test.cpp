@@ -314,6 +314,29 @@ TEST(SharedExpertOverlap, RecomputedExpertsRunItBesideTheDispatchAgain) {
   });
 }
 
+// Tokens travel again in backward, and the shared expert's stream is forked again; the router's graph is replayed once.
+TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
+  using workloads::ModuleKind;
+  ModelConfig gathered = overlapped_experts()[1];
+  gathered.shared_expert_overlap = false;
+  gathered.gather_tokens = true;
+  for (ModelConfig config : {overlapped_experts()[0], overlapped_experts()[1], gathered}) {
+    config.dropout = 0.1;
+    config.recompute = workloads::selective({workloads::RecomputedPart::moe, workloads::RecomputedPart::core_attn});
+    config.recompute.behind_router = true;
+    std::vector<ModuleKind> modules{ModuleKind::moe_router};
+    if (!config.gather_tokens) modules.push_back(ModuleKind::moe_preprocess);
+    ranks->for_each_expert_layout([&](const Layout& layout) {
+      TwinSteps twins(config, layout, {.impl = "local", .modules = modules});
+      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+      const auto parts = static_cast<std::int64_t>(modules.size());
+      EXPECT_EQ(twins.graph->counters().launches_per_step, 2 * parts * config.layers * config.microbatches);
+      EXPECT_EQ(twins.witness.canaries, 0);
+      twins.graph->drop_graphs();
+    });
+  }
+}
+
 TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
   ranks->for_each_expert_layout([&](const Layout& layout) {
     TwinSteps twins(overlapped_experts()[0], layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M140"}});

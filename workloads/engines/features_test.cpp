@@ -279,6 +279,24 @@ TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
   }
 }
 
+TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsBehindACapturedRouter) {
+  ModelConfig model = experts();
+  model.dropout = 0.1;
+  model.recompute = workloads::selective({workloads::RecomputedPart::core_attn, workloads::RecomputedPart::moe});
+  model.recompute.behind_router = true;
+  const std::vector<workloads::ModuleKind> parts{workloads::ModuleKind::moe_router, workloads::ModuleKind::moe_preprocess};
+  for (const std::string fault : {"none", "M34", "M164"}) {
+    TwinSteps twins(model, {}, {.impl = "local", .modules = parts, .fault = {fault}});
+    for (std::int64_t i = 0; i < 3; ++i) twins.step(i);
+    const auto ledgers = twins.graph_step().ledgers();
+    const auto first = of(ledgers, "recompute:first"), again = of(ledgers, "recompute:again");  // [P, M, R], core_attn before moe
+    const auto half = static_cast<std::ptrdiff_t>(first.size() / 2);
+    EXPECT_EQ(!std::equal(first.begin(), first.begin() + half, again.begin()), fault == "M34") << fault;
+    EXPECT_EQ(!std::equal(first.begin() + half, first.end(), again.begin() + half), fault == "M164") << fault;
+    twins.graph->drop_graphs();
+  }
+}
+
 TEST(FeatureFaults, M74DropsTokensInReplaysAndCountsNone) {
   for (const bool faulty : {false, true}) {
     TwinSteps twins(experts(), {}, {.impl = "full_iteration", .warmup_steps = 1, .fault = {faulty ? "M74" : "none"}});
