@@ -102,7 +102,7 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   scope.section(Phase::compare, [] {});
   scope.section(Phase::replay, [&] {
     keep_last(parts, state.kept);
-    run_solo_graph(parts, state.inputs, lockstep_graph);
+    run_solo_graph(parts, state.inputs, lockstep_graph, state.kept.back()->outputs());
   });
 }
 

@@ -29,14 +29,14 @@ struct Repeated {
 
 class SoloArm {
  public:
-  SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated)
-      : parts_(parts), name_(std::move(name)), impl_(std::move(impl)), repeated_(std::move(repeated)) {}
+  SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated, std::vector<fixtures::NamedTensor> stale = {})
+      : parts_(parts), name_(std::move(name)), impl_(std::move(impl)), repeated_(std::move(repeated)), stale_(std::move(stale)) {}
 
   void run(const std::vector<StepInput>& inputs) {
     ask_back();
     look("before", 0);
     {
-      Arm arm(parts_, name_, impl_, Watch::free);
+      Arm arm(parts_, name_, impl_, Watch::free, stale_);
       look("built", 0);
       if (arm.graphs()) parts_.scope.boundary(Phase::capture);
       const std::int64_t last = run_steps(arm, inputs);
@@ -125,6 +125,7 @@ class SoloArm {
   const CaseParts& parts_;
   const std::string name_, impl_;
   const Repeated repeated_;
+  const std::vector<fixtures::NamedTensor> stale_;
 };
 
 }  // namespace
@@ -133,8 +134,10 @@ void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs
   SoloArm(parts, "solo_eager", "none", {.arm = "eager_a", .subject = "eager_repeats", .left = eager_a}).run(inputs);
 }
 
-void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& lockstep_graph) {
-  SoloArm(parts, "solo_graph", parts.config.engine.impl, {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph}).run(inputs);
+void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& lockstep_graph,
+                    std::vector<fixtures::NamedTensor> stale) {
+  SoloArm(parts, "solo_graph", parts.config.engine.impl, {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph}, std::move(stale))
+      .run(inputs);
 }
 
 void flush_communicators(const CaseParts& parts) {

@@ -31,8 +31,9 @@ inline constexpr std::int64_t kSoloTimedSteps = 3;
 void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& eager_a);
 
 /// solo_graph, against what lockstep_graph left (subject graph_repeats): as many compared steps without poison. Is gone when this
-/// returns.
-void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& lockstep_graph);
+/// returns. `stale`: of an arm that outlives it, see EngineConfig::stale_outputs.
+void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& lockstep_graph,
+                    std::vector<fixtures::NamedTensor> stale);
 
 /// One small collective in every group of the case, and a wait for it.
 void flush_communicators(const CaseParts& parts);
