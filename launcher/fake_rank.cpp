@@ -132,8 +132,8 @@ class FakeRank {
                                {"step", 1}, {"input", "fresh"}, {"tensors", 1}, {"bytes", 4}, {"equal", equal},
                                {"mismatch", nullptr}});
     evidence.end(true, Phase::teardown_comm, now_ms());
-    // Long enough for the launcher to look between two cases, and to look again.
-    if (script_.only_case != 0) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    // Long enough for the launcher to look between two cases, and to look again, also on a busy machine.
+    if (script_.only_case != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
     // Longer than it takes to lose a node; what was lost is run again as another attempt, which is quick.
     if (script_.behaviour == "once_slow" && one.attempt == 1 && (script_.only_case == 0 || script_.only_case == count)) std::this_thread::sleep_for(std::chrono::seconds(20));
     if (mine("slower")) std::this_thread::sleep_for(std::chrono::seconds(3));
