@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "reports/record/file.h"
 #include "reports/record/scratch_folder.h"
 
@@ -19,7 +21,8 @@ TEST(ClearQueueTest, AControllerThatIsAwayIsAskedAgainUntilItAnswers) {
 }
 
 TEST(ClearQueueTest, OneThatStaysAwayIsToldWithWhatToDo) {
-  EXPECT_EQ(clear_queue({{"sh", "-c", "echo no controller >&2; exit 1"}, kEnvironment}, 1),
+  constexpr std::int64_t kBusyShell_ms = 2000;  // a shell may take its time to answer
+  EXPECT_EQ(clear_queue({{"sh", "-c", "echo no controller >&2; exit 1"}, kEnvironment}, kBusyShell_ms),
             "jobs of this run may be left in the queue until their time limit (no controller): run `sh -c echo no controller >&2; exit 1`, "
             "or graphproof resume");
   EXPECT_NE(clear_queue({{"/nonexistent/scancel"}, kEnvironment}, 1).find("can't start '/nonexistent/scancel'"), std::string::npos);
