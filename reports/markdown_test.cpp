@@ -48,5 +48,12 @@ TEST(Markdown, MarkupInMessagesStaysText) {
   EXPECT_NE(text.find("`run 'x\\|y'`"), std::string::npos) << text;
 }
 
+TEST(Markdown, TellsWhereRanksSharedGpus) {
+  RunResult run = run_of({ended('1', "tp=4", "pass"_verdict, 10)});
+  EXPECT_EQ(markdown(run).find("ranks per GPU"), std::string::npos);
+  run.run.options.ranks_per_gpu = 2;
+  EXPECT_NE(markdown(run).find("| ranks per GPU | up to 2, in cases of more ranks than GPUs"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace graphproof::reports

@@ -46,11 +46,16 @@ TEST_F(PlanVerbTest, AnEarlierPlanIsExtended) {
 TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
   const launcher::Device device{.name = "cuda", .rank_program = {}, .stack = {}, .gpus = {"0", "1"}, .slots = 2, .note = {}, .ranks_per_gpu = 2};
   EXPECT_EQ(machine_of(device).slots, 4);
-  std::vector<record::PlanLine> lines(3);
+  std::vector<record::PlanLine> lines(4);
   lines[0].ranks = 8;
   lines[1].ranks = 4;
   lines[2].ranks = 2;
-  for (record::PlanLine& line : lines) line.required_checks = {"D01.lockstep", "D31.device_trend"};
+  lines[3].ranks = 4;
+  for (record::PlanLine& line : lines) {
+    line.axes = {{"model", "gpt"}};
+    line.required_checks = {"D01.lockstep", "D31.device_trend"};
+  }
+  lines[3].axes["model"] = "collective";
   fit(lines, device);
   heed_shared_gpus(lines, device, catalogue.checks);
   EXPECT_EQ(lines[0].skip.value().why, "8 ranks, and this machine has room for 4");
@@ -58,6 +63,7 @@ TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
   EXPECT_EQ(lines[1].required_checks, std::vector<std::string>{"D01.lockstep"}) << "what the driver counts is not one rank's";
   EXPECT_FALSE(lines[2].skip);
   EXPECT_EQ(lines[2].required_checks.size(), 2u) << "each has a GPU";
+  EXPECT_EQ(lines[3].skip.value().why, "it asks how NCCL reaches the other GPUs of a host, and 4 ranks would share 2");
 }
 
 TEST_F(PlanVerbTest, SeedChoosesTheSample) {

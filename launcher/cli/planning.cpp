@@ -284,12 +284,17 @@ void fit(std::vector<record::PlanLine>& lines, const launcher::Device& device) {
 }
 
 void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device, const matrix::CheckTable& checks) {
-  for (record::PlanLine& line : lines)
-    if (device.ranks_per_gpu > 1 && line.ranks > device.slots)
-      std::erase_if(line.required_checks, [&](const std::string& check) {
-        const matrix::CheckEntry* entry = checks.find(check);
-        return entry != nullptr && entry->own_gpu;
-      });
+  for (record::PlanLine& line : lines) {
+    if (device.ranks_per_gpu == 1 || line.skip || line.ranks <= device.slots) continue;
+    // Between ranks that share, NCCL takes its network in place of the memory of this host's other GPUs, which these cases are about.
+    if (line.axes.value("model", "") == "collective")
+      line.skip = record::Skip{*record::Verdict::from("skipped.gpus"), "it asks how NCCL reaches the other GPUs of a host, and " +
+                               std::to_string(line.ranks) + " ranks would share " + std::to_string(device.slots)};
+    std::erase_if(line.required_checks, [&](const std::string& check) {
+      const matrix::CheckEntry* entry = checks.find(check);
+      return entry != nullptr && entry->own_gpu;
+    });
+  }
 }
 
 FoundCase find_case(const std::string& reference, const Surroundings& surroundings) {

@@ -73,7 +73,7 @@ launcher::RunSetup recorded_run(const std::filesystem::path& folder, const Surro
 void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation);
 /// Skips what needs more ranks than the device has room for.
 void fit(std::vector<record::PlanLine>& lines, const launcher::Device& device);
-/// Requires no check that asks for a GPU of a rank's own, of cases whose ranks share them.
+/// Of cases whose ranks share GPUs: requires no check that asks for a rank's own, and skips those of a single collective.
 void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device, const matrix::CheckTable& checks);
 
 /// A recorded case, or one that only its name tells.

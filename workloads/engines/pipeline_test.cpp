@@ -44,25 +44,6 @@ ModelConfig tied_model(const Layout& layout, std::int64_t microbatches) {
   return config;
 }
 
-/// A training step on its own stream, after one forward and backward.
-struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout, const char* fault = "none")
-      : stream(workloads::device_under_test().stream_from_pool()),
-        guard(stream),
-        step(config, layout, workloads::device_under_test(), 1, {fault}) {
-    step.recording(true);  // as the planted faults of a capture want it
-    step.forward_backward(make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
-  }
-  at::Tensor gradient(const std::string& name) {
-    for (const auto& [other, tensor] : step.gradients())
-      if (other == name) return tensor;
-    return {};
-  }
-  c10::Stream stream;
-  c10::StreamGuard guard;
-  workloads::TrainStep step;
-};
-
 // A pipeline alone changes no sum: every microbatch passes the same layers, and gradients are added in the same order.
 // Two microbatches on four stages leave some stages without a middle part; chunks want whole groups of microbatches.
 TEST(Pipeline, HasTheBitsOfTheSingleRankModelOnStagesAlone) {

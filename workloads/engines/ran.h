@@ -20,6 +20,7 @@ struct Ran {
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
         step(config, layout, workloads::device_under_test(), 1, {fault}) {
+    step.recording(true);  // as the planted faults of a capture want it; nothing else asks
     step.forward_backward(workloads::make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
   }
   at::Tensor gradient(const std::string& name) {
