@@ -59,10 +59,12 @@ struct AttentionTables {
     const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
     const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({-1, 1, 1, width});
     cosine = at::cos(both).to(type).to(device);
-    sine = at::sin(both).to(type).to(device);
+    sine = at::cat({-at::sin(both).narrow(3, 0, width / 2), at::sin(both).narrow(3, width / 2, width / 2)}, 3).to(type).to(device);
   }
 
-  at::Tensor cosine, sine;  // [S, 1, 1, D] of the model's type, packed [A, 1, 1, D]; undefined without rotary positions
+  // [S, 1, 1, D] of the model's type, packed [A, 1, 1, D]; undefined without rotary positions. The sines of the first D/2 are
+  // negative, as those of a rotation that is written as x * cosine + (x, halves swapped) * sine.
+  at::Tensor cosine, sine;
   at::Tensor causal;        // [1, R*S, A] of the model's type: 0 or kMasked; keys rank by rank
   at::Tensor own, all;      // [S], [A] int64: positions of this rank's tokens and of the keys; packed alone
   at::Tensor upto;          // [S, A] bool: not masked in causal; packed alone
@@ -98,13 +100,13 @@ class Attention {
     const std::int64_t length = mixed.size(1);
     const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
     const Attendance attendance = config_.packed ? within_documents(pass.documents) : up_to(length);
-    at::Tensor turned = mixed.narrow(3, 0, heads_of_group_ + 1);  // queries and key; the value stays
-    if (config_.position_embedding == PositionEmbedding::rope) turned = rotate(turned, attendance);
-    const at::Tensor query =
-        turned.narrow(3, 0, heads_of_group_).permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
-    const at::Tensor key = turned.select(3, heads_of_group_).permute({0, 2, 3, 1}).reshape({batches, width_, length});
-    const at::Tensor value =
-        mixed.select(3, heads_of_group_ + 1).permute({0, 2, 1, 3}).reshape({batches, length, width_});
+    // Splits and not slices: the gradient of a slice is a whole tensor of zeros around it, and the sum of those.
+    const std::vector<at::Tensor> parts = mixed.split_with_sizes({heads_of_group_ + 1, 1}, 3);  // the value is not turned
+    const at::Tensor turned = config_.position_embedding == PositionEmbedding::rope ? rotate(parts[0], attendance) : parts[0];
+    const std::vector<at::Tensor> asked = turned.split_with_sizes({heads_of_group_, 1}, 3);
+    const at::Tensor query = asked[0].permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
+    const at::Tensor key = asked[1].squeeze(3).permute({0, 2, 3, 1}).reshape({batches, width_, length});
+    const at::Tensor value = parts[1].squeeze(3).permute({0, 2, 1, 3}).reshape({batches, length, width_});
 
     const auto core = [this, pass, mask = attendance.mask](const std::vector<at::Tensor>& inputs, bool again) {
       return core_attention(inputs[0], inputs[1], inputs[2], mask, pass, again);
@@ -219,8 +221,7 @@ class Attention {
 
   // x [B, S, G/T, *, D], S of this rank: turns the pairs (d, d + D/2) by the angle of their position.
   at::Tensor rotate(const at::Tensor& x, const Attendance& attendance) const {
-    const at::Tensor first = x.narrow(4, 0, width_ / 2), second = x.narrow(4, width_ / 2, width_ / 2);
-    return x * attendance.cosine + at::cat({-second, first}, 4) * attendance.sine;
+    return x * attendance.cosine + at::roll(x, width_ / 2, 4) * attendance.sine;
   }
 
   ModelConfig config_;
