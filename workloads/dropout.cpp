@@ -45,7 +45,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
   if (config.dropout == 0) return;
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = layout.own_length(config);
-  microbatch_ = at::zeros({1}, bytes.dtype(at::kLong));
+  running_ = RunningMicrobatch(config.microbatches, device);
   for (const DropoutPlace& place : dropout_places(config.layers)) {
     if ((place.site == DropoutSite::mamba) != config.mamba(place.layer)) {
       by_place_.emplace_back();
@@ -74,7 +74,7 @@ Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngT
 }
 
 void Dropout::begin(std::int64_t microbatch) {
-  if (config_.dropout > 0) microbatch_.fill_(microbatch);
+  if (config_.dropout > 0) running_.begin(microbatch);
 }
 
 at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
@@ -86,7 +86,7 @@ at::Tensor Dropout::mask(at::IntArrayRef sizes, const at::TensorOptions& options
   if (config_.dropout == 0 || evaluating_) return {};
   // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
   const at::Tensor mask = fault_.is("M32") ? mask_from_host_seed(sizes, options) : drawn_mask(sizes, options, place);
-  by_place_[index_of(place)].index_copy_(0, microbatch_, mask.unsqueeze(0));
+  running_.write(by_place_[index_of(place)], mask);
   return mask;
 }
 

@@ -18,6 +18,7 @@
 #include "fixtures/rng_tracker.h"
 #include "fixtures/torch.h"
 #include "workloads/model_config.h"
+#include "workloads/running_microbatch.h"
 #include "fixtures/named_tensor.h"
 
 namespace graphproof::workloads {
@@ -37,8 +38,7 @@ class Dropout {
   Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker, std::uint64_t seed,
           at::Device device, fixtures::Fault fault);
 
-  /// Enqueues that the masks drawn from now on are those of `microbatch`: a number in device memory, because a graph
-  /// captured in one microbatch is replayed in others.
+  /// Enqueues that the masks drawn from now on are those of `microbatch`.
   void begin(std::int64_t microbatch);
 
   /// While on, nothing is drawn and apply() returns its x: evaluation leaves masks and random numbers alone.
@@ -70,7 +70,7 @@ class Dropout {
   fixtures::Fault fault_;
   bool evaluating_ = false;
   std::int64_t host_seed_ = 0;  // M32 only
-  at::Tensor microbatch_;             // [1] int64
+  RunningMicrobatch running_;
   std::vector<at::Tensor> by_place_;  // [M, shape of the mask] uint8; by index_of(); undefined where none is drawn
   std::vector<fixtures::NamedTensor> probes_;
 };

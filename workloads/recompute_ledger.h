@@ -7,6 +7,7 @@
 #include "fixtures/named_tensor.h"
 #include "fixtures/torch.h"
 #include "workloads/model_config.h"
+#include "workloads/running_microbatch.h"
 
 namespace graphproof::workloads {
 
@@ -20,15 +21,15 @@ class RecomputeLedger {
     const auto options = at::TensorOptions().device(device);
     const auto parts = static_cast<std::int64_t>(parts_.size());
     const std::int64_t layers = beside_mamba() ? layout.stage_layers(config) / 2 : layout.vpp * recomputed_of_chunk();
-    microbatch_ = at::zeros({1}, options.dtype(at::kLong));
+    running_ = RunningMicrobatch(config.microbatches, device);
     first_ = at::zeros({parts, config.microbatches, layers}, options.dtype(at::kDouble));
     again_ = at::zeros_like(first_);
     counts_ = at::zeros({parts, layers}, options.dtype(at::kLong));
   }
 
-  /// Enqueues that what comes is of `microbatch`; a number in device memory, see Dropout::begin.
+  /// Enqueues that what comes is of `microbatch`.
   void begin(std::int64_t microbatch) {
-    if (!parts_.empty()) microbatch_.fill_(microbatch);
+    if (!parts_.empty()) running_.begin(microbatch);
   }
   /// Enqueues the note of one run of `part` in layer `layer` with result `output` [any] float. Without effect for a part
   /// that is not computed again. `layer` counts in the whole model.
@@ -41,8 +42,7 @@ class RecomputeLedger {
     const std::int64_t column = beside_mamba() ? place / 2 : place / of_chunk * recomputed_of_chunk() + place % of_chunk;
     const at::NoGradGuard no_grad;
     // In fp64 and in a fixed order: equal sums of other values than the forward's would be a coincidence.
-    const at::Tensor sum = output.detach().sum(at::kDouble).view({1});
-    (again ? again_ : first_).select(0, row).select(1, column).index_copy_(0, microbatch_, sum);
+    running_.write((again ? again_ : first_).select(0, row).select(1, column), output.detach().sum(at::kDouble));
     if (again) counts_.select(0, row).select(0, column).add_(1);
   }
 
@@ -61,7 +61,8 @@ class RecomputeLedger {
   ModelConfig config_;
   Layout layout_;
   std::vector<RecomputedPart> parts_;
-  at::Tensor microbatch_, first_, again_, counts_;
+  RunningMicrobatch running_;
+  at::Tensor first_, again_, counts_;
 };
 
 }  // namespace graphproof::workloads
