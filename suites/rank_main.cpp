@@ -80,7 +80,7 @@ int run(const std::vector<std::string_view>& arguments) {
 int main(int argc, char** argv) {
   // A watcher that has gone must cost heartbeats, not the rank.
   std::signal(SIGPIPE, SIG_IGN);
-  // Deterministic cuBLAS needs a fixed workspace, chosen before the library starts; a value of the user's stands.
+  // PyTorch before 2.11 refuses deterministic products without it (fixtures/cuda/device.cpp); a value of the user's stands.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   try {
     return run({argv + 1, argv + argc});

@@ -21,8 +21,8 @@ class RunningMicrobatch {
     at::eq_out(running_, all_, microbatch);
   }
 
-  /// rows [M, ...], row [...] of the same type. Enqueues the copy of `row` to the one that is the running microbatch's. Chosen element by element, in one
-  /// kernel: index_copy_, which deterministic PyTorch sorts indices for, takes nine.
+  /// rows [M, ...], row [...] of the same type. Enqueues the copy of `row` to the running microbatch's. Chosen element by
+  /// element, in one kernel: index_copy_, for which deterministic PyTorch sorts its one index, takes twelve.
   void write(at::Tensor rows, const at::Tensor& row) const {
     const at::NoGradGuard no_grad;
     std::vector<std::int64_t> shape(static_cast<std::size_t>(rows.dim()), 1);
