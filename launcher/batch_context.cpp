@@ -49,9 +49,9 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     }
     return;
   }
-  // The case in progress answers for the end, or the last one if all have ended.
-  const std::size_t blamed = std::min(watch_.current(), finished_.size() - 1);
+  // The case in progress answers for the end, or the last one that was run if all have ended.
   const bool all_ended = watch_.current() == finished_.size();
+  const std::size_t blamed = all_ended ? watch_.as_begun().back() : watch_.current();
   if (finished_[blamed] || (stopped_ && !all_ended)) return;
   finished_[blamed] = true;
   culprit_ = culprit();

@@ -288,10 +288,11 @@ void BatchRun::finish(std::size_t index, std::int64_t now_ms, record::Cleanup cl
 }
 
 std::vector<std::size_t> BatchRun::ended_cases() const {
-  // The last case waits for the processes' end: how they end and what they leave behind belongs to it.
   std::vector<std::size_t> ended;
-  for (std::size_t i = 0; i + 1 < finished_.size() && watch_.ended(i); ++i)
-    if (!finished_[i]) ended.push_back(i);
+  for (const std::size_t index : watch_.as_begun())
+    if (!finished_[index] && watch_.ended(index)) ended.push_back(index);
+  // The last one that is run waits for the processes' end: how they end and what they leave behind belongs to it.
+  if (!ended.empty() && watch_.current() == finished_.size()) ended.pop_back();
   return ended;
 }
 
@@ -309,8 +310,9 @@ void BatchRun::finish_ended_cases(std::int64_t now_ms, std::vector<record::Conte
   if (still != record::Cleanup{} && now_ms - suspicion_->since_ms < kSuspicion_ms) return;
   leftovers_->report(still);
   for (const std::size_t index : ended) {
-    if (index < suspicion_->case_index) finish(index, now_ms, {}, finished);
-    if (index == suspicion_->case_index) finish(index, now_ms, still, finished);
+    const bool suspected = index == suspicion_->case_index;
+    finish(index, now_ms, suspected ? still : record::Cleanup{}, finished);
+    if (suspected) break;  // who ended since then is looked at anew
   }
   suspicion_.reset();
 }

@@ -197,6 +197,25 @@ TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesO
   EXPECT_NE(verdict(result, 2), "not_run");
 }
 
+TEST_F(LauncherRunTest, CasesThatTheRanksRefuseBeforeTheirTurnHoldUpNobody) {
+  const char* script = "second_first none 0";
+  const auto result = go({line(1, 2, script), line(2, 2, script), line(3, 2, script)});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 3u) << "a case was run again";
+  EXPECT_FALSE(fs::exists(folder / "batches/b001/heartbeat.rejected"));
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt);
+  EXPECT_EQ(context(setup.plan[2].id).ranks[0].exit, (record::Exit{"exited", 0})) << "it ended last";
+}
+
+TEST_F(LauncherRunTest, TheCaseThatWasRunLastAnswersForTheEndWhereverItIsListed) {
+  const char* script = "second_first none 0";
+  const auto result = go({line(1, 2, script), line(2, 2, script)});
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_EQ(verdict(result, 1), "pass");
+  EXPECT_EQ(context(setup.plan[0].id).ranks[0].exit, (record::Exit{"exited", 0}));
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt);
+}
+
 TEST_F(LauncherRunTest, ACaseThatFailsAloneTooKeepsItsVerdictAndTheRestRuns) {
   auto plan = std::vector{line(1, 2, "signal replay 1"), line(2, 2, "signal replay 1")};
   const auto result = go(plan);

@@ -10,7 +10,7 @@ using record::Phase;
 
 Watch::Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms)
     : cases_(std::move(cases)), processes_(world_size),
-      progress_(cases_.size(), std::vector<RankProgress>(world_size)) {
+      progress_(cases_.size(), std::vector<RankProgress>(world_size)), inside_(world_size) {
   assert(world_size >= 1 && !cases_.empty());
   for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
 }
@@ -40,14 +40,19 @@ bool Watch::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
     return true;
   }
   const auto index = index_of(line.case_id, line.attempt);
-  if (!index || process.pid == 0 || *index != case_of(line.rank)) return false;
+  if (!index || process.pid == 0) return false;
   RankProgress& progress = progress_[*index][line.rank];
-  if (progress.ended || progress.begun == (line.event == "case_begin")) return false;
+  std::optional<std::size_t>& inside = inside_[line.rank];
+  if (line.event == "case_begin" ? inside || progress.begun : inside != index) return false;
   if (line.event == "case_begin") {
+    inside = index;
+    std::erase(as_begun_, *index);
+    as_begun_.push_back(*index);
     progress.begun = true;
     progress.begun_ms = progress.progress_ms = now_ms;
     progress.log_begin = line.log_bytes;
   } else if (line.event == "case_end") {
+    inside.reset();
     progress.ended = true;
     progress.ended_ms = now_ms;
     progress.log_end = line.log_bytes;
@@ -76,6 +81,7 @@ void Watch::gone(int rank, std::int64_t now_ms) {
 }
 
 std::size_t Watch::case_of(int rank) const {
+  if (inside_[rank]) return *inside_[rank];
   std::size_t index = 0;
   while (index + 1 < cases_.size() && progress_[index][rank].ended) ++index;
   return index;
@@ -134,9 +140,9 @@ Watch::Wait Watch::wait_of(int rank) const {
 
 bool Watch::less_advanced(int left, int right) const {
   const auto advance = [this](int rank) {
-    const std::size_t index = case_of(rank);
-    const RankProgress& progress = progress_[index][rank];
-    return std::tuple(index, progress.ended, progress.begun, progress.collective ? progress.collective->sequence : 0,
+    const RankProgress& progress = progress_[case_of(rank)][rank];
+    const auto ended = std::count_if(progress_.begin(), progress_.end(), [rank](const auto& ranks) { return ranks[rank].ended; });
+    return std::tuple(ended, progress.ended, progress.begun, progress.collective ? progress.collective->sequence : 0,
                       progress.phase.has_value(), progress.step, processes_[rank].heartbeat_ms);
   };
   return advance(left) < advance(right);

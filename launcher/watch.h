@@ -52,7 +52,8 @@ class Watch {
     record::Limits limits_ms;  // every phase
   };
 
-  /// REQUIRES: world_size >= 1, at least one case; the ranks run them in this order.
+  /// REQUIRES: world_size >= 1, at least one case; the ranks run them one at a time in this order, save that those which they refuse
+  /// come first: a refusal must come before device work, and only the ranks know what they refuse.
   Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms);
 
   /// False when the line does not belong to this batch (unknown rank or case, or out of order); it then counts for
@@ -65,7 +66,7 @@ class Watch {
 
   /// Somebody passed the limit of the phase it is in: the rank that is missing and those that wait for it.
   ///
-  /// The missing rank is the least advanced one: of the earliest case, then by the last collective, then by step, then
+  /// The missing rank is the least advanced one: that has ended the fewest cases, then by the last collective, then by step, then
   /// the one that is silent for longest. A rank that has only just been heard is not counted.
   std::optional<HangDecision> overdue(std::int64_t now_ms) const;
 
@@ -84,8 +85,10 @@ class Watch {
   bool measured(std::size_t case_index) const;
   /// The first case that not every rank has ended; the number of cases if there is none.
   std::size_t current() const;
-  /// The case that `rank` is in or would begin next; the last one once it has ended all.
+  /// The case that `rank` is in or, unless it refuses another, would begin next; the last one once it has ended all.
   std::size_t case_of(int rank) const;
+  /// The cases that are begun, in the order in which a rank began them last.
+  const std::vector<std::size_t>& as_begun() const { return as_begun_; }
 
   int world_size() const { return static_cast<int>(processes_.size()); }
   const std::vector<WatchedCase>& cases() const { return cases_; }
@@ -106,6 +109,8 @@ class Watch {
   std::vector<WatchedCase> cases_;
   std::vector<RankProcess> processes_;
   std::vector<std::vector<RankProgress>> progress_;  // [case][rank]
+  std::vector<std::size_t> as_begun_;
+  std::vector<std::optional<std::size_t>> inside_;   // [rank]: the case that it has begun and not ended
   std::optional<int> first_dead_;
 };
 

@@ -174,6 +174,37 @@ TEST(WatchTest, ACaseEndsWhenEveryRankHasEndedIt) {
   EXPECT_EQ(ranks.watch.current(), 1u);
 }
 
+TEST(WatchTest, ARefusedCaseMayComeBeforeItsTurnAndNoneInsideAnother) {
+  Ranks ranks;
+  ranks.begin("two", 10);
+  EXPECT_FALSE(ranks.of_case(0, "case_begin", "one", 11)) << "it is still in the other";
+  EXPECT_EQ(ranks.watch.case_of(0), 1u);
+  for (int rank : {0, 1}) EXPECT_TRUE(ranks.of_case(rank, "case_end", "two", 20));
+  EXPECT_FALSE(ranks.of_case(0, "case_begin", "two", 21)) << "it has ended";
+  EXPECT_TRUE(ranks.watch.ended(1));
+  EXPECT_EQ(ranks.watch.current(), 0u);
+  EXPECT_EQ(ranks.watch.as_begun(), (std::vector<std::size_t>{1}));
+  for (int rank : {0, 1}) EXPECT_TRUE(ranks.of_case(rank, "case_begin", "one", 30));
+  EXPECT_TRUE(ranks.phase(0, "one", Phase::eager, 3, 7, 40));
+  EXPECT_EQ(ranks.watch.as_begun(), (std::vector<std::size_t>{1, 0}));
+  for (int rank : {0, 1}) EXPECT_TRUE(ranks.of_case(rank, "case_end", "one", 50));
+  EXPECT_EQ(ranks.watch.current(), 2u);
+  EXPECT_EQ(ranks.watch.case_of(0), 1u);
+}
+
+TEST(WatchTest, TheMissingRankIsTheOneThatHasEndedTheFewestCases) {
+  Ranks ranks;
+  ranks.begin("two", 0);
+  ranks.of_case(0, "case_end", "two", 10);
+  ranks.of_case(0, "case_begin", "one", 10);
+  ranks.phase(0, "one", Phase::init, 0, 0, 20);
+  ranks.phase(1, "two", Phase::validate, 0, 0, 5);
+  const auto hang = ranks.watch.overdue(10021);
+  ASSERT_TRUE(hang);
+  EXPECT_EQ(hang->missing_rank, 1);
+  EXPECT_EQ(hang->case_index, 1u);
+}
+
 TEST(WatchTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
   Ranks ranks;
   ranks.begin("one", 0);
