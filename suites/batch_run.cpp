@@ -115,6 +115,12 @@ void run_again(const CaseParts& parts, CaseState& state) {
   locate_divergence(parts, state.inputs);
 }
 
+void write_races(const CaseParts& parts) {
+  parts.device.synchronize();
+  if (const auto races = parts.device.take_races())
+    parts.scope.write("races", {{"looks", races->looks}, {"count", races->count}, {"found", races->found}});
+}
+
 /// Returns whether the case went its whole way.
 bool run_case(const BatchContext& context, const ValidatedCase& validated, bool last) {
   context.heartbeat.case_begin(validated.listed.id, validated.listed.attempt, context.log.bytes());
@@ -146,6 +152,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
                           .config = config,
                           .stream = context.process.device().stream_from_pool(),
                           .groups = &context.process.groups()};
+    static_cast<void>(parts.device.take_races());  // of the case before
     if (config.collective) {
       state->collective = std::make_unique<CollectiveArms>(parts);
       state->collective->run();
@@ -154,6 +161,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
     } else {
       run_arms(parts, *state);
     }
+    write_races(parts);
     // M54 stands for a program that ends its process group while a graph of a captured step is still alive, M55 for one
     // that aborts it, as a watchdog does.
     const bool abort = config.engine.fault.is("M55");

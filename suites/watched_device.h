@@ -51,6 +51,7 @@ class WatchedDevice final : public capture::Device {
     return device_.busy_ms(head_start_ms, work);
   }
   std::uint64_t address(const at::Tensor& tensor) const override { return device_.address(tensor); }
+  std::optional<capture::Races> take_races() override { return device_.take_races(); }
   capture::PhysicalSpan physical_span(std::uint64_t address) const override { return device_.physical_span(address); }
   void autograd_threads(bool on) override { device_.autograd_threads(on); }
   std::map<std::string, std::string> configuration() const override { return device_.configuration(); }

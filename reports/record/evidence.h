@@ -24,7 +24,8 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 ///   3  operands of replays on CUDA too
 ///   4  free_graph is compared with eager_a; before, with an arm free_eager
 ///   5  the solo arms repeat eager_a and lockstep_graph; before, arms eager_b and graph_b did
-inline constexpr std::int64_t kEvidenceRevision = 5;
+///   6  races on sim
+inline constexpr std::int64_t kEvidenceRevision = 6;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 

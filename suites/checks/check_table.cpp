@@ -70,6 +70,7 @@ constexpr std::array kChecks = {
     Check{"D53.layout_reference", layout_reference},
     Check{"D53.eager_collective", eager_collective},
     Check{"D53.replayed_collective", replayed_collective},
+    Check{"D56.races", races},
 };
 
 record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt) {
