@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "suites/checks/arms.h"
+#include "suites/checks/capture.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -14,9 +15,13 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     std::vector<const Line*> states = files.find("state");
     std::erase_if(states, [](const Line* line) { return text(*line, "what") != "capture"; });
+    const std::vector<const Line*> captures = successful_captures(files);
     for (const char* arm : graph_arms(attempt)) {
-      if (std::ranges::none_of(states, [&](const Line* line) { return text(*line, "arm") == arm; }))
-        judgement.absent(files, say("`state` line of the capture of arm ", arm));
+      const auto looks = std::ranges::count_if(states, [&](const Line* line) { return is(*line, "arm", arm); });
+      if (looks == 0) judgement.absent(files, say("`state` line of the capture of arm ", arm));
+      // They name no graph, but there is one for each.
+      if (looks < std::ranges::count_if(captures, [&](const Line* line) { return is(*line, "arm", arm); }))
+        judgement.absent(files, say("`state` line of every capture of arm ", arm));
     }
     for (const Line* line : states) {
       const std::string before = text(*line, "before"), after = text(*line, "after");

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/checks/check_rows.h"
 
 namespace graphproof::checks {
@@ -37,6 +39,19 @@ TEST(CaptureChangesNothing, Rows) {
                   .said = {"rank 0"},
                   .also = {"*"}},
              });
+}
+
+TEST(CaptureChangesNothing, AsManyLooksAsCaptures) {
+  judge_rows("D36.capture_changes_nothing", {{"impl", "full_iteration"}, {"optimizer_graph", true}},
+             {{.name = "a look around one of two captures",
+               .change =
+                   [](Attempt& a) {
+                     auto& lines = a.ranks[0].evidence->lines;
+                     lines.erase(std::ranges::find_if(lines, [](const Line& line) { return line.kind == "state" && is(line, "arm", "free_graph"); }));
+                     set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
+                   },
+               .rank = 0,
+               .said = {"`state` line of every capture of arm free_graph"}}});
 }
 
 }  // namespace

@@ -28,6 +28,19 @@ bool counted(Judgement& judgement, const RankFiles& files, const Line& capture) 
   return false;
 }
 
+/// The graphs that `arm` has to capture: those that another arm did, and the named ones that the case asks for. Before revision 5 the
+/// capture of evaluation left no line.
+std::set<std::string> wanted_graphs(const Attempt& attempt, std::string_view arm, const std::map<std::string, std::set<std::string>>& captured) {
+  std::set<std::string> graphs;
+  for (const auto& [other, own] : captured) graphs.insert(own.begin(), own.end());
+  const Axes& axes = attempt.axes;
+  if (axes.flag("optimizer_graph")) graphs.insert("optimizer");
+  const bool evaluates = axes.text("impl") == "full_iteration" && axes.text("schedule") == "train-eval-train";
+  if (evaluates && evidence_revision(attempt) >= 5) graphs.insert("validation");
+  if (arm != "lockstep_graph") graphs.erase("validation");  // the other arms evaluate nothing
+  return graphs;
+}
+
 /// Whether two ranks of one role may have captured kernels of other names. Context parallel ranks compute a mamba layer
 /// with other slices of the same parameters, and where a slice begins decides whether a kernel may load in vectors: seen on
 /// two H200, each time with as many nodes of each kind. Their collectives are D25's.
@@ -39,13 +52,14 @@ bool other_slices(const Axes& axes, int left, int right) {
 }  // namespace
 
 record::CheckResult census(const Attempt& attempt) {
+
   Judgement judgement("D15.census", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    std::map<std::string, const Line*> first;  // by graph
-    std::set<std::string> arms;
+    std::map<std::string, const Line*> first;                // by graph
+    std::map<std::string, std::set<std::string>> captured;  // by arm
     for (const Line* capture : successful_captures(files)) {
-      arms.insert(text(*capture, "arm"));
+      captured[text(*capture, "arm")].insert(text(*capture, "graph"));
       if (!counted(judgement, files, *capture)) continue;
       const Line& other = *first.try_emplace(text(*capture, "graph"), capture).first->second;
       if (text(other, "signature") != text(*capture, "signature") ||
@@ -59,8 +73,11 @@ record::CheckResult census(const Attempt& attempt) {
       }
       judgement.saw(files.rank);
     }
-    for (const char* arm : graph_arms(attempt))
-      if (!arms.contains(arm)) judgement.absent(files, say("successful `capture` line of arm ", arm));
+    for (const char* arm : graph_arms(attempt)) {
+      if (!captured.contains(arm)) judgement.absent(files, say("successful `capture` line of arm ", arm));
+      for (const std::string& graph : wanted_graphs(attempt, arm, captured))
+        if (!captured[arm].contains(graph)) judgement.absent(files, say("successful `capture` line of graph ", graph, " of arm ", arm));
+    }
   }
   return judgement.result(say("the same nodes in every capture on ", attempt.ranks.size(), " ranks"),
                           "one signature for each graph");

@@ -45,6 +45,27 @@ TEST(Census, Rows) {
       });
 }
 
+TEST(Census, EveryArmCapturesTheSameGraphs) {
+  const auto capture = [](const char* arm, const char* graph) {
+    return [=](Attempt& a) {
+      std::erase_if(a.ranks[0].evidence->lines, [&](const Line& line) { return line.kind == "capture" && is(line, "arm", arm) && is(line, "graph", graph); });
+      set(a, {.rank = 0, .kind = "end"}, "lines", a.ranks[0].evidence->lines.size() - 1);
+    };
+  };
+  judge_rows("D15.census", {{"impl", "full_iteration"}, {"optimizer_graph", true}, {"schedule", "train-eval-train"}},
+             {
+                 {.name = "one of two graphs in one arm", .change = capture("free_graph", "training"), .rank = 0, .said = {"`capture` line of graph training of arm free_graph"}},
+                 {.name = "the optimizer's in no arm",
+                  .change =
+                      [=](Attempt& a) {
+                        for (const char* arm : {"lockstep_graph", "free_graph", "solo_graph"}) capture(arm, "optimizer")(a);
+                      },
+                  .rank = 0,
+                  .said = {"`capture` line of graph optimizer of arm lockstep_graph"}},
+                 {.name = "that of evaluation", .change = capture("lockstep_graph", "validation"), .rank = 0, .said = {"`capture` line of graph validation of arm lockstep_graph"}},
+             });
+}
+
 TEST(RankSignatures, Rows) {
   judge_rows("D24.rank_signatures", kCensusAxes,
              {
@@ -58,7 +79,8 @@ TEST(RankSignatures, Rows) {
                         set(a, {.rank = 1, .kind = "capture", .arm = "lockstep_graph"}, "graph", "validation");
                       },
                   .rank = 0,
-                  .said = {"validation"}},
+                  .said = {"validation"},
+                  .also = {"D15.census"}},
                  {.name = "rank 1 has no capture",
                   .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "capture"}); },
                   .rank = 1,

@@ -103,7 +103,7 @@ class RankScript {
           {"arm", arm},
           {"step", step},
           {"input", input(step)},
-          {"loss", {4.85, 4.86}},
+          {"loss", std::vector<double>(static_cast<std::size_t>(plan_.microbatches), 4.85)},
           {"loss_bits", bits},
           {"grad_norm", 1.25},
           {"digest", {{"grads", digest(0x8a1f0000, step)}, {"params", digest(0x0b1c0000, step)}, {"losses", bits}}},
@@ -255,11 +255,11 @@ class RankScript {
     const auto all = [&](const char* arm, std::int64_t first, std::int64_t last) {
       for (std::int64_t k = first; k <= last; ++k) compare("closed_form", "closed_form", arm, k);
     };
-    for (const char* arm : {"eager_a", "eager_b", "lockstep_eager"}) all(arm, 0, plan_.steps - 1);
+    for (const char* arm : {"eager_a", "eager_b"}) all(arm, 0, plan_.steps - 1);
     if (!plan_.graph) return;
-    all("lockstep_graph", 0, plan_.last_inputs_step);
+    for (const char* arm : {"lockstep_eager", "lockstep_graph"}) all(arm, 0, plan_.last_inputs_step);
     all("graph_b", 0, plan_.steps - 1);
-    all("free_graph", plan_.steps - 1, plan_.steps - 1);
+    for (const char* arm : {"free_eager", "free_graph"}) all(arm, plan_.steps - 1, plan_.steps - 1);
   }
   /// Three graphs, each with buffers of its own, in the words of NCCL 2.28.9.
   std::string nccl_log() const {
@@ -281,9 +281,13 @@ class RankScript {
     return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.trains ? plan_.layers : 0), steps * plan_.microbatches);
   }
   void capture(const char* arm) {
+    capture(arm, "training");
+    if (attempt_.axes.flag("optimizer_graph")) capture(arm, "optimizer");
+  }
+  void capture(const char* arm, const char* graph) {
     line({{"kind", "capture"},
           {"arm", arm},
-          {"graph", "training"},
+          {"graph", graph},
           {"status", "ok"},
           {"code", 0},
           {"site", ""},
@@ -323,13 +327,20 @@ class RankScript {
           {"counter_per_replay", forwards(1)}});
   }
   void watched_replay(const char* arm, std::int64_t step) {
+    address(arm, step, "training");
+    if (attempt_.axes.flag("optimizer_graph")) address(arm, step, "optimizer");
+    replay(arm, step);
+    poison(arm, step);
+  }
+  void address(const char* arm, std::int64_t step, const char* graph) {
     line({{"kind", "address"},
           {"arm", arm},
           {"step", step},
-          {"graph", "training"},
+          {"graph", graph},
           {"registered", 31},
           {"moved", json::array()}});
-    replay(arm, step);
+  }
+  void poison(const char* arm, std::int64_t step) {
     line({{"kind", "poison"},
           {"arm", arm},
           {"step", step},
@@ -357,6 +368,11 @@ class RankScript {
     for (std::int64_t i = 0; i < plan_.evaluations; ++i) compare("evaluation", "lockstep_eager", "lockstep_graph", i);
     compare("evaluation_repeats", "lockstep_graph", "lockstep_graph", plan_.evaluations);
     const bool captured = attempt_.axes.text("impl") == "full_iteration";
+    if (captured) capture("lockstep_graph", "validation");
+    for (std::int64_t i = plan_.warmup_steps; captured && i <= plan_.evaluations; ++i) {
+      address("lockstep_graph", plan_.first_replay, "validation");
+      poison("lockstep_graph", plan_.first_replay);
+    }
     line({{"kind", "evaluated"},
           {"arm", "lockstep_graph"},
           {"step", plan_.first_replay + 1},
@@ -437,8 +453,11 @@ class RankScript {
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
     compare("free_run", plan_.trains ? "eager_a" : "free_eager", "free_graph", plan_.steps - 1);
-    if (attempt_.axes.integer("shape_buckets") > 0) buckets();
     vote("replay");
+    if (attempt_.axes.integer("shape_buckets") > 0) {
+      buckets();
+      vote("replay");
+    }
     vote("compare");
     if (plan_.trains) {
       if (!control_.solo) solo("solo_eager");
@@ -491,7 +510,16 @@ class RankScript {
       add(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
     if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
     if (asks_all_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
-    for (const char* arm : {"eager_a", "lockstep"})
+    std::vector<const char*> arms = {"eager", "lockstep", "graph_b", "free_run"};  // of collectives, and once of training
+    if (control_.solo) {
+      arms = {"eager_a", "solo_eager", "reference"};
+      if (plan_.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
+      if (plan_.graph && attempt_.axes.text("schedule") == "resume") arms.push_back("resumed");
+      if (plan_.graph && attempt_.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+    } else if (!plan_.graph) {
+      arms = {"eager"};
+    }
+    for (const char* arm : arms)
       line({{"kind", "collectives"},
             {"arm", arm},
             {"count", 42},
@@ -521,6 +549,7 @@ class RankScript {
       if (std::string_view(what) == "buffers") vote("teardown_graph");
       if (std::string_view(what) == "communicators") vote("teardown_comm");
     }
+    vote("teardown_process");
     if (!plan_.trains) phase("eager", "free_eager");
     phase("replay", "free_graph");
     phase("teardown_process");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -76,6 +77,21 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
   }
 }
 
+/// The arms whose collectives a rank with peers writes down. Older evidence of training had other arms.
+std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected& expected) {
+  std::vector<std::string_view> arms;
+  if (!expected.trains) {
+    arms = {"eager"};
+    if (expected.graph) arms.insert(arms.end(), {"lockstep", "graph_b", "free_run"});
+  } else if (control_arms(attempt).solo) {
+    arms = {"eager_a", "solo_eager", "reference"};
+    if (expected.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
+    if (expected.graph && attempt.axes.text("schedule") == "resume") arms.push_back("resumed");
+    if (expected.graph && attempt.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+  }
+  return arms;
+}
+
 }  // namespace
 
 record::CheckResult collective_ledger(const Attempt& attempt) {
@@ -97,6 +113,10 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
       const bool fp32 = std::ranges::all_of(group, [&](int rank) { return compares_in_fp32(attempt.ranks[rank]); });
       judge_group(judgement, attempt, "pp", group, /*alike=*/false, fp32 && !attempt.axes.flag("clip_grad") ? "reference" : "");
     }
+  // An arm that no rank has a ledger of is equal everywhere.
+  for (const RankFiles& files : attempt.ranks)
+    for (const std::string_view arm : ledger_arms(attempt, judgement.expected()))
+      if (!files.first("collectives", arm)) judgement.absent(files, say("`collectives` line of arm ", arm));
   return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
                           "equal counts and digests in each group");
 }

@@ -45,6 +45,16 @@ TEST(CollectiveResult, AWrongEagerResultFailsTheEagerCheckAlone) {
              });
 }
 
+TEST(CollectiveResult, TheEagerArmsBesideTheGraphsAreWantedOfARankThatFinished) {
+  judge_rows("D53.eager_collective", collective("manual"),
+             {
+                 {"wrong in lockstep", wrong(1, "lockstep_eager", 5), Result::fail, 1, {"lockstep_eager differs from closed_form at step 5"}},
+                 {"not compared in lockstep", missing(1, "lockstep_eager"), Result::fail, 1, {"rank 1 left no comparison of arm lockstep_eager with the closed form at step 0"}},
+                 {"not compared in the free run", missing(0, "free_eager"), Result::fail, 0, {"rank 0 left no comparison of arm free_eager"}},
+                 {"a rank that hung in its graph", [](Attempt& a) { die_before(a, {.rank = 1, .kind = "replay"}); }, Result::pass, std::nullopt, {}, {"*"}},
+             });
+}
+
 TEST(CollectiveResult, AWrongReplayFailsTheReplayCheckAlone) {
   judge_rows("D53.replayed_collective", collective("manual"),
              {

@@ -45,7 +45,7 @@ record::CheckResult loss_scale(const Attempt& attempt);
 /// lockstep arm: some blocks looked at, none freed since the capture. Kills M27.
 record::CheckResult operands_alive(const Attempt& attempt);
 
-/// D07. Wants an `address` line of every watched replay with the same number of registered tensors, none moved. Kills
+/// D07. Wants an `address` line of every graph in every watched replay with the same number of registered tensors, none moved. Kills
 /// M26.
 record::CheckResult static_addresses(const Attempt& attempt);
 
@@ -66,7 +66,7 @@ record::CheckResult accumulated_gradients(const Attempt& attempt);
 /// D12. Wants the losses that the lockstep arm handed out in a replayed step to be the same one step later. Kills M38.
 record::CheckResult kept_losses(const Attempt& attempt);
 
-/// D15. Wants a capture in every graph arm with the same nodes in the same order, and as many nodes as the census
+/// D15. Wants the same captures in every graph arm, with the same nodes in the same order, and as many nodes as the census
 /// counts.
 record::CheckResult census(const Attempt& attempt);
 
@@ -90,11 +90,11 @@ record::CheckResult progress(const Attempt& attempt);
 /// D24. Wants equal graph signatures on all ranks of a role.
 record::CheckResult rank_signatures(const Attempt& attempt);
 
-/// D25. Wants equal digests and counts of the collectives of each arm within every tensor and data parallel group.
+/// D25. Wants the collectives of every arm written down, with equal digests and counts within every tensor and data parallel group.
 record::CheckResult collective_ledger(const Attempt& attempt);
 
-/// D26. Wants votes after init, build, eager and the teardown of graphs and communicators and, with graphs, after
-/// capture, replay and compare; the same votes on every rank, all zero. Also fails for an error of a rank outside phase
+/// D26. Wants votes after init, build, eager and each phase of the teardown and, with graphs, after every capture, the replays of
+/// every arm and compare; the same votes on every rank, all zero. Also fails for an error of a rank outside phase
 /// capture, and when only some ranks refused the case. A capture that failed on all ranks alike is D19's.
 record::CheckResult votes(const Attempt& attempt);
 
@@ -114,7 +114,7 @@ record::CheckResult effective_config(const Attempt& attempt);
 /// D28. Model collective only: wants a `placement` line of both buffers of every arm, as the axis placement asks.
 record::CheckResult placement(const Attempt& attempt);
 
-/// D29. Wants the teardown steps in order, each within its limit; with graphs, theirs among them.
+/// D29. Wants all teardown steps, in order, each within its limit.
 record::CheckResult teardown_order(const Attempt& attempt);
 
 /// D29. Wants no replay in flight when the graphs that teardown finds are dropped, and none when a length's graphs make room for
@@ -154,7 +154,7 @@ record::CheckResult warmed_up(const Attempt& attempt);
 /// reordered sums of the same step without padding. Kills M144.
 record::CheckResult padding(const Attempt& attempt);
 
-/// D36. Wants equal state digests before and after the capture in every graph arm.
+/// D36. Wants equal state digests before and after every capture in every graph arm.
 record::CheckResult capture_changes_nothing(const Attempt& attempt);
 
 /// D39. Wants, in every step of a case with fp8_weights (arms as for D04), as many copies made by each layer as it has weights of

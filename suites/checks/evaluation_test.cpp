@@ -1,11 +1,23 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/checks/check_rows.h"
 
 namespace graphproof::checks {
 namespace {
 
 const nlohmann::json kAxes = {{"impl", "full_iteration"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "train-eval-train"}};
+
+/// Without the last look of a kind at the step of the evaluations; in clean evidence that is one at a replay of evaluation.
+std::function<void(Attempt&)> without_one(const char* kind) {
+  return [=](Attempt& a) {
+    auto& lines = a.ranks[0].evidence->lines;
+    const auto last = std::find_if(lines.rbegin(), lines.rend(), [=](const Line& line) { return line.kind == kind && integer(line, "step") == 2; });
+    lines.erase(std::next(last).base());
+    set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
+  };
+}
 
 TEST(Evaluation, Rows) {
   const Where compared{.rank = 0, .kind = "compare", .step = 1, .subject = "evaluation"};
@@ -34,6 +46,16 @@ TEST(Evaluation, Rows) {
                   .change = [=](Attempt& a) { set(a, counted, "watched", 2); },
                   .rank = 0,
                   .said = {"replays of evaluation that nobody watched", "2 of 3 watched"}},
+                 {.name = "nobody says how many were watched",
+                  .change = [=](Attempt& a) { set(a, counted, "watched", nullptr); },
+                  .rank = 0,
+                  .said = {"null of 3 watched"}},
+                 {.name = "one of the batches was not compared",
+                  .change = [=](Attempt& a) { erase(a, compared); },
+                  .rank = 0,
+                  .said = {"comparison `evaluation` at step 1"}},
+                 {.name = "a replay whose addresses nobody looked at", .change = without_one("address"), .rank = 0, .said = {"`address` line of each of 3 replays of evaluation"}},
+                 {.name = "a replay whose outputs nobody looked at", .change = without_one("poison"), .rank = 0, .said = {"`poison` line of each of 3 replays of evaluation"}},
                  {.name = "absent", .change = [=](Attempt& a) { erase(a, counted); }, .rank = 0, .said = {"`evaluated` line"}},
              });
 }
@@ -47,6 +69,13 @@ TEST(Evaluation, OfOtherEnginesIsEager) {
         judge_one("D47.evaluation", axes, [](Attempt& a) { set(a, {.rank = 0, .kind = "evaluated"}, "replays", 4); });
     EXPECT_EQ(record::name(result.result), "fail") << impl;
   }
+}
+
+TEST(Evaluation, BeforeRevisionFiveNobodyWatchedIt) {
+  judge_rows("D47.evaluation", kAxes,
+             {{.name = "no count of watched replays", .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "evaluated"}, "watched", nullptr); }, .want = record::Result::pass, .rank = std::nullopt, .said = {}},
+              {.name = "absent", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "evaluated"}); }, .rank = 0, .said = {"`evaluated` line"}}},
+             "sim", 4);
 }
 
 TEST(Evaluation, IsOfCasesThatEvaluate) {

@@ -1,4 +1,8 @@
 // D07: what a graph captured by address still lies there.
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
@@ -21,8 +25,16 @@ record::CheckResult static_addresses(const Attempt& attempt) {
   Judgement judgement("D07.static_addresses", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-      if (!files.first("address", arm, step)) judgement.absent(files, say("`address` line of arm ", arm), step);
+    std::map<std::string, std::set<std::string>> graphs;  // by arm: those launched in each step, which evaluation's is not
+    for (const Line* line : files.find("address"))
+      if (!is(*line, "graph", "validation")) graphs[text(*line, "arm")].insert(text(*line, "graph"));
+    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected())) {
+      const auto lines = files.find("address", arm, step);
+      if (lines.empty()) judgement.absent(files, say("`address` line of arm ", arm), step);
+      for (const std::string& graph : graphs[std::string(arm)])
+        if (std::ranges::none_of(lines, [&](const Line* line) { return is(*line, "graph", graph); }))
+          judgement.absent(files, say("`address` line of graph ", graph, " of arm ", arm), step);
+    }
     std::map<std::string, std::int64_t> registered_at_first;  // by arm and graph
     for (const Line* line : files.find("address")) {
       const auto step = integer(*line, "step");

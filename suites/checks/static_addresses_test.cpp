@@ -41,5 +41,18 @@ TEST(StaticAddresses, Rows) {
              });
 }
 
+TEST(StaticAddresses, OfEveryGraphThatAStepLaunches) {
+  judge_rows("D07.static_addresses", {{"impl", "full_iteration"}, {"optimizer_graph", true}},
+             {{.name = "nobody looked at the optimizer's in one step",
+               .change =
+                   [](Attempt& a) {
+                     auto& lines = a.ranks[0].evidence->lines;
+                     std::erase_if(lines, [](const Line& line) { return line.kind == "address" && is(line, "graph", "optimizer") && integer(line, "step") == 4; });
+                     set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
+                   },
+               .rank = 0,
+               .said = {"`address` line of graph optimizer of arm lockstep_graph at step 4"}}});
+}
+
 }  // namespace
 }  // namespace graphproof::checks

@@ -28,8 +28,9 @@ record::CheckResult teardown_order(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     const std::vector<const Line*> steps = files.find("teardown");
     if (steps.empty()) judgement.absent(files, "`teardown` line");
-    const bool graphs = std::ranges::any_of(steps, [](const Line* line) { return text(*line, "step") == "graphs"; });
-    if (judgement.expected().graph && !graphs) judgement.absent(files, "`teardown` line of the graphs");
+    for (const std::string_view wanted : order_wanted)
+      if (std::ranges::none_of(steps, [&](const Line* line) { return is(*line, "step", wanted); }))
+        judgement.absent(files, say("`teardown` line of the ", wanted));
     std::ptrdiff_t last_place = -1;
     std::int64_t last_order = 0;
     std::string last_step = "nothing";

@@ -51,6 +51,14 @@ TEST(TeardownOrder, Rows) {
            .rank = 1,
            .said = {"`teardown` line of the graphs"},
            .also = {"D29.idle_when_dropped"}},
+          {.name = "communicators are not among them",
+           .change =
+               [](Attempt& a) {
+                 std::erase_if(a.ranks[1].evidence->lines, [](const Line& line) { return line.kind == "teardown" && is(line, "step", "communicators"); });
+                 a.ranks[1].evidence->lines.back().fields["lines"] = a.ranks[1].evidence->lines.size() - 1;
+               },
+           .rank = 1,
+           .said = {"rank 1 left no `teardown` line of the communicators"}},
           {.name = "absent",
            .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "teardown"}); },
            .rank = 1,

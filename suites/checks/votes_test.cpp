@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/checks/check_rows.h"
 
 namespace graphproof::checks {
@@ -13,6 +15,13 @@ void set_codes(Attempt& attempt, std::optional<int> rank, const char* phase, jso
     for (Line& line : files.evidence->lines)
       if (line.kind == "vote" && text(line, "phase") == phase) line.fields["codes"] = codes;
   }
+}
+
+/// Takes the first vote after `phase` away.
+void without_vote(Attempt& attempt, int rank, std::string_view phase) {
+  auto& lines = attempt.ranks[static_cast<std::size_t>(rank)].evidence->lines;
+  lines.erase(std::ranges::find_if(lines, [&](const Line& line) { return line.kind == "vote" && is(line, "phase", phase); }));
+  set(attempt, {.rank = rank, .kind = "end"}, "lines", lines.size() - 1);
 }
 
 json refusal(const char* rule) {
@@ -70,6 +79,27 @@ TEST(Votes, Rows) {
                   .change = [](Attempt& a) { erase(a, {.rank = std::nullopt, .kind = "vote"}); },
                   .rank = 0,
                   .said = {"rank 0 left no vote after phase init"}},
+                 {.name = "no vote after the last phase",
+                  .change =
+                      [](Attempt& a) {
+                        for (const int rank : {0, 1}) without_vote(a, rank, "teardown_process");
+                      },
+                  .rank = 0,
+                  .said = {"rank 0 left no vote after phase teardown_process"}},
+                 {.name = "no vote after one of the captures",
+                  .change =
+                      [](Attempt& a) {
+                        for (const int rank : {0, 1}) without_vote(a, rank, "capture");
+                      },
+                  .rank = 0,
+                  .said = {"rank 0 left no 1 of 3 votes after phase capture"}},
+                 {.name = "no vote after the replays of one arm",
+                  .change =
+                      [](Attempt& a) {
+                        for (const int rank : {0, 1}) without_vote(a, rank, "replay");
+                      },
+                  .rank = 0,
+                  .said = {"rank 0 left no 1 of 3 votes after phase replay"}},
                  {.name = "one rank did not vote",
                   .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "vote"}); },
                   .rank = 1,
