@@ -28,7 +28,7 @@ TEST(AccumulatedGradients, Rows) {
                   .rank = 1,
                   .said = {"the replay of step 3 added up its microbatches' gradients wrongly", "ffffffffffffffff under equal losses",
                            "the sum over 2 microbatches"},
-                  .also = {"D01.lockstep"}},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
                  {.name = "the losses differ too, so that is no question of adding up",
                   .change =
                       [](Attempt& a) {
@@ -38,8 +38,8 @@ TEST(AccumulatedGradients, Rows) {
                   .want = record::Result::unexercised,
                   .rank = std::nullopt,
                   .said = {"the losses differ from step 3 on"},
-                  .also = {"D01.lockstep"}},
-                 {.name = "the last inputs, which no other check compares by digest",
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
+                 {.name = "the last inputs",
                   .change =
                       [](Attempt& a) {
                         json whole = a.ranks[0].first("step", "lockstep_graph", 5)->fields.at("digest");
@@ -47,17 +47,26 @@ TEST(AccumulatedGradients, Rows) {
                         set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest", whole);
                       },
                   .rank = 0,
-                  .said = {"step 5", "abababababababab"}},
+                  .said = {"step 5", "abababababababab"},
+                  .also = {"D01.capture_inputs_last"}},
+                 {.name = "no digest in either arm, so the two are equal",
+                  .change =
+                      [](Attempt& a) {
+                        for (const char* arm : {"lockstep_eager", "lockstep_graph"})
+                          set(a, {.rank = 0, .kind = "step", .arm = arm, .step = 5}, "digest", json::object());
+                      },
+                  .rank = 0,
+                  .said = {"digest of the gradients in a `step` line at step 5"}},
                  {.name = "no digest",
                   .change = [](Attempt& a) { set(a, kThird, "digest", json::object()); },
                   .rank = 1,
                   .said = {"digest of the gradients"},
-                  .also = {"D01.lockstep"}},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
                  {.name = "absent",
                   .change = [](Attempt& a) { erase(a, kThird); },
                   .rank = 1,
                   .said = {"`step` lines of the lockstep arms"},
-                  .also = {"D01.lockstep"}},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
                  {.name = "the rank died",
                   .change = [](Attempt& a) { die_before(a, kThird); },
                   .want = record::Result::unexercised,

@@ -1,5 +1,7 @@
 #include "suites/checks/comparison.h"
 
+#include <iterator>
+
 #include "suites/checks/say.h"
 
 namespace graphproof::checks {
@@ -19,6 +21,14 @@ std::string describe(const nlohmann::json& mismatch) {
   };
   return say("`", part("tensor"), "` element ", part("element"), " is ", part("right"), ", ", part("differing"), " of ",
              part("elements"), " elements differ, by ", part("max_abs"), " at most");
+}
+
+/// What every comparison of the rank has to compare: the outputs of a step, or in evaluation its losses.
+const Line& first_alike(const RankFiles& files, const Line& line) {
+  const auto of_evaluation = [](const Line& one) { return text(one, "subject").starts_with("evaluation"); };
+  for (const Line* other : files.find("compare"))
+    if (of_evaluation(*other) == of_evaluation(line)) return *other;
+  return line;
 }
 
 void judge_same(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t step,
@@ -54,13 +64,16 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& 
     return;
   }
   const auto tensors = integer(line, "tensors").value_or(0), bytes = integer(line, "bytes").value_or(0);
-  if (tensors <= 0 || bytes <= 0) {
+  const Line& first = first_alike(files, line);
+  const auto all_tensors = integer(first, "tensors").value_or(0), all_bytes = integer(first, "bytes").value_or(0);
+  if (tensors <= 0 || bytes <= 0 || tensors != all_tensors || bytes != all_bytes) {
+    const bool nothing = tensors <= 0 || bytes <= 0;
     judgement.defect({.rank = files.rank,
                       .step = step,
-                      .what = say("the comparison `", pair.subject, "` of ", step_of(line), " compared nothing"),
+                      .what = say("the comparison `", pair.subject, "` of ", step_of(line), " compared ", nothing ? "nothing" : "something else than the first"),
                       .got = say(tensors, " tensors, ", bytes, " bytes"),
-                      .want = "more than zero of both",
-                      .why = "nothing always equals nothing"});
+                      .want = nothing ? "more than zero of both" : say(all_tensors, " tensors, ", all_bytes, " bytes, as the rank's first comparison"),
+                      .why = nothing ? "nothing always equals nothing" : "what was left out may hold anything"});
     return;
   }
   if (flag(line, "equal") == true && field(line, "mismatch").is_null()) {
@@ -89,20 +102,22 @@ void judge_final_comparison(Judgement& judgement, const RankFiles& files, const 
     judgement.absent(files, say("comparison `", pair.subject, "` of ", pair.left, " with ", pair.right), last_step);
 }
 
-void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t steps) {
+void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pair, std::int64_t first, std::int64_t last) {
   if (!judgement.expected().trains) return;  // no losses; the result is compared whole
-  for (std::int64_t step = 0; step < steps; ++step) {
+  const std::int64_t microbatches = judgement.expected().microbatches;
+  for (std::int64_t step = first; step <= last; ++step) {
     const Line* left = files.first("step", pair.left, step);
     const Line* right = files.first("step", pair.right, step);
     if (!left) judgement.absent(files, say("`step` line of arm ", pair.left), step);
     if (!right) judgement.absent(files, say("`step` line of arm ", pair.right), step);
     for (const Line* line : {left, right}) {
-      if (!line || finite(*line, "loss")) continue;
+      if (!line || (finite(*line, "loss") && std::ssize(field(*line, "loss")) == microbatches)) continue;
       judgement.defect({.rank = files.rank,
                         .step = step,
-                        .what = say("the loss of arm ", text(*line, "arm"), " is no finite number at step ", step),
+                        .what = finite(*line, "loss") ? say("arm ", text(*line, "arm"), " lost a loss at step ", step)
+                                                      : say("the loss of arm ", text(*line, "arm"), " is no finite number at step ", step),
                         .got = field(*line, "loss").dump(),
-                        .want = "a finite loss of every microbatch",
+                        .want = say("a finite loss of each of ", microbatches, " microbatches"),
                         .why = "NaN equals nothing, so no comparison that it takes part in can be trusted"});
     }
     if (!left || !right) continue;

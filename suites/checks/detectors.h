@@ -17,7 +17,7 @@ namespace graphproof::checks {
 /// least one of fresh inputs; finite losses in both arms, because NaN equals nothing; equal digests where both arms
 /// wrote some.
 record::CheckResult lockstep(const Attempt& attempt);
-/// D01. Wants the comparison of step `steps`, whose inputs are those of the capture: what only the capture values hid.
+/// D01. Wants the comparison and equal digests of step `steps`, whose inputs are those of the capture: what only the capture values hid.
 record::CheckResult capture_inputs_last(const Attempt& attempt);
 /// D01. Wants the comparison of the free-running arms at their last step: lockstep hides races between replays.
 record::CheckResult free_run(const Attempt& attempt);
@@ -25,10 +25,10 @@ record::CheckResult free_run(const Attempt& attempt);
 /// D02. Wants every step of both eager runs, finite, with equal digests, and their comparison. An error in phase eager
 /// fails it: no graph can then be judged.
 record::CheckResult eager_repeats(const Attempt& attempt);
-/// D02. Wants the comparison of the second graph run at its last step.
+/// D02. Wants the comparison of the second graph run at its last step and, of solo_graph, every step with equal digests.
 record::CheckResult graph_repeats(const Attempt& attempt);
 
-/// D03. Wants a `poison` line of every watched replay: no compared output left unpoisoned, no canary left after it.
+/// D03. Wants a `poison` line of every watched replay: no compared output left unpoisoned, the same ones in each, no canary left after it.
 /// Kills M49, where the comparison is equal because it reads another buffer.
 record::CheckResult outputs_written(const Attempt& attempt);
 

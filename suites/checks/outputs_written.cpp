@@ -1,18 +1,25 @@
 // D03: the replay itself wrote what was compared. A comparison alone can't tell: it may read a buffer that the eager
 // arm filled.
+#include <map>
+
 #include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
 
 namespace graphproof::checks {
+namespace {
+
+std::string counts(const Line& line) {
+  return say(field(line, "compared").dump(), " compared of ", field(line, "outputs").dump(), " poisoned, ", field(line, "bytes").dump(), " bytes");
+}
+
+}  // namespace
 
 record::CheckResult outputs_written(const Attempt& attempt) {
   Judgement judgement("D03.outputs_written", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-      if (!files.first("poison", arm, step)) judgement.absent(files, say("`poison` line of arm ", arm), step);
     for (const Line* line : files.find("poison")) {
       const auto step = integer(*line, "step");
       const std::string arm = text(*line, "arm");
@@ -40,6 +47,22 @@ record::CheckResult outputs_written(const Attempt& attempt) {
       } else {
         judgement.saw(files.rank);
       }
+    }
+    std::map<std::string_view, const Line*> first;  // by arm
+    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected())) {
+      const Line* line = files.first("poison", arm, step);  // behind it in file order are those of evaluation
+      if (!line) {
+        judgement.absent(files, say("`poison` line of arm ", arm), step);
+        continue;
+      }
+      const Line& other = *first.try_emplace(arm, line).first->second;
+      if (counts(*line) == counts(other)) continue;
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = say("other outputs of arm ", arm, " were poisoned at step ", step, " than before its first replay"),
+                        .got = counts(*line),
+                        .want = counts(other),
+                        .why = "an output that was not poisoned may hold an earlier step's result"});
     }
   }
   return judgement.result(say("no canary left after ", watched_replays(attempt, judgement.expected()).size(), " replays on ",

@@ -30,6 +30,14 @@ TEST(OutputsWritten, Rows) {
                   .change = [=](Attempt& a) { set(a, at_three, "bytes", 0); },
                   .rank = 1,
                   .said = {"0 bytes"}},
+                 {.name = "fewer outputs than in other replays",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, at_three, "outputs", 13);
+                        set(a, at_three, "compared", 13);
+                      },
+                  .rank = 1,
+                  .said = {"other outputs of arm lockstep_graph were poisoned at step 3", "13 compared of 13 poisoned", "14 compared of 14 poisoned"}},
                  {.name = "absent for one step",
                   .change = [=](Attempt& a) { erase(a, at_three); },
                   .rank = 1,

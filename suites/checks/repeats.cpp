@@ -23,7 +23,7 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
                         .want = say(steps, " eager steps without an error"),
                         .why = "no graph can be judged against a broken eager arm"});
     }
-    judge_steps(judgement, files, arms, steps);
+    judge_steps(judgement, files, arms, 0, steps - 1);
     judge_final_comparison(judgement, files, arms, steps - 1);
   }
   return judgement.result(say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
@@ -33,9 +33,13 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
 record::CheckResult graph_repeats(const Attempt& attempt) {
   Judgement judgement("D02.graph_repeats", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
-  const ArmPair arms{"graph_repeats", "lockstep_graph", control_arms(attempt).graph};
-  for (const RankFiles& files : attempt.ranks)
-    judge_final_comparison(judgement, files, arms, judgement.expected().steps - 1);
+  const ControlArms control = control_arms(attempt);
+  const ArmPair arms{"graph_repeats", "lockstep_graph", control.graph};
+  const std::int64_t last = judgement.expected().steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    if (control.solo) judge_steps(judgement, files, arms, 0, last);  // graph_b left no `step` lines
+    judge_final_comparison(judgement, files, arms, last);
+  }
   return judgement.result(say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 

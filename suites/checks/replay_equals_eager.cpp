@@ -39,7 +39,7 @@ record::CheckResult lockstep(const Attempt& attempt) {
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     judge_every_step(judgement, files);
-    judge_steps(judgement, files, kLockstep, judgement.expected().steps);
+    judge_steps(judgement, files, kLockstep, 0, judgement.expected().steps - 1);
   }
   const std::int64_t replays = judgement.expected().steps - judgement.expected().first_replay;
   return judgement.result(say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
@@ -57,6 +57,7 @@ record::CheckResult capture_inputs_last(const Attempt& attempt) {
       compared |= integer(*line, "step") == last && text(*line, "input") == "capture";
     }
     if (!compared) judgement.absent(files, "comparison of the capture inputs", last);
+    judge_steps(judgement, files, kCaptureInputsLast, last, last);
   }
   return judgement.result(say("equal at step ", last, " on ", attempt.ranks.size(), " ranks"), "equal");
 }
