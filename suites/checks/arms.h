@@ -57,4 +57,11 @@ inline std::int64_t first_timed_step(const Attempt& attempt, const Expected& exp
   return control_arms(attempt).solo ? std::max(steady, expected.steps + 1) : steady;
 }
 
+/// How many steps a solo arm runs at least: two to settle behind the warm-up and seven for a trend; since its first steps are copied
+/// and compared, also one to settle behind these and three whose time counts. More in runs of revision 2.
+inline std::int64_t solo_steps(const Attempt& attempt, const Expected& expected) {
+  const std::int64_t steady = expected.first_replay + 9;
+  return control_arms(attempt).solo ? std::max(steady, expected.steps + 4) : steady;
+}
+
 }  // namespace graphproof::checks

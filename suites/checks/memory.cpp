@@ -3,8 +3,10 @@
 // with the arm; there the trend is judged, and the eager arm says what is usual.
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <limits>
 
+#include "suites/checks/arms.h"
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -29,18 +31,26 @@ const Line* look(const RankFiles& files, std::string_view arm, std::string_view 
   return nullptr;
 }
 
-/// The steady steps: the second after the capture is the first one in which nothing is made for the first time.
+// The second step after the capture is the first one in which nothing is made for the first time.
+constexpr std::int64_t kSettlingSteps = 2;
+
 std::vector<const Line*> steady(const RankFiles& files, std::string_view arm, std::int64_t first_replay) {
   std::vector<const Line*> lines;
   for (const Line* line : files.find("memory", arm))
-    if (is(*line, "when", "step") && integer(*line, "step").value_or(-1) >= first_replay + 2) lines.push_back(line);
+    if (is(*line, "when", "step") && integer(*line, "step").value_or(-1) >= first_replay + kSettlingSteps) lines.push_back(line);
   return lines;
 }
 
-bool enough(Judgement& judgement, const RankFiles& files, std::string_view arm, const std::vector<const Line*>& lines) {
-  if (lines.size() >= kFewestTrendPoints) return true;
-  judgement.absent(files, say(kFewestTrendPoints, " `memory` lines of steady steps of arm ", arm));
-  return false;
+/// Whether there is a look after each of the steady steps that the arm runs: growth may hide in a gap, and behind the last look.
+bool whole(Judgement& judgement, const Attempt& attempt, const RankFiles& files, std::string_view arm, const std::vector<const Line*>& lines) {
+  const std::int64_t first = judgement.expected().first_replay + kSettlingSteps, end = solo_steps(attempt, judgement.expected());
+  assert(end - first >= kFewestTrendPoints);
+  for (std::int64_t step = first; step < end; ++step) {
+    if (std::ranges::any_of(lines, [&](const Line* line) { return integer(*line, "step") == step; })) continue;
+    judgement.absent(files, say("`memory` line of arm ", arm), step);
+    return false;
+  }
+  return true;
 }
 
 /// Of a field that every line must have; nothing, and a defect, where one has none.
@@ -77,7 +87,7 @@ record::CheckResult judge_trend(const Attempt& attempt, std::string_view check, 
   for (const RankFiles& files : attempt.ranks) {
     const auto eager = steady(files, "solo_eager", judgement.expected().first_replay);
     const auto graph = steady(files, "solo_graph", judgement.expected().first_replay);
-    if (!enough(judgement, files, "solo_eager", eager) || !enough(judgement, files, "solo_graph", graph)) continue;
+    if (!whole(judgement, attempt, files, "solo_eager", eager) || !whole(judgement, attempt, files, "solo_graph", graph)) continue;
     const auto usual = trend(judgement, files, eager, field_name), seen = trend(judgement, files, graph, field_name);
     if (!usual || !seen) continue;
     const double bound = std::max(0.0, usual->upper) + kJumpWidth * jump_bytes / static_cast<double>(graph.size());
@@ -107,7 +117,7 @@ record::CheckResult allocator_series(const Attempt& attempt) {
     for (const char* arm : kSoloArms) {
       if (!judgement.expected().graph && std::string_view(arm) == "solo_graph") continue;
       const auto lines = steady(files, arm, judgement.expected().first_replay);
-      if (!enough(judgement, files, arm, lines)) continue;
+      if (!whole(judgement, attempt, files, arm, lines)) continue;
       steps = lines.size();
       for (const char* what : {"allocated", "reserved", "pool"}) {
         const auto first = integer(*lines.front(), what), last = integer(*lines.back(), what);
@@ -177,9 +187,13 @@ record::CheckResult returned_after_flush(const Attempt& attempt) {
       judgement.absent(files, "`memory` line of a solo arm before it was built and after it was gone");
       continue;
     }
+    const auto eager_was = number(*eager_before, "device"), eager_is_now = number(*eager_after, "device");
+    if (!eager_was || !eager_is_now) {
+      judgement.absent(files, "count of the device's bytes before arm solo_eager was built and after it was gone");
+      continue;
+    }
     // Repeating eager says how far the device's own count moves without any graph.
-    const double spread = std::max(kDevicePageBytes, number(*eager_after, "device").value_or(0) -
-                                                         number(*eager_before, "device").value_or(0));
+    const double spread = std::max(kDevicePageBytes, *eager_is_now - *eager_was);
     for (const char* what : {"allocated", "reserved", "device"}) {
       if (std::string_view(what) == "device" && shared_gpus(attempt)) continue;  // the peers' comes and goes too
       const auto was = number(*before, what), is_now = number(*after, what);
