@@ -1,4 +1,5 @@
 // D28: what was asked for is what the libraries report. The libraries are asked, not the environment.
+#include <algorithm>
 #include <array>
 
 #include "suites/checks/capture.h"
@@ -21,6 +22,9 @@ constexpr std::array kSettings = {
     Setting{"nccl_algo", "NCCL_ALGO", true},        Setting{"nccl_proto", "NCCL_PROTO", true},
     Setting{"comm", "comm", true, "nccl"},
 };
+
+// Of MPI those in which another thread may issue a collective.
+constexpr std::array<std::string_view, 3> kThreadLevels = {"none", "serialized", "multiple"};
 
 /// A value as text, so that 1 and "1" are the same. Empty when absent.
 std::string value_of(const nlohmann::json& values, std::string_view name) {
@@ -81,21 +85,21 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const Line& confi
 
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& config) {
   const nlohmann::json& effective = field(config, "effective");
-  if (value_of(effective, "deterministic") == "false") {
+  if (const std::string deterministic = value_of(effective, "deterministic"); deterministic != "true") {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
-                      .what = say("rank ", files.rank, " runs nondeterministic algorithms"),
-                      .got = "deterministic false",
+                      .what = say("rank ", files.rank, " may run nondeterministic algorithms"),
+                      .got = say("deterministic ", deterministic.empty() ? "unknown" : deterministic),
                       .want = "deterministic true",
                       .why = "arms are compared byte for byte"});
   }
   const std::string threads = value_of(effective, "mpi_thread_level");
-  if (threads == "single" || threads == "funneled") {
+  if (std::ranges::find(kThreadLevels, threads) == kThreadLevels.end()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
                       .what = say("MPI granted rank ", files.rank, " too low a thread level"),
-                      .got = threads,
-                      .want = "serialized or multiple",
+                      .got = threads.empty() ? "unknown" : threads,
+                      .want = "serialized or multiple, or none without MPI",
                       .why = "backward may issue collectives from another thread"});
   }
   for (const Line* capture : files.find("capture")) {

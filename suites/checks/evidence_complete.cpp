@@ -24,6 +24,13 @@ void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& 
   want("world_size", attempt.context.world_size);
   want("device", attempt.context.device);
   want("fault", attempt.axes.text("fault"));
+  if (integer(start, "revision").value_or(1) <= record::kEvidenceRevision) return;
+  judgement.defect({.rank = files.rank,
+                    .step = std::nullopt,
+                    .what = say("the evidence of rank ", files.rank, " is newer than this judge"),
+                    .got = say("revision ", field(start, "revision").dump()),
+                    .want = say("revision ", record::kEvidenceRevision, " at most"),
+                    .why = "what ranks write down since, nobody would look at"});
 }
 
 void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {

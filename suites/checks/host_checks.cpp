@@ -41,13 +41,14 @@ record::CheckResult host_checks(const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
   const std::int64_t first = expected.graph ? expected.first_replay : 0;
+  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
   const std::vector<int> last_stage = roles(attempt.axes, attempt.context.world_size).back();
   for (const RankFiles& files : attempt.ranks)
-    for (std::int64_t step = first; step < expected.steps; ++step)
+    for (std::int64_t step = first; step <= last; ++step)
       for (const Looks& looks : kLooks)
         if (attempt.axes.flag(looks.axis))
           judge_step(judgement, files, looks, arm, step, looks.called == "gradients" || files.rank >= last_stage.front());
-  return judgement.result(say("looked in ", expected.steps - first, " steps on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(say("looked in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
                           "every loss and gradient that the case asks for");
 }
 

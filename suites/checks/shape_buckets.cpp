@@ -1,6 +1,7 @@
 // D34, D38, D43, D48: steps of changing lengths from a bounded cache of graphs. What the cache should have done follows from the
 // lengths that the evidence tells and from the case alone, so a cache that decides otherwise shows even where numbers agree.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -142,6 +143,11 @@ record::CheckResult shape_buckets(const Attempt& attempt) {
                         .why = "another length's graph reads a shape of its own; one too many captures costs what replays save"});
       break;
     }
+    // The comparisons and the last evictions name steps too.
+    std::int64_t end = 0;
+    for (const Line* line : comparisons(files, kInLockstep.subject)) end = std::max(end, integer(*line, "step").value_or(-1) + 1);
+    for (const Line* line : files.find("evictions")) end = std::max(end, integer(*line, "step").value_or(-1) + 1);
+    if (std::ssize(lines) < end) judgement.absent(files, "`bucket` line", std::ssize(lines));
     if (const std::string missing = cache.missing(); !lines.empty() && !missing.empty()) judgement.unexercised(missing);
     steps = std::max(steps, lines.size());
   }

@@ -38,12 +38,26 @@ TEST(ShapeBuckets, RowsOfTheCache) {
                   .said = {"step 7 of length 17"}},
                  {.name = "the steps end before a length comes back",
                   .change = [=](Attempt& a) {
-                    for (std::int64_t index = 7; index < 11; ++index) erase(a, step(index));
+                    for (std::int64_t index = 7; index < 11; ++index) {
+                      erase(a, step(index));
+                      erase(a, {.rank = 0, .kind = "compare", .step = index, .subject = "buckets"});
+                    }
+                    set(a, {.rank = 0, .kind = "evictions"}, "step", 6);
                   },
                   .want = record::Result::unexercised,
                   .rank = std::nullopt,
-                  .said = {"no evicted length came back"},
-                  .also = {"D48.shape_buckets"}},
+                  .said = {"no evicted length came back"}},
+                 {.name = "the last step is missing",
+                  .change = [=](Attempt& a) { erase(a, step(10)); },
+                  .rank = 0,
+                  .said = {"rank 0 left no `bucket` line at step 10"}},
+                 {.name = "the last step is missing, and its comparison",
+                  .change = [=](Attempt& a) {
+                    erase(a, step(10));
+                    erase(a, {.rank = 0, .kind = "compare", .step = 10, .subject = "buckets"});
+                  },
+                  .rank = 0,
+                  .said = {"rank 0 left no `bucket` line at step 10"}},
                  {.name = "absent", .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "bucket"}); }, .rank = 0, .said = {"`bucket` line"}, .also = {"*"}},
              });
 }
