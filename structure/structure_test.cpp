@@ -31,7 +31,7 @@ const std::vector<Row>& rows() {
       {"workloads/order", {}},
       {"suites/checks", {"reports/record", "matrix", "workloads/order"}},
       {"suites/judge", {"suites/checks", "reports/record", "matrix"}},
-      {"suites/recorded", {"launcher", "reports", "reports/record", "matrix"}},
+      {"suites/recorded", {"launcher", "suites/judge", "suites/checks", "reports", "reports/record", "matrix"}},
       {"launcher", {"matrix", "reports", "reports/record", "workloads/order"}},
       {"launcher/cluster", {"launcher", "matrix", "reports", "reports/record"}},
       {"launcher/cli", {"launcher", "launcher/cluster", "matrix", "reports", "reports/record", "workloads/order"}},

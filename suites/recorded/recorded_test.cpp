@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,18 +17,12 @@
 #include "reports/outcome.h"
 #include "reports/record/file.h"
 #include "reports/record/summary.h"
+#include "suites/recorded/recorded_runs.h"
 
 namespace graphproof {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> recorded_runs() {
-  std::vector<fs::path> runs;
-  std::istringstream list(std::getenv("GRAPHPROOF_RECORDED"));
-  for (std::string run; std::getline(list, run, ':');) runs.emplace_back(run);
-  return runs;
-}
 
 fs::path judge_program() { return fs::path(std::getenv("GRAPHPROOF_BIN")) / "graphproof-judge"; }
 
