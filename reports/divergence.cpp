@@ -37,6 +37,9 @@ std::int64_t agreeing(const json& line) {
   return taps.is_number_integer() ? taps.get<std::int64_t>() : 0;
 }
 
+/// Another stage made it, and that rank's own line tells more.
+bool received(const json& line) { return text_of(line, "module") == "transfer"; }
+
 std::string named(int rank, const json& line) {
   std::string text = "rank " + std::to_string(rank) + ", step " + text_of(line, "step");
   const auto add = [&](const char* word, const char* key) {
@@ -72,7 +75,8 @@ std::string divergence_text(const std::filesystem::path& attempt_folder, int ran
     const auto line = line_of(folder, rank);
     if (!line) continue;
     if (!found(*line)) why = text_of(*line, "why");
-    else if (!first || agreeing(*line) < agreeing(first->second)) first = {rank, *line};
+    else if (!first || std::pair(received(*line), agreeing(*line)) < std::pair(received(first->second), agreeing(first->second)))
+      first = {rank, *line};
   }
   if (first) return printable(named(first->first, first->second));
   if (why.empty()) return "not found: the run that was to find it did not end well; its evidence is in " + folder.string();

@@ -38,6 +38,14 @@ TEST_F(Divergence, NamesTheRankThatIsFirstInTheOrderOfTheStep) {
             "(190 of 2048 elements differ; 11 results before it agree)");
 }
 
+TEST_F(Divergence, NamesTheStageThatMadeATensorAndNotTheOneThatReceivedIt) {
+  leaves(0, differs("mlp", 30));
+  leaves(1, differs("transfer", 12));
+  EXPECT_EQ(divergence_text(attempt, 2).substr(0, 28), "rank 0, step 3, microbatch 1");
+  leaves(0, differs("transfer", 30));
+  EXPECT_EQ(divergence_text(attempt, 2).substr(0, 28), "rank 1, step 3, microbatch 1") << "where all have received it";
+}
+
 TEST_F(Divergence, AWrittenTensorOfTheStepIsNamedBesideItsOperatorAndWhatIsOutsideTheLayersIsLeftOut) {
   leaves(0, R"("found":true,"microbatch":-1,"layer":-1,"module":"optimizer","direction":"","operator":"aten::addcmul_","taps":1,)"
             R"("mismatch":{"tensor":"param:embedding.weight","element":0,"left":1,"right":"nan","max_abs":0,"max_rel":0,"max_ulp":0,)"
