@@ -113,7 +113,7 @@ TEST_F(CaseScopeTest, BrokenWireDoesNotHideTheFirstError) {
 TEST_F(CaseScopeTest, TimeIsKeptForEachPhaseAndArm) {
   scope_.spent(Phase::validate, 3.5);
   scope_.enter(Phase::eager, "eager_a", 0);
-  scope_.enter(Phase::eager, "eager_b", 0);
+  scope_.enter(Phase::eager, "solo_eager", 0);
   scope_.enter(Phase::eager, "eager_a", 1);
   scope_.write_phases();
   const auto lines = evidence();
@@ -122,7 +122,7 @@ TEST_F(CaseScopeTest, TimeIsKeptForEachPhaseAndArm) {
   EXPECT_EQ(phases[0]->fields.at("phase"), "validate");
   EXPECT_GE(phases[0]->fields.at("ms").get<double>(), 3.5);
   EXPECT_EQ(phases[1]->fields.at("arm"), "eager_a");
-  EXPECT_EQ(phases[2]->fields.at("arm"), "eager_b");
+  EXPECT_EQ(phases[2]->fields.at("arm"), "solo_eager");
 }
 
 }  // namespace
