@@ -1,11 +1,14 @@
 // The command line as users meet it: what is printed, what is refused and with which exit code. Nothing here starts a
 // rank; the run loop has its own test.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <fstream>
 
 #include "launcher/cli/command_under_test.h"
 #include "launcher/run_folder.h"
+#include "reports/record/run.h"
 
 namespace graphproof::cli {
 namespace {
@@ -59,6 +62,54 @@ TEST_F(CliTest, AMissingRankProgramIsAUsageErrorAndStartsNoRun) {
   const Printed cuda = cli({"run", "--device", "cuda"});
   EXPECT_EQ(cuda.exit_code, 2);
   EXPECT_NE(cuda.err.find("use --device sim"), std::string::npos) << cuda.err;
+}
+
+/// Two GPUs, of which a rank program and the driver's library (fake_nvml.cpp) tell; nothing is started on them.
+struct GpusOfOneProcess : CommandUnderTest {
+  GpusOfOneProcess() {
+    const fs::path library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+    EXPECT_NE(nvml_ = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+    setenv("GRAPHPROOF_FAKE_NVML_MODE", "3", 1);  // EXCLUSIVE_PROCESS
+    setenv("CUDA_VISIBLE_DEVICES", "2,3", 1);
+    fs::create_directory(top / "bin");
+    const record::Stack stack{.torch_version = "2.11.0", .cuda_version = "13.0", .nccl_version = "2.28.9", .driver = "580", .cudnn_version = "9.19", .mpi = "",
+                              .gpus = {"NVIDIA H200", "NVIDIA H200"}, .sm = 90, .kernel = "6.1.0", .host = "node1", .cpus = 2, .environment = {}};
+    fs::permissions(file("bin/graphproof-rank-cuda", "#!/bin/sh\necho '" + record::to_json(stack).dump() + "'\n"), fs::perms::owner_all);
+  }
+  ~GpusOfOneProcess() override {
+    for (const char* variable : {"GRAPHPROOF_FAKE_NVML_MODE", "CUDA_VISIBLE_DEVICES"}) unsetenv(variable);
+    if (nvml_ != nullptr) dlclose(nvml_);
+  }
+  void* nvml_ = nullptr;
+};
+
+TEST_F(GpusOfOneProcess, AreSharedByNoRanksAndNothingIsStartedThere) {
+  const std::vector<std::string> shared{"--device", "cuda", "--ranks-per-gpu", "2"};
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{{"plan"}, {"run"}, {"repro", "impl=manual"}}) {
+    SCOPED_TRACE(verb[0]);
+    std::vector<std::string> arguments = verb;
+    arguments.insert(arguments.end(), shared.begin(), shared.end());
+    const Printed printed = cli(arguments);
+    EXPECT_EQ(printed.exit_code, 2);
+    EXPECT_EQ(printed.out, "");
+    EXPECT_EQ(printed.err, "graphproof: GPU 2 is of one process alone\n"
+                           "  got   compute mode EXCLUSIVE_PROCESS\n"
+                           "  want  compute mode DEFAULT\n"
+                           "  why   a second rank would get no context on it\n"
+                           "  next  leave --ranks-per-gpu out, or have the mode changed\n");
+    EXPECT_FALSE(fs::exists(top / "runs"));
+  }
+}
+
+TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
+  const auto plan = [&](const char* ranks) { return cli({"plan", "--profile", "smoke", "--device", "cuda", "--ranks-per-gpu", ranks}); };
+  const Printed alone = plan("1");
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(alone.out.find("up to 2 ranks"), std::string::npos) << alone.out;
+  unsetenv("GRAPHPROOF_FAKE_NVML_MODE");
+  const Printed shared = plan("2");
+  EXPECT_EQ(shared.exit_code, 0) << shared.err;
+  EXPECT_NE(shared.out.find("up to 2 ranks"), std::string::npos) << shared.out;
 }
 
 TEST_F(CliTest, EveryVerbTakesJsonAndHelp) {
