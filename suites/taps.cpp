@@ -1,5 +1,6 @@
 #include "suites/taps.h"
 
+#include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
@@ -49,15 +50,17 @@ std::string module_graphs(const std::string& graph) { return graph.substr(0, gra
 /// In which part of the model the work is, while it lives.
 class Taps::Inside {
  public:
-  Inside(Taps& taps, const workloads::ModuleCall& call, bool engine) : taps_(taps) {
+  Inside(Taps& taps, const Region& region) : taps_(taps) {
     const std::lock_guard lock(taps_.mutex_);
     taps_.now_.work(taps_.step_.running());
     taps_.now_.parts_ran = true;
-    taps_.regions_.push_back({call, engine});
+    taps_.regions_.push_back(region);
+    taps_.nodes_from_here();
   }
   ~Inside() {
     const std::lock_guard lock(taps_.mutex_);
     taps_.regions_.pop_back();
+    taps_.nodes_from_here();
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -80,7 +83,7 @@ struct Taps::Callbacks {
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
       const std::string_view node = function.name();
-      taps->nodes_.push_back({function.seqNr(), node == "ReplayBackward" || node == "RecordBackward"});
+      taps->nodes_.push_back(node == "ReplayBackward" || node == "RecordBackward");
       return arguments;
     }
     const auto schema = function.operator_schema();
@@ -111,13 +114,14 @@ struct Taps::Callbacks {
     const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto& arguments = static_cast<const Arguments&>(*context);
-    for (const at::Tensor& tensor : arguments.written) taps->keep(op, tensor, function.seqNr());
+    for (const at::Tensor& tensor : arguments.written)
+      for (const at::Tensor& piece : taps->pieces(tensor)) taps->keep(op, piece, {function.threadId(), function.seqNr()});
     for (const c10::IValue& output : function.outputs())
       each_tensor(output, [&](const at::Tensor& tensor) {
         if (tensor.device() != taps->device_.torch_device() || !tensor.has_storage()) return;
         const auto& old = arguments.storages;
         if (std::ranges::find(old, tensor.storage().data()) != old.end()) return;  // a view, or written and kept above
-        taps->keep(op, tensor, function.seqNr());
+        taps->keep(op, tensor, {function.threadId(), function.seqNr()});
       });
   }
 };
@@ -180,12 +184,22 @@ void Taps::Now::work(const std::optional<order::Work>& now) {
 std::vector<at::Tensor> Taps::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                                   const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) {
   const workloads::ModuleBody inside = [this, call, body](const std::vector<at::Tensor>& given) {
-    const Inside part(*this, call, /*engine=*/false);
+    const Inside part(*this, {.call = call, .weight_gradients = false, .engine = false});
     return body(given);
   };
   if (next_ == nullptr) return inside(inputs);
-  const Inside part(*this, call, /*engine=*/true);
+  const Inside part(*this, {.call = call, .weight_gradients = false, .engine = true});
   return next_->run(call, inputs, parameters, inside);
+}
+
+void Taps::run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) {
+  const std::function<void()> inside = [this, call, body] {
+    const Inside part(*this, {.call = call, .weight_gradients = true, .engine = false});
+    body();
+  };
+  if (next_ == nullptr) return inside();
+  const Inside part(*this, {.call = call, .weight_gradients = true, .engine = true});
+  next_->run_weight_gradients(call, inside);
 }
 
 void Taps::before_capture(const std::string& graph, const std::vector<fixtures::NamedTensor>&) {
@@ -229,7 +243,19 @@ const Taps::Owner* Taps::owner(const at::Tensor& tensor) const {
   return address < candidate.end ? &candidate : nullptr;
 }
 
-void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t sequence) {
+/// By tensor of the step: what clears, reduces or gathers writes many of them at once, and each has a name.
+std::vector<at::Tensor> Taps::pieces(const at::Tensor& written) const {
+  const std::uint64_t begin = device_.address(written), end = begin + written.nbytes();
+  auto owned = owners_.lower_bound(begin);
+  if (!written.is_contiguous() || owned == owners_.end() || owned->first != begin || owned->second.end >= end) return {written};
+  std::vector<at::Tensor> pieces;
+  const auto element = [&](std::uint64_t address) { return static_cast<std::int64_t>((address - begin) / written.itemsize()); };
+  for (; owned != owners_.end() && owned->first < end; ++owned)
+    pieces.push_back(written.view(-1).slice(0, element(owned->first), element(std::min(owned->second.end, end))));
+  return pieces;
+}
+
+void Taps::keep(const std::string& op, const at::Tensor& result, NodeNumber node) {
   if (result.numel() == 0 || !result.is_non_overlapping_and_dense()) return;
   const bool recorded = device_.capturing(device_.current_stream());
   const std::lock_guard lock(mutex_);
@@ -238,8 +264,8 @@ void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t se
   if (written && (written->name == "layer_counter" || written->name.starts_with("recompute:") ||
                   written->name.starts_with("experts:") || written->name == "schedule"))
     return;  // what a step writes about itself
-  if (!recorded && !written && engine_at_work()) return;
-  TapPlace place = place_of(written, op, sequence);
+  if (!written && engine_at_work(recorded)) return;
+  TapPlace place = place_of(written, op, node);
   // What is written again replaces what was there; the last one counts.
   if (!written) place.ordinal = now_.ordinals[place]++;
   if (!recorded) {
@@ -257,51 +283,67 @@ void Taps::keep(const std::string& op, const at::Tensor& result, std::int64_t se
   captured_[capturing_].push_back({std::move(place), op, std::move(buffer)});
 }
 
-/// Between a part's call and its work, or in the node that an engine put in place of it.
-bool Taps::engine_at_work() const {
-  if (next_ == nullptr) return false;
-  if (torch::autograd::get_current_graph_task_id() == -1) return !regions_.empty() && regions_.back().engine;
-  return !nodes_.empty() && nodes_.back().engine;
+/// Outside the step's own work, between a part's call and its work, or in the node that an engine put in place of it.
+bool Taps::engine_at_work(bool recorded) const {
+  const bool backward = torch::autograd::get_current_graph_task_id() != -1;
+  if (!backward && regions_.empty() && step_.inside() == workloads::TrainStep::Inside::neither) return true;
+  if (recorded || next_ == nullptr) return false;
+  if (!backward) return !regions_.empty() && regions_.back().engine;
+  return !nodes_.empty() && nodes_.back();
 }
 
-TapPlace Taps::place_of(const Owner* written, const std::string& op, std::int64_t sequence) {
+/// A node that no operator made, as recompute's and fused linear layers', has the next number, and belongs where its number begins.
+void Taps::nodes_from_here() {
+  forward_[{at::RecordFunction::currentThreadId(), static_cast<std::int64_t>(at::sequence_number::peek())}] = here();
+}
+
+/// By parts and runs of the host, of no operator.
+TapPlace Taps::here() {
   TapPlace place;
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
   now_.work(step_.running());
-  const std::int64_t microbatch = now_.running ? now_.running->microbatch : -1;
-  if (backward) {
-    // A node that no operator made, as recompute's, was made behind the operator before it. Accumulators have no number.
-    const auto after = nodes_.empty() ? forward_.begin() : forward_.upper_bound(nodes_.back().sequence);
-    if (after != forward_.begin()) now_.last_backward = std::prev(after)->second;
-    place = now_.last_backward;
-    place.microbatch = microbatch;
+  if (now_.running) place.microbatch = now_.running->microbatch;
+  if (!regions_.empty()) {  // recompute goes through parts too
+    const Region& region = regions_.back();
+    if (!backward) place.microbatch = region.call.microbatch;
+    place.layer = region.call.layer;
+    place.module = workloads::name(region.call.kind);
+    place.direction = backward || region.weight_gradients ? "backward" : "forward";
+  } else if (backward) {
+    // Its hooks run before a node does. Accumulators have no number.
+    const auto node = torch::autograd::get_current_node();
+    const auto after = node ? forward_.upper_bound({node->thread_id(), static_cast<std::int64_t>(node->sequence_nr())}) : forward_.begin();
+    if (after != forward_.begin() && std::prev(after)->first.first == node->thread_id()) now_.last_backward = std::prev(after)->second;
+    place.layer = now_.last_backward.layer;
+    place.module = now_.last_backward.module;
     place.direction = "backward";
-  } else if (!regions_.empty()) {
-    const workloads::ModuleCall& call = regions_.back().call;
-    place.microbatch = call.microbatch;
-    place.layer = call.layer;
-    place.module = workloads::name(call.kind);
-    place.direction = "forward";
   } else if (now_.running) {
-    // Between stages: the activation of the next forward here, or the gradient of the next backward.
-    const bool transfer = op == "graphproof::receive_into";
-    place.microbatch = microbatch;
-    place.module = transfer ? "transfer" : now_.parts_ran ? "output" : "embedding";
+    place.module = now_.parts_ran ? "output" : "embedding";
     place.direction = now_.running->forward ? "forward" : "backward";
   } else {
-    place.module = "optimizer";
+    place.module = step_.inside() == workloads::TrainStep::Inside::passes ? "reduction" : "optimizer";
   }
-  if (!backward && sequence >= 0) forward_[sequence] = place;
+  return place;
+}
+
+TapPlace Taps::place_of(const Owner* written, const std::string& op, NodeNumber node) {
+  TapPlace place = here();
+  const bool backward = torch::autograd::get_current_graph_task_id() != -1;
+  // Between stages: the activation of the next forward here, or the gradient of the next backward.
+  if (op == "graphproof::receive_into") place.module = "transfer";
+  if (node.second >= 0) forward_[node] = place;  // recompute makes nodes in a backward
   // Between two nodes autograd adds gradients up, in place or not as it finds them.
   const bool sum = backward && nodes_.empty() && (op == "aten::add" || op == "aten::add_");
-  place.what = written ? written->name : sum ? "sum of gradients" : op;
+  // A graph of their own may hold them, so they are counted apart from the backward's results.
+  const bool delayed = !backward && !regions_.empty() && regions_.back().weight_gradients;
+  place.what = written ? written->name : sum ? "sum of gradients" : delayed ? "delayed weight gradients" : op;
   if (!written) return place;
   const auto colon = written->name.find(':');
   if (written->name.starts_with("grad:")) {
     std::tie(place.layer, place.module) = module_of(written->name.substr(colon + 1));
     // Cleared before the first microbatch and reduced after the last, and in between added to.
-    const bool added = backward || capturing_.ends_with(".backward");
-    place.microbatch = added ? microbatch : -1;
+    const bool added = backward || delayed || capturing_.ends_with(".backward");
+    if (!added) place.microbatch = -1;
     place.direction = added ? "backward" : "";
   } else if (written->name.starts_with("param:") || written->name.starts_with("state:") || written->name == "learning_rate") {
     place = {.microbatch = -1, .layer = -1, .module = "optimizer", .direction = "", .what = written->name};

@@ -5,7 +5,8 @@
 // microbatches come from the seam at which engines take over parts of the model (workloads/module_runner.h). Outside
 // captures a result is copied to the host at once. Inside one the copy becomes part of the graph and goes to memory that
 // was set aside before, so that the graph's own pool is laid out as without taps; it is read after each replay of that
-// graph. Work that runs beside a capture without being recorded (warm-up passes, a launch on another stream) is not seen.
+// graph. Work that runs beside a capture without being recorded (warm-up passes, a launch on another stream) is not seen, nor
+// what an engine does outside the step's own forward, backward and optimizer (copies of state, static inputs).
 // Copies add nodes and time: a race may not show again.
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -81,6 +83,7 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
+  void run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) override;
   bool captures_parts() const override { return next_ && next_->captures_parts(); }
 
  private:
@@ -88,8 +91,10 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   class Inside;
   struct Region {
     workloads::ModuleCall call;
-    bool engine;  // between the call and the part's own work: the engine's copies, which eager does not have
+    bool weight_gradients;  // those that the part's backward left for later
+    bool engine;            // between the call and the part's own work: the engine's copies, which eager does not have
   };
+  using NodeNumber = std::pair<std::uint64_t, std::int64_t>;  // the thread that made it, which counts its own; -1: none
   struct Owner {
     std::uint64_t end = 0;
     std::string name;
@@ -110,10 +115,13 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   };
 
   void begin_step();
-  bool engine_at_work() const;
-  void keep(const std::string& op, const at::Tensor& result, std::int64_t sequence);
-  TapPlace place_of(const Owner* written, const std::string& op, std::int64_t sequence);
+  bool engine_at_work(bool recorded) const;
+  void keep(const std::string& op, const at::Tensor& result, NodeNumber node);
+  TapPlace place_of(const Owner* written, const std::string& op, NodeNumber node);
+  void nodes_from_here();
+  TapPlace here();
   const Owner* owner(const at::Tensor& tensor) const;
+  std::vector<at::Tensor> pieces(const at::Tensor& written) const;
   void add(Tap tap);
 
   capture::Device& device_;
@@ -124,12 +132,8 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   std::mutex mutex_;  // autograd's device thread runs operators too
   std::vector<Region> regions_;
-  struct RunningNode {
-    std::int64_t sequence;
-    bool engine;  // it stands for a part of the model
-  };
-  std::vector<RunningNode> nodes_;  // of autograd
-  std::map<std::int64_t, TapPlace> forward_;  // where a node's forward was, by sequence number
+  std::vector<bool> nodes_;  // of autograd that run: whether an engine put it in place of a part of the model
+  std::map<NodeNumber, TapPlace> forward_;  // where nodes from this one on were made
   Now now_, outside_capture_;
   std::int64_t bytes_ = 0;
   bool truncated_ = false;

@@ -72,6 +72,18 @@ at::Tensor token_weights(const Batch& batch, std::size_t microbatch) {
 // Megatron-LM's offset between the seeds of pipeline stages: each draws masks of its own.
 constexpr std::uint64_t kStageSeedOffset = 100;
 
+/// TrainStep::inside() for as long as it lives, also when a step throws.
+class Entered {
+ public:
+  Entered(TrainStep::Inside& inside, TrainStep::Inside now) : inside_(inside) { inside_ = now; }
+  ~Entered() { inside_ = TrainStep::Inside::neither; }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  TrainStep::Inside& inside_;
+};
+
 }  // namespace
 
 struct TrainStep::State {
@@ -192,6 +204,7 @@ struct TrainStep::State {
   std::optional<SharedExpertStream> beside;  // with shared_expert_overlap
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>> in_pieces;  // by chunk and microbatch: backward is owed
   std::optional<order::Work> running;
+  Inside inside = Inside::neither;
   at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
   bool recording = false;
   ModuleRunner* runner = nullptr;
@@ -410,6 +423,7 @@ void TrainStep::State::reduce_gradients() {
 
 void TrainStep::forward_backward(const Batch& batch) {
   State& s = *state_;
+  const Entered passes(s.inside, Inside::passes);
   // M123 stands for a capture that needs more memory than there is: graph pools are no part of what eager steps have shown to fit.
   if (s.fault.is("M123") && s.recording) (void)at::empty({std::int64_t{1} << 50}, s.options.dtype(at::kFloat));
   at::Tensor(s.gradients.flat()).zero_();
@@ -419,7 +433,7 @@ void TrainStep::forward_backward(const Batch& batch) {
   if (!s.layout.last_stage()) s.losses.zero_();
   s.make_root();
   s.reduction.begin_step();
-  if (s.gather) s.gather->begin(/*captured_parts=*/s.runner != nullptr);
+  if (s.gather) s.gather->begin(/*captured_parts=*/s.runner && s.runner->captures_parts());
   if (s.config.overlap_ep_comm)
     s.run_layer_by_layer(batch);
   else
@@ -450,6 +464,7 @@ void TrainStep::evaluate(const Batch& batch) {
 at::Tensor TrainStep::evaluation_losses() { return state_->evaluation_losses; }
 
 void TrainStep::optimizer_step() {
+  const Entered optimizer(state_->inside, Inside::optimizer);
   state_->optimizer.step();
   state_->read_scale();
 }
@@ -488,6 +503,7 @@ at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); 
 at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }
 at::Tensor TrainStep::layer_counter() { return state_->counter; }
 std::optional<order::Work> TrainStep::running() const { return state_->running; }
+TrainStep::Inside TrainStep::inside() const { return state_->inside; }
 fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
 const ModelConfig& TrainStep::config() const { return state_->config; }
 const Layout& TrainStep::layout() const { return state_->layout; }

@@ -81,6 +81,9 @@ class TrainStep {
   at::Tensor layer_counter();               // [L/pp] int64: forwards run by each layer here, in device memory outside pools
   /// What the host is enqueuing now: a forward or backward, or a transfer to the one that takes it; nothing between them.
   std::optional<order::Work> running() const;
+  /// What the host is in: forward_backward(), optimizer_step() or neither.
+  enum class Inside { neither, passes, optimizer };
+  Inside inside() const;
   fixtures::RngTracker& rng();
   const ModelConfig& config() const;
   const Layout& layout() const;

@@ -95,7 +95,6 @@ AheadOfTime::~AheadOfTime() { step_.module_runner(nullptr); }
 void AheadOfTime::step(const workloads::Batch& batch, double learning_rate) {
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
-  step_.module_runner(this);  // another engine of the same step may have run since: shape_buckets.h
   step_.learning_rate(learning_rate);
   run_step([&] { step_.forward_backward(batch); });
   if (captured_) optimizer_.capture(pool_.pool);

@@ -75,6 +75,8 @@ void ShapeBuckets::step(const workloads::Batch& batch, double learning_rate, std
     latest_.captured = true;
   }
   latest_.replayed = true;
+  // Eager steps and other buckets' engines have had the parts since; an engine takes them when it is made alone.
+  step_.module_runner(dynamic_cast<workloads::ModuleRunner*>(resident->engine.get()));
   resident->engine->step(ready, learning_rate);
   resident->replayed->record(stream_);
 }
