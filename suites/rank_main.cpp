@@ -2,6 +2,8 @@
 // first tensor in which their graph arm differs from eager; `--fingerprint` prints the stack as one JSON object;
 // `--all-reduce FOLDER` tries a sum over all ranks, for the doctor (all_reduce.h); `--operators` lists the operators that
 // the workloads call, one a line.
+#include <malloc.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -78,6 +80,9 @@ int run(const std::vector<std::string_view>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // glibc raises this limit up to 32 MiB as large blocks are freed, and keeps such blocks in its heap from then on: resident memory
+  // then moves by megabytes with what lies between them, and D31 would see growth where nothing grows.
+  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   // A watcher that has gone must cost heartbeats, not the rank.
   std::signal(SIGPIPE, SIG_IGN);
   // PyTorch before 2.11 refuses deterministic products without it (fixtures/cuda/device.cpp); a value of the user's stands.
