@@ -1,6 +1,6 @@
 // Normalisation over the hidden elements: RMS (Zhang and Sennrich 2019) or layer norm (Ba et al. 2016). PyTorch's fused kernels where
-// a device has them, as in the runs that users train: a row's result depends on that row alone, and the weight's gradient is
-// summed in blocks of fixed order, without atomics.
+// a device has them, as in the runs that users train. PyTorch's deterministic mode, in which ranks run, refuses neither, and whether
+// they repeat byte for byte is what D02 asks in every case.
 #pragma once
 
 #include <string>
