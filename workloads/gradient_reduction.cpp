@@ -10,10 +10,12 @@
 namespace graphproof::workloads {
 
 GradientReduction::GradientReduction(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-                                     const GradientBuffer& gradients, capture::Device& device, fixtures::Fault fault)
+                                     const GradientBuffer& gradients, HostChecks& checks, capture::Device& device,
+                                     fixtures::Fault fault)
     : config_(config),
       layout_(layout),
       gradients_(gradients),
+      checks_(checks),
       fault_(std::move(fault)),
       device_(device),
       side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream()) {
@@ -74,6 +76,7 @@ void GradientReduction::added(std::size_t index) {
 
 void GradientReduction::reduce(Reduced& bucket) {
   bucket.done = true;
+  checks_.gradients(bucket.bucket.of(gradients_.flat()));
   if (!config_.overlap_grad_reduce) return issue(bucket);
   const c10::impl::VirtualGuardImpl streams(side_.device_type());
   c10::Event ready(side_.device_type());
@@ -94,7 +97,11 @@ void GradientReduction::issue(const Reduced& bucket) {
 
 void GradientReduction::finish() {
   const at::NoGradGuard no_grad;
-  if (!buckets_.empty()) {
+  if (buckets_.empty()) {
+    checks_.gradients(gradients_.flat());
+    if (!ddp_ && config_.experts > 0 && layout_.expert_replicas() > 1)
+      comm::all_reduce_(gradients_.experts(), layout_.edp_group);  // each tensor parallel rank had tokens of its own
+  } else {
     // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
     if (fault_.is("M88") && layout_.dp_rank == 1) gradients_.views().front().tensor.zero_();
     for (Reduced& bucket : buckets_)
@@ -106,9 +113,8 @@ void GradientReduction::finish() {
       reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
     }
     if (own_.defined()) keep_own();
-  } else if (!ddp_ && config_.experts > 0 && layout_.expert_replicas() > 1) {
-    comm::all_reduce_(gradients_.experts(), layout_.edp_group);  // each tensor parallel rank had tokens of its own
   }
+  checks_.end_step(gradients_.flat().numel());
   if (layout_.replicas() > 1 && !ddp_) at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
   if (layout_.sequence_parallel) comm::all_reduce_(gradients_.by_tokens(), layout_.tp_group);
 }

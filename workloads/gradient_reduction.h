@@ -11,6 +11,9 @@
 //
 // With distributed_optimizer a bucket is reduce-scattered: afterwards the buffer holds the mean where this rank owns an
 // element, and zero elsewhere.
+//
+// The host looks at gradients before they are reduced (host_checks.h), overlapped ones bucket by bucket, as Megatron-LM's start_grad_sync
+// does: behind the last backward others would write what it reads. PyTorch's reducer is behind it by then; of its means it looks at all.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -24,6 +27,7 @@
 #include "fixtures/fault.h"
 #include "workloads/buckets.h"
 #include "workloads/ddp_reduction.h"
+#include "workloads/host_checks.h"
 #include "workloads/model_config.h"
 #include "workloads/parameters.h"
 
@@ -31,9 +35,9 @@ namespace graphproof::workloads {
 
 class GradientReduction {
  public:
-  /// With overlap it hangs hooks on the parameters' gradient accumulators; it is destroyed after the last backward.
+  /// With overlap it hangs hooks on the parameters' gradient accumulators; it is destroyed after the last backward, and before `checks`.
   GradientReduction(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-                    const GradientBuffer& gradients, capture::Device& device, fixtures::Fault fault);
+                    const GradientBuffer& gradients, HostChecks& checks, capture::Device& device, fixtures::Fault fault);
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
 
@@ -69,6 +73,7 @@ class GradientReduction {
   const ModelConfig config_;
   const Layout layout_;
   const GradientBuffer& gradients_;
+  HostChecks& checks_;
   const fixtures::Fault fault_;
   capture::Device& device_;
   const c10::Stream side_;

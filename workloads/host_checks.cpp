@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "fixtures/torch.h"
 
@@ -35,7 +36,11 @@ void HostChecks::loss(const at::Tensor& value, std::int64_t microbatch) {
 void HostChecks::gradients(const at::Tensor& gradients) {
   if (!asked(check_gradients_, gradients_)) return;
   require_finite(gradients, "gradients of this rank before their reduction");
-  ++gradients_;
+  elements_ += gradients.numel();
+}
+
+void HostChecks::end_step(std::int64_t elements) {
+  if (std::exchange(elements_, 0) == elements) ++gradients_;
 }
 
 }  // namespace graphproof::workloads

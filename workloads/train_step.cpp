@@ -103,9 +103,9 @@ struct TrainStep::State {
         shards(config.distributed_optimizer && layout.replicas() > 1
                    ? std::make_unique<ParameterShards>(parameters, gradients, cut_buckets(config, layout, parameters, gradients))
                    : nullptr),
-        reduction(config, layout, parameters, gradients, device, fault),
-        gather(shards && config.overlap_param_gather ? std::make_unique<ParameterGather>(*shards, parameters, device, fault) : nullptr),
         checks(config, fault),
+        reduction(config, layout, parameters, gradients, checks, device, fault),
+        gather(shards && config.overlap_param_gather ? std::make_unique<ParameterGather>(*shards, parameters, device, fault) : nullptr),
         optimizer(config, layout, parameters, gradients, fault, shards.get()),
         dropout(config, layout, tracker, seed, device_.torch_device(), fault),
         recomputes(config, layout, device_.torch_device()),
@@ -183,9 +183,9 @@ struct TrainStep::State {
   Gpt model;
   GradientBuffer gradients;
   const std::unique_ptr<ParameterShards> shards;  // of the distributed optimizer
+  HostChecks checks;
   GradientReduction reduction;
   const std::unique_ptr<ParameterGather> gather;  // with overlap_param_gather
-  HostChecks checks;
   Optimizer optimizer;
   Dropout dropout;
   RecomputeLedger recomputes;
@@ -415,7 +415,6 @@ void TrainStep::State::average(at::Tensor of_own_tokens) const {
 /// In Megatron-LM's order: over data and context parallel ranks, over tensor parallel ones that had other tokens, over the two ends of
 /// the pipeline.
 void TrainStep::State::reduce_gradients() {
-  checks.gradients(gradients.flat());
   reduction.finish();
   // M94 stands for tied weights that each stage takes for its own: first and last drift apart.
   if (tied_gradient.defined() && !fault.is("M94")) comm::all_reduce_(tied_gradient, layout.embedding_group);

@@ -68,6 +68,19 @@ TEST(GradientReduction, InBucketsBesideBackwardHasTheBitsOfOneReductionAfterIt) 
     });
 }
 
+TEST(GradientReduction, TheHostLooksAtGradientsThatNobodyReducesMeanwhile) {
+  for (const bool overlapped : {false, true})
+    for (const bool distributed : {false, true})
+      ranks->for_each_layout([&](const Layout& layout) {
+        workloads::device_under_test().synchronize();
+        (void)workloads::device_under_test().take_races();
+        Ran ran({.seq_length = 8, .microbatches = 2, .nan_check_grad = true, .overlap_grad_reduce = overlapped, .distributed_optimizer = distributed},
+                layout, "none", 3);
+        EXPECT_EQ(ran.step.host_checks().gradients_checked(), 3) << "every element in each step";
+        EXPECT_EQ(workloads::device_under_test().take_races().value_or(capture::Races{}).count, 0);
+      });
+}
+
 TEST(GradientReduction, OnPipelineStagesHasTheSameBitsBesideBackwardAndWithTheDistributedOptimizer) {
   for (const int vpp : {1, 2})
     ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
