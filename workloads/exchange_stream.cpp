@@ -11,7 +11,8 @@ ExchangeStream::ExchangeStream(capture::Device& device, std::string group, fixtu
 
 ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
   const at::NoGradGuard no_grad;
-  const at::Tensor sent = rows.detach().contiguous();
+  // M166 stands for an exchange that sends a copy and does not keep it.
+  const at::Tensor sent = fault_.is("M166") ? rows.detach().clone() : rows.detach().contiguous();
   // Both are memory of the current stream, which is behind the exchange again before they can be given back.
   Exchange exchange{sent, at::empty_like(sent), c10::Event(side_.device_type())};
   const c10::impl::VirtualGuardImpl streams(side_.device_type());
@@ -22,6 +23,7 @@ ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
   if (fault_.is("M115") && !device_.capturing(side_)) delay();
   comm::all_to_all_into(exchange.arrived, exchange.sent, group_);
   exchange.over.record(side_);
+  if (fault_.is("M166")) exchange.sent.reset();
   return exchange;
 }
 
