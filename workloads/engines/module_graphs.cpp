@@ -407,10 +407,11 @@ void ModuleGraphs::load_gradients(const std::vector<at::Tensor>& gradients) {
 }
 
 void ModuleGraphs::add_weight_gradients() {
-  if (ways_.weight_gradients == WeightGradients::added) return;
-  for (const std::size_t p : hooked_)
-    if (wgrads_[p].defined())
-      (*recorded_.parameters)[p].grad().add_(ways_.weight_gradients == WeightGradients::cloned ? wgrads_[p].clone() : wgrads_[p]);
+  std::size_t next = 0;
+  for (const at::Tensor& gradient : handed_weight_gradients()) {
+    const std::size_t p = hooked_[next++];
+    if (gradient.defined()) (*recorded_.parameters)[p].grad().add_(gradient);
+  }
 }
 
 std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {
@@ -437,12 +438,25 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   handed.reserve(grad_inputs_.size() + hooked_.size());
   for (const at::Tensor& gradient : grad_inputs_)
     handed.push_back(gradient.defined() ? gradient.variable_data() : at::Tensor());
-  for (const std::size_t p : hooked_)
-    switch (ways_.weight_gradients) {
-      case WeightGradients::added: handed.emplace_back(); break;
-      case WeightGradients::cloned: handed.push_back(wgrads_[p].defined() ? wgrads_[p].clone() : at::Tensor()); break;
-      case WeightGradients::aliased: handed.push_back(wgrads_[p].defined() ? wgrads_[p].variable_data() : at::Tensor()); break;
+  for (at::Tensor& gradient : handed_weight_gradients()) handed.push_back(std::move(gradient));
+  return handed;
+}
+
+/// One for each of hooked_; undefined where autograd has nothing to add.
+std::vector<at::Tensor> ModuleGraphs::handed_weight_gradients() const {
+  std::vector<at::Tensor> handed(hooked_.size()), copied, copies;
+  if (ways_.weight_gradients == WeightGradients::added) return handed;
+  for (std::size_t h = 0; h < hooked_.size(); ++h) {
+    const at::Tensor& gradient = wgrads_[hooked_[h]];
+    if (!gradient.defined()) continue;
+    if (ways_.weight_gradients == WeightGradients::aliased) {
+      handed[h] = gradient.variable_data();
+    } else {
+      copied.push_back(gradient);
+      copies.push_back(handed[h] = at::empty_like(gradient));
     }
+  }
+  if (!copies.empty()) at::_foreach_copy_(copies, copied, /*non_blocking=*/true);  // one kernel for all, not one each
   return handed;
 }
 

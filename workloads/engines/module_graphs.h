@@ -157,6 +157,7 @@ class ModuleGraphs {
   void describe();
   void release();
   std::vector<at::Tensor> replay_backward(std::vector<at::Tensor>&& gradients);
+  std::vector<at::Tensor> handed_weight_gradients() const;
   void take_turn(const Captured& graph);
   void launch_weight_gradients();
 
