@@ -17,7 +17,7 @@ using Limits = std::map<std::string, std::int64_t>;  // phase -> milliseconds
 Limits parse_default_limits(const Document& document);
 /// Reads {"replay": "10s", ...}; phases must be among `known`.
 Limits parse_limits(const Located& object, const Limits& known);
-/// "250ms", "10s", "4m", "4h" or milliseconds as an integer. Throws InputError.
+/// "250ms", "10s", "4m", "1h30m" or milliseconds as an integer. Throws InputError.
 std::int64_t duration_ms(const Located& value);
 
 }  // namespace graphproof::matrix

@@ -24,11 +24,14 @@ TEST(LimitsTest, DurationsHaveUnits) {
   EXPECT_EQ(read("\"10s\""), 10'000);
   EXPECT_EQ(read("\"4m\""), 240'000);
   EXPECT_EQ(read("\"4h\""), 14'400'000);
+  EXPECT_EQ(read("\"1h30m\""), 5'400'000);
+  EXPECT_EQ(read("\"8m30s\""), 510'000);
+  EXPECT_EQ(read("\"1s5ms\""), 1005);
   EXPECT_EQ(read("1500"), 1500);
 }
 
 TEST(LimitsTest, WrongDurationsAreRefused) {
-  for (const char* text : {"\"10\"", "\"10 s\"", "\"s\"", "\"-1s\"", "\"0s\"", "\"1.5s\"", "\"10d\"", "\"9999999h\"", "\"99999999999999999999s\"", "true", "1.5"})
+  for (const char* text : {"\"10\"", "\"10 s\"", "\"s\"", "\"-1s\"", "\"0s\"", "\"1.5s\"", "\"10d\"", "\"9999999h\"", "\"99999999999999999999s\"", "\"30s8m\"", "\"8m0s\"", "\"8m30\"", "\"1s1s\"", "\"719h60m1ms\"", "\"720h1ms\"", "\"-1m5s\"", "\"\"", "true", "1.5"})
     EXPECT_EQ(thrown([&] { read(text); }).what, "a duration that can't be read") << text;
   EXPECT_EQ(thrown([&] { read("0"); }).what, "the number 0 is out of range");
 }

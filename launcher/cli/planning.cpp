@@ -203,7 +203,7 @@ void declare(CLI::App& app, RunOptions& options) {
   app.add_option("--run-dir", options.run_dir, "the run's folder: absent or empty (default: runs/RUN_ID)");
   app.add_option("--isolation", options.isolation,
                  "process: every case in processes of its own; batch: shared where they can be (default: as planned)");
-  app.add_option("--budget", options.budget, "start no more cases after this time, such as 30m or 4h; resume goes on");
+  app.add_option("--budget", options.budget, "start no more cases after this time, such as 30m or 1h30m; resume goes on");
   app.add_option("--max-fail", options.max_fail, "start no more cases after this many failures (default: no bound)");
   declare(app, options.cluster);
   app.add_option("--max-gpu-minutes", options.max_gpu_minutes, "start no more cases once GPUs were leased for this long together");
