@@ -95,6 +95,14 @@ TEST(RankSignatures, Rows) {
              });
 }
 
+TEST(RankSignatures, OnlyThereMayKernelsHaveOtherNames) {
+  const auto other_kernels = [](const nlohmann::json& axes) {
+    return judge_one("D24.rank_signatures", axes, [](Attempt& a) { set(a, {.rank = 1, .kind = "capture"}, "signature", "ff"); }).result;
+  };
+  EXPECT_EQ(other_kernels({{"impl", "full_iteration"}, {"cp", 2}}), record::Result::fail) << "no mamba layer";
+  EXPECT_EQ(other_kernels({{"impl", "full_iteration"}, {"model", "hybrid"}, {"dp", 2}}), record::Result::fail) << "the same slice";
+}
+
 TEST(RankSignatures, ContextParallelRanksOfAMambaLayerHaveAsManyNodesOfEachKind) {
   judge_rows("D24.rank_signatures", {{"impl", "full_iteration"}, {"model", "hybrid"}, {"cp", 2}},
              {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "suites/checks/check_rows.h"
+#include "suites/checks/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -95,16 +96,31 @@ TEST(CollectiveLedger, StagesAgreeOnTheirEdgeAndMayIssueMoreElsewhere) {
       << record::to_text(other.message);
 }
 
+TEST(CollectiveLedger, FirstAndLastStageAgreeOnTheGradientOfTiedEmbeddings) {
+  const json axes = {{"impl", "manual"}, {"pp", 4}, {"layers", 4}, {"tied_embeddings", true}};
+  EXPECT_EQ(judge_one("D25.collective_ledger", axes, [](Attempt&) {}).result, record::Result::pass);
+  for (const int rank : {0, 3}) {
+    const record::CheckResult alone = judge_one("D25.collective_ledger", axes, [&](Attempt& a) {
+      for (Line& line : a.ranks[static_cast<std::size_t>(rank)].evidence->lines)
+        if (line.kind == "collectives") line.fields["digest"].erase("embd");
+    });
+    EXPECT_NE(record::to_text(alone.message).find("embd group"), std::string::npos) << rank << ": " << record::to_text(alone.message);
+    EXPECT_EQ(alone.result, record::Result::fail);
+  }
+}
+
 TEST(CollectiveLedger, StagesAgreeOnTheNormAndOnWhatIsInfinite) {
   for (const nlohmann::json& asked : {nlohmann::json{{"clip_grad", true}}, nlohmann::json{{"precision", "fp16"}}}) {
     nlohmann::json axes = {{"impl", "manual"}, {"pp", 2}, {"microbatches", 2}};
     axes.update(asked);
-    const record::CheckResult alone = judge_one("D25.collective_ledger", axes, [](Attempt& a) {
-      set(a, {.rank = 1, .kind = "collectives"}, "digest", {{"pp.0>1", "99aa000000000001"}, {"pp.1>0", "99aa000000000010"}});
-    });
-    EXPECT_EQ(alone.result, record::Result::fail);
-    EXPECT_NE(record::to_text(alone.message).find("rank 1 issued no collective in its pp group"), std::string::npos)
-        << record::to_text(alone.message);
+    for (const int rank : {0, 1}) {
+      const record::CheckResult alone = judge_one("D25.collective_ledger", axes, [&](Attempt& a) {
+        set(a, {.rank = rank, .kind = "collectives"}, "digest", {{"pp.0>1", "99aa000000000001"}, {"pp.1>0", "99aa000000000010"}});
+      });
+      EXPECT_EQ(alone.result, record::Result::fail);
+      EXPECT_NE(record::to_text(alone.message).find(say("rank ", rank, " issued no collective in its pp group")), std::string::npos)
+          << record::to_text(alone.message);
+    }
   }
 }
 

@@ -28,10 +28,13 @@ auto wrong(int rank, const char* arm, std::int64_t step) {
     ASSERT_TRUE(any);
   };
 }
-auto missing(int rank, const char* arm) {
-  return [rank, arm](Attempt& attempt) {
-    std::erase_if(attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines,
-                  [&](const Line& line) { return line.kind == "compare" && line.fields.at("subject") == "closed_form" && line.fields.at("right") == arm; });
+/// Of one step, or of all.
+auto missing(int rank, const char* arm, std::optional<std::int64_t> step = {}) {
+  return [rank, arm, step](Attempt& attempt) {
+    std::erase_if(attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines, [&](const Line& line) {
+      return line.kind == "compare" && line.fields.at("subject") == "closed_form" && line.fields.at("right") == arm &&
+             (!step || line.fields.at("step") == *step);
+    });
     set(attempt, {.rank = rank, .kind = "end"}, "lines", attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines.size() - 1);
   };
 }
@@ -50,6 +53,7 @@ TEST(CollectiveResult, TheEagerArmsBesideTheGraphsAreWantedOfARankThatFinished) 
              {
                  {"wrong in lockstep", wrong(1, "lockstep_eager", 5), Result::fail, 1, {"lockstep_eager differs from closed_form at step 5"}},
                  {"not compared in lockstep", missing(1, "lockstep_eager"), Result::fail, 1, {"rank 1 left no comparison of arm lockstep_eager with the closed form at step 0"}},
+                 {"its first step was not compared", missing(1, "lockstep_eager", 0), Result::fail, 1, {"arm lockstep_eager with the closed form at step 0"}},
                  {"not compared in the free run", missing(0, "free_eager"), Result::fail, 0, {"rank 0 left no comparison of arm free_eager"}},
                  {"a rank that hung in its graph", [](Attempt& a) { die_before(a, {.rank = 1, .kind = "replay"}); }, Result::pass, std::nullopt, {}, {"*"}},
              });
@@ -62,6 +66,8 @@ TEST(CollectiveResult, AWrongReplayFailsTheReplayCheckAlone) {
                  {"wrong with the capture inputs", wrong(0, "lockstep_graph", 5), Result::fail, 0, {"at step 5"}},
                  {"wrong in the second graph", wrong(0, "graph_b", 4), Result::fail, 0, {"graph_b"}},
                  {"wrong at the end of the free run", wrong(0, "free_graph", 4), Result::fail, 0, {"free_graph"}},
+                 {"the first step in lockstep was not compared", missing(0, "lockstep_graph", 0), Result::fail, 0, {"arm lockstep_graph with the closed form at step 0"}},
+                 {"the first step of the second graph was not compared", missing(0, "graph_b", 0), Result::fail, 0, {"arm graph_b with the closed form at step 0"}},
                  {"the free run was not compared", missing(1, "free_graph"), Result::fail, 1, {"rank 1 left no comparison of arm free_graph"}},
              });
 }

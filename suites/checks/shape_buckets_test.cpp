@@ -118,6 +118,15 @@ TEST(ShapeBuckets, RowsOfItsPadding) {
                   .change = [=](Attempt& a) { set(a, padded, "bound", 3.0); },
                   .rank = 0,
                   .said = {"the bound on a padded step is too wide"}},
+                 {.name = "nothing was padded",
+                  .change = [](Attempt& a) {
+                    for (Line& line : a.ranks[0].evidence->lines)
+                      if (line.kind == "padding")
+                        for (nlohmann::json& length : line.fields["lengths"]) length = line.fields["length"];
+                  },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"every microbatch filled its bucket"}},
                  {.name = "a length was left out", .change = [=](Attempt& a) { erase(a, padded); }, .rank = 0, .said = {"`padding` line of length 8"}},
              });
 }
