@@ -118,6 +118,8 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
   CollectivesOf collectives(parts, "lockstep");
   for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
     const StepInput& input = inputs[static_cast<std::size_t>(step)];
+    if (step == parts.config.steps)
+      parts.scope.write("overwritten", {{"arm", graph.name()}, {"step", step}, {"bytes", parts.device.overwrite_free_memory()}});
     const Snapshot left = eager.run(step, input);
     Snapshot right = graph.run(step, input);
     parts.scope.enter(Phase::compare, graph.name(), step);

@@ -24,7 +24,8 @@ void run_layout_reference(const CaseParts& parts);
 /// leaks, because a destructor must not call into a device whose error sticks.
 using KeptArms = std::vector<std::unique_ptr<Arm>>;
 
-/// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last). Where the case evaluates, both do
+/// lockstep_eager and lockstep_graph, step by step (subjects lockstep, capture_inputs_last). Before the last step all memory that
+/// nobody has is overwritten, so that whoever still reads there shows. Where the case evaluates, both do
 /// between two steps (evaluation.h); where it resumes, resume.h's arms follow. Returns what lockstep_graph left in the compared
 /// steps, which solo_graph has to repeat (solo.h).
 History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept);

@@ -47,6 +47,7 @@ class WatchedDevice final : public capture::Device {
   std::string generator_state(const at::Generator& generator) override { return device_.generator_state(generator); }
   capture::MemoryUse memory() override { return device_.memory(); }
   void empty_cache() override { device_.empty_cache(); }
+  std::int64_t overwrite_free_memory() override { return device_.overwrite_free_memory(); }
   std::optional<double> busy_ms(double head_start_ms, const std::function<void()>& work) override {
     return device_.busy_ms(head_start_ms, work);
   }

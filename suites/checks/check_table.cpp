@@ -23,6 +23,7 @@ constexpr std::array kChecks = {
     Check{"D04.optimizer_step", optimizer_step},
     Check{"D04.loss_scale", loss_scale},
     Check{"D05.operands_alive", operands_alive},
+    Check{"D06.freed_memory", freed_memory},
     Check{"D07.static_addresses", static_addresses},
     Check{"D08.masks", masks},
     Check{"D08.generator", generator},

@@ -429,6 +429,8 @@ class RankScript {
     for (std::int64_t k = 0; k <= plan_.last_inputs_step; ++k) {
       if (k == plan_.first_replay) capture("lockstep_graph");
       if (k > 0 && plan_.trains) kept("lockstep_graph", k - 1);
+      if (k == plan_.last_inputs_step && plan_.trains && revision_ >= 7)
+        line({{"kind", "overwritten"}, {"arm", "lockstep_graph"}, {"step", k}, {"bytes", 23 << 20}});
       for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {

@@ -41,9 +41,13 @@ record::CheckResult optimizer_step(const Attempt& attempt);
 /// D04. The same of the loss scale that backward read, and the scale of rank 0 on every rank. Kills M95 and M96.
 record::CheckResult loss_scale(const Attempt& attempt);
 
-/// D05. Simulated device only, which knows whose memory an address is. Wants a `freed` line of every replayed step of the
+/// D05. Of what a graph's parameters name. Wants a `freed` line of every replayed step of the
 /// lockstep arm: some blocks looked at, none freed since the capture. Kills M27.
 record::CheckResult operands_alive(const Attempt& attempt);
+
+/// D06. Of what they don't name: wants the last step of the lockstep arms equal, as all before it, although all memory that nobody has was
+/// overwritten in between. Unexercised where the arms differed before. Kills M31.
+record::CheckResult freed_memory(const Attempt& attempt);
 
 /// D07. Wants an `address` line of every graph in every watched replay with the same number of registered tensors, none moved. Kills
 /// M26.

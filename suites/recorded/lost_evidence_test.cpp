@@ -90,6 +90,7 @@ const std::vector<Compared> kCompared = {
     {"memory", {{"arm", "solo_graph"}, {"when", "step"}}, "/allocated", "D31.allocator_series"},
     {"kept", {}, "/later", "D12.kept_losses"},
     {"freed", {}, "/freed", "D05.operands_alive"},
+    {"overwritten", {}, "/step", "D06.freed_memory"},
     {"evaluated", {}, "/replays", "D47.evaluation"},
     {"resumed", {}, "/replays", "D47.resume"},
     {"bucket", {}, "/length", "D43.shape_buckets"},

@@ -174,6 +174,10 @@ TEST(Faults, M28UsesTheWeightsFromBeforeTheCheckpointWasLoaded) {
             outcome.moved.end());
 }
 
+TEST(Faults, M31IsRightUntilTheFreedMemoryIsOverwritten) {
+  EXPECT_EQ(run("local", "M31").equal, Equal(kSteps, true));
+}
+
 TEST(Faults, M33IsRefusedWhereARandomNumberIsDrawn) {
   for (const char* impl : {"local", "manual"}) {
     const Outcome outcome = run(impl, "M33", 0.1);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "fixtures/capture/pointer_table.h"
 #include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
 #include "workloads/engines/unowned.h"
@@ -87,6 +88,14 @@ void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const std:
   if (place.order) forward_.turn = place.order->captures++;
   // M27 stands for a static input whose memory is given back after the capture: it comes from outside the pool.
   if (parts_.config.fault.is("M27") && !sources_[0].module) ways_.inputs = {like(recorded_.arguments[0])};
+  // M31 stands for a product of many matrices whose table of addresses outlives one of them. That one lies where nobody else
+  // allocates, so that its memory is not taken, and the replays are right, until somebody does.
+  if (parts_.config.fault.is("M31") && !sources_[0].module) {
+    const c10::StreamGuard apart(parts_.device.stream_from_pool());
+    divisor_ = at::ones({1}, at::TensorOptions(recorded_.arguments[0].device));
+    divisors_ = at::full({1}, static_cast<std::int64_t>(parts_.device.address(divisor_)), divisor_.options().dtype(at::kLong));
+    parts_.device.synchronize();
+  }
   warmups_ = warmups;
   forward_.graph =
       capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_, warm_up});
@@ -149,6 +158,10 @@ void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
 void ModuleGraphs::record_forward() {
   const c10::AutoGradMode with_gradients(true);
   inputs_ = static_inputs();
+  if (divisors_.defined()) {
+    at::Tensor first = inputs_[0].variable_data().view({-1}).narrow(0, 0, 1);
+    capture::divide_by_pointees_(first, divisors_);
+  }
   captured_outputs_ = recorded_.body(inputs_);
   require_outputs(captured_outputs_);
   outputs_.clear();
@@ -268,6 +281,7 @@ void ModuleGraphs::release() {
       if (gradient.defined()) gradient = unowned(gradient);
   for (at::Tensor& gradient : grad_inputs_)
     if (gradient.defined()) gradient = gradient.variable_data();
+  divisor_.reset();
   if (!parts_.config.fault.is("M27") || sources_[0].module) return;
   ways_.inputs.clear();
   // M27: the memory of the first static input belongs to somebody else now, who writes to it.

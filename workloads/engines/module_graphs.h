@@ -183,6 +183,7 @@ class ModuleGraphs {
   std::vector<const void*> parameter_addresses_;            // at the capture
   std::vector<at::Tensor> stolen_;                          // M36 only, by parameter
   at::Tensor squatter_;                                     // M27 only
+  at::Tensor divisor_, divisors_;                           // M31 only
   ModuleGraphs* early_ = nullptr;                           // M43 only
 };
 
