@@ -78,6 +78,7 @@ class Builder {
 
   MatrixFile finish() {
     file_.sha256 = sha256_hex(hashed_);
+    if (file_.profiles.empty()) file_.profiles["all"] = {.name = "all", .place = {.source = file_.source, .line = 1, .column = 1}};
     return std::move(file_);
   }
 

@@ -92,6 +92,12 @@ class Planner {
   // Whatever chooses the rows, they are of the product of the varying axes.
   void varying() {
     refuse_contradictions();
+    // Without axes the product is one row, the default case, which nobody asked for who lists cases.
+    if (file_.axes.empty() && !file_.include.empty()) {
+      add_included();
+      negative_cases();
+      return;
+    }
     const Expansion expansion(file_, catalogue_, machine_, filter());
     const ExpansionCounts& counts = expansion.counts();
     plan_.raw = counts.raw;
@@ -329,7 +335,7 @@ Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_v
   if (found == file.profiles.end()) {
     std::vector<std::string> names;
     for (const auto& [name, known] : file.profiles) names.push_back(name);
-    throw InputError({.what = "no profile `" + std::string(profile) + "` in this matrix", .got = std::string(profile), .want = names.empty() ? "a file with profiles" : "one of " + listed(names),
+    throw InputError({.what = "no profile `" + std::string(profile) + "` in this matrix", .got = std::string(profile), .want = "one of " + listed(names),
                       .why = "", .next = suggestion(profile, names, "add the profile, or choose another"), .place = {.source = file.source}});
   }
   return Planner(file, catalogue, found->second, machine, where, choices).run();

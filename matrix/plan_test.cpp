@@ -301,6 +301,20 @@ TEST_F(PlanTest, UnknownProfileSuggestsTheNearest) {
   EXPECT_EQ(problem.next, "did you mean `nightly`?");
 }
 
+TEST_F(PlanTest, AFileWithoutProfilesIsTheWholeProduct) {
+  EXPECT_EQ(own(R"("axes": {"tp": [1, 2]}, "include": [{"tp": 4}])", "all").lines.size(), 3u);
+  EXPECT_EQ(thrown([&] { own(R"("axes": {"tp": [1, 2]}, "profiles": {"p": {}})", "all"); }).what, "no profile `all` in this matrix");
+}
+
+TEST_F(PlanTest, AFileWithoutAxesHasOnlyWhatItIncludes) {
+  const Plan plan = own(R"("include": [{"impl": "full_iteration", "tp": 2}, {"impl": "local"}], "require": [{"id": "X", "expr": "tp < 4", "why": "w"}])", "all");
+  ASSERT_EQ(plan.lines.size(), 2u);
+  EXPECT_EQ(plan.lines[0].at("axes").at("tp"), 2);
+  EXPECT_EQ(plan.lines[1].at("axes").at("impl"), "local");
+  EXPECT_EQ(plan.raw.rows, 0);
+  EXPECT_EQ(own(R"("meaning": "nothing is said")", "all").lines.size(), 1u) << "the default case";
+}
+
 TEST_F(PlanTest, SameInputsGiveTheSamePlan) { EXPECT_EQ(shipped("faults", sim_).lines, shipped("faults", sim_).lines); }
 
 }  // namespace

@@ -74,7 +74,7 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
   write_knob(scope, arm, index, "learning_rate", learning_rate, felt.rate, felt.bound);
 }
 
-void write_host_checks(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step,
+void write_host_work(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step,
                        const StepBefore& before) {
   const workloads::ModelConfig& config = step.config();
   const workloads::HostChecks& checks = step.host_checks();
@@ -84,6 +84,8 @@ void write_host_checks(CaseScope& scope, const std::string& arm, std::int64_t in
   if (config.nan_check_grad)
     write_knob(scope, arm, index, "gradients_checked", 1,
                static_cast<double>(checks.gradients_checked() - before.gradients_checked), 0);
+  if (const auto overlapped = step.reduction().overlapped())
+    write_knob(scope, arm, index, "buckets_overlapped", static_cast<double>(step.reduction().buckets()), static_cast<double>(*overlapped), 0);
 }
 
 /// The masks of the sites that `part` draws twice: as the forward drew them, and as its recompute did.
@@ -163,7 +165,7 @@ StepBefore look_before_step(workloads::TrainStep& step) {
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
                       workloads::TrainStep& step, const StepBefore& before) {
   write_knobs(scope, arm, index, learning_rate, step, before);
-  write_host_checks(scope, arm, index, step, before);
+  write_host_work(scope, arm, index, step, before);
   if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);
   if (step.config().fp8_weights) write_fp8_weights(scope, arm, index, step);

@@ -25,7 +25,8 @@ StepBefore look_before_step(workloads::TrainStep& step);
 
 /// Writes the lines of step `index` of `arm`, which was run with `learning_rate`:
 ///   `knob`       of the learning rate; of Adam also of the step number; of fp16 of the loss scale; of the host's NaN
-///                checks, how many were asked for and made
+///                checks, how many were asked for and made; of overlapped reduction, how many buckets there are and began
+///                under backward
 ///   `recompute`  of a model that recomputes
 ///   `experts`    of a model with experts
 ///   `fp8_weights`  of a model that rounds weights

@@ -58,6 +58,7 @@ void GradientReduction::added(const at::Tensor& parameter) {
 
 void GradientReduction::begin_step() {
   if (ddp_) ddp_->begin_step();
+  overlapped_ = 0;
   for (Reduced& bucket : buckets_) {
     bucket.missing = static_cast<std::int64_t>(bucket.bucket.parameters.size());
     bucket.done = false;
@@ -71,7 +72,13 @@ void GradientReduction::begin_backward(bool last) {
 
 void GradientReduction::added(std::size_t index) {
   Reduced& bucket = buckets_[index];
-  if (last_ && --bucket.missing == 0) reduce(bucket);
+  if (!last_ || --bucket.missing > 0) return;
+  reduce(bucket);
+  ++overlapped_;
+}
+
+std::optional<std::int64_t> GradientReduction::overlapped() const {
+  return config_.overlap_grad_reduce && !ddp_ ? std::optional(overlapped_) : std::nullopt;
 }
 
 void GradientReduction::reduce(Reduced& bucket) {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fixtures/capture/device.h"
@@ -56,6 +57,9 @@ class GradientReduction {
   void gather();
 
   std::size_t buckets() const { return ddp_ ? ddp_->buckets() : buckets_.size(); }
+  /// How many of them the latest step that the host ran began to reduce while its backward went on, in a capture too; nothing without
+  /// overlap, and where PyTorch's reducer does it.
+  std::optional<std::int64_t> overlapped() const;
 
  private:
   struct Reduced {
@@ -82,6 +86,7 @@ class GradientReduction {
   std::unique_ptr<DdpReduction> ddp_;  // instead of buckets_
   at::Tensor own_;                // [elements that this rank owns] fp32; undefined without distributed_optimizer
   bool last_ = false;
+  std::int64_t overlapped_ = 0;
 };
 
 }  // namespace graphproof::workloads

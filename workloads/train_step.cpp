@@ -487,6 +487,7 @@ void TrainStep::tell_first_microbatch(bool first) {
 }
 at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
 const HostChecks& TrainStep::host_checks() const { return state_->checks; }
+const GradientReduction& TrainStep::reduction() const { return state_->reduction; }
 at::Tensor TrainStep::losses() { return state_->losses; }
 std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.probes(); }
 std::vector<NamedTensor> TrainStep::ledgers() {

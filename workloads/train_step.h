@@ -18,6 +18,7 @@
 #include "fixtures/named_tensor.h"
 #include "fixtures/rng_tracker.h"
 #include "workloads/data.h"
+#include "workloads/gradient_reduction.h"
 #include "workloads/host_checks.h"
 #include "workloads/model_config.h"
 #include "workloads/module_runner.h"
@@ -76,6 +77,7 @@ class TrainStep {
   at::Tensor first_microbatch();
   at::Tensor skipped();                     // Optimizer::skipped()
   const HostChecks& host_checks() const;
+  const GradientReduction& reduction() const;
   at::Tensor recompute_counter();           // RecomputeLedger::counts()
   at::Tensor dropped();                     // [L] int64: assignments without room in the last step; undefined if dense
   at::Tensor layer_counter();               // [L/pp] int64: forwards run by each layer here, in device memory outside pools

@@ -55,9 +55,8 @@ std::string profile_of(const PlanOptions& options, const matrix::MatrixFile* fil
   std::vector<std::string> names;
   for (const auto& [name, profile] : file->profiles) names.push_back(name);
   throw matrix::InputError({"which profile of " + options.matrix_file + "?", "no --profile",
-                            names.empty() ? "a file with profiles" : "one of " + matrix::listed(names),
-                            "the file has " + std::to_string(names.size()) + " profiles",
-                            names.empty() ? "add a profile to the file" : "add --profile " + names.front()});
+                            "one of " + matrix::listed(names), "the file has " + std::to_string(names.size()) + " profiles",
+                            "add --profile " + names.front()});
 }
 
 std::int64_t budget_ms(const std::string& text) {

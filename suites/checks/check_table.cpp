@@ -64,6 +64,7 @@ constexpr std::array kChecks = {
     Check{"D42.recompute", recompute},
     Check{"D43.replays", replays},
     Check{"D43.host_checks", host_checks},
+    Check{"D43.overlapped_reduction", overlapped_reduction},
     Check{"D43.shape_buckets", shape_buckets},
     Check{"D47.evaluation", evaluation},
     Check{"D47.resume", resume},

@@ -140,6 +140,7 @@ class RankScript {
     const bool makes_loss = rank_ >= world_size_ - world_size_ / axes.integer("pp");
     if (axes.flag("nan_check_loss")) exactly("losses_checked", makes_loss ? plan_.microbatches : 0);
     if (axes.flag("nan_check_grad")) exactly("gradients_checked", 1);
+    if (axes.flag("overlap_grad_reduce")) exactly("buckets_overlapped", 2);
   }
   std::vector<std::int64_t> schedule() const {
     const Axes& axes = attempt_.axes;

@@ -184,6 +184,9 @@ record::CheckResult replays(const Attempt& attempt);
 /// D43. Wants, in every replayed step of the lockstep graph arm (every step of eager_a without graphs), as many looks of
 /// the host at losses and gradients as the axes nan_check_loss and nan_check_grad ask for. Kills M98.
 record::CheckResult host_checks(const Attempt& attempt);
+/// D43. Of the same steps, with overlap_grad_reduce: wants all buckets, more than none, begun under backward. PyTorch's reducer does not
+/// say. Kills M167.
+record::CheckResult overlapped_reduction(const Attempt& attempt);
 
 /// D43. Wants, of a case with shape_buckets, that every step of changing lengths was padded, captured, replayed and made another
 /// length's graphs go as a cache of the least recently used would have it. Unexercised where nothing was evicted, came back, or

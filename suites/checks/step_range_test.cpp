@@ -38,7 +38,8 @@ std::vector<Looked> looked() {
            {"D41.schedule", {{"impl", "none"}, {"pp", 2}, {"microbatches", 2}}, "schedule", ""},
            {"D42.recompute", {{"impl", "none"}, {"recompute", "full(uniform,1)"}}, "recompute", ""},
            {"D43.host_checks", {{"impl", "none"}, {"nan_check_loss", true}}, "knob", "losses_checked"},
-           {"D43.host_checks", {{"impl", "none"}, {"nan_check_grad", true}}, "knob", "gradients_checked"}}) {
+           {"D43.host_checks", {{"impl", "none"}, {"nan_check_grad", true}}, "knob", "gradients_checked"},
+           {"D43.overlapped_reduction", {{"impl", "none"}, {"dp", 2}, {"overlap_grad_reduce", true}}, "knob", "buckets_overlapped"}}) {
     rows.push_back({check, axes, {.rank = 0, .kind = kind, .arm = "eager_a", .step = {}, .subject = subject}});
     // local leaves the host its checks; of a pipeline it has a schedule too
     rows.push_back({check, with(axes, "impl", "local"), {.rank = 0, .kind = kind, .arm = "lockstep_graph", .step = {}, .subject = subject}, true});

@@ -94,6 +94,8 @@ void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const std:
     const c10::StreamGuard apart(parts_.device.stream_from_pool());
     divisor_ = at::ones({1}, at::TensorOptions(recorded_.arguments[0].device));
     divisors_ = at::full({1}, static_cast<std::int64_t>(parts_.device.address(divisor_)), divisor_.options().dtype(at::kLong));
+    at::Tensor warm_up = at::ones_like(divisor_);  // a library loads its kernels at their first use
+    capture::divide_by_pointees_(warm_up, divisors_);
     parts_.device.synchronize();
   }
   warmups_ = warmups;
@@ -198,10 +200,11 @@ void ModuleGraphs::capture_backward(Place place) {
   const bool needs_a_parameter = std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
                                               [](const Argument& argument) { return argument.requires_grad; });
   const bool fused = parts_.step.config().grad_accumulation_fusion && !parts_.step.config().delay_wgrad;
+  const bool forgets_hooks = parts_.config.fault.is("M167");  // stands for replays that leave the hooks of .grad out
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
     // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of its hooks; a delayed one
     // doesn't leave even that.
-    if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p])) : needs_a_parameter || has_hooks((*recorded_.parameters)[p]))
+    if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p])) : needs_a_parameter || (has_hooks((*recorded_.parameters)[p]) && !forgets_hooks))
       hooked_.push_back(p);
   release();
   describe();

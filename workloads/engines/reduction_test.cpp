@@ -65,6 +65,8 @@ TEST(GradientReduction, InBucketsBesideBackwardHasTheBitsOfOneReductionAfterIt) 
         EXPECT_EQ(on_host(beside.step.gradients()[i].tensor), on_host(after.step.gradients()[i].tensor)) << after.step.gradients()[i].name;
         EXPECT_EQ(on_host(beside.step.parameters()[i].tensor), on_host(after.step.parameters()[i].tensor));
       }
+      EXPECT_FALSE(after.step.reduction().overlapped());
+      EXPECT_EQ(beside.step.reduction().overlapped(), static_cast<std::int64_t>(beside.step.reduction().buckets()));
     });
 }
 
