@@ -53,7 +53,8 @@ TEST(Coverage, Rows) {
                  set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "counter_before", Counters{});
                },
            .rank = 0,
-           .said = {"the capture of graph training of arm solo_graph are not there"}},
+           .said = {"the capture of graph training of arm solo_graph are not there"},
+           .also = {"D37.warmed_up"}},
           {.name = "the free run left a layer out",
            .change =
                [](Attempt& a) {

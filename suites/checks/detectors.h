@@ -151,7 +151,8 @@ record::CheckResult graph_cache(const Attempt& attempt);
 /// D35. Wants no launch out of the order of capture in any graph arm. Kills M43.
 record::CheckResult pool_order(const Attempt& attempt);
 
-/// D37. Wants as many runs of the captured work before each capture as the axis warmup_steps says. Kills M46.
+/// D37. Wants as many runs of the captured work before each capture as the axis warmup_steps says, by the engine's count, and as many forwards of
+/// each layer by the layers' own, on the device. Kills M46 and M168.
 record::CheckResult warmed_up(const Attempt& attempt);
 
 /// D38. Wants, of each bucket of a case with shape_buckets, losses and gradients of a padded eager step within the bound of

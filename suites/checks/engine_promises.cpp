@@ -160,8 +160,23 @@ record::CheckResult warmed_up(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* capture : files.find("capture")) {
       const std::int64_t wanted = one_eager_step && text(*capture, "graph") == "optimizer" ? 1 : asked;
-      if (integer(*capture, "warmups").value_or(-1) >= wanted) {
+      // An engine's word, and what the layers themselves counted on the device in the eager steps before.
+      const std::int64_t steps = one_eager_step ? 1 : asked, forwards = steps * judgement.expected().forwards_per_step;
+      const nlohmann::json& counted = field(*capture, "counter_before");
+      const bool ran = counted.is_array() && !counted.empty() && std::ranges::all_of(counted, [&](const nlohmann::json& layer) {
+        return layer.is_number_integer() && layer.get<std::int64_t>() >= forwards;
+      });
+      if (integer(*capture, "warmups").value_or(-1) >= wanted && ran) {
         judgement.saw(files.rank);
+        continue;
+      }
+      if (!ran) {
+        judgement.defect({.rank = files.rank,
+                          .step = integer(*capture, "step"),
+                          .what = say("layers had not run before ", capture_name(*capture), " was captured"),
+                          .got = say("forwards of each layer by then: ", counted.dump()),
+                          .want = say(forwards, " at least: ", steps, steps == 1 ? " eager step" : " eager steps"),
+                          .why = "the engine says that it warmed up, and what a first run makes ends up in the graph or breaks the capture"});
         continue;
       }
       judgement.defect({.rank = files.rank,

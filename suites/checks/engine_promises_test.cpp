@@ -141,6 +141,11 @@ TEST(WarmedUp, Rows) {
                   .change = [=](Attempt& a) { set(a, capture, "warmups", nullptr); },
                   .rank = 1,
                   .said = {"null warm-up runs"}},
+                 {.name = "a warm-up that the engine counts and no layer (M168)",
+                  .change = [=](Attempt& a) { set(a, capture, "counter_before", {4, 3}); },
+                  .rank = 1,
+                  .said = {"layers had not run before graph training of arm solo_graph", "[4,3]", "4 at least: 2 eager steps"},
+                  .also = {"D18.coverage"}},
                  died(capture),
              });
 }

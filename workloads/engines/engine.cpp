@@ -31,7 +31,7 @@ std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device&
                                     workloads::TrainStep& step, Observer* observer) {
   EngineConfig effective = config;
   // M46 stands for a capture at the first call, of work that makes something on its first use.
-  if (config.fault.is("M46")) effective.warmup_steps = 0;
+  if (config.fault.is("M46") || config.fault.is("M168")) effective.warmup_steps = 0;
   std::string known;
   for (const Row& row : kEngines) {
     if (row.impl == config.impl) return row.make(effective, device, stream, step, observer);

@@ -224,6 +224,13 @@ TEST(Faults, M46CapturesWhatIsMadeOnFirstUse) {
   EXPECT_EQ(run("manual", "none").reports.at(0).warmups, kWarmup);
 }
 
+TEST(Faults, M168CountsAWarmUpThatNoLayerSaw) {
+  const Outcome outcome = run("full_iteration", "M168");
+  ASSERT_FALSE(outcome.reports.empty());
+  EXPECT_EQ(outcome.reports[0].warmups, kWarmup);
+  EXPECT_EQ(outcome.reports[0].counter_before, (std::vector<std::int64_t>{0, 0}));
+}
+
 TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
   const Outcome outcome = run("local", "M47", 0.1);
   EXPECT_EQ(outcome.changed_by, (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));
