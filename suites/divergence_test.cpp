@@ -186,6 +186,9 @@ TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLooke
            // What engines copy beside the step is no result of the optimizer, which has scalars of its own here.
            std::string("impl=full_iteration,microbatches=2,precision=fp16,optimizer=adam,optimizer_graph=true"),
            std::string("impl=local,microbatches=2,precision=fp16,loss_scale=static,optimizer=adam,optimizer_graph=true"),
+           // The first node that recompute makes is of no operator.
+           std::string("impl=local,modules=[attn,mlp],microbatches=2,recompute=selective(mlp,layernorm),grad_accumulation_fusion=true"),
+           std::string("impl=callables,modules=[mlp],microbatches=2,recompute=selective(mlp,layernorm),grad_accumulation_fusion=true,autograd_threads=on"),
            "impl=local,modules=[moe_router,moe_preprocess],microbatches=4,recompute=selective(moe)," + moe})
     cases.push_back(named(name));
   const BatchOfCases batch(catalogue_, "agrees", cases);

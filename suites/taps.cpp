@@ -37,9 +37,16 @@ void each_tensor(const c10::IValue& value, const auto& visit) {
       if (tensor.defined()) visit(tensor);
 }
 
+bool adds_up(std::string_view op) { return op == "aten::add" || op == "aten::add_"; }
+
 bool makes_no_value(std::string_view op) {
   return op.starts_with("aten::empty") || op.starts_with("aten::new_empty") || op.starts_with("aten::resize") ||
          op.starts_with("aten::set_");
+}
+
+/// Of the node of autograd that this thread makes next.
+std::pair<std::uint64_t, std::int64_t> next_node() {
+  return {at::RecordFunction::currentThreadId(), static_cast<std::int64_t>(at::sequence_number::peek())};
 }
 
 /// "layers.0.attn.1.forward" -> "layers.0.attn.1": both graphs of one outstanding microbatch.
@@ -83,7 +90,8 @@ struct Taps::Callbacks {
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
       const std::string_view node = function.name();
-      taps->nodes_.push_back(node == "ReplayBackward" || node == "RecordBackward");
+      taps->nodes_.push_back({.engine = node == "ReplayBackward" || node == "RecordBackward", .around = taps->made_here()});
+      taps->nodes_from_here();  // recompute makes some, and the first may be of no operator
       return arguments;
     }
     const auto schema = function.operator_schema();
@@ -105,7 +113,10 @@ struct Taps::Callbacks {
     if (taps == nullptr || context == nullptr) return;
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
-      if (!taps->nodes_.empty()) taps->nodes_.pop_back();
+      if (taps->nodes_.empty()) return;
+      if (const auto& around = taps->nodes_.back().around) taps->forward_[next_node()] = *around;
+      else taps->forward_.erase(next_node());
+      taps->nodes_.pop_back();
       return;
     }
     const std::string op = function.name();
@@ -265,6 +276,7 @@ void Taps::keep(const std::string& op, const at::Tensor& result, NodeNumber node
                   written->name.starts_with("experts:") || written->name == "schedule"))
     return;  // what a step writes about itself
   if (!written && engine_at_work(recorded)) return;
+  if (!written && between_nodes() && !adds_up(op)) return;  // hooks: where they run among the nodes is an engine's affair
   TapPlace place = place_of(written, op, node);
   // What is written again replaces what was there; the last one counts.
   if (!written) place.ordinal = now_.ordinals[place]++;
@@ -289,12 +301,19 @@ bool Taps::engine_at_work(bool recorded) const {
   if (!backward && regions_.empty() && step_.inside() == workloads::TrainStep::Inside::neither) return true;
   if (recorded || next_ == nullptr) return false;
   if (!backward) return !regions_.empty() && regions_.back().engine;
-  return !nodes_.empty() && nodes_.back();
+  return !nodes_.empty() && nodes_.back().engine;
 }
 
+bool Taps::between_nodes() const { return nodes_.empty() && torch::autograd::get_current_graph_task_id() != -1; }
+
 /// A node that no operator made, as recompute's and fused linear layers', has the next number, and belongs where its number begins.
-void Taps::nodes_from_here() {
-  forward_[{at::RecordFunction::currentThreadId(), static_cast<std::int64_t>(at::sequence_number::peek())}] = here();
+void Taps::nodes_from_here() { forward_[next_node()] = here(); }
+
+std::optional<TapPlace> Taps::made_here() const {
+  const NodeNumber next = next_node();
+  const auto after = forward_.upper_bound(next);
+  if (after == forward_.begin() || std::prev(after)->first.first != next.first) return std::nullopt;
+  return std::prev(after)->second;
 }
 
 /// By parts and runs of the host, of no operator.
@@ -329,11 +348,11 @@ TapPlace Taps::here() {
 TapPlace Taps::place_of(const Owner* written, const std::string& op, NodeNumber node) {
   TapPlace place = here();
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
+  // Autograd adds gradients up, in place or not as it finds them.
+  const bool sum = between_nodes() && adds_up(op);
   // Between stages: the activation of the next forward here, or the gradient of the next backward.
   if (op == "graphproof::receive_into") place.module = "transfer";
   if (node.second >= 0) forward_[node] = place;  // recompute makes nodes in a backward
-  // Between two nodes autograd adds gradients up, in place or not as it finds them.
-  const bool sum = backward && nodes_.empty() && (op == "aten::add" || op == "aten::add_");
   // A graph of their own may hold them, so they are counted apart from the backward's results.
   const bool delayed = !backward && !regions_.empty() && regions_.back().weight_gradients;
   place.what = written ? written->name : sum ? "sum of gradients" : delayed ? "delayed weight gradients" : op;

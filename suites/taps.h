@@ -116,9 +116,11 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   void begin_step();
   bool engine_at_work(bool recorded) const;
+  bool between_nodes() const;  // of a backward
   void keep(const std::string& op, const at::Tensor& result, NodeNumber node);
   TapPlace place_of(const Owner* written, const std::string& op, NodeNumber node);
   void nodes_from_here();
+  std::optional<TapPlace> made_here() const;  // where the thread's next node would belong
   TapPlace here();
   const Owner* owner(const at::Tensor& tensor) const;
   std::vector<at::Tensor> pieces(const at::Tensor& written) const;
@@ -132,7 +134,11 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   std::mutex mutex_;  // autograd's device thread runs operators too
   std::vector<Region> regions_;
-  std::vector<bool> nodes_;  // of autograd that run: whether an engine put it in place of a part of the model
+  struct Running {
+    bool engine;                     // an engine put it in place of a part of the model
+    std::optional<TapPlace> around;  // where nodes that the thread makes belong once it has run
+  };
+  std::vector<Running> nodes_;  // of autograd
   std::map<NodeNumber, TapPlace> forward_;  // where nodes from this one on were made
   Now now_, outside_capture_;
   std::int64_t bytes_ = 0;
