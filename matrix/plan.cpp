@@ -93,11 +93,12 @@ class Planner {
   void varying() {
     refuse_contradictions();
     // Without axes the product is one row, the default case, which nobody asked for who lists cases.
-    if (file_.axes.empty() && !file_.include.empty()) {
-      add_included();
-      negative_cases();
-      return;
-    }
+    if (!file_.axes.empty() || file_.include.empty()) chosen_rows();
+    add_included();
+    negative_cases();
+  }
+
+  void chosen_rows() {
     const Expansion expansion(file_, catalogue_, machine_, filter());
     const ExpansionCounts& counts = expansion.counts();
     plan_.raw = counts.raw;
@@ -109,8 +110,6 @@ class Planner {
     if (profile_.cover) covering();
     else product(expansion);
     if (choices_.explain && !profile_.cover && expansion.chosen().rows > 0) explain();
-    add_included();
-    negative_cases();
   }
 
   void product(const Expansion& expansion) {

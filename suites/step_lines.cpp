@@ -75,7 +75,7 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
 }
 
 void write_host_work(CaseScope& scope, const std::string& arm, std::int64_t index, workloads::TrainStep& step,
-                       const StepBefore& before) {
+                     const StepBefore& before) {
   const workloads::ModelConfig& config = step.config();
   const workloads::HostChecks& checks = step.host_checks();
   if (config.nan_check_loss)

@@ -6,7 +6,8 @@
 // captures a result is copied to the host at once. Inside one the copy becomes part of the graph and goes to memory that
 // was set aside before, so that the graph's own pool is laid out as without taps; it is read after each replay of that
 // graph. Work that runs beside a capture without being recorded (warm-up passes, a launch on another stream) is not seen, nor
-// what an engine does outside the step's own forward, backward and optimizer (copies of state, static inputs).
+// what an engine does outside the step's own forward, backward and optimizer (copies of state, static inputs), nor what hooks
+// do between two of autograd's nodes but for the step's own tensors: a replay calls them elsewhere by design.
 // Copies add nodes and time: a race may not show again.
 #pragma once
 

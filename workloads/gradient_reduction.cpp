@@ -72,7 +72,7 @@ void GradientReduction::begin_backward(bool last) {
 
 void GradientReduction::added(std::size_t index) {
   Reduced& bucket = buckets_[index];
-  if (!last_ || --bucket.missing > 0) return;
+  if (!last_ || --bucket.missing != 0) return;
   reduce(bucket);
   ++overlapped_;
 }

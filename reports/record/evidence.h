@@ -25,7 +25,7 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 ///   4  free_graph is compared with eager_a; before, with an arm free_eager
 ///   5  the solo arms repeat eager_a and lockstep_graph; before, arms eager_b and graph_b did
 ///   6  races on sim
-///   7  freed memory is overwritten before the last lockstep step
+///   7  freed memory is overwritten before the last lockstep step; how many buckets of gradients began under backward
 inline constexpr std::int64_t kEvidenceRevision = 7;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;

@@ -30,7 +30,7 @@ constexpr std::array<Row, 6> kEngines{{{"none", make_eager},
 std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
                                     workloads::TrainStep& step, Observer* observer) {
   EngineConfig effective = config;
-  // M46 stands for a capture at the first call, of work that makes something on its first use.
+  // M46 stands for a capture at the first call, of work that makes something on its first use; M168 for one that hides it.
   if (config.fault.is("M46") || config.fault.is("M168")) effective.warmup_steps = 0;
   std::string known;
   for (const Row& row : kEngines) {
