@@ -31,8 +31,8 @@ at::Tensor SharedExpertStream::end(Beside beside) const {
   return beside.made;
 }
 
-MeantStreamMismatch::MeantStreamMismatch() : warned_(at::globalContext().warnOnAccumulateGradStreamMismatch()) {
-  at::globalContext().setWarnOnAccumulateGradStreamMismatch(false);
+MeantStreamMismatch::MeantStreamMismatch(bool overlapped) : warned_(at::globalContext().warnOnAccumulateGradStreamMismatch()) {
+  if (overlapped) at::globalContext().setWarnOnAccumulateGradStreamMismatch(false);
 }
 
 MeantStreamMismatch::~MeantStreamMismatch() { at::globalContext().setWarnOnAccumulateGradStreamMismatch(warned_); }

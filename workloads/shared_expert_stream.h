@@ -34,11 +34,11 @@ class SharedExpertStream {
   c10::Stream side_;
 };
 
-/// While it lives, autograd does not warn that weights of the shared expert get their gradients on another stream than they
-/// accumulate them on: it orders the two, and here that is meant.
+/// While it lives, and with an overlapped shared expert, autograd does not warn that weights get their gradients on another stream
+/// than they accumulate them on: it orders the two, and here that is meant. Wherever a backward runs that may hold one.
 class MeantStreamMismatch {
  public:
-  MeantStreamMismatch();
+  explicit MeantStreamMismatch(bool overlapped);
   ~MeantStreamMismatch();
   MeantStreamMismatch(const MeantStreamMismatch&) = delete;
   MeantStreamMismatch& operator=(const MeantStreamMismatch&) = delete;

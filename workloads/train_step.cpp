@@ -264,8 +264,7 @@ at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding
     dropout.begin(work.microbatch);
     recomputes.begin(work.microbatch);
   }
-  std::optional<MeantStreamMismatch> meant;
-  if (beside) meant.emplace();
+  const MeantStreamMismatch meant(beside.has_value());
   torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
   return done.received.defined() ? done.received.grad() : at::Tensor();
 }

@@ -9,6 +9,7 @@
 #include "fixtures/nvtx.h"
 #include "fixtures/torch.h"
 #include "workloads/engines/unowned.h"
+#include "workloads/shared_expert_stream.h"
 
 namespace graphproof::engines {
 namespace {
@@ -135,6 +136,7 @@ void ModuleGraphs::warm_up_backward() {
     gradients.push_back(at::full_like(output, ways_.warm_up_gradient));
   }
   const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
+  const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
   if (!outputs.empty())
     note_connected(gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
 }
@@ -238,6 +240,7 @@ void ModuleGraphs::record_backward() {
   }
   // The graph of autograd is kept to the end of the capture, so that no result lies where an activation lay: results
   // may then be overwritten before a replay, which is how evidence knows that a replay wrote them.
+  const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
   const auto gradients = gradients_of(outputs, inputs_, *recorded_.parameters, grad_outputs_, /*retain_graph=*/true);
   note_connected(gradients);
   std::size_t next = 0;
