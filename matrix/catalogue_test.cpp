@@ -24,7 +24,8 @@ TEST(CatalogueTest, EmbeddedProfilesAreTheFilesOfTheTree) {
 
 TEST(CatalogueTest, EveryFaultIsCaughtByAKnownDetector) {
   const Catalogue catalogue = load_catalogue();
-  for (const FaultEntry& fault : catalogue.faults.faults()) EXPECT_FALSE(catalogue.checks.of_detector(fault.detector).empty()) << fault.fault;
+  for (const FaultEntry& fault : catalogue.faults.faults()) 
+    for (const std::string& device : fault.devices) EXPECT_FALSE(catalogue.checks.of_detector(fault.detector(device)).empty()) << fault.fault;
 }
 
 }  // namespace

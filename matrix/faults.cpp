@@ -8,6 +8,19 @@ bool FaultEntry::shown_on(std::string_view device) const {
   return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
+const std::string& FaultEntry::detector(std::string_view device) const {
+  const auto found = detectors.find(device);
+  return (found == detectors.end() ? detectors.begin() : found)->second;
+}
+
+std::string FaultEntry::detector_text() const {
+  const std::string& first = detectors.begin()->second;
+  if (std::ranges::all_of(detectors, [&](const auto& one) { return one.second == first; })) return first;
+  std::string text;
+  for (const auto& [device, detector] : detectors) text += (text.empty() ? "" : ", ") + detector + " (" + device + ")";
+  return text;
+}
+
 std::vector<std::string> FaultTable::ids(const Document& document) {
   std::vector<std::string> result;
   for (const Located& row : Located(document).at("faults").items()) {
@@ -29,7 +42,6 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes, co
     FaultEntry entry;
     entry.fault = row.at("fault").string();
     entry.title = row.at("title").string();
-    entry.detector = row.at("detector").string();
     entry.signature = row.at("signature").string();
     entry.twin = case_from_json(axes, row.at("axes"));
     if (entry.twin.values.count("fault") != 0) row.at("axes").at("fault").fail("a fault inside a fault's case", "the axes of the clean twin", "", "remove it");
@@ -38,13 +50,18 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes, co
     for (const auto& [phase, limit] : row.at("limits_ms").members()) entry.limits_ms[phase] = duration_ms(limit);
 
     if (entry.devices.empty()) row.at("devices").fail("a fault that no device can show", "sim, cuda or both", "it could never be killed", "name a device");
-    if (checks.of_detector(entry.detector).empty())
-      row.at("detector").fail("no check belongs to detector " + entry.detector, "a detector of checks.json", "nothing could catch the fault " + entry.fault, "add a check, or name another detector");
+    const Located named = row.at("detector");
+    const bool by_device = named.json().is_object();
+    if (by_device) named.expect_keys({}, {"sim", "cuda"});
     const Case planted = planted_case(axes, entry);
     for (const std::string& device : entry.devices) {
-      const std::vector<const CheckEntry*> catching = checks.of_detector(entry.detector);
+      const Located place = by_device ? named.at(device) : named;
+      const std::string& detector = entry.detectors[device] = place.string();
+      const std::vector<const CheckEntry*> catching = checks.of_detector(detector);
+      if (catching.empty())
+        place.fail("no check belongs to detector " + detector, "a detector of checks.json", "nothing could catch the fault " + entry.fault, "add a check, or name another detector");
       if (std::none_of(catching.begin(), catching.end(), [&](const CheckEntry* check) { return check->required_of(planted, device); }))
-        row.at("axes").fail("no check of detector " + entry.detector + " is required on " + device + " in this case", "axes under which one is required",
+        row.at("axes").fail("no check of detector " + detector + " is required on " + device + " in this case", "axes under which one is required",
                             "the fault " + entry.fault + " could survive unseen", "change the axes, or the check's required_when");
     }
     table.faults_.push_back(std::move(entry));

@@ -14,13 +14,18 @@
 namespace graphproof::matrix {
 
 struct FaultEntry {
-  std::string fault, title, detector, signature;
+  std::string fault, title, signature;
+  std::map<std::string, std::string, std::less<>> detectors;  // which must catch it, by device
   Case twin;                                      // the clean twin: the fault's axes without the fault
   std::string isolation;                          // batch or process
   std::vector<std::string> devices;               // where the fault can be shown
   std::map<std::string, std::int64_t> limits_ms;  // phase -> limit that replaces the profile's
 
   bool shown_on(std::string_view device) const;
+  /// On a device that can't show the fault, the one of a device that can.
+  const std::string& detector(std::string_view device) const;
+  /// For people: "D19", or "D13 (cuda), D56 (sim)".
+  std::string detector_text() const;
 };
 
 class FaultTable {

@@ -67,7 +67,7 @@ nlohmann::json list_checks(const Catalogue& catalogue) {
 nlohmann::json list_faults(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const FaultEntry& fault : catalogue.faults.faults())
-    list.push_back({{"fault", fault.fault}, {"title", fault.title}, {"detector", fault.detector}, {"isolation", fault.isolation}, {"devices", fault.devices},
+    list.push_back({{"fault", fault.fault}, {"title", fault.title}, {"detector", fault.detector_text()}, {"isolation", fault.isolation}, {"devices", fault.devices},
                     {"axes", nlohmann::json::parse(canonical_text(fault.twin))}, {"limits_ms", fault.limits_ms}, {"signature", fault.signature}});
   return list;
 }
@@ -96,7 +96,7 @@ nlohmann::json explain(const Catalogue& catalogue, const Case& test_case, const 
           {"rules", std::move(rules)}, {"refusal", refusal ? refusal->json() : nlohmann::json()},
           {"missing", catalogue.capabilities.missing(test_case, machine)}, {"skip", line.at("skip")}, {"expect", line.at("expect")},
           {"required_checks", line.at("required_checks")},
-          {"fault", fault != nullptr ? nlohmann::json{{"fault", fault->fault}, {"title", fault->title}, {"detector", fault->detector}} : nlohmann::json()}};
+          {"fault", fault != nullptr ? nlohmann::json{{"fault", fault->fault}, {"title", fault->title}, {"detector", fault->detector(machine.device)}} : nlohmann::json()}};
 }
 
 }  // namespace graphproof::matrix

@@ -47,7 +47,7 @@ Wanted LineMaker::wanted(Case test_case, std::string why) const {
   if (const auto refusal = catalogue_.rules.refusal(result.test_case, machine_)) {
     result.expect = {{"kind", "rejected"}, {"rule", refusal->rule}};
   } else if (const FaultEntry* fault = catalogue_.faults.find(text_of(catalogue_.axes, result.test_case, "fault"))) {
-    result.expect = {{"kind", "fault"}, {"fault", fault->fault}, {"detector", fault->detector}, {"clean_twin", case_id(clean_twin(result.test_case))}};
+    result.expect = {{"kind", "fault"}, {"fault", fault->fault}, {"detector", fault->detector(machine_.device)}, {"clean_twin", case_id(clean_twin(result.test_case))}};
     result.isolation = fault->isolation;
     result.limits = fault->limits_ms;
   } else if (const Hazard* hazard = catalogue_.hazards.of(result.test_case, machine_)) {
@@ -65,7 +65,7 @@ std::vector<std::string> LineMaker::required(const Case& test_case) const {
   std::vector<std::string> names = catalogue_.checks.required(test_case, machine_.device);
   const FaultEntry* fault = catalogue_.faults.find(text_of(catalogue_.axes, test_case, "fault"));
   if (fault == nullptr) return names;
-  std::erase_if(names, [&](const std::string& name) { return catalogue_.checks.find(name)->detector != fault->detector; });
+  std::erase_if(names, [&](const std::string& name) { return catalogue_.checks.find(name)->detector != fault->detector(machine_.device); });
   return names;
 }
 

@@ -1,6 +1,7 @@
 #include "suites/arms.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -55,6 +56,45 @@ void write_reference(const CaseParts& parts, const std::string& subject, const s
   parts.scope.write("reference", line);
 }
 
+/// Steps of one arm that begin late.
+class LateSteps {
+ public:
+  LateSteps(const CaseParts& parts, double ms) : parts_(parts), ms_(ms) {}
+
+  /// Before step `step`: the case's stream, or all others.
+  void hold_back(std::int64_t step, capture::Late late) {
+    const c10::StreamGuard guard(parts_.stream);
+    streams_ = std::max(streams_, parts_.device.hold_back(late, ms_));
+    steps_.push_back(step);
+  }
+
+  /// Nothing on a device where no work can be late.
+  void write(const std::string& arm, std::int64_t ways) const {
+    if (streams_ > 0) parts_.scope.write("late", {{"arm", arm}, {"steps", steps_}, {"ms", ms_}, {"streams", streams_}, {"ways", ways}});
+  }
+
+ private:
+  const CaseParts& parts_;
+  const double ms_;
+  std::int64_t streams_ = 0;
+  std::vector<std::int64_t> steps_;
+};
+// As long as the host takes for an eager step of a small model on an H200, and for replays of one.
+constexpr double kEagerLateMs = 10, kReplayLateMs = 6;
+constexpr std::array kLateEagerSteps = {std::pair{1, capture::Late::others}, std::pair{2, capture::Late::current}};
+
+/// Graphs made while it lives are late.
+class LateGraphs {
+ public:
+  explicit LateGraphs(capture::Device& device) : device_(device) { device_.make_late_graphs(true); }
+  ~LateGraphs() { device_.make_late_graphs(false); }
+  LateGraphs(const LateGraphs&) = delete;
+  LateGraphs& operator=(const LateGraphs&) = delete;
+
+ private:
+  capture::Device& device_;
+};
+
 }  // namespace
 
 std::vector<StepInput> make_inputs(const CaseParts& parts) {
@@ -71,9 +111,14 @@ std::vector<StepInput> make_inputs(const CaseParts& parts) {
 
 History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a) {
   CollectivesOf collectives(parts, eager_a.name());
+  LateSteps late(parts, kEagerLateMs);
   History history;
-  for (std::int64_t step = 0; step < parts.config.steps; ++step)
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+    for (const auto& [late_step, who] : kLateEagerSteps)
+      if (step == late_step) late.hold_back(step, who);
     history.add(eager_a.run(step, inputs[static_cast<std::size_t>(step)]));
+  }
+  late.write(eager_a.name(), 0);
   collectives.write();
   return history;
 }
@@ -150,8 +195,16 @@ void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, cons
   kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free, kept.front()->outputs()));
   Arm& graph = *kept.back();
   parts.scope.boundary(Phase::capture);
-  for (std::int64_t step = 0; step < parts.config.steps; ++step) graph.run(step, inputs[static_cast<std::size_t>(step)]);
+  const LateGraphs late_graphs(parts.device);
+  LateSteps late(parts, kReplayLateMs);
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+    // A capture waits for the device, so the first one shows the least where it is the capture's own step.
+    if (const std::int64_t replay = step - parts.config.first_replay(); replay >= 0)
+      late.hold_back(step, replay % 2 == 0 ? capture::Late::current : capture::Late::others);
+    graph.run(step, inputs[static_cast<std::size_t>(step)]);
+  }
   graph.finish(parts.config.steps - 1);
+  late.write(graph.name(), graph.late_ways());
   const c10::StreamGuard guard(parts.stream);
   const Snapshot right = fixtures::on_host(graph.outputs());
   graph.settle_capture();

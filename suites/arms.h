@@ -14,7 +14,8 @@ namespace graphproof::suites {
 /// input that is rebound can never come back to an address of before by chance; then those of the capture again.
 std::vector<StepInput> make_inputs(const CaseParts& parts);
 
-/// The steps of eager_a, which solo_eager has to repeat (solo.h): what "equal" can mean.
+/// The steps of eager_a, which solo_eager has to repeat (solo.h): what "equal" can mean. Two of them are late (Device::hold_back), so
+/// that an order that is only luck shows.
 History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a);
 
 /// One step without dropout, against the single-rank model over the same global batch. REQUIRES: more than one rank.
@@ -33,7 +34,8 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
 /// Drops all arms but the last one, graphs first. One live graph is enough for teardown, and solo arms want the room.
 void keep_last(const CaseParts& parts, KeptArms& kept);
 
-/// free_graph without a wait between its steps, compared at the end with what eager_a left (subject free_run). REQUIRES: `kept`
+/// free_graph without a wait between its steps, compared at the end with what eager_a left (subject free_run). Its replays are late,
+/// and its graphs are within (Device::hold_back, Device::make_late_graphs). REQUIRES: `kept`
 /// begins with an eager arm.
 void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a, KeptArms& kept);
 

@@ -47,11 +47,11 @@ TEST_F(RankProgram, EachPlantedFaultFailsItsDetector) {
     expect_evidence_fits_its_schema(batch);
     const auto words = batch.judge(batch.batch().cases.front());
     const auto killed = std::any_of(words.begin(), words.end(), [&](const auto& word) {
-      return word.first.starts_with(entry.detector + ".") && word.second.result == record::Result::fail;
+      return word.first.starts_with(entry.detector("sim") + ".") && word.second.result == record::Result::fail;
     });
     std::string seen;
     for (const auto& [check, result] : words) seen += "\n" + check + " " + record::to_text(result.message);
-    EXPECT_TRUE(killed) << "want " << entry.detector << seen;
+    EXPECT_TRUE(killed) << "want " << entry.detector("sim") << seen;
   }
 }
 

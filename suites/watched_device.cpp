@@ -41,6 +41,7 @@ class WatchedGraph final : public capture::Graph {
   void capture_end() override {
     graph_->capture_end();
     ++counts_->captures_ended;
+    counts_->late_ways += graph_->late_ways();
   }
   void replay() override {
     if (counts_->watch_operands) look_at_operands();
@@ -54,6 +55,7 @@ class WatchedGraph final : public capture::Graph {
   }
   capture::Census census() const override { return graph_->census(); }
   std::int64_t replays() const override { return graph_->replays(); }
+  std::int64_t late_ways() const override { return graph_->late_ways(); }
 
  private:
   std::unique_ptr<capture::Graph> graph_;

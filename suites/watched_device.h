@@ -17,6 +17,7 @@ struct GraphCounts {
   std::int64_t captures_begun = 0;
   std::int64_t captures_ended = 0;  // successfully
   std::int64_t replays = 0;         // launches that the graphs themselves counted
+  std::int64_t late_ways = 0;       // of all graphs captured
   std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into
   std::set<const void*> generators;  // that were registered with a graph
   bool watch_operands = false;
@@ -51,6 +52,8 @@ class WatchedDevice final : public capture::Device {
   std::optional<double> busy_ms(double head_start_ms, const std::function<void()>& work) override {
     return device_.busy_ms(head_start_ms, work);
   }
+  std::int64_t hold_back(capture::Late late, double ms) override { return device_.hold_back(late, ms); }
+  void make_late_graphs(bool late) override { device_.make_late_graphs(late); }
   std::uint64_t address(const at::Tensor& tensor) const override { return device_.address(tensor); }
   std::optional<capture::Races> take_races() override { return device_.take_races(); }
   capture::PhysicalSpan physical_span(std::uint64_t address) const override { return device_.physical_span(address); }

@@ -67,7 +67,7 @@ TEST(Page, ShowsACaseWithItsFailureChartsAndCommand) {
       document.body.dataset.seen = [document.title, painted, document.getElementById('run').hidden,
         document.getElementById('case-repro').textContent, document.querySelectorAll('img').length, document.querySelectorAll('#case-symptoms li').length].join('|');
     }, 500));)");
-  EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro 20261121-101500-3f2a/3333333333333333|0|4\""),
+  EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro 20261121-101500-3f2a/3333333333333333|0|5\""),
             std::string::npos)
       << dom.substr(dom.find("<body"), 300);
 }

@@ -26,7 +26,8 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 ///   5  the solo arms repeat eager_a and lockstep_graph; before, arms eager_b and graph_b did
 ///   6  races on sim
 ///   7  freed memory is overwritten before the last lockstep step; how many buckets of gradients began under backward
-inline constexpr std::int64_t kEvidenceRevision = 7;
+///   8  late steps and graphs, on GPUs
+inline constexpr std::int64_t kEvidenceRevision = 8;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 

@@ -30,6 +30,8 @@ constexpr std::array kChecks = {
     Check{"D09.registered_generators", registered_generators},
     Check{"D11.accumulated_gradients", accumulated_gradients},
     Check{"D12.kept_losses", kept_losses},
+    Check{"D13.late_eager", late_eager},
+    Check{"D13.late_replays", late_replays},
     Check{"D15.census", census},
     Check{"D18.coverage", coverage},
     Check{"D19.capture_status", capture_status},

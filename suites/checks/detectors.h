@@ -70,6 +70,13 @@ record::CheckResult accumulated_gradients(const Attempt& attempt);
 /// D12. Wants the losses that the lockstep arm handed out in a replayed step to be the same one step later. Kills M38.
 record::CheckResult kept_losses(const Attempt& attempt);
 
+/// D13, on GPUs. Wants a `late` line of eager_a and every comparison with solo_eager equal, although two of its steps began late.
+/// Unexercised where they differ before these. Kills M141.
+record::CheckResult late_eager(const Attempt& attempt);
+/// D13. The same of free_graph, whose replays all begin late, as do ways within its graphs. Unexercised where the lockstep arms, of which
+/// nothing is late, differ. Kills M40 and M165.
+record::CheckResult late_replays(const Attempt& attempt);
+
 /// D15. Wants the same captures in every graph arm, with the same nodes in the same order, and as many nodes as the census
 /// counts.
 record::CheckResult census(const Attempt& attempt);

@@ -88,7 +88,11 @@ Figures figures(const Attempt& attempt) {
   Figures figures;
   const Expected plan = expected(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
-    if (plan.graph) {
+    if (plan.trains && evidence_revision(attempt) >= 8) {  // steps of eager_a and free_graph are late
+      const std::int64_t timed = first_timed_step(attempt, plan);
+      add_largest(figures, "eager_ms", median(files, "timing", "solo_eager", "wall_ms", timed));
+      if (plan.graph) add_largest(figures, "replay_ms", median(files, "timing", "solo_graph", "wall_ms", timed));
+    } else if (plan.graph) {
       const auto free_eager_ms = phase_step_ms(files, "eager", "free_eager", plan.steps);
       add_largest(figures, "eager_ms", free_eager_ms ? free_eager_ms : median(files, "timing", "solo_eager", "wall_ms", first_timed_step(attempt, plan)));
       add_largest(figures, "replay_ms", phase_step_ms(files, "replay", "free_graph", plan.steps - plan.first_replay));

@@ -91,6 +91,7 @@ const std::vector<Compared> kCompared = {
     {"kept", {}, "/later", "D12.kept_losses"},
     {"freed", {}, "/freed", "D05.operands_alive"},
     {"overwritten", {}, "/step", "D06.freed_memory"},
+    {"late", {{"arm", "free_graph"}}, "/steps", "D13.late_replays"},
     {"evaluated", {}, "/replays", "D47.evaluation"},
     {"resumed", {}, "/replays", "D47.resume"},
     {"bucket", {}, "/length", "D43.shape_buckets"},
