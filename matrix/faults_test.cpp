@@ -55,7 +55,7 @@ TEST_F(FaultsTest, DevicesMayHaveDetectorsOfTheirOwn) {
   EXPECT_EQ(race.detector("cuda"), "D13");
   EXPECT_EQ(race.detector_text(), "D13 (cuda), D56 (sim)");
   EXPECT_EQ(catalogue_.faults.find("M32")->detector_text(), "D08");
-  EXPECT_EQ(catalogue_.faults.find("M115")->detector("sim"), "D53") << "of the device that can show it";
+  EXPECT_EQ(catalogue_.faults.find("M151")->detector("sim"), "D19") << "of the device that can show it";
 }
 
 TEST_F(FaultsTest, FaultThatNothingCouldCatchIsRefused) {
