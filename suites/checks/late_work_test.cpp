@@ -72,6 +72,10 @@ TEST(LateWork, ReplayRows) {
                   .change = [=](Attempt& a) { set(a, late, "steps", {2, 3}); },
                   .rank = 1,
                   .said = {"`late` line of arm free_graph"}},
+                 {.name = "a step too many was late",
+                  .change = [=](Attempt& a) { set(a, late, "steps", {2, 3, 4, 5}); },
+                  .rank = 1,
+                  .said = {"`late` line of arm free_graph"}},
                  {.name = "one step stands for another",
                   .change = [=](Attempt& a) { set(a, late, "steps", {2, 2, 4}); },
                   .rank = 1,
@@ -92,6 +96,7 @@ TEST(LateWork, IsAskedOfTrainingOnGpusAlone) {
               record::Result::not_applicable);
   }
   EXPECT_EQ(judge_one("D13.late_eager", {{"impl", "none"}}, [](Attempt&) {}, "cuda").result, record::Result::pass);
+  EXPECT_EQ(judge_one("D13.late_eager", {{"impl", "none"}, {"steps", 2}}, [](Attempt&) {}, "cuda").result, record::Result::pass) << "one late step";
   EXPECT_EQ(judge_one("D13.late_replays", {{"impl", "none"}}, [](Attempt&) {}, "cuda").result, record::Result::not_applicable);
 }
 
