@@ -26,8 +26,9 @@ SharedExpertStream::Beside SharedExpertStream::begin(const at::Tensor& hidden, b
 }
 
 at::Tensor SharedExpertStream::end(Beside beside) const {
-  // M141 stands for a layer that adds the shared expert's part without waiting for it.
-  if (!fault_.is("M141")) beside.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+  // M141 and M39 stand for a layer that adds the shared expert's part without waiting for it. Backward joins the stream all the same, so
+  // a capture of both ends well (M39).
+  if (!fault_.is("M141") && !fault_.is("M39")) beside.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
   return beside.made;
 }
 
