@@ -224,7 +224,7 @@ record::CheckResult eager_collective(const Attempt& attempt);
 record::CheckResult replayed_collective(const Attempt& attempt);
 
 /// D56. On the simulated device: wants all work that touches the same bytes on two streams, one of them to write, ordered by events or
-/// the host, in eager steps, inside captures and around replays. Kills M141, M165 and M166.
+/// the host, in eager steps, inside captures and around replays. Kills M39, M40, M115, M141, M165 and M166.
 record::CheckResult races(const Attempt& attempt);
 
 }  // namespace graphproof::checks

@@ -56,8 +56,8 @@ record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, con
       judgement.defect({.rank = files.rank,
                         .step = late.first,
                         .what = std::string(late.what),
-                        .got = say("other bytes with one stream, then ", integer(*line, "streams").value_or(0), " others up to ", field(*line, "ms").dump(),
-                                   " ms late, and ", integer(*line, "ways").value_or(0), " ways within graphs; the same bytes where nothing was late"),
+                        .got = say("other bytes with the own stream, or the ", integer(*line, "streams").value_or(0), " others, ", field(*line, "ms").dump(),
+                                   " ms late, and with ", integer(*line, "ways").value_or(0), " ways within graphs; the same bytes where nothing was late"),
                         .want = "the same bytes, whatever comes late",
                         .why = "something does not wait for what it needs, and was lucky so far"});
     }

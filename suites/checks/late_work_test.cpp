@@ -15,7 +15,7 @@ TEST(LateWork, EagerRows) {
                  {.name = "a layer that does not wait (M141)",
                   .change = [=](Attempt& a) { set(a, compared_at(1), "equal", false); },
                   .rank = 1,
-                  .said = {"eager_a, of which some steps were late, differs from solo_eager", "then 31 others up to 10.0 ms late", "was lucky so far"},
+                  .said = {"eager_a, of which some steps were late, differs from solo_eager", "or the 31 others, 10.0 ms late", "was lucky so far"},
                   .also = {"D02.eager_repeats"}},
                  {.name = "the last step differs alone",
                   .change = [=](Attempt& a) { set(a, compared_at(4), "equal", false); },
@@ -53,7 +53,7 @@ TEST(LateWork, ReplayRows) {
                  {.name = "a step that does not wait for the stream of its inputs (M165)",
                   .change = [=](Attempt& a) { set(a, free_run, "equal", false); },
                   .rank = 1,
-                  .said = {"free_graph, whose replays were late, differs from eager_a", "31 others", "12 ways within graphs", "was lucky so far"},
+                  .said = {"free_graph, whose replays were late, differs from eager_a", "or the 31 others, 6.0 ms late", "12 ways within graphs", "was lucky so far"},
                   .also = {"D01.free_run"}},
                  {.name = "replays that nothing held back differ",
                   .change =
