@@ -46,16 +46,29 @@ TEST(ProcessesTest, ThisProcessRunsAndAZombieDoesNot) {
   EXPECT_EQ(kill(child, 0), -1) << "the zombie was waited for";
 }
 
-Command sleeping(const std::string& mark) { return {{"sleep", "600"}, {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}}}; }
+/// A process with `mark` in its environment. The kernel says that a program has begun a moment before it has laid out the new memory,
+/// and until then the environment reads as empty.
+class Sleeper {
+ public:
+  explicit Sleeper(const std::string& mark) : child_({{"sleep", "600"}, {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}}}, "/dev/null") {
+    const std::string environment = "/proc/" + std::to_string(pid()) + "/environ";
+    for (int look = 0; look < 500 && proc_text(environment).find(mark) == std::string::npos; ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  int pid() const { return child_.pid(); }
+
+ private:
+  Child child_;
+};
 
 TEST(ProcessesTest, WhoWasSeenBeforeABatchBeganIsNoneOfItsProcesses) {
   const std::string mark = "processes-test-" + std::to_string(getpid());
   const ProcessTable table;
-  Child earlier(sleeping(mark), "/dev/null");
+  Sleeper earlier(mark);
   ASSERT_EQ(table.of(0, mark, 0).size(), 1u);
   const std::uint64_t begin = table.looks();
   EXPECT_TRUE(table.of(0, mark, begin).empty()) << "so it is not even looked at";
-  Child later(sleeping(mark), "/dev/null");
+  Sleeper later(mark);
   for (int look = 0; look < 3; ++look) {
     const std::vector<Process> found = table.of(0, mark, begin);
     ASSERT_EQ(found.size(), 1u);
@@ -85,7 +98,7 @@ ino_t folder_of_a_process(pid_t number) {
 
 TEST(ProcessesTest, ANumberThatWasGivenOutAgainIsLookedAt) {
   const std::string mark = "processes-test-again-" + std::to_string(getpid());
-  Child child(sleeping(mark), "/dev/null");
+  Sleeper child(mark);
   Looks looks;
   ASSERT_EQ(processes_of(0, mark, &looks).size(), 1u);
   EXPECT_TRUE(processes_of(0, mark, &looks, 1).empty());
