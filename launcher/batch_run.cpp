@@ -121,7 +121,7 @@ std::shared_ptr<BatchRun> BatchRun::hold(BatchRequest next, std::int64_t now_ms)
 
 bool BatchRun::may_share_device() const {
   // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
-  return request_.batch.device != "cuda" || (draining() && owns_visible_gpu_memory());
+  return request_.batch.device != "cuda" || (draining() && !alone_ && owns_visible_gpu_memory());
 }
 
 void BatchRun::look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished) {
@@ -170,7 +170,7 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
     child_->poll();
     ended_ms_ = now_ms;
   }
-  if (stage_ == Stage::gpu && (gpu_memory_is_back() || now_ms - ended_ms_ > kGpuSettle_ms)) conclude(now_ms, finished);
+  if (stage_ == Stage::gpu && gpu_memory_is_settled(now_ms)) conclude(now_ms, finished);
   return finished;
 }
 
@@ -360,6 +360,18 @@ bool BatchRun::gpu_memory_is_back() const {
   for (std::size_t i = 0; i < std::min(after.size(), gpu_bytes_before_.size()); ++i)
     if (after[i] - gpu_bytes_before_[i] > kGpuNoise_bytes) return false;
   return true;
+}
+
+bool BatchRun::gpu_memory_is_settled(std::int64_t now_ms) {
+  if (gpu_memory_is_back()) return true;
+  const auto held = held_beside_.lock();
+  if (alone_ && held && held->may_use_device_ && !held->over()) ended_ms_ = now_ms;
+  if (now_ms - ended_ms_ <= kGpuSettle_ms) return false;
+  if (alone_ || !held || !held->may_use_device_) return true;
+  alone_ = true;
+  ended_ms_ = now_ms;
+  held->stop(now_ms);
+  return false;
 }
 
 std::vector<Attempt> BatchRun::not_done() const {

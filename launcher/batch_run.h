@@ -119,6 +119,9 @@ class BatchRun final : public RunningBatch {
   std::vector<std::int64_t> gpu_bytes() const;
   void step_held(std::int64_t now_ms);
   bool gpu_memory_is_back() const;
+  /// Whether nothing is left, or nothing more is to be waited for. What does not come back beside held ranks is asked again
+  /// without them, because whose memory is whose is the driver's word: they are ended, and their cases start anew.
+  bool gpu_memory_is_settled(std::int64_t now_ms);
   /// Nothing is measured any more; what is left is the end of the last case and its processes, and the proof that nothing
   /// was left.
   bool draining() const { return stage_ != Stage::over && watch_.measured(finished_.size() - 1); }
@@ -162,6 +165,7 @@ class BatchRun final : public RunningBatch {
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
   bool held_ = false, may_use_device_ = false, go_ = false, lost_ = false;
+  bool alone_ = false;                    // held ranks use the device no more beside this batch's
   std::weak_ptr<BatchRun> held_beside_;   // on the same slots
   std::optional<std::size_t> last_case_;  // nothing: all of them
 };

@@ -1,8 +1,11 @@
 // libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and one MIG device. Their
-// used memory, in MiB, is the sum of the lines of the file that GRAPHPROOF_FAKE_NVML names. GRAPHPROOF_FAKE_NVML_MODE is
-// the compute mode; GRAPHPROOF_FAKE_NVML_PID the one process that the driver lists, with 100 MiB. What goes wrong are lines
+// used memory, in MiB, is the sum of the lines of the file that GRAPHPROOF_FAKE_NVML names, and what the processes have that are
+// lines "PID MIB LISTED" of GRAPHPROOF_FAKE_NVML_PROCESSES, as long as they live; the driver lists those whose LISTED is 1.
+// GRAPHPROOF_FAKE_NVML_MODE is the compute mode. What goes wrong are lines
 // "KIND NUMBER GPU" of the file GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is reported once, of "ecc" errors the numbers are
 // added, "heat" stays.
+#include <signal.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -48,6 +51,15 @@ void for_each_trouble(Use&& use) {
   while (in >> kind >> number >> gpu) use(kind, number, gpu);
 }
 
+template <class Use>
+void for_each_process(Use&& use) {
+  const char* file = std::getenv("GRAPHPROOF_FAKE_NVML_PROCESSES");
+  std::ifstream in(file != nullptr ? file : "");
+  int pid = 0, mib = 0, listed = 0;
+  while (in >> pid >> mib >> listed)
+    if (kill(pid, 0) == 0) use(static_cast<unsigned>(pid), static_cast<unsigned long long>(mib), listed == 1);
+}
+
 unsigned long long trouble(const char* wanted, const void* device) {
   unsigned long long sum = 0;
   for_each_trouble([&](const std::string& kind, int number, int gpu) {
@@ -75,13 +87,15 @@ int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
   unsigned long long used_mib = 0;
   std::ifstream in(file != nullptr ? file : "");
   for (unsigned long long line; in >> line;) used_mib += line;
+  for_each_process([&](unsigned, unsigned long long mib, bool) { used_mib += mib; });
   *memory = {1ull << 36, (1ull << 36) - (used_mib << 20), used_mib << 20};
   return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* processes) {
-  const int pid = number_in("GRAPHPROOF_FAKE_NVML_PID");
-  *count = pid != 0 ? 1 : 0;
-  if (pid != 0) processes[0] = {static_cast<unsigned>(pid), 100ull << 20, 0, 0};
+  *count = 0;
+  for_each_process([&](unsigned pid, unsigned long long mib, bool listed) {
+    if (listed) processes[(*count)++] = {pid, mib << 20, 0, 0};
+  });
   return 0;
 }
 int nvmlDeviceGetComputeMode(void*, int* mode) {

@@ -82,6 +82,7 @@ class FakeRank {
     if (go != nullptr && mine("dies_held")) return 7;
     if (go != nullptr)
       while (access((std::string(go) + ".device").c_str(), F_OK) != 0) usleep(1000);
+    if (mine("on_gpu")) take_gpu_memory(go == nullptr);
     if (mine("slow_start")) std::this_thread::sleep_for(std::chrono::milliseconds(400));
     if (go != nullptr) {
       beat({.event = "ready"});
@@ -140,7 +141,7 @@ class FakeRank {
     // Longer than it takes to lose a node; what was lost is run again as another attempt, which is quick.
     if (script_.behaviour == "once_slow" && one.attempt == 1 && (script_.only_case == 0 || script_.only_case == count)) std::this_thread::sleep_for(std::chrono::seconds(20));
     if (mine("slower")) std::this_thread::sleep_for(std::chrono::seconds(3));
-    if (mine("slow")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (mine("slow") || mine("on_gpu")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     beat(one, "case_end");
   }
 
@@ -287,6 +288,11 @@ class FakeRank {
 
   /// As a process that leaves a context on the GPU: the tests' libnvidia-ml reads this file.
   static void add_gpu_memory() { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML"), std::ios::app) << 128 << "\n"; }
+
+  /// As a process with a context, which the driver lists or not: the tests' libnvidia-ml reads this file.
+  static void take_gpu_memory(bool listed) {
+    std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_PROCESSES"), std::ios::app) << getpid() << " 700 " << listed << "\n";
+  }
 
   static bool leased(const std::string& gpu) {
     return ("," + std::string(std::getenv("CUDA_VISIBLE_DEVICES")) + ",").find("," + gpu + ",") != std::string::npos;

@@ -114,19 +114,37 @@ std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu) const {
   return static_cast<std::int64_t>(memory.used);
 }
 
-std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu, const std::vector<int>& pids) const {
+std::optional<std::vector<Nvml::User>> Nvml::listed(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   if (handle == nullptr || library_->processes == nullptr) return std::nullopt;
   // More processes than this on one GPU: then nobody is told whose memory is whose.
   std::array<ProcessInfo, 256> infos{};
   unsigned count = infos.size();
   if (library_->processes(handle, &count, infos.data()) != kSuccess) return std::nullopt;
-  std::optional<std::int64_t> bytes;
+  std::vector<User> users;
   for (unsigned i = 0; i < count; ++i) {
-    const bool ours = std::find(pids.begin(), pids.end(), static_cast<int>(infos[i].pid)) != pids.end();
-    if (ours && infos[i].used_bytes != kNotAvailable) bytes = bytes.value_or(0) + static_cast<std::int64_t>(infos[i].used_bytes);
+    users.push_back({static_cast<int>(infos[i].pid), std::nullopt});
+    if (infos[i].used_bytes != kNotAvailable) users.back().bytes = static_cast<std::int64_t>(infos[i].used_bytes);
+  }
+  return users;
+}
+
+std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu, const std::vector<int>& pids) const {
+  std::optional<std::int64_t> bytes;
+  for (const User& user : listed(gpu).value_or(std::vector<User>())) {
+    const bool ours = std::find(pids.begin(), pids.end(), user.pid) != pids.end();
+    if (ours && user.bytes) bytes = bytes.value_or(0) + *user.bytes;
   }
   return bytes;
+}
+
+std::string Nvml::users(const std::string& gpu) const {
+  const auto users = listed(gpu);
+  if (!users) return "nobody knows";
+  std::string text;
+  for (const User& user : *users)
+    text += (text.empty() ? "" : ", ") + std::to_string(user.pid) + " with " + (user.bytes ? std::to_string(*user.bytes >> 20) + " MiB" : "nobody knows what");
+  return text.empty() ? "no process" : text;
 }
 
 bool Nvml::exclusive_process(const std::string& gpu) const {

@@ -26,6 +26,8 @@ class Nvml {
   /// Those in use by `pids`. Nothing where the driver does not list one of them: in a container it sees other process ids,
   /// or is not told.
   std::optional<std::int64_t> used_bytes(const std::string& gpu, const std::vector<int>& pids) const;
+  /// Who is on `gpu`, as the driver tells: "461 with 612 MiB, 462 with 612 MiB", "no process" or "nobody knows".
+  std::string users(const std::string& gpu) const;
   /// One process at a time may have a context there (compute mode EXCLUSIVE_PROCESS).
   bool exclusive_process(const std::string& gpu) const;
   /// Which of `gpus` are joined by NVLink: for each the number of its island, from 0. One island where nobody can tell.
@@ -53,6 +55,12 @@ class Nvml {
 
  private:
   struct Library;
+  struct User {
+    int pid;
+    std::optional<std::int64_t> bytes;  // nothing where it is not told
+  };
+  /// Nothing if the device can't be asked, or has more than a list holds.
+  std::optional<std::vector<User>> listed(const std::string& gpu) const;
   void* device(const std::string& gpu) const;
   /// Of a MIG device the GPU around it.
   void* whole_device(const std::string& gpu) const;

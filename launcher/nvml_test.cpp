@@ -23,9 +23,10 @@ struct NvmlTest : testing::Test {
     std::ofstream(folder.path() / "used") << "500\n";
     setenv("GRAPHPROOF_FAKE_NVML", (folder.path() / "used").c_str(), 1);
     setenv("GRAPHPROOF_FAKE_NVML_TROUBLE", (folder.path() / "trouble").c_str(), 1);
+    setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", (folder.path() / "processes").c_str(), 1);
   }
   ~NvmlTest() override {
-    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PID", "GRAPHPROOF_FAKE_NVML_MODE", "GRAPHPROOF_FAKE_NVML_TROUBLE"}) unsetenv(variable);
+    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES", "GRAPHPROOF_FAKE_NVML_MODE", "GRAPHPROOF_FAKE_NVML_TROUBLE"}) unsetenv(variable);
   }
   /// What goes wrong from now on: "KIND NUMBER GPU".
   void trouble(const std::string& line) const { std::ofstream(folder.path() / "trouble", std::ios::app) << line << "\n"; }
@@ -42,9 +43,12 @@ TEST_F(NvmlTest, AGpuIsFoundByItsIndexAndAMigDeviceByItsName) {
 TEST_F(NvmlTest, WhoseMemoryIsWhoseIsKnownOnlyOfProcessesThatTheDriverLists) {
   const auto memory = Nvml::open();
   EXPECT_EQ(memory->used_bytes("0", {getpid()}), std::nullopt) << "in a container it lists none";
-  setenv("GRAPHPROOF_FAKE_NVML_PID", "4711", 1);
-  EXPECT_EQ(memory->used_bytes("0", {4711, 4712}), std::int64_t{100} << 20);
-  EXPECT_EQ(memory->used_bytes("0", {4712}), std::nullopt);
+  EXPECT_EQ(memory->users("0"), "no process");
+  std::ofstream(folder.path() / "processes") << getpid() << " 100 1\n" << getppid() << " 20 0\n";
+  EXPECT_EQ(memory->used_bytes("0", {getpid(), getppid()}), std::int64_t{100} << 20);
+  EXPECT_EQ(memory->used_bytes("0", {getppid()}), std::nullopt);
+  EXPECT_EQ(memory->users("0"), std::to_string(getpid()) + " with 100 MiB");
+  EXPECT_EQ(memory->users("9"), "nobody knows");
 }
 
 TEST_F(NvmlTest, ExclusiveProcessModeIsSeen) {

@@ -466,8 +466,11 @@ void Runner::heed_gpus(RunningBatch& batch, const record::Context& context, std:
   }
   if (!context.cleanup.gpu_memory) return;
   // Whatever holds it would be part of the next case's measurements.
-  for (const auto& [gpu, bytes] : *context.cleanup.gpu_memory)
-    withdraw({slots.at(static_cast<std::size_t>(gpu))}, std::to_string(bytes) + " bytes stayed in use after batch " + name);
+  for (const auto& [gpu, bytes] : *context.cleanup.gpu_memory) {
+    const Slot slot = slots.at(static_cast<std::size_t>(gpu));
+    const std::string users = nvml_ && !setup_.allocation ? " (on it now, as the driver tells: " + nvml_->users(setup_.gpus.at(slot)) + ")" : "";
+    withdraw({slot}, std::to_string(bytes) + " bytes stayed in use after batch " + name + users);
+  }
 }
 
 void Runner::withdraw(const std::vector<Slot>& slots, const std::string& why) {

@@ -68,6 +68,24 @@ TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotTellWhoseItsMe
   unsetenv("GRAPHPROOF_FAKE_NVML");
 }
 
+TEST_F(WarmStartTest, MemoryThatTheDriverGivesToNobodyIsAskedForAgainWithoutTheRanksThatWait) {
+  const std::filesystem::path processes = scratch.path() / "processes";
+  setenv("GRAPHPROOF_FAKE_NVML", "/dev/null", 1);
+  setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
+  const std::string library = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+  ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  setup.run.device = "cuda";
+  setup.gpus = {"0"};
+  // Ranks that are started ahead have memory that the driver does not list.
+  const auto result = go(alone(2, "on_gpu replay 0"));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  std::ifstream lines(processes);
+  const auto begun = std::count(std::istreambuf_iterator<char>(lines), {}, '\n');
+  EXPECT_EQ(begun, 3) << "the second's ranks were ended, and begun again";
+  EXPECT_EQ(said.find("not leased again"), said.npos) << said;
+  for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"}) unsetenv(variable);
+}
+
 TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {
   const auto result = go(alone(3, "dies_held replay 0"));
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
