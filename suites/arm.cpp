@@ -115,10 +115,7 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
     if (device_.counts().replays == before.replays) ++fallbacks_;
     write_replay(index, replay ? replay->counter_before : before.counter, fallbacks_);
     if (replay) {
-      // What is compared must be among what was poisoned, except what a step changes instead of writing.
-      std::vector<NamedTensor> compared = outputs();
-      std::erase_if(compared, is_carried_over);
-      write_poison(index, compared, *replay);
+      write_poison(index, outputs(), *replay, device_.counts().replays - before.replays);
     }
     if (const auto operands = device_.take_operands())
       parts_.scope.write("freed", {{"arm", name_}, {"step", index}, {"operands", operands->blocks}, {"freed", operands->freed}});
@@ -137,7 +134,7 @@ Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
   parts_.device.synchronize(parts_.stream);
   if (const auto replay = replays_ ? replays_->take() : std::nullopt) {
     ++evaluated_.watched;
-    write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay);
+    write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay, device_.counts().replays - replays);
   }
   ++evaluated_.evaluations;
   evaluated_.captures += device_.counts().captures_begun - captures;
@@ -238,7 +235,13 @@ void Arm::write_kept(std::int64_t index) {
   kept_digest_ = fixtures::digest(kept_losses_);
 }
 
-void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& compared, const ReplayObserver::Replay& replay) {
+void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left, const ReplayObserver::Replay& replay, std::int64_t launches) {
+  auto unregistered = record::Json::array();
+  for (const NamedTensor& tensor : left)
+    if (!replay.registered.contains(device_.address(tensor.tensor))) unregistered.push_back(tensor.name);
+  // What is compared must be among what was poisoned, except what a step changes instead of writing.
+  std::vector<NamedTensor> compared = left;
+  std::erase_if(compared, is_carried_over);
   const auto poisoned = std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
     return replay.poisoned.contains(device_.address(tensor.tensor));
   });
@@ -247,7 +250,11 @@ void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& compa
                                 {"outputs", poisoned},
                                 {"compared", compared.size()},
                                 {"bytes", replay.poisoned_bytes},
-                                {"canary_words", replay.canary_words + fixtures::canary_words(compared)}});
+                                {"canary_words", replay.canary_words + fixtures::canary_words(compared)},
+                                {"launches", launches},
+                                {"watched", replay.watched},
+                                {"looked_at", replay.looked_at},
+                                {"unregistered", std::move(unregistered)}});
 }
 
 void Arm::settle_capture() {

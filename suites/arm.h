@@ -80,7 +80,9 @@ class Arm {
   void write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left);
   void write_rng(std::int64_t index, const Before& before);
   void write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks);
-  void write_poison(std::int64_t index, const std::vector<fixtures::NamedTensor>& compared, const ReplayObserver::Replay& replay);
+  /// `left`: what the step handed out. `launches`: of graphs, as the device counted them meanwhile.
+  void write_poison(std::int64_t index, const std::vector<fixtures::NamedTensor>& left, const ReplayObserver::Replay& replay,
+                    std::int64_t launches);
   void write_kept(std::int64_t index);
   void note_captures();
 

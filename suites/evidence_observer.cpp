@@ -15,6 +15,11 @@ std::string hex(std::uint64_t address) {
   return text.str();
 }
 
+record::Json module_runs(const engines::CaptureReport& report) {
+  if (!report.module_runs) return nullptr;
+  return {{"forwards", report.module_runs->forwards}, {"backwards", report.module_runs->backwards}};
+}
+
 }  // namespace
 
 std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::TrainStep& step) {
@@ -65,7 +70,8 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report, const 
                            {"generators", watched_.counts().generators.size()},
                            {"generators_wanted", step_.rng().generators().size()},
                            {"counter_before", report.counter_before},
-                           {"counter_after", report.counter_after}});
+                           {"counter_after", report.counter_after},
+                           {"module_runs", module_runs(report)}});
   // After a failed capture the device may refuse to be read (pytorch#180395), and the failure is the finding.
   if (ok)
     scope_.write("state", {{"arm", arm_}, {"what", "capture"}, {"before", state_before_}, {"after", state_digest(state, step_.rng())}});
@@ -107,6 +113,7 @@ void ReplayObserver::begin(const std::string& graph, const std::vector<fixtures:
                            const std::vector<fixtures::NamedTensor>& outputs) {
   write_addresses(graph, moved(graph, statics));
   Replay replay;
+  for (const auto& held : statics) replay.registered.insert(device_.address(held.tensor));
   for (const auto& output : outputs) replay.poisoned.insert(device_.address(output.tensor));
   replay.poisoned_bytes = fixtures::total_bytes(outputs);
   replay.counter_before = layer_counts(device_, step_);
@@ -127,18 +134,25 @@ void ReplayObserver::after_step(const std::vector<fixtures::NamedTensor>& output
 
 void ReplayObserver::before_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
                                    const std::vector<fixtures::NamedTensor>& outputs) {
-  if (!in_step_ && !replay_) return begin(graph, statics, outputs);
+  if (!in_step_ && !replay_) {
+    begin(graph, statics, outputs);
+    ++replay_->watched;
+    return;
+  }
   // One of many in this step: the step's own line says that addresses were watched, so only what moved is worth one. A graph
   // beside those, the optimizer's, is none of the step's own.
   record::Json elsewhere = moved(graph, statics);
   if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
+  ++replay_->watched;
   if (outputs.empty()) return;
   replay_->poisoned_bytes += fixtures::total_bytes(outputs);
   fixtures::poison(outputs);
 }
 
 void ReplayObserver::after_replay(const std::string&, const std::vector<fixtures::NamedTensor>& outputs) {
-  if (replay_ && !outputs.empty()) replay_->canary_words += fixtures::canary_words(outputs);
+  if (!replay_) return;
+  ++replay_->looked_at;
+  if (!outputs.empty()) replay_->canary_words += fixtures::canary_words(outputs);
 }
 
 std::optional<ReplayObserver::Replay> ReplayObserver::take() {

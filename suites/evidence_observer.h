@@ -63,9 +63,10 @@ class ReplayObserver final : public CaptureObserver {
 
   /// Of a whole step or evaluation: one replay, or all those that the engine needs for it.
   struct Replay {
-    std::set<std::uint64_t> poisoned;  // addresses
+    std::set<std::uint64_t> poisoned, registered;  // addresses
     std::int64_t poisoned_bytes = 0;
     std::int64_t canary_words = 0;     // left in the declared outputs
+    std::int64_t watched = 0, looked_at = 0;  // graph launches that were announced, and those behind which outputs were looked at
     std::vector<std::int64_t> counter_before;
   };
   /// The replay of what just ran; nothing when the engine announced none. Forgets it.

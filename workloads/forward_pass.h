@@ -11,6 +11,7 @@
 #include "workloads/dropout.h"
 #include "workloads/expert_ledger.h"
 #include "workloads/module_runner.h"
+#include "workloads/module_runs.h"
 #include "workloads/parameter_gather.h"
 #include "workloads/recompute_ledger.h"
 #include "workloads/router_bias.h"
@@ -30,6 +31,7 @@ struct ForwardPass {
   const bool& recording;  // see TrainStep::recording
   c10::Stream default_stream;
   ModuleRunner* runner;  // null: every part runs itself
+  ModuleRuns& module_runs;
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;
   const RouterBias& router_bias;
@@ -40,5 +42,17 @@ struct ForwardPass {
   SharedExpertStream* beside = nullptr;  // null: the shared expert runs with its router
   bool again = false;  // run by recompute in backward: masks are drawn again, and what the first run counted is not
 };
+
+/// Through the runner of `pass`, or the body itself where there is none.
+template <class Body>
+std::vector<at::Tensor> run_module(const ForwardPass& pass, const ModuleCall& call, const std::vector<at::Tensor>& inputs,
+                                   const std::vector<at::Tensor>& parameters, const Body& body) {
+  if (!pass.runner) return body(inputs);
+  return pass.runner->run(call, inputs, parameters, [body, &runs = pass.module_runs.of(call)](const std::vector<at::Tensor>& given) {
+    const std::vector<at::Tensor> outputs = body(given);
+    count_run(runs, outputs);
+    return outputs;
+  });
+}
 
 }  // namespace graphproof::workloads

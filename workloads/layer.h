@@ -197,7 +197,7 @@ class Layer {
   /// takes, because a graph of router and dispatch may keep hidden to itself.
   std::vector<at::Tensor> routed_part(const at::Tensor& x, const ForwardPass& pass) const {
     const ModuleCall router{ModuleKind::moe_router, index_, pass.microbatch};
-    return run_module(pass.runner, router, {x}, router_parameters_, [this, pass](const auto& inputs) {
+    return run_module(pass, router, {x}, router_parameters_, [this, pass](const auto& inputs) {
       // The residual goes through, as upstream's, so that the gradients of the input meet inside the part: added up in
       // the same order with and without a graph around it.
       const at::Tensor residual = inputs[0].view_as(inputs[0]);
@@ -214,7 +214,7 @@ class Layer {
   /// routed: hidden, probabilities, carried. Returns tokens, slots, weights and, dropless, counts.
   std::vector<at::Tensor> dispatch_part(const std::vector<at::Tensor>& routed, const ForwardPass& pass) const {
     const ModuleCall preprocess{ModuleKind::moe_preprocess, index_, pass.microbatch};
-    return run_module(pass.runner, preprocess, routed, no_parameters_, [this, pass](const auto& inputs) {
+    return run_module(pass, preprocess, routed, no_parameters_, [this, pass](const auto& inputs) {
       const Dispatch made = moe_->preprocess(inputs[0], {inputs[1], inputs[2]}, pass);
       std::vector<at::Tensor> outputs{made.tokens, made.slots, made.weights};
       if (made.counts.defined()) outputs.push_back(made.counts);
@@ -315,7 +315,7 @@ class Layer {
     // M108 stands for documents that a part takes from where they lay when it was captured.
     const bool meet = kind == ModuleKind::attn || kind == ModuleKind::mamba || kind == ModuleKind::layer;
     if (meet && pass.documents.defined() && !pass.fault.is("M108")) inputs.push_back(pass.documents);
-    return run_module(pass.runner, {kind, index_, pass.microbatch}, inputs, parameters,
+    return run_module(pass, {kind, index_, pass.microbatch}, inputs, parameters,
                       [body, pass](const std::vector<at::Tensor>& given) {
                         ForwardPass run = pass;
                         if (given.size() > 1) run.documents = given[1];

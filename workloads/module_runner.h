@@ -48,11 +48,4 @@ class ModuleRunner {
   virtual void run_weight_gradients(const ModuleCall& /*call*/, const std::function<void()>& body) { body(); }
 };
 
-/// Through `runner`, or the body itself where there is none.
-template <class Body>
-std::vector<at::Tensor> run_module(ModuleRunner* runner, const ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                                   const std::vector<at::Tensor>& parameters, const Body& body) {
-  return runner ? runner->run(call, inputs, parameters, body) : body(inputs);
-}
-
 }  // namespace graphproof::workloads

@@ -208,6 +208,7 @@ struct TrainStep::State {
   at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
   bool recording = false;
   ModuleRunner* runner = nullptr;
+  ModuleRuns module_runs;
 };
 
 TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device, std::uint64_t seed,
@@ -223,6 +224,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
           .recording = recording,
           .default_stream = device.default_stream(),
           .runner = runner,
+          .module_runs = module_runs,
           .recomputes = recomputes,
           .experts = experts,
           .router_bias = router_bias,
@@ -507,6 +509,7 @@ fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
 const ModelConfig& TrainStep::config() const { return state_->config; }
 const Layout& TrainStep::layout() const { return state_->layout; }
 void TrainStep::module_runner(ModuleRunner* runner) { state_->runner = runner; }
+RunCount TrainStep::module_runs(const ModuleCall& call) const { return state_->module_runs.of(call); }
 void TrainStep::recording(bool on) { state_->recording = on; }
 
 }  // namespace graphproof::workloads

@@ -22,6 +22,7 @@
 #include "workloads/host_checks.h"
 #include "workloads/model_config.h"
 #include "workloads/module_runner.h"
+#include "workloads/module_runs.h"
 #include "workloads/order/pipeline_turns.h"
 #include "workloads/optimizer.h"
 #include "workloads/parameters.h"
@@ -92,6 +93,8 @@ class TrainStep {
 
   /// Lets `runner` run the parts of the model from now on; null gives them back. It outlives its last forward_backward().
   void module_runner(ModuleRunner* runner);
+  /// Of the part of `call`, in all microbatches since this was made, while it had a runner.
+  RunCount module_runs(const ModuleCall& call) const;
   /// Fp8Weights::tell_first_microbatch(); without effect where no weights are rounded. By an engine that captures parts, before
   /// it replays the forward of one.
   void tell_first_microbatch(bool first);

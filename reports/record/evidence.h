@@ -27,7 +27,8 @@ inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 ///   6  races on sim
 ///   7  freed memory is overwritten before the last lockstep step; how many buckets of gradients began under backward
 ///   8  late steps and graphs, on GPUs
-inline constexpr std::int64_t kEvidenceRevision = 8;
+///   9  launches and addresses that were watched, and how often a part that is captured alone ran before
+inline constexpr std::int64_t kEvidenceRevision = 9;
 /// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch only (bytes).
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 

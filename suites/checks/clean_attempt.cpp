@@ -293,6 +293,12 @@ class RankScript {
     capture(arm, "training");
     if (attempt_.axes.flag("optimizer_graph")) capture(arm, "optimizer");
   }
+  json module_runs(std::string_view graph) const {
+    const std::string impl = attempt_.axes.text("impl");
+    if (graph != "training" || impl == "manual" || impl == "full_iteration" || !plan_.trains) return nullptr;
+    const std::int64_t runs = plan_.warmup_steps + (impl == "local" ? plan_.forwards_per_step : 0);
+    return {{"forwards", runs}, {"backwards", runs}};
+  }
   void capture(const char* arm, const char* graph) {
     line({{"kind", "capture"},
           {"arm", arm},
@@ -313,7 +319,8 @@ class RankScript {
           {"generators", 2},
           {"generators_wanted", 2},
           {"counter_before", forwards(plan_.first_replay)},
-          {"counter_after", forwards(plan_.first_replay)}});
+          {"counter_after", forwards(plan_.first_replay)},
+          {"module_runs", module_runs(graph)}});
     line({{"kind", "state"},
           {"arm", arm},
           {"what", "capture"},
@@ -356,7 +363,11 @@ class RankScript {
           {"outputs", 14},
           {"compared", 14},
           {"bytes", 65536},
-          {"canary_words", 0}});
+          {"canary_words", 0},
+          {"launches", plan_.launches_per_step},
+          {"watched", plan_.launches_per_step},
+          {"looked_at", plan_.launches_per_step},
+          {"unregistered", json::array()}});
   }
   void kept(const char* arm, std::int64_t step) {
     const std::string bits = digest(0x3f9a0000, step);

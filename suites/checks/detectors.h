@@ -31,6 +31,9 @@ record::CheckResult graph_repeats(const Attempt& attempt);
 /// D03. Wants a `poison` line of every watched replay: no compared output left unpoisoned, the same ones in each, no canary left after it.
 /// Kills M49, where the comparison is equal because it reads another buffer.
 record::CheckResult outputs_written(const Attempt& attempt);
+/// D03. Wants as many launches announced by the engine, and looked at afterwards, as the device counted in each watched replay. Of
+/// revision 9.
+record::CheckResult launches_watched(const Attempt& attempt);
 
 /// D04. Wants the felt learning rate of every step (eager_a in a case without graphs, otherwise every replayed step)
 /// within its bound of the host's. A bound too wide to tell the rate from that of the capture, in all steps, is blind
@@ -52,6 +55,9 @@ record::CheckResult freed_memory(const Attempt& attempt);
 /// D07. Wants an `address` line of every graph in every watched replay with the same number of registered tensors, none moved. Kills
 /// M26.
 record::CheckResult static_addresses(const Attempt& attempt);
+/// D07. Wants, in each watched replay, the addresses of everything that the step hands out, losses, gradients, parameters and
+/// optimizer state, among those. Of revision 9.
+record::CheckResult outputs_registered(const Attempt& attempt);
 
 /// D08. Wants, for every replayed step and generator, the eager mask in the graph arm, and another one in the next
 /// step. Kills M32.
@@ -161,6 +167,9 @@ record::CheckResult pool_order(const Attempt& attempt);
 /// D37. Wants as many runs of the captured work before each capture as the axis warmup_steps says, by the engine's count, and as many forwards of
 /// each layer by the layers' own, on the device. Kills M46 and M168.
 record::CheckResult warmed_up(const Attempt& attempt);
+/// D37. Wants every module that is captured alone to have run as often before, forward and backward, as the engine says, by the
+/// module's own count. Kills M169 and M170. Of revision 9.
+record::CheckResult modules_warmed_up(const Attempt& attempt);
 
 /// D38. Wants, of each bucket of a case with shape_buckets, losses and gradients of a padded eager step within the bound of
 /// reordered sums of the same step without padding. Kills M144.

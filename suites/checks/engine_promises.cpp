@@ -194,6 +194,41 @@ record::CheckResult warmed_up(const Attempt& attempt) {
                           say(asked, " at least"));
 }
 
+record::CheckResult modules_warmed_up(const Attempt& attempt) {
+  Judgement judgement("D37.modules_warmed_up", attempt);
+  if (!for_trained_graphs(judgement)) return judgement.result("", "");
+  const std::string impl = attempt.axes.text("impl");
+  const Expected& expected = judgement.expected();
+  if (impl != "local" && impl != "transformer_engine" && impl != "callables") judgement.not_applicable(say("impl ", impl, " captures no modules"));
+  if (judgement.settled()) return judgement.result("", "");
+  if (expected.warmup_steps == 0) judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const char* arm : graph_arms(attempt)) {
+      const auto captures = files.find("capture", arm);
+      if (std::ranges::none_of(captures, [](const Line* capture) { return field(*capture, "module_runs").is_object(); }))
+        judgement.absent(files, say("`capture` line with `module_runs` of arm ", arm));
+    }
+    for (const Line* capture : files.find("capture")) {
+      const nlohmann::json& runs = field(*capture, "module_runs");
+      if (!runs.is_object()) continue;  // of a whole step, an optimizer or a backward
+      // The recorded step of local is no warm-up; of the others the eager steps are.
+      const std::int64_t recorded = impl == "local" ? expected.forwards_per_step : 0;
+      const std::int64_t said = integer(*capture, "warmups").value_or(0), wanted = recorded + said;
+      if (said > 0 && runs.value("forwards", std::int64_t{-1}) >= wanted && runs.value("backwards", std::int64_t{-1}) >= wanted) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect({.rank = files.rank,
+                        .step = integer(*capture, "step"),
+                        .what = say("the module of ", capture_name(*capture), " had run more rarely before its capture than the engine says"),
+                        .got = say(runs.value("forwards", std::int64_t{-1}), " forwards, ", runs.value("backwards", std::int64_t{-1}), " backwards"),
+                        .want = say(wanted, " of each at least: ", said, " warm-ups", recorded > 0 ? say(" behind ", recorded, " in the recorded step") : ""),
+                        .why = "what a first run makes, tables, library handles, algorithm choices, ends up in the graph or breaks the capture"});
+    }
+  }
+  return judgement.result(say("counted by the modules themselves on ", attempt.ranks.size(), " ranks"), "as often as the engine says");
+}
+
 record::CheckResult idle_when_dropped(const Attempt& attempt) {
   Judgement judgement("D29.idle_when_dropped", attempt);
   if (!for_trained_graphs(judgement)) return judgement.result("", "");

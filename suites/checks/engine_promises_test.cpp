@@ -161,6 +161,34 @@ TEST(WarmedUp, OfLocalTheOptimizerRunsOnceBeforeItsCaptureAndItsModulesAsAsked) 
   }
 }
 
+TEST(ModulesWarmedUp, Rows) {
+  const Where capture{.rank = 1, .kind = "capture", .arm = "solo_graph"};
+  const auto runs = [=](std::int64_t forwards, std::int64_t backwards) {
+    return [=](Attempt& a) { set(a, capture, "module_runs", {{"forwards", forwards}, {"backwards", backwards}}); };
+  };
+  judge_rows("D37.modules_warmed_up", {{"impl", "local"}, {"dp", 2}, {"microbatches", 2}},
+             {
+                 {.name = "no pass but the recorded step's (M169)",
+                  .change = runs(2, 2),
+                  .rank = 1,
+                  .said = {"the module of graph training of arm solo_graph had run more rarely", "2 forwards, 2 backwards", "4 of each at least: 2 warm-ups behind 2 in the recorded step"}},
+                 {.name = "passes without their backward (M170)", .change = runs(4, 3), .rank = 1, .said = {"4 forwards, 3 backwards"}},
+                 {.name = "an engine that says none",
+                  .change = [=](Attempt& a) { set(a, capture, "warmups", 0); },
+                  .rank = 1,
+                  .said = {"0 warm-ups"},
+                  .also = {"D37.warmed_up"}},
+                 {.name = "nobody counted in an arm",
+                  .change = [=](Attempt& a) { set(a, capture, "module_runs", nullptr); },
+                  .rank = 1,
+                  .said = {"`capture` line with `module_runs` of arm solo_graph"}},
+                 died(capture),
+             });
+  EXPECT_EQ(judge_one("D37.modules_warmed_up", {{"impl", "transformer_engine"}, {"dp", 2}}, runs(2, 2)).result, record::Result::pass)
+      << "its eager steps are the warm-up";
+  EXPECT_EQ(judge_one("D37.modules_warmed_up", {{"impl", "full_iteration"}}, [](Attempt&) {}).result, record::Result::not_applicable);
+}
+
 TEST(IdleWhenDropped, Rows) {
   const auto graphs = [](Attempt& a) -> Line& {
     for (Line& line : a.ranks[1].evidence->lines)

@@ -1,4 +1,4 @@
-// D03: the replay itself wrote what was compared. A comparison alone can't tell: it may read a buffer that the eager
+// D03: the replay itself wrote what was compared, and every graph that it launched was watched. A comparison alone can't tell: it may read a buffer that the eager
 // arm filled.
 #include <map>
 
@@ -68,6 +68,32 @@ record::CheckResult outputs_written(const Attempt& attempt) {
   return judgement.result(say("no canary left after ", watched_replays(attempt, judgement.expected()).size(), " replays on ",
                               attempt.ranks.size(), " ranks"),
                           "0 canary words");
+}
+
+record::CheckResult launches_watched(const Attempt& attempt) {
+  Judgement judgement("D03.launches_watched", attempt);
+  if (!judgement.for_training_cases() || !judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const Line* line : files.find("poison")) {
+      const auto launches = integer(*line, "launches"), watched = integer(*line, "watched"), looked_at = integer(*line, "looked_at");
+      // Fewer launches than were announced are D43's.
+      if (launches && watched > 0 && *launches <= *watched && looked_at == watched) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect({.rank = files.rank,
+                        .step = integer(*line, "step"),
+                        .what = say("graphs were launched unwatched in arm ", text(*line, "arm"), " at step ", field(*line, "step").dump()),
+                        .got = say(field(*line, "launches").dump(), " launches, ", field(*line, "watched").dump(), " announced, ",
+                                   field(*line, "looked_at").dump(), " looked at afterwards"),
+                        .want = "every launch announced before, and its outputs looked at afterwards",
+                        .why = "what such a graph wrote was neither poisoned before nor looked at, so it may be an earlier step's"});
+    }
+    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
+      if (!files.first("poison", arm, step)) judgement.absent(files, say("`poison` line of arm ", arm), step);
+  }
+  return judgement.result(say("every launch of ", watched_replays(attempt, judgement.expected()).size(), " replays on ", attempt.ranks.size(), " ranks"),
+                          "every launch watched");
 }
 
 }  // namespace graphproof::checks

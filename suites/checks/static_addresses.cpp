@@ -68,4 +68,29 @@ record::CheckResult static_addresses(const Attempt& attempt) {
                           "every address as captured");
 }
 
+record::CheckResult outputs_registered(const Attempt& attempt) {
+  Judgement judgement("D07.outputs_registered", attempt);
+  if (!judgement.for_training_cases() || !judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
+      if (!files.first("poison", arm, step)) judgement.absent(files, say("`poison` line of arm ", arm), step);
+    for (const Line* line : files.find("poison")) {
+      const nlohmann::json& unregistered = field(*line, "unregistered");
+      if (unregistered.is_array() && unregistered.empty()) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect({.rank = files.rank,
+                        .step = integer(*line, "step"),
+                        .what = say("nobody watched the address of what a step of arm ", text(*line, "arm"), " hands out"),
+                        .got = say("unregistered: ", unregistered.dump()),
+                        .want = "none: losses, gradients, parameters and optimizer state all registered",
+                        .why = "an address that nobody registered may move unseen, and the replay reads or writes the old one"});
+    }
+  }
+  return judgement.result(say("everything handed out in ", watched_replays(attempt, judgement.expected()).size(), " replays on ",
+                              attempt.ranks.size(), " ranks"),
+                          "every address registered");
+}
+
 }  // namespace graphproof::checks

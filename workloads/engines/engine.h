@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct CaptureReport {
   std::int64_t pool_bytes = 0;
   std::int64_t warmups = 0;  // eager runs of the captured work before it: steps, or passes of a module
   std::vector<std::int64_t> counter_before, counter_after;
+  std::optional<workloads::RunCount> module_runs;  // of a part that is captured alone, before the capture: TrainStep::module_runs
 };
 
 /// Called by an engine around captures and replays; the harness writes evidence from here. Every call is outside a

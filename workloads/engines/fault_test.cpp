@@ -231,6 +231,22 @@ TEST(Faults, M168CountsAWarmUpThatNoLayerSaw) {
   EXPECT_EQ(outcome.reports[0].counter_before, (std::vector<std::int64_t>{0, 0}));
 }
 
+TEST(Faults, M169AndM170LeaveOutPassesThatAreCounted) {
+  const auto runs = [](const char* impl, const char* fault) {
+    const auto& reports = run(impl, fault).reports;
+    EXPECT_GT(reports.at(0).warmups, 0) << fault;
+    return reports.at(0).module_runs.value();
+  };
+  const auto recorded = 2 + kWarmup;  // the microbatches of local's first step, then its passes over the module
+  const workloads::RunCount local = runs("local", "none"), none = runs("local", "M169");
+  EXPECT_EQ(std::pair(local.forwards, local.backwards), std::pair(recorded, recorded));
+  EXPECT_EQ(std::pair(none.forwards, none.backwards), std::pair(recorded - kWarmup, recorded - kWarmup));
+  const workloads::RunCount sound = runs("transformer_engine", "none"), half = runs("transformer_engine", "M170");
+  EXPECT_EQ(sound.forwards, sound.backwards);
+  EXPECT_EQ(half.forwards, sound.forwards);
+  EXPECT_LT(half.backwards, half.forwards);
+}
+
 TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
   const Outcome outcome = run("local", "M47", 0.1);
   EXPECT_EQ(outcome.changed_by, (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));

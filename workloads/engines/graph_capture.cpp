@@ -94,6 +94,7 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, const C
   report.warmups = parts.config.fault.is("M168") ? kPretended : request.warmups;  // M168 stands for an engine that counts what it left out
   report.counter_before = read_counter(parts);
   if (request.warm_up) request.warm_up();
+  if (request.module) report.module_runs = parts.step.module_runs(*request.module);
   if (parts.config.fault.is("M19")) fail_captures(parts, request);
   parts.device.synchronize();
   const std::int64_t pool_bytes_before = parts.device.memory().pool;

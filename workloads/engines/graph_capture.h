@@ -37,6 +37,7 @@ struct CaptureRequest {
   std::function<void()> work;          // enqueues what the graph holds; called once
   std::int64_t warmups = 0;            // eager runs of the work so far, for evidence
   std::function<void()> warm_up = {};  // runs before the capture and leaves all state as it was; may be empty
+  const workloads::ModuleCall* module = nullptr;  // whose work this is; null: a step's, an optimizer's
 };
 
 /// Waits for the device, warms up, registers every generator of the step and captures the work on the current stream.

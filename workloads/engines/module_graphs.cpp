@@ -101,7 +101,7 @@ void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const std:
   }
   warmups_ = warmups;
   forward_.graph =
-      capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_, warm_up});
+      capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); }, warmups_, warm_up, &recorded_.call});
 }
 
 /// With histories of their own, from this call on. Inside a capture the memory comes from the pool.
@@ -118,6 +118,7 @@ std::vector<at::Tensor> ModuleGraphs::static_inputs() const {
 }
 
 void ModuleGraphs::warm_up_forward() {
+  if (parts_.config.fault.is("M169")) return;  // stands for passes over single modules that an engine counts and leaves out
   const c10::AutoGradMode with_gradients(true);
   warm_inputs_.clear();
   for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
@@ -137,7 +138,7 @@ void ModuleGraphs::warm_up_backward() {
   }
   const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
   const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
-  if (!outputs.empty())
+  if (!outputs.empty() && !parts_.config.fault.is("M170"))  // M170 leaves out their backward alone
     note_connected(gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
 }
 
