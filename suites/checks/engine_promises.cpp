@@ -211,17 +211,22 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
     for (const Line* capture : files.find("capture")) {
       const nlohmann::json& runs = field(*capture, "module_runs");
       if (!runs.is_object()) continue;  // of a whole step, an optimizer or a backward
+      const auto counted = [&runs](const char* direction) {
+        const auto found = runs.find(direction);
+        return found != runs.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
+      };
+      const std::int64_t forwards = counted("forwards"), backwards = counted("backwards");
       // The recorded step of local is no warm-up; of the others the eager steps are.
       const std::int64_t recorded = impl == "local" ? expected.forwards_per_step : 0;
       const std::int64_t said = integer(*capture, "warmups").value_or(0), wanted = recorded + said;
-      if (said > 0 && runs.value("forwards", std::int64_t{-1}) >= wanted && runs.value("backwards", std::int64_t{-1}) >= wanted) {
+      if (said > 0 && forwards >= wanted && backwards >= wanted) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect({.rank = files.rank,
                         .step = integer(*capture, "step"),
                         .what = say("the module of ", capture_name(*capture), " had run more rarely before its capture than the engine says"),
-                        .got = say(runs.value("forwards", std::int64_t{-1}), " forwards, ", runs.value("backwards", std::int64_t{-1}), " backwards"),
+                        .got = say(forwards, " forwards, ", backwards, " backwards"),
                         .want = say(wanted, " of each at least: ", said, " warm-ups", recorded > 0 ? say(" behind ", recorded, " in the recorded step") : ""),
                         .why = "what a first run makes, tables, library handles, algorithm choices, ends up in the graph or breaks the capture"});
     }
