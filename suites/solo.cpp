@@ -145,16 +145,18 @@ void flush_communicators(const CaseParts& parts) {
   const c10::StreamGuard guard(parts.stream);
   const auto in_every_group = [&](const auto& act) {
     for (const comm::GroupLayout& group : process_groups(parts.config.layout))
-      if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1) act(group.name);
+      if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1) act(group);
     parts.device.synchronize(parts.stream);
   };
-  const auto collective = [&](const std::string& group) {
-    comm::all_reduce_(at::zeros({1}, at::TensorOptions().device(parts.device.torch_device())), group);
+  // Of the kind that the group is connected for: another would connect it anew.
+  const auto collective = [&](const comm::GroupLayout& group) {
+    const at::Tensor one = at::zeros({1}, at::TensorOptions().device(parts.device.torch_device()));
+    group.point_to_point ? comm::ring_shift(one, 1, group.name) : comm::all_reduce_(one, group.name);
   };
   in_every_group(collective);
   bool by_torch = false;
-  in_every_group([&](const std::string& group) {
-    const auto torch = comm::torch_group(group, parts.device.torch_device().type());
+  in_every_group([&](const comm::GroupLayout& group) {
+    const auto torch = comm::torch_group(group.name, parts.device.torch_device().type());
     if (torch) comm::settle(torch);
     by_torch |= torch != nullptr;
   });

@@ -267,7 +267,7 @@ std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout) {
     for (comm::GroupLayout& group : comm::context_groups(layout.tp, layout.cp, layout.dp, layout.pp)) groups.push_back(std::move(group));
   const int stage_ranks = layout.tp * layout.replicas();
   for (const order::Edge& edge : order::edges(layout.pp, layout.vpp))
-    groups.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage_ranks, edge.from, edge.to));
+    groups.push_back(comm::edge_group(stage_ranks, edge.from, edge.to));
   if (!layout.embedding_group.empty())
     groups.push_back(comm::stage_pairs(layout.embedding_group, stage_ranks, 0, layout.pp - 1));
   if (!layout.pp_group.empty()) groups.push_back(comm::stage_group(stage_ranks, layout.pp));

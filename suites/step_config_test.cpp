@@ -77,13 +77,13 @@ TEST_F(StepConfigTest, PutsPipelineStagesOneBehindTheOtherWithAGroupForEachDirec
     const auto groups = process_groups(layout);
     ASSERT_EQ(groups.size(), 5u);
     EXPECT_EQ(groups[0], (comm::GroupLayout{.name = "tp", .ranks = {{0, 1}, {2, 3}}}));
-    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "pp.0>1", .ranks = {{0, 2}, {1, 3}}}));
-    EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "pp.0>1", .ranks = {{0, 2}, {1, 3}}, .point_to_point = true}));
+    EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}, .point_to_point = true}));
     EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "embd", .ranks = {{0, 2}, {1, 3}}}));
   }
   const auto four = process_groups({.pp = 4});
   ASSERT_EQ(four.size(), 2u + 6u) << "no embedding group where embeddings are not tied";
-  EXPECT_EQ(four[4], (comm::GroupLayout{.name = "pp.1>2", .ranks = {{1, 2}}}));
+  EXPECT_EQ(four[4], (comm::GroupLayout{.name = "pp.1>2", .ranks = {{1, 2}}, .point_to_point = true}));
   EXPECT_EQ(process_groups({.pp = 4, .vpp = 2}).size(), 2u + 8u) << "chunks need the way back from the last stage";
 }
 
@@ -144,7 +144,7 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(config.layout.edp_group, "edp");
     const auto groups = process_groups(config.layout);
     ASSERT_EQ(groups.size(), 4u);
-    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "ep", .ranks = {{0, 1}, {2, 3}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "ep", .ranks = {{0, 1}, {2, 3}}, .point_to_point = true}));
     EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "edp", .ranks = {{0, 2}, {1, 3}}}));
     EXPECT_EQ(config.model.experts, 4);
     EXPECT_EQ(config.model.topk, 2);
@@ -181,7 +181,7 @@ TEST_F(StepConfigTest, CutsExpertsOverNeighboursAndComparesThemInSinglePrecision
     EXPECT_EQ(config.layout.ep_rank * 2 + config.layout.etp_rank, rank);
     const auto groups = process_groups(config.layout);
     ASSERT_EQ(groups.size(), 7u);
-    EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "ep", .ranks = {{0, 2}, {1, 3}}}));
+    EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "ep", .ranks = {{0, 2}, {1, 3}}, .point_to_point = true}));
     EXPECT_EQ(groups[5], (comm::GroupLayout{.name = "etp", .ranks = {{0, 1}, {2, 3}}}));
     const workloads::ModelConfig single = single_rank(config).model;
     EXPECT_EQ(single.capacity_cp, 2);
@@ -202,7 +202,7 @@ TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes)
     const auto groups = process_groups(layout);
     ASSERT_EQ(groups.size(), 4u);
     EXPECT_EQ(groups[1], (comm::GroupLayout{.name = "dp", .ranks = {{0, 4}, {1, 5}, {2, 6}, {3, 7}}}));
-    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "cp", .ranks = {{0, 2}, {1, 3}, {4, 6}, {5, 7}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "cp", .ranks = {{0, 2}, {1, 3}, {4, 6}, {5, 7}}, .point_to_point = true}));
     EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "dp_cp", .ranks = {{0, 2, 4, 6}, {1, 3, 5, 7}}}));
     EXPECT_EQ(single_rank(config).layout.cp, 1);
   }
@@ -210,7 +210,7 @@ TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes)
   EXPECT_EQ(staged.layout.pp_rank, 1);
   EXPECT_EQ(staged.layout.cp_rank, 1);
   EXPECT_EQ(staged.layout.cp_comm_type, workloads::CpCommType::p2p);
-  EXPECT_EQ(process_groups(staged.layout).back(), (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}}));
+  EXPECT_EQ(process_groups(staged.layout).back(), (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}, .point_to_point = true}));
   for (const char* name : {"cp=2,pp=2,clip_grad=true", "cp=2,pp=2,precision=fp16"})
     EXPECT_EQ(process_groups(config_of(name, {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"}).layout).back(),
               (comm::GroupLayout{.name = "pp", .ranks = {{0, 2}, {1, 3}}})) << name;

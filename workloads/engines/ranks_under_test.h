@@ -58,7 +58,7 @@ class RanksUnderTest : public testing::Environment {
         const int dp = world_->size() / (pp * tp);
         auto layouts = comm::tensor_data_groups(tp, dp, pp);
         for (const order::Edge& edge : order::edges(pp, vpp))
-          layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), tp * dp, edge.from, edge.to));
+          layouts.push_back(comm::edge_group(tp * dp, edge.from, edge.to));
         layouts.push_back(comm::stage_pairs("embd", tp * dp, 0, pp - 1));
         layouts.push_back(comm::stage_group(tp * dp, pp));
         groups_->use(layouts, kLimit);
@@ -79,7 +79,7 @@ class RanksUnderTest : public testing::Environment {
       for (const int ep : dp > 1 ? std::vector<int>{1, dp} : std::vector<int>{1}) {
         auto layouts = comm::tensor_data_groups(1, dp, pp);
         for (const order::Edge& edge : order::edges(pp, vpp))
-          layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), dp, edge.from, edge.to));
+          layouts.push_back(comm::edge_group(dp, edge.from, edge.to));
         for (comm::GroupLayout& layout : comm::expert_groups(world_->size(), ep, pp)) layouts.push_back(std::move(layout));
         groups_->use(layouts, kLimit);
         SCOPED_TRACE("pp " + std::to_string(pp) + " vpp " + std::to_string(vpp) + " dp " + std::to_string(dp) + " ep " +
@@ -105,7 +105,7 @@ class RanksUnderTest : public testing::Environment {
           for (comm::GroupLayout& layout : comm::context_groups(tp, cp, dp, pp)) layouts.push_back(std::move(layout));
           for (comm::GroupLayout& layout : comm::expert_groups(world, stage, pp)) layouts.push_back(std::move(layout));
           for (const order::Edge& edge : order::edges(pp, 1))
-            layouts.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage, edge.from, edge.to));
+            layouts.push_back(comm::edge_group(stage, edge.from, edge.to));
           groups_->use(layouts, kLimit);
           for (const auto& [type, word] : {std::pair{workloads::CpCommType::p2p, "p2p"},
                                            std::pair{workloads::CpCommType::all_gather, "all_gather"}}) {

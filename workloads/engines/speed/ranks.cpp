@@ -20,7 +20,7 @@ std::vector<comm::GroupLayout> groups_of(const LayoutName& name) {
   if (name.pp == 1) return groups;
   const int stage_ranks = name.tp * name.dp;
   for (const order::Edge& edge : order::edges(name.pp, /*chunks=*/1))
-    groups.push_back(comm::stage_pairs(comm::edge_name(edge.from, edge.to), stage_ranks, edge.from, edge.to));
+    groups.push_back(comm::edge_group(stage_ranks, edge.from, edge.to));
   groups.push_back(comm::stage_group(stage_ranks, name.pp));
   return groups;
 }
