@@ -39,7 +39,7 @@ TEST_F(RankProgram, CleanCasesOfEachEngineAndLayoutPassEveryRequiredCheckInOneBa
 }
 
 TEST_F(RankProgram, EachPlantedFaultFailsItsDetector) {
-  for (const char* fault : {"M01", "M15", "M23", "M26", "M27", "M31", "M32", "M36", "M38", "M46", "M49", "M54", "M55", "M63", "M67", "M85", "M88", "M89", "M91", "M167", "M168", "M169", "M170"}) {
+  for (const char* fault : {"M01", "M15", "M23", "M26", "M27", "M31", "M32", "M36", "M38", "M46", "M49", "M54", "M55", "M63", "M67", "M85", "M88", "M89", "M91", "M167", "M168", "M169", "M170", "M171", "M172"}) {
     SCOPED_TRACE(fault);
     const matrix::FaultEntry& entry = *catalogue_.faults.find(fault);
     const BatchOfCases batch(catalogue_, fault, {matrix::planted_case(catalogue_.axes, entry)});

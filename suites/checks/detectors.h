@@ -31,8 +31,8 @@ record::CheckResult graph_repeats(const Attempt& attempt);
 /// D03. Wants a `poison` line of every watched replay: no compared output left unpoisoned, the same ones in each, no canary left after it.
 /// Kills M49, where the comparison is equal because it reads another buffer.
 record::CheckResult outputs_written(const Attempt& attempt);
-/// D03. Wants as many launches announced by the engine, and looked at afterwards, as the device counted in each watched replay. Of
-/// revision 9.
+/// D03. Wants as many launches announced by the engine, and looked at afterwards, as the device counted in each watched replay. Kills
+/// M171. Of revision 9.
 record::CheckResult launches_watched(const Attempt& attempt);
 
 /// D04. Wants the felt learning rate of every step (eager_a in a case without graphs, otherwise every replayed step)
@@ -56,7 +56,7 @@ record::CheckResult freed_memory(const Attempt& attempt);
 /// M26.
 record::CheckResult static_addresses(const Attempt& attempt);
 /// D07. Wants, in each watched replay, the addresses of everything that the step hands out, losses, gradients, parameters and
-/// optimizer state, among those. Of revision 9.
+/// optimizer state, among those. Kills M172. Of revision 9.
 record::CheckResult outputs_registered(const Attempt& attempt);
 
 /// D08. Wants, for every replayed step and generator, the eager mask in the graph arm, and another one in the next

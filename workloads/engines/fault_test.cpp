@@ -25,6 +25,7 @@ struct Outcome {
   std::int64_t pool_bytes = 0;            // of all pools, with the graphs alive
   std::vector<std::vector<float>> masks;  // the first mask, by replayed step
   std::vector<float> layer_counter;
+  std::size_t announced = 0, watched = 0;  // launches, and addresses of the step's
 };
 
 // Whether the process is good for more after a failed capture: LibTorch 2.11 on CUDA is not (pytorch#180395).
@@ -54,6 +55,8 @@ Outcome run(const std::string& impl, const std::string& fault, double dropout = 
   }
   outcome.counters = twins.graph->counters();
   outcome.moved = twins.witness.moved_tensors;
+  for (const std::string& call : twins.witness.calls) outcome.announced += call.starts_with("before_replay ") && call != "before_replay all";
+  outcome.watched = twins.witness.registered.contains("all") ? static_cast<std::size_t>(twins.witness.addresses.registered("all")) : 0;
   outcome.canaries = twins.witness.canaries;
   outcome.reports = twins.witness.reports;
   outcome.failures = twins.witness.failures;
@@ -245,6 +248,18 @@ TEST(Faults, M169AndM170LeaveOutPassesThatAreCounted) {
   EXPECT_EQ(sound.forwards, sound.backwards);
   EXPECT_EQ(half.forwards, sound.forwards);
   EXPECT_LT(half.backwards, half.forwards);
+}
+
+TEST(Faults, M171AnnouncesNoBackward) {
+  const Outcome sound = run("local", "none"), faulty = run("local", "M171");
+  ASSERT_GT(sound.announced, 0u);
+  EXPECT_EQ(faulty.announced * 2, sound.announced);
+  EXPECT_EQ(faulty.counters.launches_per_step, sound.counters.launches_per_step);
+}
+
+TEST(Faults, M172WatchesNothingThatAStepHandsOut) {
+  EXPECT_GT(run("local", "none").watched, 10u);
+  EXPECT_EQ(run("local", "M172").watched, 1u);
 }
 
 TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {

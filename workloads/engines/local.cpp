@@ -280,6 +280,8 @@ void Local::create() {
   record_.clear();
   recorded_launches_ = 0;
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
+  // M172 stands for an engine that has the addresses of what its step reads watched, and not of what it hands out.
+  if (config_.fault.is("M172")) step_statics_ = {{"learning_rate", step_.learning_rate()}};
   step_outputs_ = overwritten_outputs(step_);
   created_ = true;
 }
