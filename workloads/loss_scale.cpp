@@ -11,9 +11,9 @@ LossScaleConstants loss_scale_constants(const ModelConfig& config) {
   const auto tokens = static_cast<double>(config.microbatches * config.microbatch_size * config.seq_length);
   // 2^16 is the first power of two that fp16 cannot hold.
   const int largest = 16 + static_cast<int>(std::ceil(std::log2(tokens)));
-  constexpr int kConstantMargin = 8;
-  const bool dynamic = config.loss_scaling == LossScaling::dynamic;
-  return {.initial = std::ldexp(1.0, dynamic ? largest : largest - kConstantMargin), .growth_interval = 1};
+  constexpr int kDynamicMargin = 5, kConstantMargin = 8;
+  const int margin = config.loss_scaling == LossScaling::dynamic ? kDynamicMargin : kConstantMargin;
+  return {.initial = std::ldexp(1.0, largest - margin), .growth_interval = 1};
 }
 
 LossScale::LossScale(const ModelConfig& config, at::Device device, std::vector<std::string> groups, fixtures::Fault fault)
