@@ -404,6 +404,9 @@ class Mapping {
         drop(name, "no library of a rank reads it here");
       }
     }
+    if (!values_.contains("env.CUDA_DEVICE_MAX_CONNECTIONS"))
+      account(Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not said", "1, as our ranks get",
+              "with more queues kernels of several streams begin in any order; say the job's number with --env where it is another");
   }
 
   std::int64_t integer(const char* axis) const { return integer_of(axes_, case_, axis); }

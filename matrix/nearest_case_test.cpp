@@ -101,6 +101,13 @@ TEST(NearestCaseTest, SwitchesWithoutAnAxisAreDroppedWithAWord) {
   EXPECT_TRUE(made.read.count("use_megatron_fsdp"));
 }
 
+TEST(NearestCaseTest, SaysHowManyHardwareQueuesTheCaseHasWhereTheJobDoesNot) {
+  EXPECT_TRUE(accounted(nearest({}), Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not said").starts_with("with more queues"));
+  const NearestCase said = nearest({{"env.CUDA_DEVICE_MAX_CONNECTIONS", word("32")}});
+  EXPECT_EQ(accounted(said, Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not said"), "");
+  EXPECT_EQ(text_of(catalogue().axes, said.asked, "env.CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+}
+
 TEST(NearestCaseTest, MicrobatchesComeFromTheBatchSizes) {
   TrainingValues values{{"global_batch_size", number(32)}, {"micro_batch_size", number(4)}, {"world_size", number(2)}};
   EXPECT_EQ(integer_of(catalogue().axes, nearest(values).asked, "microbatches"), 4);
