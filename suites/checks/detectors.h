@@ -142,10 +142,11 @@ record::CheckResult idle_when_dropped(const Attempt& attempt);
 /// empty_cache have run, and the device's own count within what it moves around an eager arm. Kills M89.
 record::CheckResult returned_after_flush(const Attempt& attempt);
 
-/// D31. Wants the allocator's bytes after the last steady step of each solo arm to be those after the first one.
+/// D31. Wants the allocator's bytes after the last steady step of each solo arm to be those after the first one; of dropless experts,
+/// whose shapes vary, those reserved to rise in half of the steps at most.
 record::CheckResult allocator_series(const Attempt& attempt);
 /// D31. Wants the upper end of the Theil-Sen interval of solo_graph at most eager's and what one jump explains: of the
-/// device's used bytes, and of the process's resident ones.
+/// device's used bytes without those that the allocator reserved, and of the process's resident ones.
 record::CheckResult device_trend(const Attempt& attempt);
 record::CheckResult resident_trend(const Attempt& attempt);
 /// D31. Wants no more graph pools in an arm than the axis pool says. Kills M63.

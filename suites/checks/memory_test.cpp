@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/checks/check_rows.h"
 
 namespace graphproof::checks {
@@ -73,6 +75,36 @@ TEST(AllocatorSeries, Rows) {
                   .also = {"D31.device_trend", "D31.resident_trend"}},
                  died("solo_graph"),
              });
+}
+
+// One more block at step 7, and at 8, of steps 4 to 10.
+TEST(AllocatorSeries, DroplessExpertsMayTakeABlockNowAndThen) {
+  const json dropless = {{"impl", "local"}, {"modules", {"attn"}}, {"dp", 2}, {"ep", 2}, {"microbatches", 2}, {"model", "moe"}, {"experts", 4}, {"topk", 2}, {"dispatch", "dropless"}, {"dispatcher", "alltoall"}};
+  const auto rising_from = [](const char* what, std::int64_t first, std::int64_t last) {
+    return [=](Attempt& a) {
+      for (Line& line : a.ranks[1].evidence->lines)
+        if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= first)
+          line.fields[what] = line.fields.at(what).get<std::int64_t>() + (std::min(*integer(line, "step"), last) - first + 1) * (2 << 20);
+    };
+  };
+  const auto judged = [&](const json& axes, const char* what, std::int64_t first, std::int64_t last) {
+    return judge_one("D31.allocator_series", axes, rising_from(what, first, last)).result;
+  };
+  EXPECT_EQ(judged(dropless, "reserved", 7, 8), record::Result::pass);
+  EXPECT_EQ(judged(dropless, "reserved", 5, 7), record::Result::pass);
+  EXPECT_EQ(judged(dropless, "reserved", 5, 8), record::Result::fail) << "in four of six";
+  EXPECT_EQ(judged(dropless, "allocated", 7, 7), record::Result::fail);
+  EXPECT_EQ(judged(kCase, "reserved", 7, 7), record::Result::fail);
+}
+
+// What the allocator took from the device is the allocator's, whose series is judged apart.
+TEST(DeviceTrend, LeavesOutWhatTheAllocatorReserved) {
+  const auto both = [](Attempt& a) {
+    grow("device", 2 << 20)(a);
+    grow("reserved", 2 << 20)(a);
+  };
+  EXPECT_EQ(judge_one("D31.device_trend", kCase, both).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D31.allocator_series", kCase, both).result, record::Result::fail);
 }
 
 TEST(DeviceTrend, Rows) {
