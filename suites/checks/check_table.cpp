@@ -75,6 +75,7 @@ constexpr std::array kChecks = {
     Check{"D47.resume", resume},
     Check{"D48.shape_buckets", bucketed_replay},
     Check{"D53.layout_reference", layout_reference},
+    Check{"D53.replicas", replicas},
     Check{"D53.eager_collective", eager_collective},
     Check{"D53.replayed_collective", replayed_collective},
     Check{"D56.races", races},

@@ -228,6 +228,10 @@ record::CheckResult evaluation(const Attempt& attempt);
 /// D53. Wants losses and gradients of the parallel eager arm within their bound of the single-rank model, and the
 /// bound below what reordered sums can explain.
 record::CheckResult layout_reference(const Attempt& attempt);
+/// D53. Wants the digests of the parameters equal after every step of arm eager_a on all ranks that hold the same part of the model:
+/// of one pipeline stage, tensor parallel rank and part of the experts. Not where parameters are gathered in the next step. Kills
+/// M92 in every precision.
+record::CheckResult replicas(const Attempt& attempt);
 
 /// D53. Model collective only: wants every result of the eager arms, and of the graph arms, equal to the closed form.
 record::CheckResult eager_collective(const Attempt& attempt);
