@@ -20,7 +20,9 @@ at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const worklo
 
 /// Of a distributed optimizer the second of two steps is compared, where what ranks make of each other's parameters shows. Not with
 /// rounded weights: a difference of the last bit that the first update leaves may put one on the other side of a rounding, and no
-/// bound of reordered sums holds behind that.
+/// bound of reordered sums holds behind that. Nor with experts under Adam, whose first update moves each element by the rate in the
+/// direction of its sign: one that is zero but for its last bits goes either way, and a token to another expert (seen in a random case).
+/// That all ranks gathered the same is check D53.replicas'.
 bool second_step_compared(const workloads::ModelConfig& model);
 
 /// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to the largest element of a whole tensor, with the reason in words.

@@ -77,6 +77,12 @@ TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   EXPECT_EQ(reference_bound(split).relative, 2 * small.relative);
   split.model.fp8_weights = true;
   EXPECT_EQ(reference_bound(split).relative, small.relative) << "the first step is compared";
+  workloads::ModelConfig experts;
+  experts.distributed_optimizer = true;
+  experts.experts = 4;
+  EXPECT_TRUE(second_step_compared(experts));
+  experts.optimizer = workloads::OptimizerKind::adam;
+  EXPECT_FALSE(second_step_compared(experts)) << "an update in the direction of a sign that is rounding";
   StepConfig large;
   large.model.layers = 24;
   large.model.hidden = 4096;

@@ -3,7 +3,7 @@
 // from its tokens.
 //
 // With overlap_grad_reduce, as Megatron-LM's bucketed DDP: the shared gradients are cut into buckets, the last microbatch's
-// backward counts each parameter's gradient as it is added, and a full bucket is reduced on a stream of its own while
+// backward counts what is added to its parameters' gradients, and a full bucket is reduced on a stream of its own while
 // backward goes on. The sums are those without overlap, bit for bit: a bucket is a piece of the same buffer.
 //
 // Over PyTorch's process group (comm c10d) overlapped reduction is PyTorch's own: ddp_reduction.h. Its means may differ from ours in
@@ -65,7 +65,8 @@ class GradientReduction {
   struct Reduced {
     Bucket bucket;
     Stretch own;  // of own_; of the distributed optimizer
-    std::int64_t missing = 0;
+    std::int64_t additions = 0;  // that a backward makes to its gradients
+    std::int64_t missing = 0;    // of those in this step's last backward
     bool done = false;
   };
   void hang_hooks(const Parameters& parameters);

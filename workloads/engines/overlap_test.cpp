@@ -86,6 +86,14 @@ TEST(LayerByLayer, LossesAndGradientsAreThoseOfTheScheduleWithoutOverlap) {
     ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
 }
 
+// The head's backward adds to it first, the embedding's at the end, each with a call of the hook that counts.
+TEST(LayerByLayer, ATiedEmbeddingIsReducedBehindItsSecondAddition) {
+  for (ModelConfig config : two_ways()) {
+    config.tied_embeddings = config.overlap_grad_reduce = true;
+    ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
+  }
+}
+
 TEST(LayerByLayer, LossesAndGradientsOfInterleavedStagesAreThoseOfTheScheduleWithoutOverlap) {
   for (const ModelConfig& config : two_ways())
     ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
