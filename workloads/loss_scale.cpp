@@ -11,7 +11,7 @@ LossScaleConstants loss_scale_constants(const ModelConfig& config) {
   const auto tokens = static_cast<double>(config.microbatches * config.microbatch_size * config.seq_length);
   // 2^16 is the first power of two that fp16 cannot hold.
   const int largest = 16 + static_cast<int>(std::ceil(std::log2(tokens)));
-  constexpr int kDynamicMargin = 5, kConstantMargin = 12;
+  constexpr int kDynamicMargin = 5, kConstantMargin = 10;
   const int margin = config.loss_scaling == LossScaling::dynamic ? kDynamicMargin : kConstantMargin;
   return {.initial = std::ldexp(1.0, largest - margin), .growth_interval = 1};
 }

@@ -27,7 +27,8 @@ struct LossScaleConstants {
 /// long row of skipped steps. The gradient of the logits is at most scale / tokens of a step; layers and sums over ranks make
 /// it 4 to 32 times as much, as seen in random cases of up to eight layers and four ranks. So the dynamic scale begins 2^5 below
 /// the one for which the logits' just fits into fp16, and grows after each good step: steps are taken and skipped in turn from the
-/// second or third on. The constant one is 2^12 below and never changes: with 2^8 a random case overflowed after some steps.
+/// second or third on. The constant one is 2^10 below and never changes: with 2^8 a random case overflowed after some
+/// steps.
 LossScaleConstants loss_scale_constants(const ModelConfig& config);
 
 class LossScale {
