@@ -6,16 +6,6 @@
 #include "suites/checks/say.h"
 
 namespace graphproof::checks {
-namespace {
-
-std::string gradients(const Line& line) {
-  const nlohmann::json& digest = field(line, "digest");
-  const auto found = digest.is_object() ? digest.find("grads") : digest.end();
-  return digest.is_object() && found != digest.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-}  // namespace
-
 record::CheckResult accumulated_gradients(const Attempt& attempt) {
   Judgement judgement("D11.accumulated_gradients", attempt);
   if (!judgement.for_training_cases() || !judgement.for_graph_cases()) return judgement.result("", "");
@@ -30,7 +20,7 @@ record::CheckResult accumulated_gradients(const Attempt& attempt) {
         judgement.absent(files, "`step` lines of the lockstep arms", step);
         continue;
       }
-      const std::string want = gradients(*eager), got = gradients(*graph);
+      const std::string want = digest_of(*eager, "grads"), got = digest_of(*graph, "grads");
       if (want.empty() || got.empty()) {
         judgement.absent(files, "digest of the gradients in a `step` line", step);
         continue;

@@ -22,6 +22,12 @@ std::string text(const Line& line, std::string_view key) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+std::string digest_of(const Line& line, std::string_view what) {
+  const json& digest = field(line, "digest");
+  const auto found = digest.is_object() ? digest.find(what) : digest.end();
+  return digest.is_object() && found != digest.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 bool is(const Line& line, std::string_view key, std::string_view want) {
   const std::string* value = field(line, key).get_ptr<const std::string*>();
   return value ? *value == want : want.empty();

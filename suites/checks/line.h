@@ -16,6 +16,7 @@ using Line = record::EvidenceLine;
 
 const nlohmann::json& field(const Line& line, std::string_view key);     // null when absent
 std::string text(const Line& line, std::string_view key);                // "" when absent
+std::string digest_of(const Line& line, std::string_view what);           // of `digest` of a `step` line: grads, params, losses; "" when absent
 bool is(const Line& line, std::string_view key, std::string_view want);  // text, compared without a copy
 std::optional<std::int64_t> integer(const Line& line, std::string_view key);
 /// Finite numbers only: NaN and infinity, in any spelling, equal nothing and bound nothing.

@@ -1,7 +1,7 @@
 // D53: ranks that hold the same parameters hold the same bytes after every eager step. A rank whose parameters went another way
 // agrees with its own graph, and where roundings are coarse (fp8, 16 bits) it may stay within the bound of a reference.
 #include <map>
-#include <utility>
+#include <vector>
 
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
@@ -17,12 +17,6 @@ std::map<std::vector<std::int64_t>, std::vector<int>> holders(const Axes& axes, 
   std::map<std::vector<std::int64_t>, std::vector<int>> result;
   for (int rank = 0; rank < world_size; ++rank) result[{rank / stage_ranks, rank % tp, rank % parts}].push_back(rank);
   return result;
-}
-
-std::string parameters(const Line& line) {
-  const nlohmann::json& digest = field(line, "digest");
-  const auto found = digest.is_object() ? digest.find("params") : digest.end();
-  return digest.is_object() && found != digest.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -42,7 +36,7 @@ record::CheckResult replicas(const Attempt& attempt) {
       for (const int rank : ranks) {
         const RankFiles& files = attempt.ranks[static_cast<std::size_t>(rank)];
         const Line* line = files.first("step", "eager_a", step);
-        const std::string mine = line ? parameters(*line) : "";
+        const std::string mine = line ? digest_of(*line, "params") : "";
         if (mine.empty()) {
           judgement.absent(files, "digest of the parameters in a `step` line of arm eager_a", step);
           continue;
