@@ -25,7 +25,7 @@ struct LossScaleConstants {
 };
 /// For a model of `config`. Megatron-LM begins at 2^32 and grows after 1,000 steps, which in a run of a few steps would be one
 /// long row of skipped steps. The gradient of the logits is at most scale / tokens of a step; layers and sums over ranks make
-/// it 4 to 32 times as much, as seen in random cases of up to eight layers and four ranks. So the dynamic scale begins 2^5 below
+/// it 4 to 128 times as much, as seen in random cases of up to eight layers and four ranks. So the dynamic scale begins 2^5 below
 /// the one for which the logits' just fits into fp16, and grows after each good step: steps are taken and skipped in turn from the
 /// second or third on. The constant one is 2^10 below and never changes: with 2^8 a random case overflowed after some
 /// steps.

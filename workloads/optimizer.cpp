@@ -206,8 +206,8 @@ void Optimizer::round_parameters() {
 
 void Optimizer::gather_parameters() {
   const auto& buckets = shards_->buckets();
-  // M92 stands for the last bucket's gather that nobody starts: each rank goes on with its own part of it.
-  const std::size_t gathered = fault_.is("M92") ? buckets.size() - 1 : buckets.size();
+  // M92 and M174 stand for the last bucket's gather that nobody starts: each rank goes on with its own part of it.
+  const std::size_t gathered = fault_.is("M92") || fault_.is("M174") ? buckets.size() - 1 : buckets.size();
   for (std::size_t b = 0; b < gathered; ++b) shards_->gather(buckets[b]);
 }
 

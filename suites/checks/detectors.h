@@ -230,7 +230,7 @@ record::CheckResult evaluation(const Attempt& attempt);
 record::CheckResult layout_reference(const Attempt& attempt);
 /// D53. Wants the digests of the parameters equal after every step of arm eager_a on all ranks that hold the same part of the model:
 /// of one pipeline stage, tensor parallel rank and part of the experts. Not where parameters are gathered in the next step. Kills
-/// M92 in every precision.
+/// M174.
 record::CheckResult replicas(const Attempt& attempt);
 
 /// D53. Model collective only: wants every result of the eager arms, and of the graph arms, equal to the closed form.

@@ -33,6 +33,7 @@ record::CheckResult replicas(const Attempt& attempt) {
     replicated += ranks.size();
     for (std::int64_t step = 0; step < steps; ++step) {
       std::string first;
+      int first_rank = 0;
       for (const int rank : ranks) {
         const RankFiles& files = attempt.ranks[static_cast<std::size_t>(rank)];
         const Line* line = files.first("step", "eager_a", step);
@@ -41,14 +42,17 @@ record::CheckResult replicas(const Attempt& attempt) {
           judgement.absent(files, "digest of the parameters in a `step` line of arm eager_a", step);
           continue;
         }
-        if (first.empty()) first = mine;
+        if (first.empty()) {
+          first = mine;
+          first_rank = rank;
+        }
         if (mine == first) {
           judgement.saw(rank);
           continue;
         }
         judgement.defect({.rank = rank,
                           .step = step,
-                          .what = say("the parameters of rank ", rank, " are not those of rank ", ranks.front(), " after step ", step),
+                          .what = say("the parameters of rank ", rank, " are not those of rank ", first_rank, " after step ", step),
                           .got = say("digest ", mine),
                           .want = say(first, ", as both hold the same part of the model"),
                           .why = "ranks whose copies differ train different models, and no step brings them together again"});
