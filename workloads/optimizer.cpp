@@ -97,7 +97,8 @@ void Optimizer::describe() {
                         .gradient = shards_ ? part(gradients_.flat()) : gradients_.views()[i].tensor,
                         .m = first_ ? first_->views[i].tensor : at::Tensor(),
                         .v = second_ ? second_->views[i].tensor : at::Tensor(),
-                        .decays = decays(whole)});
+                        .decays = decays(whole),
+                        .expert = parameters_.shards()[parameter].expert});
   }
 }
 

@@ -44,6 +44,7 @@ struct Updated {
   at::Tensor gradient;
   at::Tensor m, v;  // of Adam
   bool decays;
+  bool expert;  // its gradient is zero in a step that brings the expert no token
 };
 
 class Optimizer {
