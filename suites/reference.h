@@ -41,6 +41,9 @@ struct ReferencePair {
   std::string name;
   at::Tensor parallel, single;  // on the host, fp32, of one shape; gradients are fp32 for bf16 parameters too
   double largest;
+  /// What rounding to 16 bits does to the whole tensor on one rank: the largest difference from the same step in fp32. 0 where
+  /// nobody asked.
+  double rounding = 0;
 };
 
 /// The pair that comes nearest to its bound, or exceeds it most. A NaN on either side is never within a bound.
@@ -48,8 +51,11 @@ struct ReferenceDistance {
   std::int64_t tensors = 0;
   std::string worst;                          // name of the pair that the numbers belong to
   double max_abs = 0, max_rel = 0, bound = 0;  // bound is that pair's, in the tensor's own unit
+  double rounding = 0;                         // that pair's, where its bound comes from there
   bool within() const { return max_abs <= bound; }
 };
+/// A tensor may lie as far off as `bound` says, or three times its `rounding` if that is more: a count of roundings does not know
+/// how much of a sum cancels, as in the few elements of a mamba layer's step bias, each a sum over all tokens.
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
 
 /// The same as an evidence line tells it, with the bound's reason.

@@ -68,6 +68,28 @@ TEST(LayoutReference, MeasuresAShardByTheWholeTensor) {
   EXPECT_FALSE(reference_distance(another_head, reference_bound(config)).within());
 }
 
+// Seen: the gradient of a step bias, four sums over all tokens that nearly cancel.
+TEST(LayoutReference, ATensorMayBeAsFarOffAsRoundingsMoveItOnOneRank) {
+  StepConfig config;
+  config.model.precision = workloads::Precision::fp16;
+  const ReferenceBound bound = reference_bound(config);
+  const at::Tensor whole = at::tensor({3.0e-3f, -1e-4f, 2e-4f, 1e-4f}), apart = whole + 1.3e-4f;
+  ReferencePair pair{"grad:dt_bias", apart, whole};
+  const auto distance = [&] { return reference_distance(std::span(&pair, 1), bound); };
+  EXPECT_FALSE(distance().within());
+  pair.rounding = 7e-5;
+  EXPECT_TRUE(distance().within());
+  EXPECT_DOUBLE_EQ(distance().bound, 3 * 7e-5);
+  const record::Json fields = distance_fields(std::span(&pair, 1), bound);
+  EXPECT_NE(fields.at("why").get<std::string>().find("3 times 7e-05, by which rounding moves this tensor on one rank"), std::string::npos) << fields;
+  pair.rounding = 4e-5;
+  EXPECT_FALSE(distance().within());
+  // Where the count of roundings allows more, it is the measure, and the reason says nothing else.
+  pair.rounding = 1e-6;
+  EXPECT_DOUBLE_EQ(distance().bound, bound.relative * pair.largest);
+  EXPECT_EQ(distance_fields(std::span(&pair, 1), bound).at("why"), bound.why);
+}
+
 TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   const ReferenceBound small = reference_bound(StepConfig{});
   EXPECT_NE(small.why.find("4 * sqrt(256) * 2^-24"), std::string::npos) << small.why;
