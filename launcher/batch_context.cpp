@@ -109,11 +109,11 @@ record::Cleanup BatchRun::cleanup() {
   record::Cleanup found = leftovers_->after_batch(!by_itself_);
   found.processes = named(by_itself_ ? ending_->left_behind() : ending_->immortal());
   leftovers_->leave_out_reported(found);
-  if (gpu_bytes_before_.empty()) return found;
+  if (gpus_before_.empty()) return found;
   found.gpu_memory.emplace();
-  const std::vector<std::int64_t> after = gpu_bytes();
+  const std::vector<GpuUse> after = gpus_in_use();
   for (std::size_t i = 0; i < after.size(); ++i)
-    if (const std::int64_t more = after[i] - gpu_bytes_before_[i]; more > kGpuNoise_bytes)
+    if (const std::int64_t more = after[i].more_than(gpus_before_[i]); more > kGpuNoise_bytes)
       found.gpu_memory->push_back({static_cast<int>(i), more});
   return found;
 }

@@ -80,7 +80,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     write_files(command);
     if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
     leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
-    gpu_bytes_before_ = request_.clean_gpu_bytes.empty() ? gpu_bytes() : request_.clean_gpu_bytes;
+    gpus_before_ = request_.clean_gpus.empty() ? gpus_in_use() : request_.clean_gpus;
     cgroup_ = request_.processes->make_group(batch.mark);
     child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(), cgroup_ ? cgroup_->folder() : fs::path());
     leftovers_->started(child_->pid(), batch.mark);
@@ -113,7 +113,7 @@ std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
 
 std::shared_ptr<BatchRun> BatchRun::hold(BatchRequest next, std::int64_t now_ms) {
   next.held = true;
-  next.clean_gpu_bytes = gpu_bytes_before_;
+  next.clean_gpus = gpus_before_;
   const auto held = std::make_shared<BatchRun>(std::move(next), now_ms);
   held_beside_ = held;
   return held;
@@ -343,22 +343,23 @@ bool BatchRun::owns_visible_gpu_memory() const {
   });
 }
 
-std::vector<std::int64_t> BatchRun::gpu_bytes() const {
-  std::vector<std::int64_t> bytes;
-  if (request_.nvml == nullptr) return bytes;
+std::vector<GpuUse> BatchRun::gpus_in_use() const {
+  std::vector<GpuUse> uses;
+  if (request_.nvml == nullptr) return uses;
   const auto held = held_beside_.lock();
   for (const std::string& gpu : request_.job.gpus) {
-    const auto used = request_.nvml->used_bytes(gpu);
-    if (!used) return {};
-    bytes.push_back(*used - (held ? held->own_gpu_bytes(gpu).value_or(0) : 0));
+    auto use = request_.nvml->use(gpu);
+    if (!use) return {};
+    if (held) use->bytes -= held->own_gpu_bytes(gpu).value_or(0);
+    uses.push_back(*std::move(use));
   }
-  return bytes;
+  return uses;
 }
 
 bool BatchRun::gpu_memory_is_back() const {
-  const std::vector<std::int64_t> after = gpu_bytes();
-  for (std::size_t i = 0; i < std::min(after.size(), gpu_bytes_before_.size()); ++i)
-    if (after[i] - gpu_bytes_before_[i] > kGpuNoise_bytes) return false;
+  const std::vector<GpuUse> after = gpus_in_use();
+  for (std::size_t i = 0; i < std::min(after.size(), gpus_before_.size()); ++i)
+    if (after[i].more_than(gpus_before_[i]) > kGpuNoise_bytes) return false;
   return true;
 }
 

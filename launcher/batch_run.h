@@ -49,7 +49,7 @@ struct BatchRequest {
   std::string engine = "local";            // that the contexts name
   bool held = false;                       // warm start: its ranks are started and wait for go()
   std::string beside;                      // the batch that runs on its slots until then; "" of one that is not held
-  std::vector<std::int64_t> clean_gpu_bytes;  // in use on its GPUs without any of ours; empty: measured before the start
+  std::vector<GpuUse> clean_gpus;          // its GPUs without anything of ours; empty: looked at before the start
 };
 
 /// What is known of a case before its ranks were heard: the request's part of its context.
@@ -116,7 +116,8 @@ class BatchRun final : public RunningBatch {
   record::Cleanup cleanup();
   std::vector<int> living_ranks() const;
   std::optional<std::int64_t> own_gpu_bytes(const std::string& gpu) const;
-  std::vector<std::int64_t> gpu_bytes() const;
+  /// Without what held ranks beside it have. Nothing where a GPU can't be asked.
+  std::vector<GpuUse> gpus_in_use() const;
   void step_held(std::int64_t now_ms);
   bool gpu_memory_is_back() const;
   /// Whether nothing is left, or nothing more is to be waited for. What does not come back beside held ranks is asked again
@@ -147,7 +148,7 @@ class BatchRun final : public RunningBatch {
   std::optional<record::Infra> infra_;
   StarterReport report_;
   std::optional<Culprit> culprit_;
-  std::vector<std::int64_t> gpu_bytes_before_;
+  std::vector<GpuUse> gpus_before_;
   std::size_t gpu_troubles_ = 0;         // of gpu_health, that were looked at
   std::set<std::string> gpu_trouble_;    // of the GPUs themselves, since the last case ended
   std::unique_ptr<Leftovers> leftovers_;

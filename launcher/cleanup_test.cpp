@@ -14,7 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CleanupTest : RunOfFakes {
-  ~CleanupTest() override { unsetenv("GRAPHPROOF_FAKE_NVML"); }
+  ~CleanupTest() override {
+    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"}) unsetenv(variable);
+  }
 };
 
 struct Planted {
@@ -110,6 +112,22 @@ TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
   EXPECT_EQ(verdict(result, 2), "infra.gpu") << "it would be measured with what somebody holds";
   EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots 0: 134217728 bytes stayed in use after batch b002"), std::string::npos)
       << result.cases[2].record.reason;
+}
+
+TEST_F(CleanupTest, AServerOfTheMultiProcessServiceIsTheMachinesAndHidesNothing) {
+  const fs::path used = folder.parent_path() / "used", processes = folder.parent_path() / "processes";
+  std::ofstream(used) << 500 << "\n";
+  setenv("GRAPHPROOF_FAKE_NVML", used.c_str(), 1);
+  setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
+  const std::string library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+  ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  setup.run.device = "cuda";
+  setup.run.slots = 1;
+  setup.gpus = {"0"};
+  const auto result = go({fake_line(1, 1, "mps_server build 0", "process"), fake_line(2, 1, "gpu_memory build 0", "process")});
+  EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
+  EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
+  EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos) << result.cases[1].record.reason;
 }
 
 /// As a rank inside a driver call that never returns: seen for as long as anybody looks.

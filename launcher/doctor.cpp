@@ -147,7 +147,15 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   }
   facts.folder_faults = folder_faults(folder);
   if (const auto nvml = gpus.empty() ? nullptr : Nvml::open())
-    for (const std::string& gpu : gpus) facts.gpus.push_back({gpu, nvml->used_bytes(gpu), nvml->exclusive_process(gpu), nvml->uncorrected_errors(gpu).value_or(0), nvml->slowed_by_heat(gpu)});
+    for (const std::string& gpu : gpus) {
+      const auto use = nvml->use(gpu);
+      facts.gpus.push_back({.name = gpu,
+                            .used_bytes = use ? std::optional(use->bytes) : std::nullopt,
+                            .exclusive_process = nvml->exclusive_process(gpu),
+                            .mps = use && !use->mps_servers.empty(),
+                            .uncorrected_errors = nvml->uncorrected_errors(gpu).value_or(0),
+                            .slowed_by_heat = nvml->slowed_by_heat(gpu)});
+    }
   return facts;
 }
 
@@ -205,6 +213,9 @@ std::vector<Finding> examine(const HostFacts& facts) {
     if (gpu.slowed_by_heat) ills.push_back("slowed down by heat");
     findings.push_back(none_of("gpu_" + gpu.name + "_health", ills, Health::warning, "none since the driver was loaded",
                                "cases that meet such trouble end infra.gpu", "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"));
+    if (gpu.mps)
+      findings.push_back({"gpu_" + gpu.name + "_mps", Health::ok, "a server of the Multi-Process Service", "any",
+                          "ranks that share the GPU (--ranks-per-gpu) run beside each other and not in turns", ""});
     if (gpu.exclusive_process)
       findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any", "ranks are then never started ahead", ""});
   }

@@ -38,6 +38,7 @@ struct HostFacts {
     std::string name;
     std::optional<std::int64_t> used_bytes;
     bool exclusive_process = false;
+    bool mps = false;  // a server of the Multi-Process Service is there
     std::int64_t uncorrected_errors = 0;
     bool slowed_by_heat = false;
   };

@@ -17,7 +17,7 @@ HostFacts healthy() {
   facts.open_files = 65536;
   facts.starter = true;
   facts.nccl_libraries = {"/torch/libnccl.so.2"};
-  facts.gpus = {{"0", std::int64_t{600} << 20, false}};
+  facts.gpus = {{.name = "0", .used_bytes = std::int64_t{600} << 20}};
   return facts;
 }
 
@@ -54,6 +54,7 @@ TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
        "/torch/libnccl.so.2, /usr/lib/libnccl.so.2", "take the other's folder out of LD_LIBRARY_PATH"},
       {"gpu_0_memory", Health::warning, [](HostFacts& facts) { facts.gpus[0].used_bytes = std::int64_t{9} << 30; }, "9216 MiB in use",
        "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"},
+      {"gpu_0_mps", Health::ok, [](HostFacts& facts) { facts.gpus[0].mps = true; }, "a server of the Multi-Process Service", ""},
   };
   EXPECT_EQ(worst(examine(healthy())), Health::ok);
   for (const Row& row : rows) {

@@ -1,9 +1,11 @@
 // libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and one MIG device. Their
 // used memory, in MiB, is the sum of the lines of the file that GRAPHPROOF_FAKE_NVML names, and what the processes have that are
-// lines "PID MIB LISTED" of GRAPHPROOF_FAKE_NVML_PROCESSES, as long as they live; the driver lists those whose LISTED is 1.
+// lines "PID MIB LISTED" of GRAPHPROOF_FAKE_NVML_PROCESSES, as long as they live; the driver lists those whose LISTED is
+// 1, or 2 for a server of the Multi-Process Service.
 // GRAPHPROOF_FAKE_NVML_MODE is the compute mode. What goes wrong are lines
 // "KIND NUMBER GPU" of the file GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is reported once, of "ecc" errors the numbers are
 // added, "heat" stays.
+#include <errno.h>
 #include <signal.h>
 
 #include <cstdlib>
@@ -57,7 +59,7 @@ void for_each_process(Use&& use) {
   std::ifstream in(file != nullptr ? file : "");
   int pid = 0, mib = 0, listed = 0;
   while (in >> pid >> mib >> listed)
-    if (kill(pid, 0) == 0) use(static_cast<unsigned>(pid), static_cast<unsigned long long>(mib), listed == 1);
+    if (kill(pid, 0) == 0 || errno == EPERM) use(static_cast<unsigned>(pid), static_cast<unsigned long long>(mib), listed);
 }
 
 unsigned long long trouble(const char* wanted, const void* device) {
@@ -87,15 +89,24 @@ int nvmlDeviceGetMemoryInfo(void*, Memory* memory) {
   unsigned long long used_mib = 0;
   std::ifstream in(file != nullptr ? file : "");
   for (unsigned long long line; in >> line;) used_mib += line;
-  for_each_process([&](unsigned, unsigned long long mib, bool) { used_mib += mib; });
+  for_each_process([&](unsigned, unsigned long long mib, int) { used_mib += mib; });
   *memory = {1ull << 36, (1ull << 36) - (used_mib << 20), used_mib << 20};
   return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* processes) {
   *count = 0;
-  for_each_process([&](unsigned pid, unsigned long long mib, bool listed) {
-    if (listed) processes[(*count)++] = {pid, mib << 20, 0, 0};
+  for_each_process([&](unsigned pid, unsigned long long mib, int listed) {
+    if (listed > 0) processes[(*count)++] = {pid, mib << 20, 0, 0};
   });
+  return 0;
+}
+int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
+  const char* found = nullptr;
+  for_each_process([&](unsigned one, unsigned long long, int listed) {
+    if (one == pid) found = listed == 2 ? "/usr/bin/nvidia-cuda-mps-server" : "/usr/bin/rank";
+  });
+  if (found == nullptr) return kNotFound;
+  std::strncpy(name, found, length);
   return 0;
 }
 int nvmlDeviceGetComputeMode(void*, int* mode) {

@@ -218,6 +218,7 @@ class FakeRank {
       hide();
     }
     if (mine("gpu_memory")) add_gpu_memory();
+    if (mine("mps_server")) start_mps_server();
     if (leased("0")) {
       if (mine("xid") || mine("xid_then_wrong")) report_trouble("xid 79 0");
       if (mine("ecc")) report_trouble("ecc 1 0");
@@ -293,6 +294,9 @@ class FakeRank {
   static void take_gpu_memory(bool listed) {
     std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_PROCESSES"), std::ios::app) << getpid() << " 700 " << listed << "\n";
   }
+
+  /// As the first program that connects to the control daemon of the Multi-Process Service. The server outlives it: init stands for it.
+  static void start_mps_server() { std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_PROCESSES"), std::ios::app) << "1 96 2\n"; }
 
   static bool leased(const std::string& gpu) {
     return ("," + std::string(std::getenv("CUDA_VISIBLE_DEVICES")) + ",").find("," + gpu + ",") != std::string::npos;

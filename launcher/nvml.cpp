@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <string_view>
 
 namespace graphproof::launcher {
 namespace {
@@ -57,6 +58,7 @@ struct Nvml::Library {
   int (*memory)(NvmlDevice, Memory*) = nullptr;
   // Not every driver has these.
   int (*processes)(NvmlDevice, unsigned*, ProcessInfo*) = nullptr;
+  int (*process_name)(unsigned, char*, unsigned) = nullptr;
   int (*compute_mode)(NvmlDevice, int*) = nullptr;
   int (*p2p_status)(NvmlDevice, NvmlDevice, int, int*) = nullptr;
   int (*whole_device)(NvmlDevice, NvmlDevice*) = nullptr;
@@ -79,6 +81,7 @@ std::unique_ptr<Nvml> Nvml::open() {
                         look_up(library->handle, "nvmlDeviceGetHandleByUUID", library->by_uuid) &&
                         look_up(library->handle, "nvmlDeviceGetMemoryInfo", library->memory);
   look_up(library->handle, "nvmlDeviceGetComputeRunningProcesses_v3", library->processes);
+  look_up(library->handle, "nvmlSystemGetProcessName", library->process_name);
   look_up(library->handle, "nvmlDeviceGetComputeMode", library->compute_mode);
   look_up(library->handle, "nvmlDeviceGetP2PStatus", library->p2p_status);
   look_up(library->handle, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", library->whole_device);
@@ -107,11 +110,25 @@ void* Nvml::device(const std::string& gpu) const {
   return found == kSuccess ? device : nullptr;
 }
 
-std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu) const {
+std::int64_t GpuUse::more_than(const GpuUse& before) const {
+  std::int64_t more = bytes - before.bytes;
+  for (const auto& [pid, own] : mps_servers)
+    if (!before.mps_servers.contains(pid)) more -= own;
+  return more;
+}
+
+std::optional<GpuUse> Nvml::use(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   Memory memory{};
   if (handle == nullptr || library_->memory(handle, &memory) != kSuccess) return std::nullopt;
-  return static_cast<std::int64_t>(memory.used);
+  GpuUse use{.bytes = static_cast<std::int64_t>(memory.used), .mps_servers = {}};
+  if (library_->process_name == nullptr) return use;
+  for (const User& user : listed(gpu).value_or(std::vector<User>())) {
+    std::array<char, 256> name{};
+    if (!user.bytes || library_->process_name(static_cast<unsigned>(user.pid), name.data(), name.size() - 1) != kSuccess) continue;
+    if (std::string_view(name.data()).ends_with("nvidia-cuda-mps-server")) use.mps_servers[user.pid] = *user.bytes;
+  }
+  return use;
 }
 
 std::optional<std::vector<Nvml::User>> Nvml::listed(const std::string& gpu) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,16 @@
 #include <vector>
 
 namespace graphproof::launcher {
+
+/// What is in use on a GPU.
+struct GpuUse {
+  std::int64_t bytes = 0;
+  std::map<int, std::int64_t> mps_servers;  // of these, what a server of CUDA's Multi-Process Service has for itself, by process id
+
+  /// Bytes more than `before`. A server that came in between is the machine's: the first program that connects starts it, and it
+  /// stays.
+  std::int64_t more_than(const GpuUse& before) const;
+};
 
 class Nvml {
  public:
@@ -21,9 +32,9 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  /// Bytes in use on `gpu`. Nothing if the device can't be asked.
-  std::optional<std::int64_t> used_bytes(const std::string& gpu) const;
-  /// Those in use by `pids`. Nothing where the driver does not list one of them: in a container it sees other process ids,
+  /// Nothing if the device can't be asked.
+  std::optional<GpuUse> use(const std::string& gpu) const;
+  /// Bytes in use by `pids`. Nothing where the driver does not list one of them: in a container it sees other process ids,
   /// or is not told.
   std::optional<std::int64_t> used_bytes(const std::string& gpu, const std::vector<int>& pids) const;
   /// Who is on `gpu`, as the driver tells: "461 with 612 MiB, 462 with 612 MiB", "no process" or "nobody knows".

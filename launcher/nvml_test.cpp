@@ -36,8 +36,8 @@ struct NvmlTest : testing::Test {
 TEST_F(NvmlTest, AGpuIsFoundByItsIndexAndAMigDeviceByItsName) {
   const auto memory = Nvml::open();
   ASSERT_NE(memory, nullptr);
-  for (const char* gpu : {"0", "3", "MIG-1"}) EXPECT_EQ(memory->used_bytes(gpu), std::int64_t{500} << 20) << gpu;
-  for (const char* gpu : {"7", "MIG-2", ""}) EXPECT_EQ(memory->used_bytes(gpu), std::nullopt) << gpu;
+  for (const char* gpu : {"0", "3", "MIG-1"}) EXPECT_EQ(memory->use(gpu).value().bytes, std::int64_t{500} << 20) << gpu;
+  for (const char* gpu : {"7", "MIG-2", ""}) EXPECT_FALSE(memory->use(gpu)) << gpu;
 }
 
 TEST_F(NvmlTest, WhoseMemoryIsWhoseIsKnownOnlyOfProcessesThatTheDriverLists) {
@@ -49,6 +49,22 @@ TEST_F(NvmlTest, WhoseMemoryIsWhoseIsKnownOnlyOfProcessesThatTheDriverLists) {
   EXPECT_EQ(memory->used_bytes("0", {getppid()}), std::nullopt);
   EXPECT_EQ(memory->users("0"), std::to_string(getpid()) + " with 100 MiB");
   EXPECT_EQ(memory->users("9"), "nobody knows");
+}
+
+TEST_F(NvmlTest, AServerOfTheMultiProcessServiceThatCameSinceIsNothingLeftBehind) {
+  const auto nvml = Nvml::open();
+  const GpuUse before = nvml->use("0").value();
+  std::ofstream processes(folder.path() / "processes");
+  processes << getppid() << " 66 2\n" << std::flush;
+  const GpuUse served = nvml->use("0").value();
+  EXPECT_EQ(served.mps_servers, (std::map<int, std::int64_t>{{getppid(), std::int64_t{66} << 20}}));
+  EXPECT_EQ(served.more_than(before), 0);
+  processes << getpid() << " 100 1\n" << std::flush;
+  EXPECT_EQ(nvml->use("0").value().more_than(before), std::int64_t{100} << 20) << "any other program's is";
+  GpuUse grown = served;
+  grown.bytes += 7;
+  grown.mps_servers[getppid()] += 7;
+  EXPECT_EQ(grown.more_than(served), 7) << "so is what a server that was there takes in addition";
 }
 
 TEST_F(NvmlTest, ExclusiveProcessModeIsSeen) {
