@@ -108,6 +108,18 @@ TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
   EXPECT_FALSE(fs::exists(batch.attempt_folder(batch.batch().cases.back().id))) << "the next case needs a fresh process";
 }
 
+// The first stage waits for gradients of the last one, whose loss is not finite.
+TEST_F(RankProgram, ARankThatFailedDoesNotWaitLongForPeersThatWaitForIt) {
+  const BatchOfCases batch(catalogue_, "failed-rank", {matrix::case_from_name(catalogue_.axes, "pp=2,microbatches=2,nan_check_loss=true,fault=M124", "test")});
+  EXPECT_NE(batch.run(), 0);
+  const auto evidence = batch.evidence(batch.batch().cases[0].id, 1);
+  const auto errors = evidence.of("error");
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_NE(errors[0]->fields.at("message").get<std::string>().find("loss of microbatch 0: got a value that is not finite"), std::string::npos) << errors[0]->fields;
+  EXPECT_NE(errors[1]->fields.at("message").get<std::string>().find("got nothing from rank 0 within 6000 ms"), std::string::npos) << errors[1]->fields;
+  EXPECT_EQ(evidence.of("end").size(), 1u);
+}
+
 TEST_F(RankProgram, RanksWithDifferentConfigurationsAreToldApartBeforeTheirFirstCollective) {
   const BatchOfCases batch(catalogue_, "agreement", {named("tp=2,microbatches=2")});
   record::Batch other = batch.batch();
