@@ -17,6 +17,19 @@ struct CleanupTest : RunOfFakes {
   ~CleanupTest() override {
     for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"}) unsetenv(variable);
   }
+
+  /// A GPU of the tests' libnvidia-ml with 500 MiB in use, where cases run one after the other.
+  void use_one_gpu() {
+    const fs::path used = folder.parent_path() / "used", processes = folder.parent_path() / "processes";
+    std::ofstream(used) << 500 << "\n";
+    setenv("GRAPHPROOF_FAKE_NVML", used.c_str(), 1);
+    setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
+    const std::string library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+    ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+    setup.run.device = "cuda";
+    setup.run.slots = 1;
+    setup.gpus = {"0"};
+  }
 };
 
 struct Planted {
@@ -96,14 +109,7 @@ TEST_F(CleanupTest, WhatACaseLeavesToTheNextOneOfItsProcessesIsTheFirstCases) {
 }
 
 TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
-  const fs::path used = folder.parent_path() / "used";
-  std::ofstream(used) << 500 << "\n";
-  setenv("GRAPHPROOF_FAKE_NVML", used.c_str(), 1);
-  const std::string library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
-  ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
-  setup.run.device = "cuda";
-  setup.run.slots = 1;
-  setup.gpus = {"0"};
+  ASSERT_NO_FATAL_FAILURE(use_one_gpu());
   // Each with an environment of its own, so that none starts warm before its turn.
   const auto result = go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"), fake_line(3, 1, "good build 0", "process")});
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
@@ -115,15 +121,7 @@ TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
 }
 
 TEST_F(CleanupTest, AServerOfTheMultiProcessServiceIsTheMachinesAndHidesNothing) {
-  const fs::path used = folder.parent_path() / "used", processes = folder.parent_path() / "processes";
-  std::ofstream(used) << 500 << "\n";
-  setenv("GRAPHPROOF_FAKE_NVML", used.c_str(), 1);
-  setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
-  const std::string library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
-  ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
-  setup.run.device = "cuda";
-  setup.run.slots = 1;
-  setup.gpus = {"0"};
+  ASSERT_NO_FATAL_FAILURE(use_one_gpu());
   const auto result = go({fake_line(1, 1, "mps_server build 0", "process"), fake_line(2, 1, "gpu_memory build 0", "process")});
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
