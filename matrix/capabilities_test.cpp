@@ -34,11 +34,16 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
             std::vector<std::string>{"overlap_ep_comm=true, impl=local: upstream's schedule calls the pieces of a layer past the call that local graphs hang on: every layer would run eagerly, and nothing says so"});
   EXPECT_EQ(missing(("impl=callables,modules=[attn]" + by_layer).c_str()),
             std::vector<std::string>{"overlap_ep_comm=true, impl=callables: a graphed callable has one set of static tensors, and layer by layer its second forward comes before the backward of its first"});
+  for (const char* name : {"impl=manual,steps=3", "impl=full_iteration,warmup_steps=3,steps=4", "impl=local,steps=2"}) {
+    const auto told = missing(name);
+    ASSERT_EQ(told.size(), 1u) << name;
+    EXPECT_NE(told[0].find("a graph that is replayed once shows no value that it froze at its capture"), std::string::npos) << told[0];
+  }
   for (const char* name : {"impl=local,layers=4,first_last_layers_bf16=true", "impl=local,fp8_weights=true,first_last_layers_bf16=true"}) EXPECT_EQ(missing(name).size(), 1u) << name;
 }
 
 TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
-  for (const char* name : {"default", "impl=full_iteration,tp=2,dp=2,microbatches=2,dropout=true,linear_bias=true,capture_mode=global,autograd_threads=on",
+  for (const char* name : {"default", "impl=manual,steps=4", "impl=local,steps=3", "steps=2", "impl=full_iteration,tp=2,dp=2,microbatches=2,dropout=true,linear_bias=true,capture_mode=global,autograd_threads=on",
                            "impl=local,normalization=LayerNorm,activation=swiglu,position_embedding=learned_absolute,tied_embeddings=true",
                            "impl=full_iteration,pp=2,tp=2,sequence_parallel=true,microbatches=4,tied_embeddings=true",
                            "impl=local,pp=2,vpp=2,layers=4,microbatches=4,microbatch_group=2",
