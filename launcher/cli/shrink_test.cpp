@@ -67,7 +67,7 @@ TEST_F(ShrinkVerbTest, TheTwoValuesThatMeetAreFoundAndTheAnswerIsOfUse) {
   EXPECT_EQ(found.at("run_evidence").at("matrix_file"), true);
   EXPECT_EQ(found.at("evidence").at(0).at("passed"), 0) << "a case that has the combination passed";
   for (std::size_t i = 1; i < found.at("evidence").size(); ++i) EXPECT_EQ(found.at("evidence").at(i).at("failed"), 0);
-  EXPECT_EQ(found.at("smallest").at("name"), "impl=manual,layers=1,dropout=true,steps=2");
+  EXPECT_EQ(found.at("smallest").at("name"), "impl=manual,layers=1,dropout=true,steps=4");
 
   // The entry can be pasted, and excuses exactly the failing cases.
   std::string with_issue = kMatrix;
@@ -90,12 +90,12 @@ TEST_F(ShrinkVerbTest, TheTwoValuesThatMeetAreFoundAndTheAnswerIsOfUse) {
   EXPECT_EQ(json(record::read_json(jobs / "shrink.json")), found);
   const Printed text = cli({"shrink", failing});
   for (const char* part : {"signature    fail.numerics  D01.lockstep", "combination  impl=manual,dropout=true   [confirmed", "all but impl", "known issue  {\"id\":\"shrink-",
-                           "reproduce    ./graphproof repro impl=manual,layers=1,dropout=true,steps=2 --device sim"})
+                           "reproduce    ./graphproof repro impl=manual,layers=1,dropout=true,steps=4 --device sim"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 
   // The line reproduces it: the words behind ./graphproof.
   setenv("GRAPHPROOF_FAKE", "meet impl=manual,dropout=true", 1);
-  EXPECT_EQ(cli({"repro", "impl=manual,layers=1,dropout=true,steps=2", "--device", "sim"}).exit_code, 1);
+  EXPECT_EQ(cli({"repro", "impl=manual,layers=1,dropout=true,steps=4", "--device", "sim"}).exit_code, 1);
 }
 
 TEST_F(ShrinkVerbTest, AFailureThatComesAndGoesIsLocatedAndCalledFlaky) {

@@ -15,9 +15,22 @@ Reducer::Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<s
   keep_.insert("fault");
 }
 
+/// Below the one that it has, if any.
+std::optional<std::int64_t> Reducer::least_allowed(matrix::Case test_case, const std::string& size) const {
+  const std::int64_t now = matrix::integer_of(axes_, test_case, size);
+  for (std::int64_t value = axes_.find(size)->minimum; value < now; ++value) {
+    matrix::set_value(axes_, test_case, size, value);
+    if (allowed_(test_case)) return value;
+  }
+  return std::nullopt;
+}
+
 matrix::Case Reducer::with_sizes_at_minimum(matrix::Case test_case) const {
   for (const std::string& size : sizes())
-    if (!keep_.contains(size)) matrix::set_value(axes_, test_case, size, axes_.find(size)->minimum);
+    if (!keep_.contains(size) && size != "steps") matrix::set_value(axes_, test_case, size, axes_.find(size)->minimum);
+  // How few are enough depends on the engine and its warm-up.
+  if (!keep_.contains("steps"))
+    if (const auto steps = least_allowed(test_case, "steps")) matrix::set_value(axes_, test_case, "steps", *steps);
   return test_case;
 }
 
@@ -29,10 +42,11 @@ std::vector<matrix::Case> Reducer::smaller() const {
     if (keep_.contains(name) || is_size(name)) plain.values.insert({name, value});
   std::vector<matrix::Case> ways = {with_sizes_at_minimum(plain), plain, with_sizes_at_minimum(smallest_)};
   for (const std::string& size : sizes()) {
-    const std::int64_t now = matrix::integer_of(axes_, smallest_, size), least = axes_.find(size)->minimum;
+    const std::int64_t now = matrix::integer_of(axes_, smallest_, size);
     std::set<std::int64_t> values;
-    if (!keep_.contains(size)) values.insert(least);
-    if (now / 2 >= least) values.insert(now / 2);
+    if (!keep_.contains(size))
+      if (const auto least = least_allowed(smallest_, size)) values.insert(*least);
+    if (now / 2 >= axes_.find(size)->minimum) values.insert(now / 2);
     for (const std::int64_t value : values) {
       if (value >= now) continue;
       ways.push_back(smallest_);

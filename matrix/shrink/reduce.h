@@ -37,6 +37,7 @@ class Reducer {
 
  private:
   std::vector<matrix::Case> smaller() const;
+  std::optional<std::int64_t> least_allowed(matrix::Case test_case, const std::string& size) const;
   matrix::Case with_sizes_at_minimum(matrix::Case test_case) const;
 
   const matrix::AxisTable& axes_;

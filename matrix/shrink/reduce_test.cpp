@@ -57,6 +57,15 @@ TEST(ReduceTest, WhatIsNotAllowedIsNotAskedFor) {
   EXPECT_GE(jobs, 1);
 }
 
+TEST(ReduceTest, ASizeIsMadeAsSmallAsItIsAllowedToBe) {
+  // A graph that is replayed once shows little, so the least value of all is refused.
+  const auto allowed = [](const matrix::Case& one) { return value(one, "steps") >= 4; };
+  EXPECT_EQ(reduced("impl=manual,tp=2,dropout=true,steps=9", {"impl"}, [](const matrix::Case&) { return true; }, 1, allowed),
+            (std::pair<std::string, int>("impl=manual,layers=1,steps=4", 1)));
+  const auto wide = [](const matrix::Case& one) { return value(one, "tp") >= 2; };
+  EXPECT_EQ(reduced("impl=manual,tp=2,steps=9", {"impl"}, wide, 1, allowed).first, "impl=manual,tp=2,layers=1,steps=4");
+}
+
 TEST(ReduceTest, ThePlantedFaultStays) {
   EXPECT_NE(reduced("fault=M23,impl=manual,dropout=true", {}, [](const matrix::Case&) { return true; }).first.find("fault=M23"), std::string::npos);
 }
