@@ -1,6 +1,7 @@
-// Where a run's time went: `graphproof-bench-run RUN_FOLDER...` prints, as Markdown, seconds per passing case by ranks and
-// implementation, the share of each arm, and per implementation the median eager step, replay and capture side by side.
-// Shares are of rank 0's phases; what is left of a case's seconds is waiting for peers, the judge and the launcher.
+// Where a run's time went: `graphproof-bench-run RUN_FOLDER...` prints, as Markdown, seconds per
+// passing case by ranks and implementation, the share of each arm, and per implementation the
+// median eager step, replay and capture side by side. Shares are of rank 0's phases; what is left
+// of a case's seconds is waiting for peers, the judge and the launcher.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,14 +22,15 @@ using namespace graphproof;
 
 struct Group {
   int cases = 0;
-  double seconds = 0;                        // of the cases, as the launcher timed them
-  std::map<std::string, double> ms_by_arm;   // phases of rank 0
+  double seconds = 0;                       // of the cases, as the launcher timed them
+  std::map<std::string, double> ms_by_arm;  // phases of rank 0
   std::map<std::string, std::vector<double>> figures;
 };
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -36,16 +38,19 @@ void add_phases(const fs::path& evidence, Group& group) {
   for (const record::EvidenceLine& line : record::read_evidence(evidence).lines) {
     if (line.kind != "phase") continue;
     const std::string arm = line.fields.at("arm");
-    group.ms_by_arm[arm.empty() ? "set-up and teardown" : arm] += line.fields.at("ms").get<double>();
+    group.ms_by_arm[arm.empty() ? "set-up and teardown" : arm] +=
+        line.fields.at("ms").get<double>();
   }
 }
 
 /// Passing cases by "N ranks, impl".
 std::map<std::string, Group> groups_of(const fs::path& run) {
   std::map<std::string, Group> groups;
-  for (const reports::CaseResult& result : reports::read_run_result(run, reports::Ending::finished, 0).cases) {
+  for (const reports::CaseResult& result :
+       reports::read_run_result(run, reports::Ending::finished, 0).cases) {
     if (result.record.verdict.text() != "pass") continue;
-    Group& group = groups[fmt::format("{} ranks, {}", result.plan.ranks, result.plan.axes.at("impl").get<std::string>())];
+    Group& group = groups[fmt::format("{} ranks, {}", result.plan.ranks,
+                                      result.plan.axes.at("impl").get<std::string>())];
     ++group.cases;
     group.seconds += result.record.seconds;
     for (const auto& [name, value] : result.record.figures) group.figures[name].push_back(value);
@@ -56,8 +61,11 @@ std::map<std::string, Group> groups_of(const fs::path& run) {
 
 void print(const fs::path& run) {
   const auto groups = groups_of(run);
-  fmt::print("### {}\n\n| group | cases | seconds per case | eager step, ms | replay step, ms | eager / replay | capture, ms | time of rank 0 by arm |\n"
-             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n", run.filename().string());
+  fmt::print(
+      "### {}\n\n| group | cases | seconds per case | eager step, ms | replay step, ms | eager / "
+      "replay | capture, ms | time of rank 0 by arm |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
+      run.filename().string());
   for (const auto& [name, group] : groups) {
     double total = 0;
     for (const auto& [arm, ms] : group.ms_by_arm) total += ms;
@@ -65,15 +73,19 @@ void print(const fs::path& run) {
     for (const auto& [arm, ms] : group.ms_by_arm) arms.emplace_back(ms / total, arm);
     std::sort(arms.rbegin(), arms.rend());
     std::string shares;
-    for (const auto& [share, arm] : arms) shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", arm, 100 * share);
+    for (const auto& [share, arm] : arms)
+      shares += fmt::format("{}{} {:.0f} %", shares.empty() ? "" : ", ", arm, 100 * share);
     const auto figure = [&group = group](const char* key) {
       const auto found = group.figures.find(key);
       return found == group.figures.end() ? 0.0 : median(found->second);
     };
     const double eager = figure("eager_ms"), replay = figure("replay_ms");
-    const auto shown = [](double value) { return value > 0 ? fmt::format("{:.2f}", value) : std::string("-"); };
-    fmt::print("| {} | {} | {:.2f} | {} | {} | {} | {} | {} |\n", name, group.cases, group.seconds / group.cases,
-               shown(eager), shown(replay), replay > 0 ? fmt::format("{:.1f}", eager / replay) : "-",
+    const auto shown = [](double value) {
+      return value > 0 ? fmt::format("{:.2f}", value) : std::string("-");
+    };
+    fmt::print("| {} | {} | {:.2f} | {} | {} | {} | {} | {} |\n", name, group.cases,
+               group.seconds / group.cases, shown(eager), shown(replay),
+               replay > 0 ? fmt::format("{:.1f}", eager / replay) : "-",
                shown(figure("capture_ms")), shares);
   }
   fmt::print("\n");

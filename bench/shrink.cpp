@@ -1,8 +1,9 @@
-// How many jobs it takes to find out which values make a row fail, in simulation: random faults in rows of a covering
-// array, located by matrix/shrink and by FIC_BS (Zhang and Zhang: fixes one failure-inducing value after the other by
-// binary search), both with what the array's other rows did. One thread; jobs are counted, not timed.
-#include <CLI/CLI.hpp>
+// How many jobs it takes to find out which values make a row fail, in simulation: random faults in
+// rows of a covering array, located by matrix/shrink and by FIC_BS (Zhang and Zhang: fixes one
+// failure-inducing value after the other by binary search), both with what the array's other rows
+// did. One thread; jobs are counted, not timed.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -26,17 +27,20 @@ using bench::cpu_seconds;
 using shrink::Mask;
 
 struct Arguments {
-  std::string model;              // a file; empty: the shipped profile nightly
+  std::string model;  // a file; empty: the shipped profile nightly
   int strength = 2, faults = 100;
-  std::int64_t steps = 20'000;    // of the search for the array
+  std::int64_t steps = 20'000;  // of the search for the array
   std::uint64_t seed = 1;
-  int jobs = 1;                   // at the same time
-  std::string only;               // rows of the table whose name begins so
+  int jobs = 1;                        // at the same time
+  std::string only;                    // rows of the table whose name begins so
   std::optional<shrink::Noise> noise;  // assumed instead of the default beliefs
 };
 
 cover::Model model_of(const Arguments& arguments) {
-  if (!arguments.model.empty()) return cover::read_model(record::read_text(arguments.model), arguments.model, cover::Format::automatic).model;
+  if (!arguments.model.empty())
+    return cover::read_model(record::read_text(arguments.model), arguments.model,
+                             cover::Format::automatic)
+        .model;
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const matrix::MatrixFile file = matrix::shipped_matrix_file("nightly", catalogue);
   return matrix::cover_model(file, catalogue, {.device = "sim", .slots = 4, .stack = {}}, {}, true);
@@ -45,14 +49,19 @@ cover::Model model_of(const Arguments& arguments) {
 /// Rows fail that have all cells of one of the faults, save where the noise says otherwise.
 class World {
  public:
-  World(std::vector<cover::Cells> faults, shrink::Noise noise, std::uint64_t seed) : faults_(std::move(faults)), noise_(noise), random_(seed) {}
+  World(std::vector<cover::Cells> faults, shrink::Noise noise, std::uint64_t seed)
+      : faults_(std::move(faults)), noise_(noise), random_(seed) {}
 
   static bool has(const cover::Row& row, const cover::Cells& cells) {
-    return std::all_of(cells.begin(), cells.end(), [&](const cover::Cell& cell) { return row[static_cast<std::size_t>(cell.parameter)] == cell.value; });
+    return std::all_of(cells.begin(), cells.end(), [&](const cover::Cell& cell) {
+      return row[static_cast<std::size_t>(cell.parameter)] == cell.value;
+    });
   }
   bool fails(const cover::Row& row) {
-    const bool triggered = std::any_of(faults_.begin(), faults_.end(), [&](const cover::Cells& cells) { return has(row, cells); });
-    return triggered ? random_.unit() >= noise_.pass_triggered : random_.unit() < noise_.fail_otherwise;
+    const bool triggered = std::any_of(faults_.begin(), faults_.end(),
+                                       [&](const cover::Cells& cells) { return has(row, cells); });
+    return triggered ? random_.unit() >= noise_.pass_triggered
+                     : random_.unit() < noise_.fail_otherwise;
   }
   const std::vector<cover::Cells>& faults() const { return faults_; }
 
@@ -62,13 +71,15 @@ class World {
   cover::Random random_;
 };
 
-/// With what is known of masks: a row within a passed one passes, a row around a failed one fails. A row is run up to
-/// `repeats` times until it fails.
+/// With what is known of masks: a row within a passed one passes, a row around a failed one fails.
+/// A row is run up to `repeats` times until it fails.
 class FicBs {
  public:
-  FicBs(shrink::Neighbourhood& around, World& world, const std::vector<shrink::Seen>& seen, int repeats, std::uint64_t seed)
+  FicBs(shrink::Neighbourhood& around, World& world, const std::vector<shrink::Seen>& seen,
+        int repeats, std::uint64_t seed)
       : around_(around), world_(world), repeats_(repeats), random_(seed) {
-    for (const shrink::Seen& one : seen) know(around.mask(one.row), one.outcome == shrink::Outcome::fail);
+    for (const shrink::Seen& one : seen)
+      know(around.mask(one.row), one.outcome == shrink::Outcome::fail);
     for (const shrink::Seen& one : seen)
       if (one.outcome == shrink::Outcome::pass) around.like(one.row);
   }
@@ -78,10 +89,13 @@ class FicBs {
     Mask found = 0, free = 0;
     for (int round = 0; round < 2 * shrink::kMostBits && jobs < 1000; ++round) {
       if (fails(found)) break;
-      // The shortest prefix of what is left whose change lets the row pass: its last value is one of the fault's.
+      // The shortest prefix of what is left whose change lets the row pass: its last value is one
+      // of the fault's.
       std::vector<int> left;
-      for (Mask bits = all & ~found & ~free; bits != 0; bits &= bits - 1) left.push_back(std::countr_zero(bits));
-      std::size_t low = 0, high = left.size();  // changing `low` of them fails still, changing `high` passes
+      for (Mask bits = all & ~found & ~free; bits != 0; bits &= bits - 1)
+        left.push_back(std::countr_zero(bits));
+      std::size_t low = 0,
+                  high = left.size();  // changing `low` of them fails still, changing `high` passes
       while (high - low > 1) {
         const std::size_t middle = (low + high) / 2;
         Mask changed = free;
@@ -109,7 +123,8 @@ class FicBs {
       ++jobs;
       failed = world_.fails(*row);
     }
-    // A row in which not all could be changed says nothing of `keep` when it fails; the method takes it at its word.
+    // A row in which not all could be changed says nothing of `keep` when it fails; the method
+    // takes it at its word.
     know(keep, failed);
     return failed;
   }
@@ -142,7 +157,7 @@ struct Column {
 
 struct Scenario {
   const char* name;
-  std::vector<int> sizes;    // values of each fault; 0: one to three
+  std::vector<int> sizes;  // values of each fault; 0: one to three
   shrink::Noise noise;
 };
 
@@ -172,21 +187,29 @@ struct Trial {
   std::vector<shrink::Seen> seen;  // the array's other rows
 };
 
-/// A random fault of a row of the array, and what the array then shows; another fault where it shows nothing of it.
-Trial trial_of(const std::vector<cover::Row>& array, const Scenario& scenario, cover::Random& random) {
+/// A random fault of a row of the array, and what the array then shows; another fault where it
+/// shows nothing of it.
+Trial trial_of(const std::vector<cover::Row>& array, const Scenario& scenario,
+               cover::Random& random) {
   while (true) {
     std::vector<cover::Cells> faults;
     for (const int size : scenario.sizes)
-      faults.push_back(fault_of(array[static_cast<std::size_t>(random.below(static_cast<int>(array.size())))], size > 0 ? size : 1 + random.below(3), random));
+      faults.push_back(
+          fault_of(array[static_cast<std::size_t>(random.below(static_cast<int>(array.size())))],
+                   size > 0 ? size : 1 + random.below(3), random));
     Trial trial{World(faults, scenario.noise, random.next()), {}, {}};
     std::vector<std::size_t> failing;
     for (std::size_t i = 0; i < array.size(); ++i) {
-      trial.seen.push_back({array[i], trial.world.fails(array[i]) ? shrink::Outcome::fail : shrink::Outcome::pass});
+      trial.seen.push_back(
+          {array[i], trial.world.fails(array[i]) ? shrink::Outcome::fail : shrink::Outcome::pass});
       // A row that failed by chance has no cause that could be found.
-      if (trial.seen.back().outcome == shrink::Outcome::fail && World::has(array[i], faults.front())) failing.push_back(i);
+      if (trial.seen.back().outcome == shrink::Outcome::fail &&
+          World::has(array[i], faults.front()))
+        failing.push_back(i);
     }
     if (failing.empty()) continue;
-    const std::size_t chosen = failing[static_cast<std::size_t>(random.below(static_cast<int>(failing.size())))];
+    const std::size_t chosen =
+        failing[static_cast<std::size_t>(random.below(static_cast<int>(failing.size())))];
     trial.failing = array[chosen];
     trial.seen.erase(trial.seen.begin() + static_cast<std::ptrdiff_t>(chosen));
     return trial;
@@ -196,14 +219,23 @@ Trial trial_of(const std::vector<cover::Row>& array, const Scenario& scenario, c
 void run(const Arguments& arguments) {
   const cover::Model model = model_of(arguments);
   std::vector<cover::Row> array;
-  for (const cover::PlannedRow& row : cover::cover(model, {.strength = arguments.strength, .seed = arguments.seed, .steps = arguments.steps}).rows) array.push_back(row.cells);
-  fmt::print("{}: {} parameters, {} rows at strength {}; {} faults a row, seed {}, {} at a time\n", arguments.model.empty() ? "profile nightly" : arguments.model,
-             model.visible_count(), array.size(), arguments.strength, arguments.faults, arguments.seed, arguments.jobs);
-  fmt::print("{:<18}{:>9}{:>6}{:>9}{:>6}{:>9}{:>8}{:>8}{:>9}{:>11}{:>6}{:>9}{:>9}\n", "scenario", "locate", "p90", "+confirm", "p90", "repeats", "rounds", "exact",
-             "confirm.", "FIC_BS", "p90", "exact", "s each");
+  for (const cover::PlannedRow& row : cover::cover(model, {.strength = arguments.strength,
+                                                           .seed = arguments.seed,
+                                                           .steps = arguments.steps})
+                                          .rows)
+    array.push_back(row.cells);
+  fmt::print("{}: {} parameters, {} rows at strength {}; {} faults a row, seed {}, {} at a time\n",
+             arguments.model.empty() ? "profile nightly" : arguments.model, model.visible_count(),
+             array.size(), arguments.strength, arguments.faults, arguments.seed, arguments.jobs);
+  fmt::print("{:<18}{:>9}{:>6}{:>9}{:>6}{:>9}{:>8}{:>8}{:>9}{:>11}{:>6}{:>9}{:>9}\n", "scenario",
+             "locate", "p90", "+confirm", "p90", "repeats", "rounds", "exact", "confirm.", "FIC_BS",
+             "p90", "exact", "s each");
   constexpr shrink::Noise kNone{0, 0}, kFlaky{0.3, 0.02};
-  const Scenario scenarios[] = {{"d=1", {1}, kNone},         {"d=2", {2}, kNone},         {"d=3", {3}, kNone},         {"flaky d=1", {1}, kFlaky},
-                                {"flaky d=2", {2}, kFlaky},  {"flaky d=3", {3}, kFlaky},  {"two faults", {0, 0}, kNone}, {"flaky two faults", {0, 0}, kFlaky}};
+  const Scenario scenarios[] = {
+      {"d=1", {1}, kNone},           {"d=2", {2}, kNone},
+      {"d=3", {3}, kNone},           {"flaky d=1", {1}, kFlaky},
+      {"flaky d=2", {2}, kFlaky},    {"flaky d=3", {3}, kFlaky},
+      {"two faults", {0, 0}, kNone}, {"flaky two faults", {0, 0}, kFlaky}};
   for (const Scenario& scenario : scenarios) {
     if (!std::string(scenario.name).starts_with(arguments.only)) continue;
     cover::Random random(arguments.seed);
@@ -218,11 +250,18 @@ void run(const Arguments& arguments) {
 
       World world = trial.world;
       const double began = cpu_seconds();
-      shrink::Locator locator({.model = &model, .failing = trial.failing, .seen = trial.seen, .noise = arguments.noise, .seed = random.next()});
+      shrink::Locator locator({.model = &model,
+                               .failing = trial.failing,
+                               .seen = trial.seen,
+                               .noise = arguments.noise,
+                               .seed = random.next()});
       int jobs_before_sure = 0;
-      for (auto jobs = locator.next_jobs(arguments.jobs); !jobs.empty(); jobs = locator.next_jobs(arguments.jobs)) {
+      for (auto jobs = locator.next_jobs(arguments.jobs); !jobs.empty();
+           jobs = locator.next_jobs(arguments.jobs)) {
         if (jobs.front().purpose != shrink::Purpose::repeat) rounds += 1;
-        for (const shrink::Job& job : jobs) locator.record(job.id, world.fails(job.row) ? shrink::Outcome::fail : shrink::Outcome::pass);
+        for (const shrink::Job& job : jobs)
+          locator.record(job.id,
+                         world.fails(job.row) ? shrink::Outcome::fail : shrink::Outcome::pass);
       }
       const shrink::Answer answer = locator.answer();
       seconds += cpu_seconds() - began;
@@ -232,7 +271,9 @@ void run(const Arguments& arguments) {
       for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<int>(k);
       shrink::Neighbourhood around(model, trial.failing, all);
       const auto right = [&](Mask found) {
-        return std::any_of(causes.begin(), causes.end(), [&](const cover::Cells& cells) { return around.closure(found) == around.closure(mask_of(around, cells)); });
+        return std::any_of(causes.begin(), causes.end(), [&](const cover::Cells& cells) {
+          return around.closure(found) == around.closure(mask_of(around, cells));
+        });
       };
       cover::Cells found;
       for (const int parameter : answer.combination) found.push_back({parameter, 0});
@@ -243,13 +284,18 @@ void run(const Arguments& arguments) {
       confirmed += answer.state == shrink::State::confirmed ? 1 : 0;
 
       World again = trial.world;
-      FicBs classic(around, again, trial.seen, scenario.noise.pass_triggered > 0 ? 3 : 1, random.next());
+      FicBs classic(around, again, trial.seen, scenario.noise.pass_triggered > 0 ? 3 : 1,
+                    random.next());
       const Mask by_classic = classic.run();
       fic.add(classic.jobs, right(by_classic));
     }
     const double count = arguments.faults;
-    fmt::print("{:<18}{:>9.2f}{:>6}{:>9.2f}{:>6}{:>9.2f}{:>8.2f}{:>8.3f}{:>9.3f}{:>11.2f}{:>6}{:>9.3f}{:>9.3f}\n", scenario.name, locate.mean(), locate.p90(), whole.mean(),
-               whole.p90(), repeats / count, rounds / count, locate.exact / count, confirmed / count, fic.mean(), fic.p90(), fic.exact / count, seconds / count);
+    fmt::print(
+        "{:<18}{:>9.2f}{:>6}{:>9.2f}{:>6}{:>9.2f}{:>8.2f}{:>8.3f}{:>9.3f}{:>11.2f}{:>6}{:>9.3f}{:>"
+        "9.3f}\n",
+        scenario.name, locate.mean(), locate.p90(), whole.mean(), whole.p90(), repeats / count,
+        rounds / count, locate.exact / count, confirmed / count, fic.mean(), fic.p90(),
+        fic.exact / count, seconds / count);
     std::fflush(stdout);
   }
 }
@@ -260,14 +306,18 @@ int main(int count, char** words) {
   Arguments arguments;
   std::vector<double> noise;
   CLI::App app("how many jobs it takes to find out which values make a row fail");
-  app.add_option("--model", arguments.model, "a PICT, ACTS or clause model; without it the model of the shipped profile nightly");
+  app.add_option(
+      "--model", arguments.model,
+      "a PICT, ACTS or clause model; without it the model of the shipped profile nightly");
   app.add_option("--strength", arguments.strength);
   app.add_option("--faults", arguments.faults)->check(CLI::PositiveNumber);
   app.add_option("--seed", arguments.seed);
   app.add_option("--steps", arguments.steps);
   app.add_option("--jobs", arguments.jobs, "at the same time")->check(CLI::PositiveNumber);
   app.add_option("--only", arguments.only, "rows of the table whose name begins so");
-  app.add_option("--assume-noise", noise, "B,A instead of the default beliefs")->delimiter(',')->expected(2);
+  app.add_option("--assume-noise", noise, "B,A instead of the default beliefs")
+      ->delimiter(',')
+      ->expected(2);
   CLI11_PARSE(app, count, words);
   if (!noise.empty()) arguments.noise = {noise[0], noise[1]};
   try {

@@ -1,4 +1,5 @@
-// Do the ranks of a host find each other, is their sum right, and how fast is it: the rank program's own answer
+// Do the ranks of a host find each other, is their sum right, and how fast is it: the rank
+// program's own answer
 // (--all-reduce), started as a batch is.
 #pragma once
 
@@ -21,10 +22,10 @@ struct AllReduceTry {
   std::string fault;  // why there is none; "" with it
 };
 
-/// Waits, a minute at most; everything that it started is gone then. `gpus` as CUDA_VISIBLE_DEVICES spells them, one a rank;
-/// on sim `ranks` of them. REQUIRES: ranks > 1.
-AllReduceTry try_all_reduce(const std::filesystem::path& rank_program, const std::string& device, int ranks,
-                            const std::vector<std::string>& gpus);
+/// Waits, a minute at most; everything that it started is gone then. `gpus` as CUDA_VISIBLE_DEVICES
+/// spells them, one a rank; on sim `ranks` of them. REQUIRES: ranks > 1.
+AllReduceTry try_all_reduce(const std::filesystem::path& rank_program, const std::string& device,
+                            int ranks, const std::vector<std::string>& gpus);
 
 /// "4 ranks, 64 MiB: 0.42 ms, 240 GB/s".
 std::string to_text(const AllReduce& all_reduce);

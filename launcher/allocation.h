@@ -1,5 +1,5 @@
-// Nodes that somebody else lends to a run: a cluster's scheduler, or hosts that were named. The run loop leases their
-// slots as it does this host's; a batch lies on one node.
+// Nodes that somebody else lends to a run: a cluster's scheduler, or hosts that were named. The run
+// loop leases their slots as it does this host's; a batch lies on one node.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,16 @@ class Allocation {
 
   /// One round: asks for the nodes, hears them, asks again when they are lost. Never waits.
   virtual void step(std::int64_t now_ms) = 0;
-  /// Whether a batch may be started now. Also true when the nodes are given up: batches then end infra.scheduler.
+  /// Whether a batch may be started now. Also true when the nodes are given up: batches then end
+  /// infra.scheduler.
   virtual bool ready() const = 0;
   /// Starts it on these slots, which are of one node. REQUIRES: holds(), where it is to be held.
-  virtual std::unique_ptr<RunningBatch> start(BatchRequest request, const std::vector<Slot>& slots, std::int64_t now_ms) = 0;
+  virtual std::unique_ptr<RunningBatch> start(BatchRequest request, const std::vector<Slot>& slots,
+                                              std::int64_t now_ms) = 0;
   /// Whether ranks may be started there now, ahead of their turn.
   virtual bool holds() const { return false; }
-  /// Gives the nodes back; what still runs there is ended. Waits, up to a deadline of its own. Throws nothing.
+  /// Gives the nodes back; what still runs there is ended. Waits, up to a deadline of its own.
+  /// Throws nothing.
   virtual void release() = 0;
 
   virtual int nodes() const = 0;

@@ -1,4 +1,5 @@
-// What a BatchRun tells: how a batch ended and whose doing that was, and what the launcher saw of each case.
+// What a BatchRun tells: how a batch ended and whose doing that was, and what the launcher saw of
+// each case.
 #include <signal.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ std::int64_t file_bytes(const fs::path& file) {
 /// What a shell or mpirun says of a process that ended by a signal: 128 and the signal.
 record::Exit from_starter_exit(const Exit& exit) {
   if (exit.signalled) return {"signal", exit.value};
-  return exit.value > 128 ? record::Exit{"signal", exit.value - 128} : record::Exit{"exited", exit.value};
+  return exit.value > 128 ? record::Exit{"signal", exit.value - 128}
+                          : record::Exit{"exited", exit.value};
 }
 
 }  // namespace
@@ -34,11 +36,13 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     finish_remaining_cases(now_ms, finished);
     // Also those that came and went between two looks at the process table.
     std::vector<int> ranks;
-    for (int rank = 0; rank < watch_.world_size(); ++rank) ranks.push_back(static_cast<int>(watch_.process(rank).pid));
+    for (int rank = 0; rank < watch_.world_size(); ++rank)
+      ranks.push_back(static_cast<int>(watch_.process(rank).pid));
     leftovers_->look(ranks);
     report_ = read_starter_log(record::read_text(batch_folder_ / "starter.log"));
     bool any_hello = false;
-    for (int rank = 0; rank < watch_.world_size(); ++rank) any_hello = any_hello || watch_.process(rank).pid != 0;
+    for (int rank = 0; rank < watch_.world_size(); ++rank)
+      any_hello = any_hello || watch_.process(rank).pid != 0;
     if (!any_hello && by_itself_) infra_ = report_.infra;
   }
   if (infra_) {
@@ -67,32 +71,39 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     const int signal = child_->poll()->value;
     last.ended = "died";
     last.infra = record::Infra{signal == SIGKILL || signal == SIGTERM ? "preempted" : "launch",
-                               "what started its ranks ended by signal " + std::to_string(signal) + ", which we did not send"};
+                               "what started its ranks ended by signal " + std::to_string(signal) +
+                                   ", which we did not send"};
   } else if (culprit_) {
     const RankProgress& progress = watch_.progress(blamed, culprit_->rank);
     last.ended = "died";
-    last.first_dead = record::FirstDead{culprit_->rank, culprit_->exit,
-                                        progress.ended ? record::Phase::teardown_process : progress.phase};
-    // Nothing of a case sends SIGTERM. Whoever ends an allocation sends it to every process of it, and a rank may be gone
-    // before the starter and the agent have theirs.
+    last.first_dead =
+        record::FirstDead{culprit_->rank, culprit_->exit,
+                          progress.ended ? record::Phase::teardown_process : progress.phase};
+    // Nothing of a case sends SIGTERM. Whoever ends an allocation sends it to every process of it,
+    // and a rank may be gone before the starter and the agent have theirs.
     if (culprit_->exit == record::Exit{"signal", SIGTERM})
-      last.infra = record::Infra{"preempted", "rank " + std::to_string(culprit_->rank) + " was ended by SIGTERM, which we did not send"};
+      last.infra = record::Infra{"preempted", "rank " + std::to_string(culprit_->rank) +
+                                                  " was ended by SIGTERM, which we did not send"};
   }
   finished.push_back(std::move(last));
 }
 
 std::optional<BatchRun::Culprit> BatchRun::culprit() const {
   if (hang_ || stopped_) return std::nullopt;
-  if (report_.rank && report_.exit && *report_.rank < watch_.world_size()) return Culprit{*report_.rank, *report_.exit};
+  if (report_.rank && report_.exit && *report_.rank < watch_.world_size())
+    return Culprit{*report_.rank, *report_.exit};
   const std::optional<int> dead = watch_.first_dead();
-  // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a word and with status 0.
+  // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a
+  // word and with status 0.
   if (!by_itself_) return dead ? std::optional(Culprit{*dead, {"exited", 0}}) : std::nullopt;
   const Exit starter = *child_->poll();
   if (starter == Exit{}) return std::nullopt;
-  // mpirun now and then keeps the name to itself, but never the exit code. The first that was gone is the likeliest.
+  // mpirun now and then keeps the name to itself, but never the exit code. The first that was gone
+  // is the likeliest.
   int first = 0;
   for (int rank = 1; rank < watch_.world_size(); ++rank)
-    if (watch_.process(rank).gone && watch_.process(rank).gone_ms < watch_.process(first).gone_ms) first = rank;
+    if (watch_.process(rank).gone && watch_.process(rank).gone_ms < watch_.process(first).gone_ms)
+      first = rank;
   return Culprit{dead.value_or(first), from_starter_exit(starter)};
 }
 
@@ -139,7 +150,8 @@ record::Context context_of(const BatchRequest& request, std::size_t index) {
   context.again = request.attempts[index].again;
   for (int rank = 0; rank < batch.world_size; ++rank) {
     context.ranks.push_back({.rank = rank});
-    context.ranks.back().log.file = "batches/" + batch.batch + "/rank-" + std::to_string(rank) + ".log";
+    context.ranks.back().log.file =
+        "batches/" + batch.batch + "/rank-" + std::to_string(rank) + ".log";
   }
   return context;
 }
@@ -166,10 +178,11 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
     seen.step = progress.step;
     seen.collective = progress.collective;
     seen.silent_ms = end_ms - (progress.ended   ? progress.ended_ms
-                              : progress.begun ? progress.progress_ms
-                                               : process.heartbeat_ms);
+                               : progress.begun ? progress.progress_ms
+                                                : process.heartbeat_ms);
     seen.log.begin = progress.log_begin.value_or(0);
-    seen.log.end = progress.log_end.value_or(std::max(seen.log.begin, file_bytes(request_.run_folder / seen.log.file)));
+    seen.log.end = progress.log_end.value_or(
+        std::max(seen.log.begin, file_bytes(request_.run_folder / seen.log.file)));
   }
   return context;
 }
@@ -185,11 +198,19 @@ std::string BatchRun::now_doing() const {
 record::LiveCase BatchRun::live(std::int64_t now_ms) const {
   const std::size_t current = std::min(watch_.current(), finished_.size() - 1);
   const record::BatchCase& one = request_.batch.cases[current];
-  record::LiveCase live{.case_id = one.id, .name = one.name, .attempt = one.attempt, .batch = request_.batch.batch, .ranks = {}};
+  record::LiveCase live{.case_id = one.id,
+                        .name = one.name,
+                        .attempt = one.attempt,
+                        .batch = request_.batch.batch,
+                        .ranks = {}};
   for (int rank = 0; rank < watch_.world_size(); ++rank) {
     const RankProgress& progress = watch_.progress(current, rank);
-    live.ranks.push_back({.rank = rank, .pid = watch_.process(rank).pid, .phase = progress.phase, .arm = progress.arm,
-                          .step = progress.step, .silent_ms = now_ms - watch_.process(rank).heartbeat_ms});
+    live.ranks.push_back({.rank = rank,
+                          .pid = watch_.process(rank).pid,
+                          .phase = progress.phase,
+                          .arm = progress.arm,
+                          .step = progress.step,
+                          .silent_ms = now_ms - watch_.process(rank).heartbeat_ms});
   }
   return live;
 }

@@ -16,8 +16,8 @@ record::Limits limits_of(const record::Run& run, const record::PlanLine& line) {
 
 }  // namespace
 
-BatchRequest batch_request(const record::Run& run, const std::filesystem::path& run_folder, const CaseGroup& group,
-                           const std::string& name) {
+BatchRequest batch_request(const record::Run& run, const std::filesystem::path& run_folder,
+                           const CaseGroup& group, const std::string& name) {
   const record::PlanLine& first = group.attempts.front().line;
   BatchRequest request;
   request.run_folder = run_folder;
@@ -34,7 +34,8 @@ BatchRequest batch_request(const record::Run& run, const std::filesystem::path& 
     request.limits_ms.push_back(limits_of(run, attempt.line));
     for (const auto& [phase, limit_ms] : request.limits_ms.back())
       batch.limits_ms[phase] = std::max(batch.limits_ms[phase], limit_ms);
-    const std::filesystem::path folder = run_folder / attempt_folder(attempt.line.id, attempt.number);
+    const std::filesystem::path folder =
+        run_folder / attempt_folder(attempt.line.id, attempt.number);
     batch.cases.push_back({attempt.line.id, attempt.line.name, attempt.number, attempt.line.axes,
                            group.divergence ? reports::divergence_folder(folder) : folder});
   }

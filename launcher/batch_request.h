@@ -1,5 +1,5 @@
-// What starting a batch takes, from the run and the cases: the part that no host knows better. Whoever starts it adds the
-// place: folders, GPUs, processes.
+// What starting a batch takes, from the run and the cases: the part that no host knows better.
+// Whoever starts it adds the place: folders, GPUs, processes.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace graphproof::launcher {
 
 /// `run` gives device, seed and the limits of cases that have no own; `name` the batch's.
-BatchRequest batch_request(const record::Run& run, const std::filesystem::path& run_folder, const CaseGroup& group,
-                           const std::string& name);
+BatchRequest batch_request(const record::Run& run, const std::filesystem::path& run_folder,
+                           const CaseGroup& group, const std::string& name);
 
 }  // namespace graphproof::launcher

@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often the process table is read. A death is noticed within this time, and also by mpirun's own end.
+// How often the process table is read. A death is noticed within this time, and also by mpirun's
+// own end.
 constexpr std::int64_t kLook_ms = 100;
 // A rank has hundreds of descriptors; a listening socket stays open for longer than this.
 constexpr std::int64_t kLookAtPorts_ms = 1000;
@@ -28,17 +29,19 @@ constexpr std::int64_t kRejectedKept = 100;
 std::vector<Watch::WatchedCase> watched(const BatchRequest& request) {
   std::vector<Watch::WatchedCase> cases;
   for (std::size_t i = 0; i < request.batch.cases.size(); ++i)
-    cases.push_back({request.batch.cases[i].id, request.batch.cases[i].attempt, request.limits_ms.at(i)});
+    cases.push_back(
+        {request.batch.cases[i].id, request.batch.cases[i].attempt, request.limits_ms.at(i)});
   return cases;
 }
 
-// In the environment of ranks that are to wait: for a file of this name with the suffix before they use the device, for the
-// file itself before they begin.
+// In the environment of ranks that are to wait: for a file of this name with the suffix before they
+// use the device, for the file itself before they begin.
 constexpr char kGoVariable[] = "GRAPHPROOF_GO";
 constexpr char kDeviceSuffix[] = ".device";
 
 std::string quoted(const std::string& word) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,") == word.npos &&
+  if (word.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,") == word.npos &&
       !word.empty())
     return word;
   std::string text = "'";
@@ -49,9 +52,13 @@ std::string quoted(const std::string& word) {
 }  // namespace
 
 BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
-    : request_(std::move(request)), batch_folder_(request_.run_folder / "batches" / request_.batch.batch),
-      watch_(request_.batch.world_size, watched(request_), now_ms), finished_(request_.batch.cases.size()),
-      started_ms_(now_ms), ended_ms_(now_ms), held_(request_.held) {
+    : request_(std::move(request)),
+      batch_folder_(request_.run_folder / "batches" / request_.batch.batch),
+      watch_(request_.batch.world_size, watched(request_), now_ms),
+      finished_(request_.batch.cases.size()),
+      started_ms_(now_ms),
+      ended_ms_(now_ms),
+      held_(request_.held) {
   record::Batch& batch = request_.batch;
   infra_ = request_.refused;
   if (infra_) return;
@@ -79,10 +86,12 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     const Command command = local_command(job, own_environment());
     write_files(command);
     if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
-    leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_, batch.device == "sim");
+    leftovers_ = std::make_unique<Leftovers>(*request_.processes, *node_folder_, *shm_folder_,
+                                             batch.device == "sim");
     gpus_before_ = request_.clean_gpus.empty() ? gpus_in_use() : request_.clean_gpus;
     cgroup_ = request_.processes->make_group(batch.mark);
-    child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(), cgroup_ ? cgroup_->folder() : fs::path());
+    child_ = std::make_unique<Child>(command, batch_folder_ / "starter.log", fs::path(),
+                                     cgroup_ ? cgroup_->folder() : fs::path());
     leftovers_->started(child_->pid(), batch.mark);
     if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   } catch (const std::system_error& error) {
@@ -95,12 +104,15 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
 
 void BatchRun::write_files(const Command& command) const {
   // A batch is never gone on with: what its ranks read need not outlast this host.
-  record::write_json(request_.job.batch_file, record::to_json(request_.batch), record::Survives::kill);
+  record::write_json(request_.job.batch_file, record::to_json(request_.batch),
+                     record::Survives::kill);
   std::string line;
-  for (const std::string& argument : command.arguments) line += (line.empty() ? "" : " ") + quoted(argument);
+  for (const std::string& argument : command.arguments)
+    line += (line.empty() ? "" : " ") + quoted(argument);
   record::write_atomically(batch_folder_ / "command", line + "\n", record::Survives::kill);
   std::string variables;
-  for (const auto& [name, value] : redacted(command.environment)) variables += name + "=" + value + "\n";
+  for (const auto& [name, value] : redacted(command.environment))
+    variables += name + "=" + value + "\n";
   record::write_atomically(batch_folder_ / "env", variables, record::Survives::kill);
 }
 
@@ -120,13 +132,15 @@ std::shared_ptr<BatchRun> BatchRun::hold(BatchRequest next, std::int64_t now_ms)
 }
 
 bool BatchRun::may_share_device() const {
-  // A GPU's used memory is measured by nearly every case until its end, and what remains must be told apart afterwards.
+  // A GPU's used memory is measured by nearly every case until its end, and what remains must be
+  // told apart afterwards.
   return request_.batch.device != "cuda" || (draining() && !alone_ && owns_visible_gpu_memory());
 }
 
 void BatchRun::look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished) {
   if (request_.gpu_health == nullptr || request_.job.gpus.empty() || held_) return;
-  // A report belongs to the case that runs when it comes, so the driver is asked before the case is given out.
+  // A report belongs to the case that runs when it comes, so the driver is asked before the case is
+  // given out.
   request_.gpu_health->look(now_ms, !finished.empty());
   for (const GpuTrouble& trouble : request_.gpu_health->since(gpu_troubles_, request_.job.gpus)) {
     const std::string text = "GPU " + trouble.gpu + ": " + trouble.what;
@@ -160,7 +174,8 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   if (stage_ == Stage::running) finish_ended_cases(now_ms, finished);
   if (stage_ == Stage::running) decide(now_ms);
   if (stage_ == Stage::stacks) {
-    const bool taken = stacks_->step(now_ms), told = !ras_ || ras_->step(now_ms), recorded = flight_data_->step(now_ms);
+    const bool taken = stacks_->step(now_ms), told = !ras_ || ras_->step(now_ms),
+               recorded = flight_data_->step(now_ms);
     if (taken && told && recorded) end(false, now_ms);
   }
   if (stage_ == Stage::ending && now_ms - ending_ms_ >= kEnding_ms) {
@@ -180,7 +195,8 @@ void BatchRun::step_held(std::int64_t now_ms) {
     device_ms_ = now_ms;
     std::ofstream(shm_folder_->path() / (std::string(kGoFile) + kDeviceSuffix)).flush();
   }
-  lost_ = lost_ || child_->poll() || watch_.first_dead() || (device_ms_ != 0 && !watch_.all_ready() && now_ms - device_ms_ > limit_ms);
+  lost_ = lost_ || child_->poll() || watch_.first_dead() ||
+          (device_ms_ != 0 && !watch_.all_ready() && now_ms - device_ms_ > limit_ms);
   if (lost_ || !go_ || !watch_.all_ready()) return;
   held_ = false;
   if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
@@ -207,7 +223,8 @@ void BatchRun::look_at_processes(std::int64_t now_ms) {
   looked_ms_ = now_ms;
   for (int rank = 0; rank < watch_.world_size(); ++rank) {
     const RankProcess& process = watch_.process(rank);
-    if (process.pid != 0 && !process.gone && !running_process(static_cast<int>(process.pid))) watch_.gone(rank, now_ms);
+    if (process.pid != 0 && !process.gone && !running_process(static_cast<int>(process.pid)))
+      watch_.gone(rank, now_ms);
   }
   const std::vector<int> ranks = living_ranks();
   leftovers_->look(ranks);
@@ -231,8 +248,10 @@ void BatchRun::decide(std::int64_t now_ms) {
     if (now_ms - watch_.process(*dead).gone_ms > kStarterLinger_ms) end(false, now_ms);
     return;
   }
-  if (watch_.all_gone() && now_ms - watch_.last_gone_ms() > kStarterLinger_ms) return end(false, now_ms);
-  if (last_case_ && watch_.current() > *last_case_ && watch_.current() < finished_.size()) return stop(now_ms);
+  if (watch_.all_gone() && now_ms - watch_.last_gone_ms() > kStarterLinger_ms)
+    return end(false, now_ms);
+  if (last_case_ && watch_.current() > *last_case_ && watch_.current() < finished_.size())
+    return stop(now_ms);
   if (const auto hang = watch_.overdue(now_ms)) {
     hang_ = hang;
     hung_ms_ = now_ms;
@@ -242,7 +261,8 @@ void BatchRun::decide(std::int64_t now_ms) {
 
 void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   // The missing rank first: the time may not be enough for all.
-  std::vector<StackCollection::Target> targets{{hang.missing_rank, watch_.process(hang.missing_rank).pid}};
+  std::vector<StackCollection::Target> targets{
+      {hang.missing_rank, watch_.process(hang.missing_rank).pid}};
   for (const int rank : hang.waiting_ranks) targets.push_back({rank, watch_.process(rank).pid});
   const record::BatchCase& hung = request_.batch.cases[hang.case_index];
   // Where a planted hang hangs is known.
@@ -271,7 +291,8 @@ void BatchRun::stop(std::int64_t now_ms) {
 
 void BatchRun::end(bool by_itself, std::int64_t now_ms) {
   by_itself_ = by_itself;
-  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms, leftovers_->looks_before());
+  ending_.emplace(*request_.processes, child_->pid(), request_.batch.mark, by_itself, now_ms,
+                  leftovers_->looks_before());
   if (by_itself) {
     std::vector<int> left;
     for (const Process& process : ending_->left()) left.push_back(process.pid);
@@ -291,7 +312,8 @@ std::vector<std::size_t> BatchRun::ended_cases() const {
   std::vector<std::size_t> ended;
   for (const std::size_t index : watch_.as_begun())
     if (!finished_[index] && watch_.ended(index)) ended.push_back(index);
-  // The last one that is run waits for the processes' end: how they end and what they leave behind belongs to it.
+  // The last one that is run waits for the processes' end: how they end and what they leave behind
+  // belongs to it.
   if (!ended.empty() && watch_.current() == finished_.size()) ended.pop_back();
   return ended;
 }
@@ -318,14 +340,15 @@ void BatchRun::finish_ended_cases(std::int64_t now_ms, std::vector<record::Conte
 }
 
 void BatchRun::finish_remaining_cases(std::int64_t now_ms, std::vector<record::Context>& finished) {
-  // The ranks are gone, so nothing that is there now tells which case left it: only what was suspected before counts.
+  // The ranks are gone, so nothing that is there now tells which case left it: only what was
+  // suspected before counts.
   for (const std::size_t index : ended_cases()) {
     record::Cleanup still;
     if (suspicion_ && suspicion_->case_index == index) {
       still = leftovers_->still_there(suspicion_->found);
       for (const std::string& process : named(ending_->left_behind()))
-        if (std::find(suspicion_->found.processes.begin(), suspicion_->found.processes.end(), process) !=
-            suspicion_->found.processes.end())
+        if (std::find(suspicion_->found.processes.begin(), suspicion_->found.processes.end(),
+                      process) != suspicion_->found.processes.end())
           still.processes.push_back(process);
       leftovers_->report(still);
     }
@@ -338,9 +361,9 @@ std::optional<std::int64_t> BatchRun::own_gpu_bytes(const std::string& gpu) cons
 }
 
 bool BatchRun::owns_visible_gpu_memory() const {
-  return request_.nvml != nullptr && std::all_of(request_.job.gpus.begin(), request_.job.gpus.end(), [&](const std::string& gpu) {
-    return own_gpu_bytes(gpu).has_value();
-  });
+  return request_.nvml != nullptr &&
+         std::all_of(request_.job.gpus.begin(), request_.job.gpus.end(),
+                     [&](const std::string& gpu) { return own_gpu_bytes(gpu).has_value(); });
 }
 
 std::vector<GpuUse> BatchRun::gpus_in_use() const {

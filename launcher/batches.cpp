@@ -21,7 +21,8 @@ namespace {
 /// batch_key() of what it reads of a line: the whole of it would have to be written and parsed.
 std::string key_of(const record::PlanLine& line, std::string_view device) {
   nlohmann::json limits = nlohmann::json::object();
-  for (const auto& [phase, limit_ms] : line.limits_ms) limits[std::string(record::name(phase))] = limit_ms;
+  for (const auto& [phase, limit_ms] : line.limits_ms)
+    limits[std::string(record::name(phase))] = limit_ms;
   return matrix::batch_key({{"id", line.id},
                             {"ranks", line.ranks},
                             {"isolation", line.isolation},
@@ -36,20 +37,24 @@ std::string key_of(const record::PlanLine& line, std::string_view device) {
 void split(const CaseGroup& group, int slot_count, std::vector<CaseGroup>& parts) {
   const double seconds = group.expected_seconds() - kStart_seconds;
   const int side_by_side = std::max(1, slot_count / group.ranks());
-  const auto worth = static_cast<std::size_t>(std::min<double>(side_by_side, std::ceil(seconds / kWorthSplitting_seconds)));
+  const auto worth = static_cast<std::size_t>(
+      std::min<double>(side_by_side, std::ceil(seconds / kWorthSplitting_seconds)));
   const std::size_t count = group.attempts.size();
   const std::size_t needed = (count + kCasesPerBatch - 1) / kCasesPerBatch;
   const std::size_t part_count = std::clamp<std::size_t>(std::max(worth, needed), 1, count);
   for (std::size_t part = 0; part < part_count; ++part) {
-    const auto begin = group.attempts.begin() + static_cast<std::ptrdiff_t>(part * count / part_count);
-    const auto end = group.attempts.begin() + static_cast<std::ptrdiff_t>((part + 1) * count / part_count);
+    const auto begin =
+        group.attempts.begin() + static_cast<std::ptrdiff_t>(part * count / part_count);
+    const auto end =
+        group.attempts.begin() + static_cast<std::ptrdiff_t>((part + 1) * count / part_count);
     parts.push_back({{begin, end}});
   }
 }
 
 }  // namespace
 
-std::vector<CaseGroup> group_cases(const std::vector<Attempt>& attempts, std::string_view device, int slot_count) {
+std::vector<CaseGroup> group_cases(const std::vector<Attempt>& attempts, std::string_view device,
+                                   int slot_count) {
   std::vector<CaseGroup> groups;
   std::map<std::string, std::size_t> group_of;
   for (const Attempt& attempt : attempts) {

@@ -19,7 +19,8 @@ struct Attempt {
 /// Cases that one start of the ranks runs, one after another.
 struct CaseGroup {
   std::vector<Attempt> attempts;  // not empty; equal in ranks, isolation and environment
-  bool divergence = false;        // run for the first divergent tensor alone (reports/divergence.h): no verdict comes of it
+  bool divergence = false;  // run for the first divergent tensor alone (reports/divergence.h): no
+                            // verdict comes of it
 
   int ranks() const { return attempts.front().line.ranks; }
   double expected_seconds() const;
@@ -34,6 +35,7 @@ inline constexpr std::size_t kCasesPerBatch = 256;
 
 /// Groups them by matrix::batch_key, in their order, and splits long groups so that
 /// `slot_count` slots are used. REQUIRES: no case needs more than slot_count ranks.
-std::vector<CaseGroup> group_cases(const std::vector<Attempt>& attempts, std::string_view device, int slot_count);
+std::vector<CaseGroup> group_cases(const std::vector<Attempt>& attempts, std::string_view device,
+                                   int slot_count);
 
 }  // namespace graphproof::launcher

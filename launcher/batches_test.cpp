@@ -39,7 +39,8 @@ TEST(BatchesTest, AFaultAndAProcessCaseAreAlone) {
   fault.line.axes["fault"] = "M23";
   fault.line.expect.kind = "fault";
   fault.line.expect.fault = "M23";
-  EXPECT_EQ(sizes(group_cases({first, second, fault, attempt(4, 1)}, "sim", 4)), (Sizes{1, 1, 1, 1}));
+  EXPECT_EQ(sizes(group_cases({first, second, fault, attempt(4, 1)}, "sim", 4)),
+            (Sizes{1, 1, 1, 1}));
 }
 
 TEST(BatchesTest, LongGroupsUseEverySlotAndKeepTheirOrder) {
@@ -48,13 +49,16 @@ TEST(BatchesTest, LongGroupsUseEverySlotAndKeepTheirOrder) {
   const auto groups = group_cases(plan, "sim", 4);
   EXPECT_EQ(sizes(groups), (Sizes{5, 5}));
   EXPECT_EQ(groups[1].attempts.front().line.name, "case5");
-  EXPECT_EQ(sizes(group_cases({attempt(1, 1), attempt(2, 1)}, "sim", 4)), Sizes{2}) << "a second start would cost more";
+  EXPECT_EQ(sizes(group_cases({attempt(1, 1), attempt(2, 1)}, "sim", 4)), Sizes{2})
+      << "a second start would cost more";
 }
 
 TEST(BatchesTest, OnePairOfProcessesCarriesABoundedNumberOfCases) {
   std::vector<Attempt> plan;
-  for (std::size_t i = 0; i < 2 * kCasesPerBatch + 1; ++i) plan.push_back(attempt(static_cast<int>(i), 4, 0));
-  for (const CaseGroup& group : group_cases(plan, "sim", 4)) EXPECT_LE(group.attempts.size(), kCasesPerBatch);
+  for (std::size_t i = 0; i < 2 * kCasesPerBatch + 1; ++i)
+    plan.push_back(attempt(static_cast<int>(i), 4, 0));
+  for (const CaseGroup& group : group_cases(plan, "sim", 4))
+    EXPECT_LE(group.attempts.size(), kCasesPerBatch);
 }
 
 }  // namespace

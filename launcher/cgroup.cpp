@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "graphproof-";
 
-/// Where version 2 is mounted, and which group lies there: "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... - cgroup2 ...".
+/// Where version 2 is mounted, and which group lies there: "ID PARENT MAJOR:MINOR ROOT POINT
+/// OPTIONS ... - cgroup2 ...".
 std::pair<fs::path, fs::path> mounted() {
   std::istringstream lines(proc_text("/proc/self/mountinfo"));
   for (std::string line; std::getline(lines, line);) {
@@ -45,7 +46,8 @@ fs::path cgroup_parent() {
     if (below.empty() || *below.begin() == "..") return {};
     const fs::path folder = (point / below).lexically_normal();
     // A process may be moved only by who may write to the group that holds both.
-    const bool may = access(folder.c_str(), W_OK) == 0 && access((folder / "cgroup.procs").c_str(), W_OK) == 0;
+    const bool may =
+        access(folder.c_str(), W_OK) == 0 && access((folder / "cgroup.procs").c_str(), W_OK) == 0;
     return may ? folder : fs::path();
   }
   return {};
@@ -66,9 +68,12 @@ std::vector<fs::path> cgroups_of(std::string_view mark, const fs::path& parent) 
   if (parent.empty()) return {};
   const std::string name = std::string(kPrefix) + std::string(mark);
   std::error_code gone;
-  if (!mark.ends_with('.')) return fs::is_directory(parent / name, gone) ? std::vector{parent / name} : std::vector<fs::path>();
+  if (!mark.ends_with('.'))
+    return fs::is_directory(parent / name, gone) ? std::vector{parent / name}
+                                                 : std::vector<fs::path>();
   std::vector<fs::path> found;
-  for (fs::directory_iterator entry(parent, gone), end; !gone && entry != end; entry.increment(gone))
+  for (fs::directory_iterator entry(parent, gone), end; !gone && entry != end;
+       entry.increment(gone))
     if (entry->path().filename().string().starts_with(name)) found.push_back(entry->path());
   return found;
 }
@@ -84,7 +89,8 @@ std::vector<int> cgroup_members(std::string_view mark, const fs::path& parent) {
 }
 
 void kill_cgroups(std::string_view mark, const fs::path& parent) {
-  for (const fs::path& group : cgroups_of(mark, parent)) std::ofstream(group / "cgroup.kill") << "1";
+  for (const fs::path& group : cgroups_of(mark, parent))
+    std::ofstream(group / "cgroup.kill") << "1";
 }
 
 void remove_cgroups(std::string_view mark) {

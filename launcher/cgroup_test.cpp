@@ -41,8 +41,10 @@ void expect_to_do_without(const std::string& mark) {
   EXPECT_TRUE(cgroup_members(mark).empty());
   kill_cgroups(mark);
   remove_cgroups(mark + ".");
-  Child child({{"/bin/sh", "-c", "exit 3"}, {{"PATH", "/usr/bin:/bin"}}}, scratch.path() / "log", {}, {});
-  for (int look = 0; look < 500 && !child.poll(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  Child child({{"/bin/sh", "-c", "exit 3"}, {{"PATH", "/usr/bin:/bin"}}}, scratch.path() / "log",
+              {}, {});
+  for (int look = 0; look < 500 && !child.poll(); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(child.poll(), (Exit{false, 3}));
 }
 
@@ -52,24 +54,29 @@ TEST_F(CgroupTest, AProcessThatHidesIsFoundAndEnded) {
   {
     const auto group = Cgroup::make(mark);
     if (!group) return expect_to_do_without(mark);
-    Child child({{"/bin/sh", "-c", "env -i setsid sleep 600 & exit 0"}, {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}}}, scratch.path() / "log", {},
-                group->folder());
-    for (int look = 0; look < 500 && (!child.poll() || cgroup_members(mark).size() != 1); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    Child child({{"/bin/sh", "-c", "env -i setsid sleep 600 & exit 0"},
+                 {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}}},
+                scratch.path() / "log", {}, group->folder());
+    for (int look = 0; look < 500 && (!child.poll() || cgroup_members(mark).size() != 1); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::vector<Process> left = processes_of(child.pid(), mark);
-    for (int look = 0; look < 500 && (left.empty() || left[0].command != "sleep"); ++look, left = processes_of(child.pid(), mark))
+    for (int look = 0; look < 500 && (left.empty() || left[0].command != "sleep");
+         ++look, left = processes_of(child.pid(), mark))
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ASSERT_EQ(left.size(), 1u);
     EXPECT_EQ(left[0].command, "sleep");
     EXPECT_NE(left[0].session, child.pid());
     EXPECT_TRUE(processes_of(0, mark + "0.").empty()) << "another run's";
     kill_cgroups(mark);
-    for (int look = 0; look < 500 && !cgroup_members(mark).empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int look = 0; look < 500 && !cgroup_members(mark).empty(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_TRUE(cgroup_members(mark).empty());
   }
   EXPECT_TRUE(cgroups_of(mark).empty()) << "an empty group goes with its owner";
 }
 
-/// From here on this process and what it starts are told that there is no clone3, as by the filter of an older container.
+/// From here on this process and what it starts are told that there is no clone3, as by the filter
+/// of an older container.
 bool refuse_clone3() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -78,7 +85,8 @@ bool refuse_clone3() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog filter{sizeof program / sizeof program[0], program};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 // In a process of its own, because a filter can't be taken off again.
@@ -92,9 +100,13 @@ TEST_F(CgroupTest, WhereClone3IsRefusedAChildEntersItsGroupByItself) {
     int answer = kThrew;
     try {
       if (!refuse_clone3()) _exit(kNoFilter);
-      Child child({{"/bin/sleep", "600"}, {{"PATH", "/usr/bin:/bin"}}}, scratch.path() / "log", {}, group->folder());
+      Child child({{"/bin/sleep", "600"}, {{"PATH", "/usr/bin:/bin"}}}, scratch.path() / "log", {},
+                  group->folder());
       const std::vector<int> members = cgroup_members(mark);
-      answer = syscall(SYS_clone3, nullptr, 0) == -1 && errno == ENOSYS && std::count(members.begin(), members.end(), child.pid()) == 1 ? kInGroup : kNotInGroup;
+      answer = syscall(SYS_clone3, nullptr, 0) == -1 && errno == ENOSYS &&
+                       std::count(members.begin(), members.end(), child.pid()) == 1
+                   ? kInGroup
+                   : kNotInGroup;
     } catch (const std::exception&) {
     }
     _exit(answer);
@@ -102,7 +114,8 @@ TEST_F(CgroupTest, WhereClone3IsRefusedAChildEntersItsGroupByItself) {
   int status = 0;
   ASSERT_EQ(waitpid(filtered, &status, 0), filtered);
   kill_cgroups(mark);
-  for (int look = 0; look < 500 && !cgroup_members(mark).empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int look = 0; look < 500 && !cgroup_members(mark).empty(); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), kInGroup);
 }
@@ -128,7 +141,8 @@ TEST_F(CgroupTest, AChildThatCanNotBeginInItsGroupIsNamedAndTheNextOneBegins) {
 }
 
 TEST_F(CgroupTest, OfARunAllGroupsAreFoundAndTheEmptyOnesRemoved) {
-  const auto one = Cgroup::make(mark + ".b001"), other = Cgroup::make(mark + ".b002"), another = Cgroup::make(mark + "x.b001");
+  const auto one = Cgroup::make(mark + ".b001"), other = Cgroup::make(mark + ".b002"),
+             another = Cgroup::make(mark + "x.b001");
   if (!one) return expect_to_do_without(mark);
   EXPECT_EQ(cgroups_of(mark + ".").size(), 2u);
   remove_cgroups(mark + ".");

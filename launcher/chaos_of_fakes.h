@@ -1,5 +1,6 @@
-// For tests that end and disturb runs at random moments: a plan with something of every kind, a host that obeys the test
-// (fake_host.h), and what must hold of a run's folder whatever happened to it.
+// For tests that end and disturb runs at random moments: a plan with something of every kind, a
+// host that obeys the test (fake_host.h), and what must hold of a run's folder whatever happened to
+// it.
 #pragma once
 
 #include <cstdlib>
@@ -42,15 +43,20 @@ struct ChaosOfFakes : RunOfFakes {
 
   void TearDown() override {
     if (!HasFailure()) return;
-    const std::filesystem::path kept = std::filesystem::temp_directory_path() / ("chaos-" + std::to_string(getpid()));
+    const std::filesystem::path kept =
+        std::filesystem::temp_directory_path() / ("chaos-" + std::to_string(getpid()));
     std::error_code ignored;
-    std::filesystem::copy(folder, kept, std::filesystem::copy_options::recursive | std::filesystem::copy_options::skip_symlinks, ignored);
+    std::filesystem::copy(
+        folder, kept,
+        std::filesystem::copy_options::recursive | std::filesystem::copy_options::skip_symlinks,
+        ignored);
     std::cout << "the run folder of the round that failed: " << kept.string() << "\n";
   }
 
   static std::map<std::string, std::string> verdicts(const reports::RunResult& result) {
     std::map<std::string, std::string> found;
-    for (const reports::CaseResult& one : result.cases) found[one.plan.id] = one.record.verdict.text();
+    for (const reports::CaseResult& one : result.cases)
+      found[one.plan.id] = one.record.verdict.text();
     return found;
   }
 
@@ -59,27 +65,31 @@ struct ChaosOfFakes : RunOfFakes {
     std::map<std::string, std::vector<int>> found;
     for (const auto& [id, record] : record::last_records(journal()))
       for (const record::PlanLine& line : setup.plan)
-        if (line.id == id && !wants_diagnosis(record, line) && !record.verdict.in("infra")) found[id] = attempt_numbers(folder, id);
+        if (line.id == id && !wants_diagnosis(record, line) && !record.verdict.in("infra"))
+          found[id] = attempt_numbers(folder, id);
     return found;
   }
 
   std::vector<int> ranks_of_the_run() const {
     std::vector<int> pids;
     for (const Process& process : processes_of(0, setup.run.run_id + "."))
-      if (process.command.starts_with("graphproof_fake") || process.command == "graphproof_fake") pids.push_back(process.pid);
+      if (process.command.starts_with("graphproof_fake") || process.command == "graphproof_fake")
+        pids.push_back(process.pid);
     return pids;
   }
   std::vector<int> starters_of_the_run() const {
     std::vector<int> pids;
     for (const Process& process : processes_of(0, setup.run.run_id + "."))
-      if (process.command == "mpirun" || process.command == "graphproof-star") pids.push_back(process.pid);
+      if (process.command == "mpirun" || process.command == "graphproof-star")
+        pids.push_back(process.pid);
     return pids;
   }
 
   std::vector<std::string> half_written() const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (entry.path().filename().string().find(".writing-") != std::string::npos) found.push_back(entry.path());
+      if (entry.path().filename().string().find(".writing-") != std::string::npos)
+        found.push_back(entry.path());
     return found;
   }
 
@@ -87,18 +97,23 @@ struct ChaosOfFakes : RunOfFakes {
     std::set<std::pair<std::string, int>> attempts;
     std::map<std::string, int> final;
     for (const record::Record& record : journal()) {
-      EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second) << round << record.name << " attempt " << record.attempt;
-      EXPECT_TRUE(record.attempt == 1 || !record.again.empty()) << round << record.name << " does not say why it ran again";
-      EXPECT_EQ(final[record.case_id], 0) << round << record.name << " was run after its verdict stood";
+      EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second)
+          << round << record.name << " attempt " << record.attempt;
+      EXPECT_TRUE(record.attempt == 1 || !record.again.empty())
+          << round << record.name << " does not say why it ran again";
+      EXPECT_EQ(final[record.case_id], 0)
+          << round << record.name << " was run after its verdict stood";
       for (const record::PlanLine& line : setup.plan)
-        if (line.id == record.case_id) final[record.case_id] += !wants_diagnosis(record, line) && !record.verdict.in("infra");
+        if (line.id == record.case_id)
+          final[record.case_id] += !wants_diagnosis(record, line) && !record.verdict.in("infra");
     }
   }
 };
 
 /// The host's calls are intercepted by preloading, which only a fresh process can do.
 inline int main_with_fake_host(int count, char** arguments) {
-  const std::string host = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake_host.so";
+  const std::string host =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake_host.so";
   const char* preloaded = std::getenv("LD_PRELOAD");
   if ((preloaded == nullptr || host != preloaded) && std::filesystem::exists(host)) {
     setenv("LD_PRELOAD", host.c_str(), 1);

@@ -24,9 +24,11 @@ extern char** environ;
 namespace graphproof::launcher {
 
 #if defined(__x86_64__)
-/// clone3 for a child that shares this process's memory until it begins its program, as by vfork. It returns first, on the same
-/// stack, so the way back stays in a register meanwhile. A negative errno where it fails.
-extern "C" [[gnu::returns_twice]] long graphproof_clone3_vfork(const clone_args* arguments, std::size_t size);
+/// clone3 for a child that shares this process's memory until it begins its program, as by vfork.
+/// It returns first, on the same stack, so the way back stays in a register meanwhile. A negative
+/// errno where it fails.
+extern "C" [[gnu::returns_twice]] long graphproof_clone3_vfork(const clone_args* arguments,
+                                                               std::size_t size);
 asm(R"(
   .pushsection .text
   .type graphproof_clone3_vfork, @function
@@ -59,24 +61,30 @@ struct Beginning {
   int parent, error_pipe;
 };
 
-/// Everything after the fork and before the exec, in the launcher's own memory: only async-signal-safe calls, and no handler of
-/// the launcher's may run here. Reports errno through its pipe.
+/// Everything after the fork and before the exec, in the launcher's own memory: only
+/// async-signal-safe calls, and no handler of the launcher's may run here. Reports errno through
+/// its pipe.
 [[noreturn, gnu::noinline]] void become(const Beginning& child) {
   setsid();
-  if (child.members >= 0) [[maybe_unused]] const auto entered = write(child.members, "0", 1);
+  if (child.members >= 0) [[maybe_unused]]
+    const auto entered = write(child.members, "0", 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // The launcher may have died between the fork and the line above; then nobody would ever send the signal.
+  // The launcher may have died between the fork and the line above; then nobody would ever send the
+  // signal.
   if (getppid() != child.parent) _exit(127);
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
-    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) signal(number, SIG_DFL);
+    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN &&
+        action.sa_handler != SIG_DFL)
+      signal(number, SIG_DFL);
   }
   signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(child.output, 1) >= 0 && dup2(child.errors, 2) >= 0)
+  if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(child.output, 1) >= 0 &&
+      dup2(child.errors, 2) >= 0)
     execve(child.program, child.arguments, child.environment);
   const int code = errno;
   [[maybe_unused]] const auto written = write(child.error_pipe, &code, sizeof code);
@@ -90,8 +98,9 @@ struct Beginning {
   return pid;
 }
 
-/// As begin(), in the control group of this open folder: to be moved there afterwards costs the kernel a grace period of 10 to
-/// 25 ms. Negative before Linux 5.7 and where a container's filter knows no clone3.
+/// As begin(), in the control group of this open folder: to be moved there afterwards costs the
+/// kernel a grace period of 10 to 25 ms. Negative before Linux 5.7 and where a container's filter
+/// knows no clone3.
 [[gnu::noinline]] int begin_in(int group, const Beginning& child) {
   clone_args into{};
   into.flags = CLONE_INTO_CGROUP | CLONE_VM | CLONE_VFORK;
@@ -113,13 +122,15 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 int start(const Command& command, int output, int errors, int group = -1, int members = -1) {
   const std::string& name = command.arguments.at(0);
   const std::string program = find_program(name, command.environment);
-  if (program.empty()) fail(ENOENT, "can't start '" + name + "': not found in PATH or not executable");
+  if (program.empty())
+    fail(ENOENT, "can't start '" + name + "': not found in PATH or not executable");
   std::vector<std::string> arguments = command.arguments, variables;
   for (const auto& [key, value] : command.environment) variables.push_back(key + "=" + value);
   const std::vector<char*> argument_list = pointers(arguments), variable_list = pointers(variables);
   int error_pipe[2];
   if (pipe2(error_pipe, O_CLOEXEC) != 0) fail(errno, "can't make a pipe for '" + name + "'");
-  Beginning child{program.c_str(), argument_list.data(), variable_list.data(), output, errors, -1, getpid(), error_pipe[1]};
+  Beginning child{program.c_str(), argument_list.data(), variable_list.data(), output, errors, -1,
+                  getpid(),        error_pipe[1]};
   sigset_t every, before;
   sigfillset(&every);
   pthread_sigmask(SIG_BLOCK, &every, &before);
@@ -154,8 +165,8 @@ struct File {
   const int descriptor;
 };
 
-/// A control group that a child begins in: its folder, and its file for those who enter by themselves. One that can't be
-/// opened costs a way to find leftovers, not the child.
+/// A control group that a child begins in: its folder, and its file for those who enter by
+/// themselves. One that can't be opened costs a way to find leftovers, not the child.
 struct Group {
   explicit Group(const std::filesystem::path& path)
       : folder(path.empty() ? -1 : open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
@@ -169,10 +180,12 @@ struct Group {
   const int folder, members;
 };
 
-/// Returns when the process has ended, or after so long; before Linux 5.3, where nothing tells, after a moment.
+/// Returns when the process has ended, or after so long; before Linux 5.3, where nothing tells,
+/// after a moment.
 void wait_for_end(int pid, std::chrono::milliseconds most) {
   static constexpr std::chrono::milliseconds kMoment{5};
-  pollfd end{.fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), .events = POLLIN, .revents = 0};
+  pollfd end{
+      .fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), .events = POLLIN, .revents = 0};
   ::poll(&end, 1, static_cast<int>((end.fd >= 0 ? most : std::min(most, kMoment)).count()));
   if (end.fd >= 0) close(end.fd);
 }
@@ -196,11 +209,13 @@ Environment own_environment() {
 std::filesystem::path find_program(const std::string& program, const Environment& environment) {
   const auto executable = [](const std::string& path) {
     struct stat facts;
-    return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0;
+    return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+           access(path.c_str(), X_OK) == 0;
   };
   if (program.find('/') != std::string::npos) return executable(program) ? program : "";
   const auto found = environment.find("PATH");
-  const std::string path = found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->second;
+  const std::string path =
+      found == environment.end() ? "/usr/local/bin:/usr/bin:/bin" : found->second;
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t end = std::min(path.find(':', at), path.size());
     const std::string candidate = path.substr(at, end - at) + "/" + program;
@@ -210,14 +225,15 @@ std::filesystem::path find_program(const std::string& program, const Environment
   return {};
 }
 
-Child::Child(const Command& command, const std::filesystem::path& output, const std::filesystem::path& errors,
-             const std::filesystem::path& cgroup) {
+Child::Child(const Command& command, const std::filesystem::path& output,
+             const std::filesystem::path& errors, const std::filesystem::path& cgroup) {
   const File out(output), error(errors.empty() ? output : errors);
   const Group group(cgroup);
   pid_ = start(command, out.descriptor, error.descriptor, group.folder, group.members);
 }
 
-Child::Child(const Command& command, int output, int errors) : pid_(start(command, output, errors)) {}
+Child::Child(const Command& command, int output, int errors)
+    : pid_(start(command, output, errors)) {}
 
 Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_(other.exit_) {}
 
@@ -225,7 +241,8 @@ Child::~Child() {
   if (pid_ == 0 || exit_) return;
   kill(SIGKILL);
   static constexpr int kLooks = 200;
-  for (int look = 0; look < kLooks && !poll(); ++look) wait_for_end(pid_, std::chrono::milliseconds(5));
+  for (int look = 0; look < kLooks && !poll(); ++look)
+    wait_for_end(pid_, std::chrono::milliseconds(5));
 }
 
 std::optional<Exit> Child::poll() {

@@ -27,8 +27,10 @@ TEST(ChildTest, OutputAndExitCodeComeBack) {
 
 TEST(ChildTest, WhatAChildPrintsIsKeptInMemoryUpToABound) {
   const MemoryFile printed;
-  Child child(shell("printf 0123456789; printf ab >&2"), printed.descriptor(), printed.descriptor());
-  for (int look = 0; look < 5000 && !child.poll(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  Child child(shell("printf 0123456789; printf ab >&2"), printed.descriptor(),
+              printed.descriptor());
+  for (int look = 0; look < 5000 && !child.poll(); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   ASSERT_TRUE(child.poll());
   EXPECT_EQ(printed.first(100), "0123456789ab");
   EXPECT_EQ(printed.first(4), "0123");
@@ -50,7 +52,9 @@ TEST(ChildTest, AMissingProgramIsNamed) {
     run_to_end({{"no-such-program"}, own_environment()}, 1000);
     FAIL() << "started";
   } catch (const std::system_error& error) {
-    EXPECT_STREQ(error.what(), "can't start 'no-such-program': not found in PATH or not executable: No such file or directory");
+    EXPECT_STREQ(error.what(),
+                 "can't start 'no-such-program': not found in PATH or not executable: No such file "
+                 "or directory");
   }
 }
 
@@ -72,7 +76,8 @@ TEST(ChildTest, ADroppedChildIsGone) {
 }
 
 TEST(ChildTest, TheChildEndsWithItsParent) {
-  // A shell starts this test program's own fork, which starts a child and is killed without a chance to clean up.
+  // A shell starts this test program's own fork, which starts a child and is killed without a
+  // chance to clean up.
   int pids[2];
   ASSERT_EQ(pipe(pids), 0);
   const int parent = fork();
@@ -86,7 +91,8 @@ TEST(ChildTest, TheChildEndsWithItsParent) {
   ASSERT_EQ(read(pids[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
   ASSERT_TRUE(running_process(pid));
   kill(parent, SIGKILL);
-  for (int look = 0; look < 500 && running_process(pid); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int look = 0; look < 500 && running_process(pid); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_FALSE(running_process(pid));
   close(pids[0]);
   close(pids[1]);

@@ -1,4 +1,5 @@
-// What a case leaves on the host is found and named, by verdict; what goes by itself is not. Each row plants one leftover.
+// What a case leaves on the host is found and named, by verdict; what goes by itself is not. Each
+// row plants one leftover.
 #include <dlfcn.h>
 
 #include <fstream>
@@ -15,16 +16,19 @@ namespace fs = std::filesystem;
 
 struct CleanupTest : RunOfFakes {
   ~CleanupTest() override {
-    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"}) unsetenv(variable);
+    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"})
+      unsetenv(variable);
   }
 
   /// A GPU of the tests' libnvidia-ml with 500 MiB in use, where cases run one after the other.
   void use_one_gpu() {
-    const fs::path used = folder.parent_path() / "used", processes = folder.parent_path() / "processes";
+    const fs::path used = folder.parent_path() / "used",
+                   processes = folder.parent_path() / "processes";
     std::ofstream(used) << 500 << "\n";
     setenv("GRAPHPROOF_FAKE_NVML", used.c_str(), 1);
     setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
-    const std::string library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+    const std::string library =
+        fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
     ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
     setup.run.device = "cuda";
     setup.run.slots = 1;
@@ -34,8 +38,8 @@ struct CleanupTest : RunOfFakes {
 
 struct Planted {
   const char* script;
-  const char* verdict;   // of a case that is the last one of its processes; "": see hidden()
-  const char* named;     // in the record's first failing message
+  const char* verdict;  // of a case that is the last one of its processes; "": see hidden()
+  const char* named;    // in the record's first failing message
 };
 
 const Planted kPlanted[] = {
@@ -50,22 +54,27 @@ const Planted kPlanted[] = {
     {"brief_daemon compare 1", "pass", ""},
 };
 
-/// A process without session and mark is known by its control group; where there is none, by the port that it holds.
+/// A process without session and mark is known by its control group; where there is none, by the
+/// port that it holds.
 Planted hidden() {
   const bool group = Cgroup::make("cleanup-test-" + std::to_string(getpid())) != nullptr;
-  return group ? Planted{"", "fail.cleanup.process", "sleep"} : Planted{"", "fail.cleanup.port", ""};
+  return group ? Planted{"", "fail.cleanup.process", "sleep"}
+               : Planted{"", "fail.cleanup.port", ""};
 }
 
 TEST_F(CleanupTest, WhatIsThereAfterTheLastProcessIsTheLastCases) {
   std::vector<record::PlanLine> plan;
-  for (const Planted& row : kPlanted) plan.push_back(fake_line(static_cast<int>(plan.size()), 2, row.script, "process"));
+  for (const Planted& row : kPlanted)
+    plan.push_back(fake_line(static_cast<int>(plan.size()), 2, row.script, "process"));
   const auto of_fakes = [] {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator("/dev/shm"))
-      if (const std::string name = entry.path().filename(); name.find("fake-") != std::string::npos) names.insert(name);
+      if (const std::string name = entry.path().filename(); name.find("fake-") != std::string::npos)
+        names.insert(name);
     return names;
   };
-  const std::set<std::string> before = of_fakes();  // another program's, or of a test that was killed
+  const std::set<std::string> before =
+      of_fakes();  // another program's, or of a test that was killed
   std::set<std::string> system_v_before;
   for (const SystemV& object : own_system_v()) system_v_before.insert(object.name());
   const auto result = go(plan);
@@ -74,15 +83,18 @@ TEST_F(CleanupTest, WhatIsThereAfterTheLastProcessIsTheLastCases) {
     const Planted wanted = *kPlanted[i].verdict != 0 ? kPlanted[i] : hidden();
     EXPECT_EQ(verdict(result, i), wanted.verdict) << kPlanted[i].script << ": " << record.reason;
     if (record.failing.empty()) continue;
-    EXPECT_NE(record.failing[0].message.got.find(wanted.named), std::string::npos) << record.failing[0].message.got;
+    EXPECT_NE(record.failing[0].message.got.find(wanted.named), std::string::npos)
+        << record.failing[0].message.got;
     EXPECT_EQ(record.failing[0].message.want, "nothing that was not there before");
   }
   EXPECT_EQ(of_fakes(), before) << "the next case starts clean";
   std::string kinds;
   for (const record::Record& record : journal())
     if (record.reason.find("System V") != record.reason.npos) kinds = record.reason;
-  for (const char* kind : {"semaphores", "shared memory", "messages"}) EXPECT_NE(kinds.find(std::string("System V ") + kind), kinds.npos) << kinds;
-  for (const SystemV& object : own_system_v()) EXPECT_TRUE(system_v_before.contains(object.name())) << object.name() << " was left";
+  for (const char* kind : {"semaphores", "shared memory", "messages"})
+    EXPECT_NE(kinds.find(std::string("System V ") + kind), kinds.npos) << kinds;
+  for (const SystemV& object : own_system_v())
+    EXPECT_TRUE(system_v_before.contains(object.name())) << object.name() << " was left";
 }
 
 TEST_F(CleanupTest, WhatACaseLeavesToTheNextOneOfItsProcessesIsTheFirstCases) {
@@ -111,29 +123,39 @@ TEST_F(CleanupTest, WhatACaseLeavesToTheNextOneOfItsProcessesIsTheFirstCases) {
 TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
   ASSERT_NO_FATAL_FAILURE(use_one_gpu());
   // Each with an environment of its own, so that none starts warm before its turn.
-  const auto result = go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"), fake_line(3, 1, "good build 0", "process")});
+  const auto result =
+      go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"),
+          fake_line(3, 1, "good build 0", "process")});
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
-  EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos) << result.cases[1].record.reason;
+  EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos)
+      << result.cases[1].record.reason;
   EXPECT_EQ(verdict(result, 2), "infra.gpu") << "it would be measured with what somebody holds";
-  EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots 0: 134217728 bytes stayed in use after batch b002"), std::string::npos)
+  EXPECT_NE(result.cases[2].record.reason.find(
+                "too few are left: slots 0: 134217728 bytes stayed in use after batch b002"),
+            std::string::npos)
       << result.cases[2].record.reason;
 }
 
 TEST_F(CleanupTest, AServerOfTheMultiProcessServiceIsTheMachinesAndHidesNothing) {
   ASSERT_NO_FATAL_FAILURE(use_one_gpu());
-  const auto result = go({fake_line(1, 1, "mps_server build 0", "process"), fake_line(2, 1, "gpu_memory build 0", "process")});
+  const auto result = go({fake_line(1, 1, "mps_server build 0", "process"),
+                          fake_line(2, 1, "gpu_memory build 0", "process")});
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
-  EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos) << result.cases[1].record.reason;
+  EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos)
+      << result.cases[1].record.reason;
 }
 
 /// As a rank inside a driver call that never returns: seen for as long as anybody looks.
 struct StuckInTheDriver : ProcessTable {
   explicit StuckInTheDriver(std::string mark) : mark(std::move(mark)) {}
-  std::vector<Process> of(int session, std::string_view of_mark, std::uint64_t looks_before) const override {
+  std::vector<Process> of(int session, std::string_view of_mark,
+                          std::uint64_t looks_before) const override {
     std::vector<Process> found = ProcessTable::of(session, of_mark, looks_before);
-    if (of_mark == mark) found.push_back({.pid = kPid, .parent = 1, .session = session, .state = 'D', .command = "stuck-rank"});
+    if (of_mark == mark)
+      found.push_back(
+          {.pid = kPid, .parent = 1, .session = session, .state = 'D', .command = "stuck-rank"});
     return found;
   }
   void send(int pid, int signal) const override {
@@ -147,8 +169,9 @@ TEST_F(CleanupTest, AProcessThatCannotBeEndedKeepsItsSlotAndTheOthersGoOn) {
   const StuckInTheDriver processes(setup.run.run_id + ".b001");
   setup.processes = &processes;
   setup.run.slots = 2;
-  auto plan = std::vector{fake_line(0, 1, "hang replay 0", "process"), fake_line(1, 1, "", "process"),
-                          fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
+  auto plan =
+      std::vector{fake_line(0, 1, "hang replay 0", "process"), fake_line(1, 1, "", "process"),
+                  fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
   plan[0].expected_seconds = 100;  // so that the wide one waits for it
   // Planned, so that no debugger is waited for.
   plan[0].expect = {.kind = "hazard", .rule = "R035", .verdict = "fail.hang.replay"};
@@ -156,11 +179,15 @@ TEST_F(CleanupTest, AProcessThatCannotBeEndedKeepsItsSlotAndTheOthersGoOn) {
   EXPECT_EQ(verdict(result, 0), "xfail") << result.cases[0].record.reason;
   EXPECT_EQ(result.cases[0].record.observed.text(), "fail.hang.replay");
   ASSERT_EQ(result.cases[0].record.failing.size(), 2u);
-  EXPECT_EQ(result.cases[0].record.failing[1].message.got, std::to_string(StuckInTheDriver::kPid) + " stuck-rank");
+  EXPECT_EQ(result.cases[0].record.failing[1].message.got,
+            std::to_string(StuckInTheDriver::kPid) + " stuck-rank");
   EXPECT_EQ(verdict(result, 1), "pass");
   EXPECT_EQ(verdict(result, 3), "pass");
   EXPECT_EQ(verdict(result, 2), "infra.node");
-  EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots 0: held by " + std::to_string(StuckInTheDriver::kPid) + " stuck-rank of batch b001"), std::string::npos)
+  EXPECT_NE(result.cases[2].record.reason.find("too few are left: slots 0: held by " +
+                                               std::to_string(StuckInTheDriver::kPid) +
+                                               " stuck-rank of batch b001"),
+            std::string::npos)
       << result.cases[2].record.reason;
   EXPECT_NE(said.find("which even SIGKILL does not end"), std::string::npos) << said;
 }

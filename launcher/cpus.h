@@ -1,5 +1,5 @@
-// Which CPUs the ranks of a slot run on: whole cores, near the slot's GPU, and no other slot's. Cores and what is near are
-// hwloc's word.
+// Which CPUs the ranks of a slot run on: whole cores, near the slot's GPU, and no other slot's.
+// Cores and what is near are hwloc's word.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ namespace graphproof::launcher {
 
 using Cpus = std::vector<int>;  // ascending
 
-/// This host as hwloc sees it; without a core where hwloc sees nothing. HWLOC_XMLFILE names a file to look at instead.
+/// This host as hwloc sees it; without a core where hwloc sees nothing. HWLOC_XMLFILE names a file
+/// to look at instead.
 class HostTopology {
  public:
   HostTopology();
@@ -31,9 +32,10 @@ class HostTopology {
   hwloc_topology* topology_ = nullptr;  // null: it can't be had
 };
 
-/// One list a slot. `near`: for each slot the CPUs near its GPU; nothing where nobody can tell. All lists are empty where
-/// not every slot can have a core of its own: then nobody is pinned.
-std::vector<Cpus> divide(const std::vector<Cpus>& cores, const std::vector<std::optional<Cpus>>& near);
+/// One list a slot. `near`: for each slot the CPUs near its GPU; nothing where nobody can tell. All
+/// lists are empty where not every slot can have a core of its own: then nobody is pinned.
+std::vector<Cpus> divide(const std::vector<Cpus>& cores,
+                         const std::vector<std::optional<Cpus>>& near);
 
 /// Of this host's cores, for slots that are these GPUs.
 std::vector<Cpus> cpus_of(const Nvml& nvml, const std::vector<std::string>& gpus);

@@ -18,7 +18,8 @@ namespace {
 using Near = std::vector<std::optional<Cpus>>;
 
 // Two sockets of four cores with two threads each, numbered as Linux does.
-const std::vector<Cpus> kCores = {{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}, {5, 13}, {6, 14}, {7, 15}};
+const std::vector<Cpus> kCores = {{0, 8},  {1, 9},  {2, 10}, {3, 11},
+                                  {4, 12}, {5, 13}, {6, 14}, {7, 15}};
 const Cpus kFirstSocket = {0, 1, 2, 3, 8, 9, 10, 11}, kSecondSocket = {4, 5, 6, 7, 12, 13, 14, 15};
 
 TEST(CpusTest, SlotsShareTheCoresNearTheirGpusAndNoCore) {
@@ -27,12 +28,14 @@ TEST(CpusTest, SlotsShareTheCoresNearTheirGpusAndNoCore) {
 }
 
 TEST(CpusTest, WhereNobodyTellsWhatIsNearAllCoresAreShared) {
-  EXPECT_EQ(divide(kCores, Near{kFirstSocket, std::nullopt}), (std::vector<Cpus>{kFirstSocket, kSecondSocket}));
+  EXPECT_EQ(divide(kCores, Near{kFirstSocket, std::nullopt}),
+            (std::vector<Cpus>{kFirstSocket, kSecondSocket}));
 }
 
 TEST(CpusTest, WithoutACoreForEachSlotNobodyIsPinned) {
   EXPECT_EQ(divide({{0}, {1}}, Near(3)), std::vector<Cpus>(3));
-  EXPECT_EQ(divide(kCores, Near{Cpus{64}, kFirstSocket}), std::vector<Cpus>(2)) << "what is near may not be ours to use";
+  EXPECT_EQ(divide(kCores, Near{Cpus{64}, kFirstSocket}), std::vector<Cpus>(2))
+      << "what is near may not be ours to use";
 }
 
 TEST(CpusTest, ThisHostsCoresAreThoseThatThisProcessMayUse) {
@@ -42,20 +45,27 @@ TEST(CpusTest, ThisHostsCoresAreThoseThatThisProcessMayUse) {
   EXPECT_FALSE(cpus.empty());
 }
 
-/// Two sockets of two cores with two threads, numbered as hwloc prints them; a GPU beside each, at 10:00.0 and 20:00.0.
+/// Two sockets of two cores with two threads, numbered as hwloc prints them; a GPU beside each, at
+/// 10:00.0 and 20:00.0.
 std::string two_sockets() {
   std::string file = R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
 )";
   int index = 1;
-  const auto object = [&](const std::string& type, const std::string& rest, unsigned cpus, unsigned nodes) {
+  const auto object = [&](const std::string& type, const std::string& rest, unsigned cpus,
+                          unsigned nodes) {
     char sets[256];
-    std::snprintf(sets, sizeof sets, "cpuset=\"0x%08x\" complete_cpuset=\"0x%08x\" nodeset=\"0x%08x\" complete_nodeset=\"0x%08x\"", cpus, cpus, nodes, nodes);
-    file += "<object type=\"" + type + "\" gp_index=\"" + std::to_string(index++) + "\" " + (cpus ? sets : "") + " " + rest + ">\n";
+    std::snprintf(sets, sizeof sets,
+                  "cpuset=\"0x%08x\" complete_cpuset=\"0x%08x\" nodeset=\"0x%08x\" "
+                  "complete_nodeset=\"0x%08x\"",
+                  cpus, cpus, nodes, nodes);
+    file += "<object type=\"" + type + "\" gp_index=\"" + std::to_string(index++) + "\" " +
+            (cpus ? sets : "") + " " + rest + ">\n";
   };
   const auto numbered = [](int number) { return "os_index=\"" + std::to_string(number) + "\""; };
-  object("Machine", R"(os_index="0" allowed_cpuset="0x000000ff" allowed_nodeset="0x00000003")", 0xff, 3);
+  object("Machine", R"(os_index="0" allowed_cpuset="0x000000ff" allowed_nodeset="0x00000003")",
+         0xff, 3);
   for (int socket = 0; socket < 2; ++socket) {
     const unsigned nodes = 1u << socket;
     object("Package", numbered(socket), 0xfu << 4 * socket, nodes);
@@ -70,8 +80,12 @@ std::string two_sockets() {
       file += "</object>\n";
     }
     const std::string bus = socket == 0 ? "10" : "20";
-    object("Bridge", R"(bridge_type="0-1" depth="0" bridge_pci="0000:[)" + bus + "-" + bus + "]\"", 0, 0);
-    object("PCIDev", "pci_busid=\"0000:" + bus + R"(:00.0" pci_type="0302 [10de:2335] [10de:0000] a1" pci_link_speed="0")", 0, 0);
+    object("Bridge", R"(bridge_type="0-1" depth="0" bridge_pci="0000:[)" + bus + "-" + bus + "]\"",
+           0, 0);
+    object("PCIDev",
+           "pci_busid=\"0000:" + bus +
+               R"(:00.0" pci_type="0302 [10de:2335] [10de:0000] a1" pci_link_speed="0")",
+           0, 0);
     file += "</object></object></object>\n";
   }
   return file + "</object></topology>\n";

@@ -79,20 +79,35 @@ std::vector<std::string> nccl_libraries(const fs::path& program) {
   return {found.begin(), found.end()};
 }
 
-std::string mib(const std::optional<std::int64_t>& bytes) { return bytes ? std::to_string(*bytes / kMiB) + " MiB" : "not known"; }
-
-Finding at_least(const std::string& check, const std::optional<std::int64_t>& got, std::int64_t want, bool bytes, Health otherwise,
-                 const std::string& why, const std::string& next) {
-  const auto text = [&](std::int64_t value) { return value < 0 ? std::string("no limit") : bytes ? mib(value) : std::to_string(value); };
-  const bool enough = !got || *got < 0 || *got >= want;
-  return {check, enough ? Health::ok : otherwise, got ? text(*got) : "not known", text(want) + " or more", why, enough ? "" : next};
+std::string mib(const std::optional<std::int64_t>& bytes) {
+  return bytes ? std::to_string(*bytes / kMiB) + " MiB" : "not known";
 }
 
-Finding none_of(const std::string& check, const std::vector<std::string>& got, Health otherwise, const std::string& want,
-                const std::string& why, const std::string& next) {
+Finding at_least(const std::string& check, const std::optional<std::int64_t>& got,
+                 std::int64_t want, bool bytes, Health otherwise, const std::string& why,
+                 const std::string& next) {
+  const auto text = [&](std::int64_t value) {
+    return value < 0 ? std::string("no limit") : bytes ? mib(value) : std::to_string(value);
+  };
+  const bool enough = !got || *got < 0 || *got >= want;
+  return {check,
+          enough ? Health::ok : otherwise,
+          got ? text(*got) : "not known",
+          text(want) + " or more",
+          why,
+          enough ? "" : next};
+}
+
+Finding none_of(const std::string& check, const std::vector<std::string>& got, Health otherwise,
+                const std::string& want, const std::string& why, const std::string& next) {
   std::string text;
   for (const std::string& one : got) text += (text.empty() ? "" : "; ") + one;
-  return {check, got.empty() ? Health::ok : otherwise, got.empty() ? "none" : text, want, why, got.empty() ? "" : next};
+  return {check,
+          got.empty() ? Health::ok : otherwise,
+          got.empty() ? "none" : text,
+          want,
+          why,
+          got.empty() ? "" : next};
 }
 
 }  // namespace
@@ -100,21 +115,28 @@ Finding none_of(const std::string& check, const std::vector<std::string>& got, H
 std::vector<std::string> folder_faults(const fs::path& folder) {
   std::vector<std::string> faults;
   const fs::path probe = folder / (std::string(kFolderProbe) + std::to_string(getpid()));
-  const auto open_probe = [&] { return open(probe.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600); };
+  const auto open_probe = [&] {
+    return open(probe.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  };
   const int one = open_probe(), other = open_probe();
   if (one < 0 || other < 0) {
     faults.push_back("no file can be made: " + std::string(std::strerror(errno)));
   } else {
-    if (flock(one, LOCK_EX | LOCK_NB) != 0) faults.push_back("no lock: " + std::string(std::strerror(errno)));
-    else if (flock(other, LOCK_EX | LOCK_NB) == 0) faults.push_back("a lock that a second opener gets too");
-    const bool written = write(one, "a\n", 2) == 2 && write(other, "b\n", 2) == 2 && write(one, "c\n", 2) == 2;
-    if (!written || proc_text(probe) != "a\nb\nc\n") faults.push_back("appends of two openers overwrite each other");
+    if (flock(one, LOCK_EX | LOCK_NB) != 0)
+      faults.push_back("no lock: " + std::string(std::strerror(errno)));
+    else if (flock(other, LOCK_EX | LOCK_NB) == 0)
+      faults.push_back("a lock that a second opener gets too");
+    const bool written =
+        write(one, "a\n", 2) == 2 && write(other, "b\n", 2) == 2 && write(one, "c\n", 2) == 2;
+    if (!written || proc_text(probe) != "a\nb\nc\n")
+      faults.push_back("appends of two openers overwrite each other");
     if (fsync(one) != 0) faults.push_back("no fsync: " + std::string(std::strerror(errno)));
   }
   const fs::path beside = probe.string() + ".new";
   const int fresh = open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const bool made = fresh >= 0 && write(fresh, "new", 3) == 3;
-  if (made && (rename(beside.c_str(), probe.c_str()) != 0 || proc_text(probe) != "new")) faults.push_back("a rename that does not replace");
+  if (made && (rename(beside.c_str(), probe.c_str()) != 0 || proc_text(probe) != "new"))
+    faults.push_back("a rename that does not replace");
   for (const int descriptor : {one, other, fresh})
     if (descriptor >= 0) close(descriptor);
   unlink(probe.c_str());
@@ -122,8 +144,8 @@ std::vector<std::string> folder_faults(const fs::path& folder) {
   return faults;
 }
 
-HostFacts look_at_host(const fs::path& folder, const std::string& device, int slots, const std::vector<std::string>& gpus,
-                       const fs::path& rank_program) {
+HostFacts look_at_host(const fs::path& folder, const std::string& device, int slots,
+                       const std::vector<std::string>& gpus, const fs::path& rank_program) {
   HostFacts facts;
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -140,9 +162,11 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   if (!rank_program.empty()) facts.nccl_libraries = nccl_libraries(rank_program);
   const std::string mark = std::string(kMarkVariable) + "=";
   for (const Process& process : running_processes()) {
-    if (process.parent != 1) continue;  // those of a run that still goes on are children of its starters
+    if (process.parent != 1)
+      continue;  // those of a run that still goes on are children of its starters
     const std::string environment = proc_text("/proc/" + std::to_string(process.pid) + "/environ");
-    if (environment.starts_with(mark) || environment.find(std::string(1, '\0') + mark) != std::string::npos)
+    if (environment.starts_with(mark) ||
+        environment.find(std::string(1, '\0') + mark) != std::string::npos)
       facts.marked_processes.push_back(named({process}).front());
   }
   facts.folder_faults = folder_faults(folder);
@@ -159,65 +183,92 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   return facts;
 }
 
-HostFacts look_before_cases(const fs::path& folder, const std::string& device, int slots, const std::vector<std::string>& gpus,
-                                 const fs::path& rank_program) {
+HostFacts look_before_cases(const fs::path& folder, const std::string& device, int slots,
+                            const std::vector<std::string>& gpus, const fs::path& rank_program) {
   const bool cuda = device == "cuda";
   HostFacts facts = look_at_host(folder, device, slots, gpus, cuda ? rank_program : fs::path());
-  if (cuda && gpus.size() > 1) facts.all_reduce = try_all_reduce(rank_program, device, static_cast<int>(gpus.size()), gpus);
+  if (cuda && gpus.size() > 1)
+    facts.all_reduce = try_all_reduce(rank_program, device, static_cast<int>(gpus.size()), gpus);
   return facts;
 }
 
 std::vector<Finding> examine(const HostFacts& facts) {
   const bool cuda = facts.device == "cuda";
   std::vector<Finding> findings = {
-      none_of("run_folder", facts.folder_faults, Health::failure, "locks, appends and renames that hold between processes",
-              "the journal and the one-launcher rule rest on them", "use a folder on another file system: --run-dir"),
-      at_least("disk", facts.disk_free_bytes, kDisk_bytes, true,
-               facts.disk_free_bytes.value_or(0) < kDiskFloor_bytes ? Health::failure : Health::warning,
-               "evidence and logs go there; a run stops at " + std::to_string(kDiskFloor_bytes / kMiB) + " MiB", "free space in " + facts.folder.string()),
-      at_least("memory", facts.memory_free_bytes, facts.slots * kMemoryPerSlot_bytes, true, Health::warning,
-               "a rank with LibTorch loaded holds 300 MiB", "end other programs, or run fewer ranks"),
-      at_least("shared_memory", facts.shm_free_bytes, facts.slots * kShmPerSlot_bytes, true, Health::warning,
-               "ranks of a host exchange through /dev/shm; in containers it has 64 MiB", "start the container with --shm-size=1g"),
-      at_least("open_files", facts.open_files, kOpenFiles, false, Health::warning, "each rank opens hundreds of files and sockets",
-               "ulimit -n 65536"),
-      none_of("leftover_processes", facts.marked_processes, Health::warning, "none of an earlier run",
-              "they hold memory, and time what runs beside them", "graphproof resume ends those of its run; otherwise end them"),
+      none_of("run_folder", facts.folder_faults, Health::failure,
+              "locks, appends and renames that hold between processes",
+              "the journal and the one-launcher rule rest on them",
+              "use a folder on another file system: --run-dir"),
+      at_least(
+          "disk", facts.disk_free_bytes, kDisk_bytes, true,
+          facts.disk_free_bytes.value_or(0) < kDiskFloor_bytes ? Health::failure : Health::warning,
+          "evidence and logs go there; a run stops at " + std::to_string(kDiskFloor_bytes / kMiB) +
+              " MiB",
+          "free space in " + facts.folder.string()),
+      at_least("memory", facts.memory_free_bytes, facts.slots * kMemoryPerSlot_bytes, true,
+               Health::warning, "a rank with LibTorch loaded holds 300 MiB",
+               "end other programs, or run fewer ranks"),
+      at_least("shared_memory", facts.shm_free_bytes, facts.slots * kShmPerSlot_bytes, true,
+               Health::warning,
+               "ranks of a host exchange through /dev/shm; in containers it has 64 MiB",
+               "start the container with --shm-size=1g"),
+      at_least("open_files", facts.open_files, kOpenFiles, false, Health::warning,
+               "each rank opens hundreds of files and sockets", "ulimit -n 65536"),
+      none_of("leftover_processes", facts.marked_processes, Health::warning,
+              "none of an earlier run", "they hold memory, and time what runs beside them",
+              "graphproof resume ends those of its run; otherwise end them"),
   };
   if (facts.all_reduce) {
     const auto& [got, fault] = *facts.all_reduce;
-    findings.push_back({"all_reduce", got ? Health::ok : Health::failure, got ? to_text(*got) : fault, "a right sum over all slots",
-                        "no case of several ranks can pass without it", got ? "" : "run it again with NCCL_DEBUG=INFO: graphproof doctor"});
+    findings.push_back({"all_reduce", got ? Health::ok : Health::failure,
+                        got ? to_text(*got) : fault, "a right sum over all slots",
+                        "no case of several ranks can pass without it",
+                        got ? "" : "run it again with NCCL_DEBUG=INFO: graphproof doctor"});
   }
   if (!cuda) {
     // Ranks on GPUs need no MPI.
-    findings.push_back({"starter", facts.starter ? Health::ok : Health::failure, facts.starter ? "mpirun" : "no mpirun in PATH", "mpirun",
-                        "it starts several ranks of the simulated device", facts.starter ? "" : "install Open MPI, or put its mpirun into PATH"});
+    findings.push_back({"starter", facts.starter ? Health::ok : Health::failure,
+                        facts.starter ? "mpirun" : "no mpirun in PATH", "mpirun",
+                        "it starts several ranks of the simulated device",
+                        facts.starter ? "" : "install Open MPI, or put its mpirun into PATH"});
     return findings;
   }
-  findings.push_back(at_least("locked_memory", facts.locked_memory_bytes, kLocked_bytes, true, Health::warning,
-                              "InfiniBand locks the buffers that NCCL registers", "ulimit -l unlimited"));
+  findings.push_back(at_least("locked_memory", facts.locked_memory_bytes, kLocked_bytes, true,
+                              Health::warning, "InfiniBand locks the buffers that NCCL registers",
+                              "ulimit -l unlimited"));
   const bool one = facts.nccl_libraries.size() <= 1;
   std::string libraries;
-  for (const std::string& library : facts.nccl_libraries) libraries += (libraries.empty() ? "" : ", ") + library;
-  findings.push_back({"one_libnccl", one ? Health::ok : Health::failure, libraries.empty() ? "loaded by PyTorch at run time" : libraries,
+  for (const std::string& library : facts.nccl_libraries)
+    libraries += (libraries.empty() ? "" : ", ") + library;
+  findings.push_back({"one_libnccl", one ? Health::ok : Health::failure,
+                      libraries.empty() ? "loaded by PyTorch at run time" : libraries,
                       "one libnccl", "two of them in a process each have their own communicators",
                       one ? "" : "take the other's folder out of LD_LIBRARY_PATH"});
   for (const HostFacts::Gpu& gpu : facts.gpus) {
     const bool idle = !gpu.used_bytes || *gpu.used_bytes < kGpuUsed_bytes;
-    findings.push_back({"gpu_" + gpu.name + "_memory", idle ? Health::ok : Health::warning, mib(gpu.used_bytes) + " in use",
-                        "less than " + std::to_string(kGpuUsed_bytes / kMiB) + " MiB in use", "somebody else's program runs there",
-                        idle ? "" : "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"});
+    findings.push_back(
+        {"gpu_" + gpu.name + "_memory", idle ? Health::ok : Health::warning,
+         mib(gpu.used_bytes) + " in use",
+         "less than " + std::to_string(kGpuUsed_bytes / kMiB) + " MiB in use",
+         "somebody else's program runs there",
+         idle ? "" : "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"});
     std::vector<std::string> ills;
-    if (gpu.uncorrected_errors > 0) ills.push_back(std::to_string(gpu.uncorrected_errors) + " memory errors that could not be corrected");
+    if (gpu.uncorrected_errors > 0)
+      ills.push_back(std::to_string(gpu.uncorrected_errors) +
+                     " memory errors that could not be corrected");
     if (gpu.slowed_by_heat) ills.push_back("slowed down by heat");
-    findings.push_back(none_of("gpu_" + gpu.name + "_health", ills, Health::warning, "none since the driver was loaded",
-                               "cases that meet such trouble end infra.gpu", "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"));
+    findings.push_back(
+        none_of("gpu_" + gpu.name + "_health", ills, Health::warning,
+                "none since the driver was loaded", "cases that meet such trouble end infra.gpu",
+                "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"));
     if (gpu.mps)
-      findings.push_back({"gpu_" + gpu.name + "_mps", Health::ok, "a server of the Multi-Process Service", "any",
-                          "ranks that share the GPU (--ranks-per-gpu) run beside each other and not in turns", ""});
+      findings.push_back(
+          {"gpu_" + gpu.name + "_mps", Health::ok, "a server of the Multi-Process Service", "any",
+           "ranks that share the GPU (--ranks-per-gpu) run beside each other and not in turns",
+           ""});
     if (gpu.exclusive_process)
-      findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any", "ranks are then never started ahead", ""});
+      findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any",
+                          "ranks are then never started ahead", ""});
   }
   return findings;
 }
@@ -225,8 +276,10 @@ std::vector<Finding> examine(const HostFacts& facts) {
 std::vector<std::string> notable(const std::vector<Finding>& findings) {
   std::vector<std::string> lines;
   for (const Finding& one : findings)
-    if (one.health != Health::ok) lines.push_back(one.check + ": " + one.got + "; want " + one.want + "; next: " + one.next);
-    else if (one.check == "all_reduce") lines.push_back(one.check + ": " + one.got);
+    if (one.health != Health::ok)
+      lines.push_back(one.check + ": " + one.got + "; want " + one.want + "; next: " + one.next);
+    else if (one.check == "all_reduce")
+      lines.push_back(one.check + ": " + one.got);
   return lines;
 }
 
@@ -244,8 +297,14 @@ std::string_view name(Health health) {
 nlohmann::ordered_json to_json(const HostFacts& facts, const std::vector<Finding>& findings) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Finding& one : findings)
-    rows.push_back({{"check", one.check}, {"health", name(one.health)}, {"got", one.got}, {"want", one.want}, {"why", one.why}, {"next", one.next}});
-  return {{"schema", "graphproof-doctor/1"}, {"host", facts.host}, {"device", facts.device}, {"slots", facts.slots},
+    rows.push_back({{"check", one.check},
+                    {"health", name(one.health)},
+                    {"got", one.got},
+                    {"want", one.want},
+                    {"why", one.why},
+                    {"next", one.next}});
+  return {{"schema", "graphproof-doctor/1"}, {"host", facts.host},
+          {"device", facts.device},          {"slots", facts.slots},
           {"health", name(worst(findings))}, {"findings", std::move(rows)}};
 }
 

@@ -22,7 +22,8 @@ HostFacts healthy() {
 }
 
 const Finding& finding(const std::vector<Finding>& findings, const std::string& check) {
-  return *std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.check == check; });
+  return *std::find_if(findings.begin(), findings.end(),
+                       [&](const Finding& one) { return one.check == check; });
 }
 
 struct Row {
@@ -35,26 +36,50 @@ struct Row {
 
 TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
   const Row rows[] = {
-      {"starter", Health::failure, [](HostFacts& facts) { facts.device = "sim"; facts.starter = false; }, "no mpirun in PATH", "install Open MPI, or put its mpirun into PATH"},
-      {"run_folder", Health::failure, [](HostFacts& facts) { facts.folder_faults = {"no lock: not supported"}; }, "no lock: not supported",
-       "use a folder on another file system: --run-dir"},
-      {"disk", Health::warning, [](HostFacts& facts) { facts.disk_free_bytes = 500 << 20; }, "500 MiB", "free space in /runs"},
-      {"disk", Health::failure, [](HostFacts& facts) { facts.disk_free_bytes = 1 << 20; }, "1 MiB", "free space in /runs"},
-      {"memory", Health::warning, [](HostFacts& facts) { facts.memory_free_bytes = 1 << 30; }, "1024 MiB", "end other programs, or run fewer ranks"},
-      {"shared_memory", Health::warning, [](HostFacts& facts) { facts.shm_free_bytes = 64 << 20; }, "64 MiB", "start the container with --shm-size=1g"},
-      {"open_files", Health::warning, [](HostFacts& facts) { facts.open_files = 256; }, "256", "ulimit -n 65536"},
-      {"locked_memory", Health::warning, [](HostFacts& facts) { facts.locked_memory_bytes = 8 << 20; }, "8 MiB", "ulimit -l unlimited"},
-      {"leftover_processes", Health::warning, [](HostFacts& facts) { facts.marked_processes = {"4711 graphproof-rank"}; }, "4711 graphproof-rank",
-       "graphproof resume ends those of its run; otherwise end them"},
-      {"gpu_0_health", Health::warning, [](HostFacts& facts) { facts.gpus[0].uncorrected_errors = 3; facts.gpus[0].slowed_by_heat = true; },
-       "3 memory errors that could not be corrected; slowed down by heat", "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"},
-      {"all_reduce", Health::failure, [](HostFacts& facts) { facts.all_reduce = AllReduceTry{{}, "no answer in 60 s: "}; }, "no answer in 60 s: ",
-       "run it again with NCCL_DEBUG=INFO: graphproof doctor"},
-      {"one_libnccl", Health::failure, [](HostFacts& facts) { facts.nccl_libraries.push_back("/usr/lib/libnccl.so.2"); },
-       "/torch/libnccl.so.2, /usr/lib/libnccl.so.2", "take the other's folder out of LD_LIBRARY_PATH"},
-      {"gpu_0_memory", Health::warning, [](HostFacts& facts) { facts.gpus[0].used_bytes = std::int64_t{9} << 30; }, "9216 MiB in use",
-       "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"},
-      {"gpu_0_mps", Health::ok, [](HostFacts& facts) { facts.gpus[0].mps = true; }, "a server of the Multi-Process Service", ""},
+      {"starter", Health::failure,
+       [](HostFacts& facts) {
+         facts.device = "sim";
+         facts.starter = false;
+       },
+       "no mpirun in PATH", "install Open MPI, or put its mpirun into PATH"},
+      {"run_folder", Health::failure,
+       [](HostFacts& facts) { facts.folder_faults = {"no lock: not supported"}; },
+       "no lock: not supported", "use a folder on another file system: --run-dir"},
+      {"disk", Health::warning, [](HostFacts& facts) { facts.disk_free_bytes = 500 << 20; },
+       "500 MiB", "free space in /runs"},
+      {"disk", Health::failure, [](HostFacts& facts) { facts.disk_free_bytes = 1 << 20; }, "1 MiB",
+       "free space in /runs"},
+      {"memory", Health::warning, [](HostFacts& facts) { facts.memory_free_bytes = 1 << 30; },
+       "1024 MiB", "end other programs, or run fewer ranks"},
+      {"shared_memory", Health::warning, [](HostFacts& facts) { facts.shm_free_bytes = 64 << 20; },
+       "64 MiB", "start the container with --shm-size=1g"},
+      {"open_files", Health::warning, [](HostFacts& facts) { facts.open_files = 256; }, "256",
+       "ulimit -n 65536"},
+      {"locked_memory", Health::warning,
+       [](HostFacts& facts) { facts.locked_memory_bytes = 8 << 20; }, "8 MiB",
+       "ulimit -l unlimited"},
+      {"leftover_processes", Health::warning,
+       [](HostFacts& facts) { facts.marked_processes = {"4711 graphproof-rank"}; },
+       "4711 graphproof-rank", "graphproof resume ends those of its run; otherwise end them"},
+      {"gpu_0_health", Health::warning,
+       [](HostFacts& facts) {
+         facts.gpus[0].uncorrected_errors = 3;
+         facts.gpus[0].slowed_by_heat = true;
+       },
+       "3 memory errors that could not be corrected; slowed down by heat",
+       "reset it or have it looked after; CUDA_VISIBLE_DEVICES chooses other GPUs"},
+      {"all_reduce", Health::failure,
+       [](HostFacts& facts) { facts.all_reduce = AllReduceTry{{}, "no answer in 60 s: "}; },
+       "no answer in 60 s: ", "run it again with NCCL_DEBUG=INFO: graphproof doctor"},
+      {"one_libnccl", Health::failure,
+       [](HostFacts& facts) { facts.nccl_libraries.push_back("/usr/lib/libnccl.so.2"); },
+       "/torch/libnccl.so.2, /usr/lib/libnccl.so.2",
+       "take the other's folder out of LD_LIBRARY_PATH"},
+      {"gpu_0_memory", Health::warning,
+       [](HostFacts& facts) { facts.gpus[0].used_bytes = std::int64_t{9} << 30; },
+       "9216 MiB in use", "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"},
+      {"gpu_0_mps", Health::ok, [](HostFacts& facts) { facts.gpus[0].mps = true; },
+       "a server of the Multi-Process Service", ""},
   };
   EXPECT_EQ(worst(examine(healthy())), Health::ok);
   for (const Row& row : rows) {
@@ -77,9 +102,11 @@ TEST(DoctorTest, AnAllReduceIsAFigure) {
   EXPECT_EQ(found.health, Health::ok);
   EXPECT_EQ(found.got, "4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s");
   facts.folder_faults = {"no lock: not supported"};
-  EXPECT_EQ(notable(examine(facts)), (std::vector<std::string>{"run_folder: no lock: not supported; want locks, appends and renames that hold between processes; "
-                                                               "next: use a folder on another file system: --run-dir",
-                                                               "all_reduce: 4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s"}));
+  EXPECT_EQ(notable(examine(facts)),
+            (std::vector<std::string>{"run_folder: no lock: not supported; want locks, appends and "
+                                      "renames that hold between processes; "
+                                      "next: use a folder on another file system: --run-dir",
+                                      "all_reduce: 4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s"}));
 }
 
 TEST(DoctorTest, RanksOnGpusNeedNoMpirun) {

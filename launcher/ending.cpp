@@ -5,9 +5,15 @@
 #include <utility>
 
 namespace graphproof::launcher {
-Ending::Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms, std::uint64_t looks_before)
-    : processes_(processes), session_(session), mark_(std::move(mark)), looks_before_(looks_before), stage_(by_itself ? Stage::settle : Stage::ask),
-      deadline_ms_(now_ms + kSettle_ms), left_(processes.of(session, mark_, looks_before)) {}
+Ending::Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself,
+               std::int64_t now_ms, std::uint64_t looks_before)
+    : processes_(processes),
+      session_(session),
+      mark_(std::move(mark)),
+      looks_before_(looks_before),
+      stage_(by_itself ? Stage::settle : Stage::ask),
+      deadline_ms_(now_ms + kSettle_ms),
+      left_(processes.of(session, mark_, looks_before)) {}
 
 void Ending::send(const std::vector<Process>& processes, int signal) const {
   for (const Process& process : processes) processes_.send(process.pid, signal);

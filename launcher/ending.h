@@ -1,5 +1,6 @@
-// Ends everything that belongs to a batch: every process of its session or with its mark, asked with SIGTERM, then
-// killed, then seen to be gone. One call of step() does what is due and never waits.
+// Ends everything that belongs to a batch: every process of its session or with its mark, asked
+// with SIGTERM, then killed, then seen to be gone. One call of step() does what is due and never
+// waits.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,11 @@ class Ending {
   // Ranks whose starter ended by itself are given this long to be gone by themselves.
   static constexpr std::int64_t kSettle_ms = 1000;
 
-  /// Looks who is left. `processes` must outlive it. `by_itself`: the batch's starter has ended without being asked; what still
-  /// runs after kSettle_ms was left behind. `looks_before`: of ProcessTable::of().
-  Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself, std::int64_t now_ms, std::uint64_t looks_before = 0);
+  /// Looks who is left. `processes` must outlive it. `by_itself`: the batch's starter has ended
+  /// without being asked; what still runs after kSettle_ms was left behind. `looks_before`: of
+  /// ProcessTable::of().
+  Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself,
+         std::int64_t now_ms, std::uint64_t looks_before = 0);
 
   /// True when nothing of the batch runs any more, or the last deadline passed.
   bool step(std::int64_t now_ms);

@@ -22,7 +22,8 @@ const Environment& defaults_of_mpi() {
   return table;
 }
 
-/// The same on GPUs. NCCL's RAS opens a TCP port in every rank, and takes part in every communicator.
+/// The same on GPUs. NCCL's RAS opens a TCP port in every rank, and takes part in every
+/// communicator.
 const Environment& defaults_on_cuda() {
   static const Environment table = {
       {"NCCL_RAS_ENABLE", "0"},
@@ -31,7 +32,8 @@ const Environment& defaults_on_cuda() {
   return table;
 }
 
-/// Always set: results must not depend on the shell that the run was started from. Only an axis wins over them.
+/// Always set: results must not depend on the shell that the run was started from. Only an axis
+/// wins over them.
 const Environment& pinned() {
   static const Environment table = {
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -41,13 +43,15 @@ const Environment& pinned() {
   return table;
 }
 
-/// The same for GPUs. NCCL's algorithm and protocol decide the order of sums, so bitwise arms pin them; one hardware
-/// queue keeps launches in issue order; the workspace setting makes cuBLAS deterministic.
+/// The same for GPUs. NCCL's algorithm and protocol decide the order of sums, so bitwise arms pin
+/// them; one hardware queue keeps launches in issue order; the workspace setting makes cuBLAS
+/// deterministic.
 const Environment& pinned_on_cuda() {
   static const Environment table = {
       {"CUBLAS_WORKSPACE_CONFIG", ":4096:8"},
       {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
-      {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},  // a leased GPU's number means the same to CUDA and to NVML
+      {"CUDA_DEVICE_ORDER",
+       "PCI_BUS_ID"},  // a leased GPU's number means the same to CUDA and to NVML
       {"NCCL_ALGO", "Ring"},
       {"NCCL_PROTO", "Simple"},
   };
@@ -56,20 +60,43 @@ const Environment& pinned_on_cuda() {
 
 /// mpirun passes these on beside what the job sets, also to other hosts.
 constexpr std::array<std::string_view, 9> kPassedPrefixes = {
-    "NCCL_", "CUDA_", "CUBLAS_", "TORCH_", "PYTORCH_", "OMP_", "LD_LIBRARY_PATH", "NVIDIA_", "GRAPHPROOF_"};
+    "NCCL_", "CUDA_",           "CUBLAS_", "TORCH_",     "PYTORCH_",
+    "OMP_",  "LD_LIBRARY_PATH", "NVIDIA_", "GRAPHPROOF_"};
 
-/// What srun, mpirun (Open MPI 4.1, 5.0) and graphproof-start set for the processes that they start. A user's own OMPI_MCA_* stay, but for
-/// the frameworks by which mpirun tells a process that it is one of its own.
-constexpr std::array<std::string_view, 26> kOuterStarter = {
-    "SLURM_",          "SLURMD_",        "SBATCH_",          "SALLOC_",           "SRUN_",          "PMI_",
-    "PMI2_",           "PMIX_",          "OMPI_COMM_WORLD_", "OMPI_MCA_ess",      "OMPI_MCA_orte_", "OMPI_MCA_pmix",
-    "OMPI_MCA_prte_",  "OMPI_UNIVERSE_", "OMPI_APP_CTX_",    "OMPI_NUM_APP_CTX",  "OMPI_COMMAND",   "OMPI_ARGV",
-    "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "OMPI_MCA_initial_wdir", "PRTE_",
-    "GRAPHPROOF_WORLD_SIZE", "GRAPHPROOF_RANK", "GRAPHPROOF_LOCAL_RANK", "GRAPHPROOF_SHARED_GPUS"};
+/// What srun, mpirun (Open MPI 4.1, 5.0) and graphproof-start set for the processes that they
+/// start. A user's own OMPI_MCA_* stay, but for the frameworks by which mpirun tells a process that
+/// it is one of its own.
+constexpr std::array<std::string_view, 26> kOuterStarter = {"SLURM_",
+                                                            "SLURMD_",
+                                                            "SBATCH_",
+                                                            "SALLOC_",
+                                                            "SRUN_",
+                                                            "PMI_",
+                                                            "PMI2_",
+                                                            "PMIX_",
+                                                            "OMPI_COMM_WORLD_",
+                                                            "OMPI_MCA_ess",
+                                                            "OMPI_MCA_orte_",
+                                                            "OMPI_MCA_pmix",
+                                                            "OMPI_MCA_prte_",
+                                                            "OMPI_UNIVERSE_",
+                                                            "OMPI_APP_CTX_",
+                                                            "OMPI_NUM_APP_CTX",
+                                                            "OMPI_COMMAND",
+                                                            "OMPI_ARGV",
+                                                            "OMPI_FIRST_RANKS",
+                                                            "OMPI_FILE_LOCATION",
+                                                            "OMPI_MCA_initial_wdir",
+                                                            "PRTE_",
+                                                            "GRAPHPROOF_WORLD_SIZE",
+                                                            "GRAPHPROOF_RANK",
+                                                            "GRAPHPROOF_LOCAL_RANK",
+                                                            "GRAPHPROOF_SHARED_GPUS"};
 constexpr std::array<std::string_view, 2> kOwnAll = {"SLURM_CONF", "PMIX_MCA_gds"};
 
 bool begins_with_one_of(const std::string& name, std::span<const std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 std::string joined(const std::vector<std::string>& parts) {
@@ -107,11 +134,13 @@ Command local_command(const Job& job, const Environment& own) {
     environment["OMPI_MCA_btl_vader_backing_directory"] = job.shm_folder;
     environment["OMPI_MCA_orte_tmpdir_base"] = job.node_folder;
   }
-  environment["TMPDIR"] = job.node_folder;  // what the ranks leave there is seen, and goes with the folder
+  environment["TMPDIR"] =
+      job.node_folder;  // what the ranks leave there is seen, and goes with the folder
   environment[kMarkVariable] = job.mark;
   // On sim a rank must not even see a GPU: a context would be created on it by whoever asks first.
   environment["CUDA_VISIBLE_DEVICES"] = cuda ? joined(job.gpus) : "";
-  if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size) environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
+  if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size)
+    environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
 
   const std::string ranks = std::to_string(job.world_size);
   Command command{{}, environment};
@@ -121,9 +150,11 @@ Command local_command(const Job& job, const Environment& own) {
   if (own_starter) {
     words.insert(words.end(), {job.program.parent_path() / "graphproof-start", ranks});
   } else {
-    words.insert(words.end(), {"mpirun", "-np", ranks, "--host", "localhost:" + ranks, "--oversubscribe", "--bind-to", "none"});
+    words.insert(words.end(), {"mpirun", "-np", ranks, "--host", "localhost:" + ranks,
+                               "--oversubscribe", "--bind-to", "none"});
     for (const auto& [name, value] : environment)
-      if (passed_on(name) || job.environment.count(name) != 0) words.insert(words.end(), {"-x", name});
+      if (passed_on(name) || job.environment.count(name) != 0)
+        words.insert(words.end(), {"-x", name});
   }
   words.push_back(job.program);
   words.insert(words.end(), job.switches.begin(), job.switches.end());
@@ -136,17 +167,21 @@ bool passed_on(const std::string& name) { return begins_with_one_of(name, kPasse
 Environment without_outer_starter(const Environment& environment) {
   Environment left = environment;
   std::erase_if(left, [](const auto& variable) {
-    return begins_with_one_of(variable.first, kOuterStarter) && !begins_with_one_of(variable.first, kOwnAll);
+    return begins_with_one_of(variable.first, kOuterStarter) &&
+           !begins_with_one_of(variable.first, kOwnAll);
   });
   return left;
 }
 
 std::string redacted(const std::string& name, const std::string& value) {
-  static constexpr std::array<std::string_view, 5> words = {"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"};
+  static constexpr std::array<std::string_view, 5> words = {"KEY", "TOKEN", "SECRET", "PASSWORD",
+                                                            "CREDENTIAL"};
   std::string upper = name;
-  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  const bool secret = std::any_of(words.begin(), words.end(),
-                                  [&](std::string_view word) { return upper.find(word) != std::string::npos; });
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return std::toupper(c); });
+  const bool secret = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return upper.find(word) != std::string::npos;
+  });
   return secret ? "(redacted)" : value;
 }
 

@@ -31,7 +31,8 @@ std::map<std::string, double> earlier_seconds(const fs::path& runs, std::string_
   }
   std::map<std::string, double> seconds;
   for (auto& [id, taken] : samples) {
-    std::nth_element(taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(taken.size() / 2), taken.end());
+    std::nth_element(taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(taken.size() / 2),
+                     taken.end());
     seconds[id] = taken[taken.size() / 2];
   }
   return seconds;
@@ -39,7 +40,8 @@ std::map<std::string, double> earlier_seconds(const fs::path& runs, std::string_
 
 void expect(std::vector<record::PlanLine>& plan, const std::map<std::string, double>& seconds) {
   for (record::PlanLine& line : plan)
-    if (const auto known = seconds.find(line.id); known != seconds.end()) line.expected_seconds = known->second;
+    if (const auto known = seconds.find(line.id); known != seconds.end())
+      line.expected_seconds = known->second;
 }
 
 }  // namespace graphproof::launcher

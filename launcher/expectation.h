@@ -1,4 +1,5 @@
-// How long cases took in earlier runs, so that the longest start first and a run's price is known before it starts.
+// How long cases took in earlier runs, so that the longest start first and a run's price is known
+// before it starts.
 #pragma once
 
 #include <filesystem>
@@ -15,9 +16,11 @@ namespace graphproof::launcher {
 inline constexpr int kExpectationRuns = 5;
 inline constexpr std::int64_t kExpectationBytes = 8 << 20;
 
-/// Case id -> median seconds of its passing attempts on `device`, from the newest journals below `runs`, kExpectationRuns
-/// and kExpectationBytes of them at most. A journal that can't be read counts for nothing.
-std::map<std::string, double> earlier_seconds(const std::filesystem::path& runs, std::string_view device);
+/// Case id -> median seconds of its passing attempts on `device`, from the newest journals below
+/// `runs`, kExpectationRuns and kExpectationBytes of them at most. A journal that can't be read
+/// counts for nothing.
+std::map<std::string, double> earlier_seconds(const std::filesystem::path& runs,
+                                              std::string_view device);
 
 /// Lines whose case ran before expect what it took then.
 void expect(std::vector<record::PlanLine>& plan, const std::map<std::string, double>& seconds);

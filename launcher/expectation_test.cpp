@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-record::Record took(const std::string& id, double seconds, const char* verdict = "pass", const char* device = "sim") {
+record::Record took(const std::string& id, double seconds, const char* verdict = "pass",
+                    const char* device = "sim") {
   record::Record record{.run_id = "20260101-000000-0001", .case_id = id, .name = "x"};
   record.context = {device, "batch", "local", "cold", "b001"};
   record.verdict = record.observed = *record::Verdict::from(verdict);
@@ -20,7 +21,8 @@ record::Record took(const std::string& id, double seconds, const char* verdict =
   return record;
 }
 
-void write_run(const fs::path& runs, const std::string& id, const std::vector<record::Record>& records) {
+void write_run(const fs::path& runs, const std::string& id,
+               const std::vector<record::Record>& records) {
   fs::create_directories(runs / id);
   std::ofstream(runs / id / "run.json") << "{}";
   std::ofstream journal(runs / id / "journal.jsonl");
@@ -48,7 +50,8 @@ TEST(ExpectationTest, OnlyTheNewestRunsCountAndADamagedOneForNothing) {
   const record::ScratchFolder runs;
   const std::string a = "000000000000000a";
   for (int run = 0; run < kExpectationRuns + 3; ++run)
-    write_run(runs.path(), "2026010" + std::to_string(run) + "-000000-0001", {took(a, run < 3 ? 100 : 1)});
+    write_run(runs.path(), "2026010" + std::to_string(run) + "-000000-0001",
+              {took(a, run < 3 ? 100 : 1)});
   EXPECT_EQ(earlier_seconds(runs.path(), "sim").at(a), 1);
   std::ofstream(runs.path() / "20260107-000000-0001/journal.jsonl") << "damage\n";
   EXPECT_EQ(earlier_seconds(runs.path(), "sim").at(a), 1);

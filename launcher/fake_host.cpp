@@ -1,5 +1,6 @@
-// Preloaded into the processes of the chaos test: the calls by which files are made and written, and those that ask for
-// the time of day, answer as a host does whose state is that of fake_host.h. Everything else goes to the C library.
+// Preloaded into the processes of the chaos test: the calls by which files are made and written,
+// and those that ask for the time of day, answer as a host does whose state is that of fake_host.h.
+// Everything else goes to the C library.
 #include "launcher/fake_host.h"
 
 #include <dlfcn.h>
@@ -72,7 +73,9 @@ ssize_t room(std::size_t wanted) {
   return taken;
 }
 
-bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0; }
+bool writes(int flags) {
+  return (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
+}
 bool absent(const char* path) { return access(path, F_OK) != 0; }
 
 }  // namespace
@@ -89,7 +92,8 @@ int open(const char* path, int flags, ...) {
   va_end(arguments);
   static const auto real = next<int (*)(const char*, int, ...)>("open");
   // The first call may come from state() itself, which looks at a file elsewhere.
-  if (writes(flags) && std::string_view(path).find("fake-host") == std::string_view::npos && below(path) && refused(absent(path)))
+  if (writes(flags) && std::string_view(path).find("fake-host") == std::string_view::npos &&
+      below(path) && refused(absent(path)))
     return -1;
   return real(path, flags, mode);
 }
@@ -104,7 +108,8 @@ int open64(const char* path, int flags, ...) {
 
 FILE* fopen(const char* path, const char* mode) {
   static const auto real = next<FILE* (*)(const char*, const char*)>("fopen");
-  if (std::string_view(mode).find_first_of("wa+") != std::string_view::npos && below(path) && refused(absent(path)))
+  if (std::string_view(mode).find_first_of("wa+") != std::string_view::npos && below(path) &&
+      refused(absent(path)))
     return nullptr;
   return real(path, mode);
 }

@@ -1,5 +1,6 @@
-// What a host may do to a launcher, for the chaos test: the disk under one folder fills up or turns read-only, and the
-// wall clock is set. fake_host.cpp, preloaded into every process of the test, obeys this state, which they all map.
+// What a host may do to a launcher, for the chaos test: the disk under one folder fills up or turns
+// read-only, and the wall clock is set. fake_host.cpp, preloaded into every process of the test,
+// obeys this state, which they all map.
 #pragma once
 
 #include <fcntl.h>
@@ -20,13 +21,16 @@ namespace graphproof::launcher {
 inline constexpr char kFakeHostVariable[] = "GRAPHPROOF_FAKE_HOST";
 
 struct FakeHostState {
-  std::atomic<std::int64_t> free_bytes;   // left on the disk under `folder`; what does not fit fails with ENOSPC
-  std::atomic<bool> read_only;            // nothing under `folder` can be written or made: EROFS
-  std::atomic<std::int64_t> clock_step_s; // the wall clock is off by this much; steady clocks are not
-  std::atomic<std::int64_t> refused;      // calls that failed so far
+  std::atomic<std::int64_t>
+      free_bytes;  // left on the disk under `folder`; what does not fit fails with ENOSPC
+  std::atomic<bool> read_only;  // nothing under `folder` can be written or made: EROFS
+  std::atomic<std::int64_t>
+      clock_step_s;                   // the wall clock is off by this much; steady clocks are not
+  std::atomic<std::int64_t> refused;  // calls that failed so far
   char folder[512];
 };
-static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
+                  std::atomic<bool>::is_always_lock_free,
               "the state is shared between processes");
 
 /// The state in `file`, which is made when `create`; null when it is not there, or not whole yet.
@@ -34,9 +38,12 @@ inline FakeHostState* map_fake_host(const char* file, bool create) {
   const int descriptor = open(file, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
   if (descriptor < 0) return nullptr;
   struct stat facts;
-  const bool sized = create ? ftruncate(descriptor, sizeof(FakeHostState)) == 0
-                            : fstat(descriptor, &facts) == 0 && facts.st_size == sizeof(FakeHostState);
-  void* memory = sized ? mmap(nullptr, sizeof(FakeHostState), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+  const bool sized = create
+                         ? ftruncate(descriptor, sizeof(FakeHostState)) == 0
+                         : fstat(descriptor, &facts) == 0 && facts.st_size == sizeof(FakeHostState);
+  void* memory = sized ? mmap(nullptr, sizeof(FakeHostState), PROT_READ | PROT_WRITE, MAP_SHARED,
+                              descriptor, 0)
+                       : MAP_FAILED;
   close(descriptor);
   return memory == MAP_FAILED ? nullptr : static_cast<FakeHostState*>(memory);
 }
@@ -45,8 +52,10 @@ inline FakeHostState* map_fake_host(const char* file, bool create) {
 class FakeHost {
  public:
   /// REQUIRES: `file` lies in a folder that can be written.
-  FakeHost(const std::string& file, const std::string& folder) : state_(map_fake_host(file.c_str(), true)) {
-    if (state_ == nullptr || folder.size() >= sizeof state_->folder) throw std::runtime_error("can't make " + file);
+  FakeHost(const std::string& file, const std::string& folder)
+      : state_(map_fake_host(file.c_str(), true)) {
+    if (state_ == nullptr || folder.size() >= sizeof state_->folder)
+      throw std::runtime_error("can't make " + file);
     calm();
     std::strcpy(state_->folder, folder.c_str());
   }

@@ -1,6 +1,7 @@
-// mpirun for tests that start ranks thousands of times: `mpirun [OPTIONS] PROGRAM BATCH_FILE` starts the ranks in process
-// groups of their own, ends the others when one fails, and says so in the words of Open MPI. Takes milliseconds, where
-// the real one takes half a second; launcher_run_test runs the real one.
+// mpirun for tests that start ranks thousands of times: `mpirun [OPTIONS] PROGRAM BATCH_FILE`
+// starts the ranks in process groups of their own, ends the others when one fails, and says so in
+// the words of Open MPI. Takes milliseconds, where the real one takes half a second;
+// launcher_run_test runs the real one.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +51,8 @@ int main(int count, char** arguments) {
     if (std::strcmp(arguments[i], "-np") == 0) world = std::atoi(arguments[i + 1]);
   signal(SIGTERM, ask);
   std::vector<pid_t> ranks;
-  for (int rank = 0; rank < world; ++rank) ranks.push_back(start(rank, world, arguments + count - 2));
+  for (int rank = 0; rank < world; ++rank)
+    ranks.push_back(start(rank, world, arguments + count - 2));
   for (int left = world; left > 0; --left) {
     int status = 0;
     pid_t pid = 0;
@@ -64,8 +66,10 @@ int main(int count, char** arguments) {
     while (rank < world && ranks[static_cast<std::size_t>(rank)] != pid) ++rank;
     end_all(ranks);
     if (WIFSIGNALED(status)) {
-      std::fprintf(stderr, "mpirun noticed that process rank %d with PID %d on node here exited on signal %d (%s).\n", rank,
-                   pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+      std::fprintf(stderr,
+                   "mpirun noticed that process rank %d with PID %d on node here exited on signal "
+                   "%d (%s).\n",
+                   rank, pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
       return 128 + WTERMSIG(status);
     }
     std::fprintf(stderr, "Process name: [[1,1],%d]\nExit code:    %d\n", rank, WEXITSTATUS(status));

@@ -1,10 +1,10 @@
-// libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and one MIG device. Their
-// used memory, in MiB, is the sum of the lines of the file that GRAPHPROOF_FAKE_NVML names, and what the processes have that are
-// lines "PID MIB LISTED" of GRAPHPROOF_FAKE_NVML_PROCESSES, as long as they live; the driver lists those whose LISTED is
-// 1, or 2 for a server of the Multi-Process Service.
-// GRAPHPROOF_FAKE_NVML_MODE is the compute mode. What goes wrong are lines
-// "KIND NUMBER GPU" of the file GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is reported once, of "ecc" errors the numbers are
-// added, "heat" stays.
+// libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and
+// one MIG device. Their used memory, in MiB, is the sum of the lines of the file that
+// GRAPHPROOF_FAKE_NVML names, and what the processes have that are lines "PID MIB LISTED" of
+// GRAPHPROOF_FAKE_NVML_PROCESSES, as long as they live; the driver lists those whose LISTED is 1,
+// or 2 for a server of the Multi-Process Service. GRAPHPROOF_FAKE_NVML_MODE is the compute mode.
+// What goes wrong are lines "KIND NUMBER GPU" of the file GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is
+// reported once, of "ecc" errors the numbers are added, "heat" stays.
 #include <errno.h>
 #include <signal.h>
 
@@ -42,7 +42,9 @@ int number_in(const char* variable) {
   const char* text = std::getenv(variable);
   return text != nullptr ? std::atoi(text) : 0;
 }
-int index_of(const void* device) { return static_cast<int>(static_cast<const int*>(device) - gpus); }
+int index_of(const void* device) {
+  return static_cast<int>(static_cast<const int*>(device) - gpus);
+}
 
 template <class Use>
 void for_each_trouble(Use&& use) {
@@ -59,7 +61,8 @@ void for_each_process(Use&& use) {
   std::ifstream in(file != nullptr ? file : "");
   int pid = 0, mib = 0, listed = 0;
   while (in >> pid >> mib >> listed)
-    if (kill(pid, 0) == 0 || errno == EPERM) use(static_cast<unsigned>(pid), static_cast<unsigned long long>(mib), listed);
+    if (kill(pid, 0) == 0 || errno == EPERM)
+      use(static_cast<unsigned>(pid), static_cast<unsigned long long>(mib), listed);
 }
 
 unsigned long long trouble(const char* wanted, const void* device) {

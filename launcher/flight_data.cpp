@@ -20,15 +20,17 @@ bool ask_for_flight_data(const std::filesystem::path& pipe) {
 
 }  // namespace
 
-FlightData::FlightData(const std::filesystem::path& pipes, const std::filesystem::path& answers, const std::filesystem::path& folder,
-                       const std::vector<int>& ranks, std::int64_t now_ms)
+FlightData::FlightData(const std::filesystem::path& pipes, const std::filesystem::path& answers,
+                       const std::filesystem::path& folder, const std::vector<int>& ranks,
+                       std::int64_t now_ms)
     : deadline_ms_(now_ms + kFlightAnswer_ms) {
   for (const int rank : ranks) {
     const std::string name = "flight-" + std::to_string(rank);
     std::error_code none;
     if (!std::filesystem::is_fifo(pipes / (name + ".pipe"), none)) continue;
     if (ask_for_flight_data(pipes / (name + ".pipe")))
-      awaited_.emplace_back(answers / (name + ".json"), folder / ("rank-" + std::to_string(rank) + ".flight.json"));
+      awaited_.emplace_back(answers / (name + ".json"),
+                            folder / ("rank-" + std::to_string(rank) + ".flight.json"));
   }
 }
 

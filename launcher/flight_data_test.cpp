@@ -24,10 +24,14 @@ class FlightDataTest : public testing::Test {
     EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     return open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   }
-  void answer(int rank) const { record::write_atomically(answers_ / ("flight-" + std::to_string(rank) + ".json"), "{\"entries\": []}"); }
+  void answer(int rank) const {
+    record::write_atomically(answers_ / ("flight-" + std::to_string(rank) + ".json"),
+                             "{\"entries\": []}");
+  }
 
   const record::ScratchFolder scratch_;
-  const fs::path pipes_ = scratch_.path() / "node", answers_ = scratch_.path() / "batch", stacks_ = scratch_.path() / "stacks";
+  const fs::path pipes_ = scratch_.path() / "node", answers_ = scratch_.path() / "batch",
+                 stacks_ = scratch_.path() / "stacks";
 };
 
 TEST_F(FlightDataTest, EveryRankThatListensIsAskedOnceAndItsAnswerKept) {
@@ -42,7 +46,8 @@ TEST_F(FlightDataTest, EveryRankThatListensIsAskedOnceAndItsAnswerKept) {
   EXPECT_FALSE(data.step(1002));
   answer(0);
   EXPECT_TRUE(data.step(1003));
-  for (const char* name : {"rank-0.flight.json", "rank-1.flight.json"}) EXPECT_EQ(record::read_text(stacks_ / name), "{\"entries\": []}") << name;
+  for (const char* name : {"rank-0.flight.json", "rank-1.flight.json"})
+    EXPECT_EQ(record::read_text(stacks_ / name), "{\"entries\": []}") << name;
   close(first);
   close(second);
 }

@@ -1,5 +1,6 @@
-// What went wrong with GPUs while cases ran on them: error reports of the driver (Xid), memory errors that could not be
-// corrected, clocks cut down by heat. Whose fault an Xid is, is a table; what is the GPU's own makes a case infra.gpu.
+// What went wrong with GPUs while cases ran on them: error reports of the driver (Xid), memory
+// errors that could not be corrected, clocks cut down by heat. Whose fault an Xid is, is a table;
+// what is the GPU's own makes a case infra.gpu.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ struct GpuTrouble {
   bool hardware = true;  // false: programs cause it, and the case answers for what it did
 };
 
-/// Of an Xid that the table lacks nobody can say that it is the hardware's: a case is not excused by it.
+/// Of an Xid that the table lacks nobody can say that it is the hardware's: a case is not excused
+/// by it.
 GpuTrouble trouble_of_xid(const std::string& gpu, int number);
 
 class GpuHealth {
@@ -40,7 +42,7 @@ class GpuHealth {
   Nvml& nvml_;
   const std::vector<std::string> gpus_;
   std::map<std::string, std::int64_t> uncorrected_;  // counted so far
-  std::vector<GpuTrouble> seen_;  // of a GPU that is hot, one a look
+  std::vector<GpuTrouble> seen_;                     // of a GPU that is hot, one a look
   std::int64_t looked_ms_ = 0;
 };
 

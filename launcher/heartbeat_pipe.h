@@ -1,5 +1,6 @@
-// The FIFO through which the ranks of one batch send signs of life. A FIFO, because mpirun closes inherited descriptors;
-// in a node-local folder, because a shared file system's caches would look like a hang.
+// The FIFO through which the ranks of one batch send signs of life. A FIFO, because mpirun closes
+// inherited descriptors; in a node-local folder, because a shared file system's caches would look
+// like a hang.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +11,9 @@ namespace graphproof::launcher {
 
 class HeartbeatPipe {
  public:
-  /// Makes the FIFO and opens it for reading and writing: with a writer always there, a rank that ends causes no end of
-  /// file, and one that starts never waits for a reader. Throws std::system_error.
+  /// Makes the FIFO and opens it for reading and writing: with a writer always there, a rank that
+  /// ends causes no end of file, and one that starts never waits for a reader. Throws
+  /// std::system_error.
   explicit HeartbeatPipe(std::filesystem::path path);
   /// Removes it.
   ~HeartbeatPipe();

@@ -13,7 +13,9 @@ namespace graphproof::launcher {
 namespace {
 
 struct HeartbeatPipeTest : testing::Test {
-  HeartbeatPipeTest() : folder("/tmp/graphproof-pipe-test-" + std::to_string(getpid())), pipe(folder.path() / "heartbeat") {}
+  HeartbeatPipeTest()
+      : folder("/tmp/graphproof-pipe-test-" + std::to_string(getpid())),
+        pipe(folder.path() / "heartbeat") {}
   void say(const std::string& text) {
     const int writer = open(pipe.path().c_str(), O_WRONLY | O_NONBLOCK);
     ASSERT_GE(writer, 0);

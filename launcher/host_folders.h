@@ -1,5 +1,6 @@
-// The folders of a run that never leave this host: FIFOs and mpirun's own files in the temporary folder, shared memory
-// in /dev/shm. Their names tell the run, so that a resumed run removes what its killed launcher left.
+// The folders of a run that never leave this host: FIFOs and mpirun's own files in the temporary
+// folder, shared memory in /dev/shm. Their names tell the run, so that a resumed run removes what
+// its killed launcher left.
 #pragma once
 
 #include <filesystem>

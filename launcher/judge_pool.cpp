@@ -41,7 +41,8 @@ record::Checks read_checks(const std::filesystem::path& attempt_folder) {
 
 JudgePool::JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped)
     : command_{{std::move(judge_program)}, own_environment()} {
-  for (std::string& check : dropped) command_.arguments.insert(command_.arguments.end(), {"--drop", std::move(check)});
+  for (std::string& check : dropped)
+    command_.arguments.insert(command_.arguments.end(), {"--drop", std::move(check)});
 }
 
 void JudgePool::add(std::filesystem::path attempt_folder) {
@@ -59,10 +60,14 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
       ++next;
       continue;
     }
-    end(*next, exit ? ended_badly(*exit) : "graphproof-judge did not end in " + std::to_string(kDeadline_ms / 1000) + " s", ended);
+    end(*next,
+        exit ? ended_badly(*exit)
+             : "graphproof-judge did not end in " + std::to_string(kDeadline_ms / 1000) + " s",
+        ended);
     next = running_.erase(next);
   }
-  while (running_.size() < kSideBySide && !(waiting_.empty() && alone_.empty())) start(next(), now_ms, ended);
+  while (running_.size() < kSideBySide && !(waiting_.empty() && alone_.empty()))
+    start(next(), now_ms, ended);
   return ended;
 }
 
@@ -82,7 +87,8 @@ void JudgePool::end(const Running& judge, const std::string& why, std::vector<Ju
 std::vector<std::filesystem::path> JudgePool::next() {
   std::deque<std::filesystem::path>& from = alone_.empty() ? waiting_ : alone_;
   // So that judges that may run side by side do.
-  const std::size_t judges = kSideBySide - running_.size(), fair = (from.size() + judges - 1) / judges;
+  const std::size_t judges = kSideBySide - running_.size(),
+                    fair = (from.size() + judges - 1) / judges;
   std::vector<std::filesystem::path> folders;
   for (std::size_t left = alone_.empty() ? std::min(fair, kShared) : 1; left > 0; --left) {
     folders.push_back(std::move(from.front()));
@@ -91,15 +97,18 @@ std::vector<std::filesystem::path> JudgePool::next() {
   return folders;
 }
 
-void JudgePool::start(std::vector<std::filesystem::path> folders, std::int64_t now_ms, std::vector<Judged>& ended) {
+void JudgePool::start(std::vector<std::filesystem::path> folders, std::int64_t now_ms,
+                      std::vector<Judged>& ended) {
   const std::size_t words = command_.arguments.size();
   command_.arguments.insert(command_.arguments.end(), folders.begin(), folders.end());
   try {
     MemoryFile said;
     Child child(command_, said.descriptor(), said.descriptor());
-    running_.push_back({std::move(folders), std::move(said), std::move(child), now_ms + kDeadline_ms});
+    running_.push_back(
+        {std::move(folders), std::move(said), std::move(child), now_ms + kDeadline_ms});
   } catch (const std::system_error& error) {
-    for (std::filesystem::path& folder : folders) ended.push_back({std::move(folder), std::nullopt, error.what()});
+    for (std::filesystem::path& folder : folders)
+      ended.push_back({std::move(folder), std::nullopt, error.what()});
   }
   command_.arguments.resize(words);
 }

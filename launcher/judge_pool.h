@@ -1,6 +1,7 @@
-// Runs graphproof-judge over attempt folders, a few side by side, each with a deadline. The judge is a program of its
-// own, so that evidence which breaks it costs one case its checks and not the run its launcher. Attempts that wait share one,
-// whose start takes longer than to judge them; those that it leaves unjudged get one of their own.
+// Runs graphproof-judge over attempt folders, a few side by side, each with a deadline. The judge
+// is a program of its own, so that evidence which breaks it costs one case its checks and not the
+// run its launcher. Attempts that wait share one, whose start takes longer than to judge them;
+// those that it leaves unjudged get one of their own.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class JudgePool {
   struct Judged {
     std::filesystem::path attempt_folder;
     std::optional<record::Checks> checks;  // nothing: the judge left none that can be read
-    std::string trouble;                   // why not; what the judge said is then in judge.log beside the evidence
+    std::string trouble;  // why not; what the judge said is then in judge.log beside the evidence
   };
   /// Starts what may start and returns what has ended. Never waits.
   std::vector<Judged> step(std::int64_t now_ms);
@@ -51,7 +52,8 @@ class JudgePool {
   };
   /// Those that are judged next by one judge.
   std::vector<std::filesystem::path> next();
-  void start(std::vector<std::filesystem::path> folders, std::int64_t now_ms, std::vector<Judged>& ended);
+  void start(std::vector<std::filesystem::path> folders, std::int64_t now_ms,
+             std::vector<Judged>& ended);
   void end(const Running& judge, const std::string& why, std::vector<Judged>& ended);
 
   Command command_;  // less the folders

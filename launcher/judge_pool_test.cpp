@@ -30,7 +30,8 @@ struct JudgePoolTest : testing::Test {
   JudgePool::Judged judged_by(const std::string& script) const {
     JudgePool pool(judge(script));
     pool.add(folder.path());
-    for (int look = 0; look < 2000; ++look, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+    for (int look = 0; look < 2000;
+         ++look, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
       if (auto ended = pool.step(0); !ended.empty()) return ended.front();
     ADD_FAILURE() << "the judge did not end";
     return {};
@@ -39,18 +40,22 @@ struct JudgePoolTest : testing::Test {
 };
 
 TEST_F(JudgePoolTest, WhatAJudgeSaysIsKeptOnlyWhereThereWasTrouble) {
-  const std::string checks = R"({"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],"figures":{},"checks":[]})";
+  const std::string checks =
+      R"({"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],"figures":{},"checks":[]})";
   const auto well = judged_by("echo all is well; echo '" + checks + "' >$1/checks.json");
   EXPECT_EQ(well.trouble, "");
   EXPECT_TRUE(well.checks);
   EXPECT_FALSE(fs::exists(folder.path() / "judge.log"));
   const auto badly = judged_by("echo evidence breaks me >&2; exit 3");
   EXPECT_FALSE(badly.checks) << "an older judgement is not taken for this one";
-  EXPECT_EQ(badly.trouble.find("graphproof-judge ended with exit code 3; its output is in judge.log"), 0u) << badly.trouble;
+  EXPECT_EQ(
+      badly.trouble.find("graphproof-judge ended with exit code 3; its output is in judge.log"), 0u)
+      << badly.trouble;
   EXPECT_EQ(record::read_text(folder.path() / "judge.log"), "evidence breaks me\n");
 }
 
-/// Judges as the program does, but for a folder that breaks it, and notes how many folders each judge was given.
+/// Judges as the program does, but for a folder that breaks it, and notes how many folders each
+/// judge was given.
 constexpr char kJudgesAll[] = R"(echo $# >>"$(dirname "$0")/given"
 for one; do
   case "$one" in *breaks*) echo broken by "$one" >&2; exit 3;; esac
@@ -65,8 +70,10 @@ struct SharedJudgeTest : JudgePoolTest {
       pool.add(folder.path() / name);
     }
     std::map<std::string, JudgePool::Judged> all;
-    for (int look = 0; look < 2000 && !pool.idle(); ++look, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
-      for (JudgePool::Judged& one : pool.step(0)) EXPECT_TRUE(all.emplace(one.attempt_folder.filename(), one).second) << "judged twice";
+    for (int look = 0; look < 2000 && !pool.idle();
+         ++look, std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+      for (JudgePool::Judged& one : pool.step(0))
+        EXPECT_TRUE(all.emplace(one.attempt_folder.filename(), one).second) << "judged twice";
     EXPECT_TRUE(pool.idle());
     return all;
   }
@@ -79,10 +86,12 @@ struct SharedJudgeTest : JudgePoolTest {
 
 TEST_F(SharedJudgeTest, AttemptsThatWaitShareJudgesUpToABound) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < 2 * JudgePool::kShared + 3; ++i) names.push_back("attempt-" + std::to_string(i));
+  for (std::size_t i = 0; i < 2 * JudgePool::kShared + 3; ++i)
+    names.push_back("attempt-" + std::to_string(i));
   const auto all = judge_all(names);
   ASSERT_EQ(all.size(), names.size());
-  for (const auto& [name, one] : all) EXPECT_TRUE(one.checks && one.trouble.empty()) << name << ": " << one.trouble;
+  for (const auto& [name, one] : all)
+    EXPECT_TRUE(one.checks && one.trouble.empty()) << name << ": " << one.trouble;
   const std::multiset<int> shares = given();
   EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), 0), static_cast<int>(names.size()));
   EXPECT_EQ(shares.count(static_cast<int>(JudgePool::kShared)), 2u);
@@ -95,9 +104,14 @@ TEST_F(SharedJudgeTest, WhatBreaksASharedJudgeCostsNoOtherAttemptItsChecks) {
     EXPECT_EQ(one.checks.has_value(), name != "breaks") << one.trouble;
     EXPECT_EQ(fs::exists(folder.path() / name / "judge.log"), name == "breaks") << name;
   }
-  EXPECT_EQ(all.at("breaks").trouble.find("graphproof-judge ended with exit code 3; its output is in judge.log"), 0u) << all.at("breaks").trouble;
-  EXPECT_EQ(record::read_text(folder.path() / "breaks/judge.log"), "broken by " + (folder.path() / "breaks").string() + "\n");
-  EXPECT_EQ(given(), (std::multiset<int>{1, 1, 1, 3, 4})) << "`breaks` and the two behind it get a judge each";
+  EXPECT_EQ(all.at("breaks").trouble.find(
+                "graphproof-judge ended with exit code 3; its output is in judge.log"),
+            0u)
+      << all.at("breaks").trouble;
+  EXPECT_EQ(record::read_text(folder.path() / "breaks/judge.log"),
+            "broken by " + (folder.path() / "breaks").string() + "\n");
+  EXPECT_EQ(given(), (std::multiset<int>{1, 1, 1, 3, 4}))
+      << "`breaks` and the two behind it get a judge each";
 }
 
 TEST_F(JudgePoolTest, AJudgeThatCannotBeStartedIsTrouble) {
@@ -105,7 +119,8 @@ TEST_F(JudgePoolTest, AJudgeThatCannotBeStartedIsTrouble) {
   pool.add(folder.path());
   const auto ended = pool.step(0);
   ASSERT_EQ(ended.size(), 1u);
-  EXPECT_NE(ended[0].trouble.find("not found in PATH or not executable"), std::string::npos) << ended[0].trouble;
+  EXPECT_NE(ended[0].trouble.find("not found in PATH or not executable"), std::string::npos)
+      << ended[0].trouble;
   EXPECT_TRUE(pool.idle());
 }
 

@@ -7,7 +7,8 @@
 
 namespace graphproof::launcher {
 
-/// A socket's number in the kernel, which no other socket ever has, and the TCP port on which it listens.
+/// A socket's number in the kernel, which no other socket ever has, and the TCP port on which it
+/// listens.
 using Listeners = std::map<std::string, int>;
 
 /// All that there are.

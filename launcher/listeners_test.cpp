@@ -14,7 +14,8 @@ namespace {
 struct Server {
   explicit Server(int family) : socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in6 address{};
-    address.sin6_family = static_cast<sa_family_t>(family);  // the port is at the same place in both
+    address.sin6_family =
+        static_cast<sa_family_t>(family);  // the port is at the same place in both
     socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof address;
     EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
     EXPECT_EQ(listen(socket, 1), 0);
@@ -26,7 +27,8 @@ struct Server {
 };
 
 bool listed(const Listeners& listeners, int port) {
-  return std::any_of(listeners.begin(), listeners.end(), [&](const auto& one) { return one.second == port; });
+  return std::any_of(listeners.begin(), listeners.end(),
+                     [&](const auto& one) { return one.second == port; });
 }
 
 TEST(ListenersTest, APortIsItsProcessesForAsLongAsItListens) {

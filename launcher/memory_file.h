@@ -1,5 +1,5 @@
-// A file without a name, in memory: for what a child prints, of which most is never looked at. Gone with its last
-// descriptor.
+// A file without a name, in memory: for what a child prints, of which most is never looked at. Gone
+// with its last descriptor.
 #pragma once
 
 #include <cstddef>

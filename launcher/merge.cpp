@@ -26,19 +26,23 @@ struct Part {
   std::vector<record::PlanLine> plan;
 };
 
-[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want, const std::string& why,
-                         const std::string& next) {
+[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
+                         const std::string& why, const std::string& next) {
   throw matrix::InputError({what, got, want, why, next});
 }
 
-std::string name_of(const record::Shard& shard) { return std::to_string(shard.number) + "/" + std::to_string(shard.count); }
+std::string name_of(const record::Shard& shard) {
+  return std::to_string(shard.number) + "/" + std::to_string(shard.count);
+}
 
 Part read_part(const fs::path& folder) {
   std::error_code absent;
   if (!fs::exists(folder / "shard.json", absent))
-    refuse(folder.string() + " is no shard", "a run without shard.json", "a run of graphproof run --shard I/N",
-           "only parts of one plan make one run", "leave it out, or compare it: graphproof compare");
-  return {folder, record::shard_from(record::read_json(folder / "shard.json"), folder / "shard.json"),
+    refuse(folder.string() + " is no shard", "a run without shard.json",
+           "a run of graphproof run --shard I/N", "only parts of one plan make one run",
+           "leave it out, or compare it: graphproof compare");
+  return {folder,
+          record::shard_from(record::read_json(folder / "shard.json"), folder / "shard.json"),
           record::run_from(record::read_json(folder / "run.json"), folder / "run.json"),
           record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl")};
 }
@@ -46,36 +50,57 @@ Part read_part(const fs::path& folder) {
 /// What has to be the same in all parts, for one run is a result about one stack.
 std::vector<std::pair<std::string, std::string>> identity(const Part& part) {
   const record::Stack& stack = part.run.stack;
-  return {{"plan", part.shard.plan_sha256}, {"count of shards", std::to_string(part.shard.count)}, {"profile", part.run.profile},
-          {"matrix", part.run.matrix.sha256}, {"seed", std::to_string(part.run.seed)}, {"device", part.run.device},
-          {"torch", stack.torch_version}, {"cuda", stack.cuda_version}, {"nccl", stack.nccl_version}, {"driver", stack.driver},
-          {"cudnn", stack.cudnn_version}, {"mpi", stack.mpi}, {"gpus", nlohmann::json(stack.gpus).dump()}, {"slots", std::to_string(part.run.slots)}};
+  return {{"plan", part.shard.plan_sha256},
+          {"count of shards", std::to_string(part.shard.count)},
+          {"profile", part.run.profile},
+          {"matrix", part.run.matrix.sha256},
+          {"seed", std::to_string(part.run.seed)},
+          {"device", part.run.device},
+          {"torch", stack.torch_version},
+          {"cuda", stack.cuda_version},
+          {"nccl", stack.nccl_version},
+          {"driver", stack.driver},
+          {"cudnn", stack.cudnn_version},
+          {"mpi", stack.mpi},
+          {"gpus", nlohmann::json(stack.gpus).dump()},
+          {"slots", std::to_string(part.run.slots)}};
 }
 
 /// In the order of their numbers.
 std::vector<Part> read_parts(const std::vector<fs::path>& folders) {
   std::vector<Part> parts;
   for (const fs::path& folder : folders) parts.push_back(read_part(folder));
-  if (parts.empty()) refuse("nothing to merge", "no run", "the runs of all shards", "", "graphproof merge RUN RUN ...");
+  if (parts.empty())
+    refuse("nothing to merge", "no run", "the runs of all shards", "",
+           "graphproof merge RUN RUN ...");
   const auto first = identity(parts.front());
   for (const Part& part : parts) {
     const auto other = identity(part);
     for (std::size_t i = 0; i < first.size(); ++i)
       if (first[i] != other[i])
-        refuse("the runs are not parts of one run", part.folder.string() + ": " + other[i].first + " " + other[i].second,
+        refuse("the runs are not parts of one run",
+               part.folder.string() + ": " + other[i].first + " " + other[i].second,
                first[i].first + " " + first[i].second + ", as in " + parts.front().folder.string(),
-               "one run is a result about one plan and one stack", "run the shards with the same command on the same stack, or compare them");
+               "one run is a result about one plan and one stack",
+               "run the shards with the same command on the same stack, or compare them");
   }
-  std::sort(parts.begin(), parts.end(), [](const Part& left, const Part& right) { return left.shard.number < right.shard.number; });
+  std::sort(parts.begin(), parts.end(), [](const Part& left, const Part& right) {
+    return left.shard.number < right.shard.number;
+  });
   for (std::size_t i = 1; i < parts.size(); ++i)
     if (parts[i].shard.number == parts[i - 1].shard.number)
-      refuse("shard " + name_of(parts[i].shard) + " is there twice", parts[i - 1].folder.string() + " and " + parts[i].folder.string(),
-             "each shard once", "which of two verdicts counts is nobody's to choose here", "leave one out");
+      refuse("shard " + name_of(parts[i].shard) + " is there twice",
+             parts[i - 1].folder.string() + " and " + parts[i].folder.string(), "each shard once",
+             "which of two verdicts counts is nobody's to choose here", "leave one out");
   for (int number = 1; number <= parts.front().shard.count; ++number)
-    if (std::none_of(parts.begin(), parts.end(), [&](const Part& part) { return part.shard.number == number; }))
-      refuse("shard " + name_of({number, parts.front().shard.count, ""}) + " is missing", std::to_string(parts.size()) + " of " + std::to_string(parts.front().shard.count) + " shards",
+    if (std::none_of(parts.begin(), parts.end(),
+                     [&](const Part& part) { return part.shard.number == number; }))
+      refuse("shard " + name_of({number, parts.front().shard.count, ""}) + " is missing",
+             std::to_string(parts.size()) + " of " + std::to_string(parts.front().shard.count) +
+                 " shards",
              "all of them", "a case that nobody ran must not look as if it had not been planned",
-             "run it: the same command with --shard " + name_of({number, parts.front().shard.count, ""}));
+             "run it: the same command with --shard " +
+                 name_of({number, parts.front().shard.count, ""}));
   return parts;
 }
 
@@ -89,13 +114,16 @@ std::vector<record::PlanLine> whole_plan(const std::vector<Part>& parts) {
     plan.push_back(part.plan[line / parts.size()]);
   }
   if (plan.size() != lines || plan_sha256(plan) != parts.front().shard.plan_sha256)
-    refuse("the shards' plans do not make the plan that they are parts of", "SHA-256 " + plan_sha256(plan),
-           "SHA-256 " + parts.front().shard.plan_sha256, "a plan.jsonl was changed after its run began", "restore it, or run that shard again");
+    refuse("the shards' plans do not make the plan that they are parts of",
+           "SHA-256 " + plan_sha256(plan), "SHA-256 " + parts.front().shard.plan_sha256,
+           "a plan.jsonl was changed after its run began", "restore it, or run that shard again");
   return plan;
 }
 
 /// Batches of several runs have the same names.
-std::string batch_of(const std::string& batch, const Part& part) { return batch + "-s" + std::to_string(part.shard.number); }
+std::string batch_of(const std::string& batch, const Part& part) {
+  return batch + "-s" + std::to_string(part.shard.number);
+}
 
 void copy_folder(const fs::path& from, const fs::path& to) {
   std::error_code absent;
@@ -121,7 +149,8 @@ void copy_attempts(const Part& part, const MergeInto& into) {
       context.run_id = into.run_id;
       context.batch = batch_of(context.batch, part);
       for (record::RankContext& rank : context.ranks)
-        rank.log.file = "batches/" + context.batch + "/" + fs::path(rank.log.file).filename().string();
+        rank.log.file =
+            "batches/" + context.batch + "/" + fs::path(rank.log.file).filename().string();
       // Replaces the link, and leaves what it linked to.
       record::write_json(file, record::to_json(context));
     }
@@ -133,9 +162,11 @@ void copy_attempts(const Part& part, const MergeInto& into) {
 
 }  // namespace
 
-std::vector<record::PlanLine> lines_of(const record::Shard& shard, const std::vector<record::PlanLine>& plan) {
+std::vector<record::PlanLine> lines_of(const record::Shard& shard,
+                                       const std::vector<record::PlanLine>& plan) {
   std::vector<record::PlanLine> lines;
-  for (std::size_t line = static_cast<std::size_t>(shard.number) - 1; line < plan.size(); line += static_cast<std::size_t>(shard.count))
+  for (std::size_t line = static_cast<std::size_t>(shard.number) - 1; line < plan.size();
+       line += static_cast<std::size_t>(shard.count))
     lines.push_back(plan[line]);
   return lines;
 }

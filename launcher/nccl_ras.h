@@ -1,6 +1,7 @@
-// What NCCL itself knows of communicators that hang, by its RAS service (NCCL 2.24 and newer): which ranks of which one are
-// behind. The service listens on a TCP port, so ranks have it only where NCCL_RAS_ENABLE asks for it, and then it is asked
-// here, with the words of NCCL's guide for a client without a program of its own: "verbose status", and text until the end.
+// What NCCL itself knows of communicators that hang, by its RAS service (NCCL 2.24 and newer):
+// which ranks of which one are behind. The service listens on a TCP port, so ranks have it only
+// where NCCL_RAS_ENABLE asks for it, and then it is asked here, with the words of NCCL's guide for
+// a client without a program of its own: "verbose status", and text until the end.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace graphproof::launcher {
 
-/// Where ranks with this environment can be asked; nothing where they have no such service. NCCL_RAS_ADDR names another
-/// place than NCCL's own: an IPv4 address or "localhost", and a port.
+/// Where ranks with this environment can be asked; nothing where they have no such service.
+/// NCCL_RAS_ADDR names another place than NCCL's own: an IPv4 address or "localhost", and a port.
 std::optional<std::string> ras_address(const Environment& environment);
 
 class NcclRas {

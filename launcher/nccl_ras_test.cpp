@@ -13,7 +13,8 @@
 namespace graphproof::launcher {
 namespace {
 
-/// Listens on loopback; answers one client with `answer` once it has asked, and hangs up if `whole`.
+/// Listens on loopback; answers one client with `answer` once it has asked, and hangs up if
+/// `whole`.
 class FakeRas {
  public:
   FakeRas(std::string answer, bool whole) : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -33,7 +34,8 @@ class FakeRas {
         if (got <= 0) break;
         question_.append(part, static_cast<std::size_t>(got));
       }
-      EXPECT_EQ(send(client_, answer.data(), answer.size(), MSG_NOSIGNAL), static_cast<ssize_t>(answer.size()));
+      EXPECT_EQ(send(client_, answer.data(), answer.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(answer.size()));
       if (whole) shutdown(client_, SHUT_RDWR);
     });
   }
@@ -67,7 +69,8 @@ TEST(NcclRasTest, OnlyRanksThatWereGivenTheServiceAreAsked) {
   EXPECT_EQ(ras_address({}), std::nullopt);
   EXPECT_EQ(ras_address({{"NCCL_RAS_ENABLE", "0"}}), std::nullopt);
   EXPECT_EQ(ras_address({{"NCCL_RAS_ENABLE", "1"}}), "localhost:28028");
-  EXPECT_EQ(ras_address({{"NCCL_RAS_ENABLE", "1"}, {"NCCL_RAS_ADDR", "127.0.0.1:1234"}}), "127.0.0.1:1234");
+  EXPECT_EQ(ras_address({{"NCCL_RAS_ENABLE", "1"}, {"NCCL_RAS_ADDR", "127.0.0.1:1234"}}),
+            "127.0.0.1:1234");
 }
 
 TEST(NcclRasTest, TheWholeAnswerIsKept) {
@@ -83,8 +86,12 @@ TEST(NcclRasTest, AServiceThatFallsSilentIsNotWaitedForForEver) {
 }
 
 TEST(NcclRasTest, WhyThereIsNoAnswerIsSaid) {
-  EXPECT_EQ(asked("somewhere:28028"), "NCCL's RAS service was not asked: NCCL_RAS_ADDR=somewhere:28028 is no IPv4 address with a port\n");
-  EXPECT_EQ(asked("localhost"), "NCCL's RAS service was not asked: NCCL_RAS_ADDR=localhost is no IPv4 address with a port\n");
+  EXPECT_EQ(asked("somewhere:28028"),
+            "NCCL's RAS service was not asked: NCCL_RAS_ADDR=somewhere:28028 is no IPv4 address "
+            "with a port\n");
+  EXPECT_EQ(
+      asked("localhost"),
+      "NCCL's RAS service was not asked: NCCL_RAS_ADDR=localhost is no IPv4 address with a port\n");
   EXPECT_EQ(asked("127.0.0.1:1"), "NCCL's RAS service does not answer: Connection refused\n");
 }
 

@@ -10,7 +10,8 @@
 namespace graphproof::launcher {
 namespace {
 
-// The few declarations of nvml.h that are used; the library's binary interface is stable by its own promise.
+// The few declarations of nvml.h that are used; the library's binary interface is stable by its own
+// promise.
 using NvmlDevice = struct nvmlDevice_st*;
 struct Memory {
   unsigned long long total, free, used;
@@ -31,7 +32,8 @@ struct PciInfo {  // nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3
   char bus_id[32];
 };
 constexpr unsigned long long kNotAvailable = ~0ull;
-constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0, kUncorrected = 1, kVolatile = 0;
+constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0, kUncorrected = 1,
+              kVolatile = 0;
 constexpr unsigned long long kXidEvent = 8, kHardwareHeat = 0x40;
 // A GPU that reports without end must not keep the loop.
 constexpr int kEventsAtOnce = 64;
@@ -75,11 +77,12 @@ std::unique_ptr<Nvml> Nvml::open() {
   auto library = std::make_unique<Library>();
   library->handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library->handle == nullptr) return nullptr;
-  const bool complete = look_up(library->handle, "nvmlInit_v2", library->init) &&
-                        look_up(library->handle, "nvmlShutdown", library->shutdown) &&
-                        look_up(library->handle, "nvmlDeviceGetHandleByIndex_v2", library->by_index) &&
-                        look_up(library->handle, "nvmlDeviceGetHandleByUUID", library->by_uuid) &&
-                        look_up(library->handle, "nvmlDeviceGetMemoryInfo", library->memory);
+  const bool complete =
+      look_up(library->handle, "nvmlInit_v2", library->init) &&
+      look_up(library->handle, "nvmlShutdown", library->shutdown) &&
+      look_up(library->handle, "nvmlDeviceGetHandleByIndex_v2", library->by_index) &&
+      look_up(library->handle, "nvmlDeviceGetHandleByUUID", library->by_uuid) &&
+      look_up(library->handle, "nvmlDeviceGetMemoryInfo", library->memory);
   look_up(library->handle, "nvmlDeviceGetComputeRunningProcesses_v3", library->processes);
   look_up(library->handle, "nvmlSystemGetProcessName", library->process_name);
   look_up(library->handle, "nvmlDeviceGetComputeMode", library->compute_mode);
@@ -106,7 +109,8 @@ Nvml::~Nvml() {
 void* Nvml::device(const std::string& gpu) const {
   NvmlDevice device = nullptr;
   const bool index = !gpu.empty() && gpu.find_first_not_of("0123456789") == std::string::npos;
-  const int found = index ? library_->by_index(static_cast<unsigned>(std::stoi(gpu)), &device) : library_->by_uuid(gpu.c_str(), &device);
+  const int found = index ? library_->by_index(static_cast<unsigned>(std::stoi(gpu)), &device)
+                          : library_->by_uuid(gpu.c_str(), &device);
   return found == kSuccess ? device : nullptr;
 }
 
@@ -125,8 +129,11 @@ std::optional<GpuUse> Nvml::use(const std::string& gpu) const {
   if (library_->process_name == nullptr) return use;
   for (const User& user : listed(gpu).value_or(std::vector<User>())) {
     std::array<char, 256> name{};
-    if (!user.bytes || library_->process_name(static_cast<unsigned>(user.pid), name.data(), name.size() - 1) != kSuccess) continue;
-    if (std::string_view(name.data()).ends_with("nvidia-cuda-mps-server")) use.mps_servers[user.pid] = *user.bytes;
+    if (!user.bytes || library_->process_name(static_cast<unsigned>(user.pid), name.data(),
+                                              name.size() - 1) != kSuccess)
+      continue;
+    if (std::string_view(name.data()).ends_with("nvidia-cuda-mps-server"))
+      use.mps_servers[user.pid] = *user.bytes;
   }
   return use;
 }
@@ -141,12 +148,14 @@ std::optional<std::vector<Nvml::User>> Nvml::listed(const std::string& gpu) cons
   std::vector<User> users;
   for (unsigned i = 0; i < count; ++i) {
     users.push_back({static_cast<int>(infos[i].pid), std::nullopt});
-    if (infos[i].used_bytes != kNotAvailable) users.back().bytes = static_cast<std::int64_t>(infos[i].used_bytes);
+    if (infos[i].used_bytes != kNotAvailable)
+      users.back().bytes = static_cast<std::int64_t>(infos[i].used_bytes);
   }
   return users;
 }
 
-std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu, const std::vector<int>& pids) const {
+std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu,
+                                             const std::vector<int>& pids) const {
   std::optional<std::int64_t> bytes;
   for (const User& user : listed(gpu).value_or(std::vector<User>())) {
     const bool ours = std::find(pids.begin(), pids.end(), user.pid) != pids.end();
@@ -160,15 +169,16 @@ std::string Nvml::users(const std::string& gpu) const {
   if (!users) return "nobody knows";
   std::string text;
   for (const User& user : *users)
-    text += (text.empty() ? "" : ", ") + std::to_string(user.pid) + " with " + (user.bytes ? std::to_string(*user.bytes >> 20) + " MiB" : "nobody knows what");
+    text += (text.empty() ? "" : ", ") + std::to_string(user.pid) + " with " +
+            (user.bytes ? std::to_string(*user.bytes >> 20) + " MiB" : "nobody knows what");
   return text.empty() ? "no process" : text;
 }
 
 bool Nvml::exclusive_process(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   int mode = 0;
-  return handle != nullptr && library_->compute_mode != nullptr && library_->compute_mode(handle, &mode) == kSuccess &&
-         mode == kExclusiveProcess;
+  return handle != nullptr && library_->compute_mode != nullptr &&
+         library_->compute_mode(handle, &mode) == kSuccess && mode == kExclusiveProcess;
 }
 
 std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
@@ -177,12 +187,15 @@ std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
   std::iota(islands.begin(), islands.end(), 0);
   for (std::size_t left = 0; left < gpus.size(); ++left)
     for (std::size_t right = left + 1; right < gpus.size(); ++right) {
-      const auto one = static_cast<NvmlDevice>(device(gpus[left])), other = static_cast<NvmlDevice>(device(gpus[right]));
+      const auto one = static_cast<NvmlDevice>(device(gpus[left])),
+                 other = static_cast<NvmlDevice>(device(gpus[right]));
       int status = kP2pOk;
       // An older driver that can't say must not take machines apart.
-      if (one == nullptr || other == nullptr || library_->p2p_status(one, other, kP2pNvlink, &status) != kSuccess)
+      if (one == nullptr || other == nullptr ||
+          library_->p2p_status(one, other, kP2pNvlink, &status) != kSuccess)
         return std::vector<int>(gpus.size(), 0);
-      if (status == kP2pOk) std::replace(islands.begin(), islands.end(), islands[right], islands[left]);
+      if (status == kP2pOk)
+        std::replace(islands.begin(), islands.end(), islands[right], islands[left]);
     }
   std::vector<int> known;
   for (int& island : islands) {
@@ -198,39 +211,49 @@ void* Nvml::whole_device(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   NvmlDevice whole = nullptr;
   // Of anything but a MIG device this is refused.
-  const bool part = handle != nullptr && library_->whole_device != nullptr && library_->whole_device(handle, &whole) == kSuccess;
+  const bool part = handle != nullptr && library_->whole_device != nullptr &&
+                    library_->whole_device(handle, &whole) == kSuccess;
   return part ? whole : handle;
 }
 
 std::optional<Nvml::PciAddress> Nvml::pci_address(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(whole_device(gpu));
   PciInfo info{};
-  if (handle == nullptr || library_->pci_info == nullptr || library_->pci_info(handle, &info) != kSuccess) return std::nullopt;
+  if (handle == nullptr || library_->pci_info == nullptr ||
+      library_->pci_info(handle, &info) != kSuccess)
+    return std::nullopt;
   return PciAddress{info.domain, info.bus, info.device};
 }
 
 void Nvml::listen(const std::vector<std::string>& gpus) {
-  if (library_->new_events == nullptr || library_->register_events == nullptr || library_->wait_for_event == nullptr) return;
+  if (library_->new_events == nullptr || library_->register_events == nullptr ||
+      library_->wait_for_event == nullptr)
+    return;
   if (events_ == nullptr && library_->new_events(&events_) != kSuccess) return;
   for (const std::string& gpu : gpus) {
     const auto handle = static_cast<NvmlDevice>(whole_device(gpu));
-    if (handle != nullptr && library_->register_events(handle, kXidEvent, events_) == kSuccess) listened_.emplace_back(handle, gpu);
+    if (handle != nullptr && library_->register_events(handle, kXidEvent, events_) == kSuccess)
+      listened_.emplace_back(handle, gpu);
   }
 }
 
 std::vector<Nvml::Xid> Nvml::xids() {
   std::vector<Xid> seen;
   EventData event{};
-  for (int i = 0; !listened_.empty() && i < kEventsAtOnce && library_->wait_for_event(events_, &event, 0) == kSuccess; ++i)
+  for (int i = 0; !listened_.empty() && i < kEventsAtOnce &&
+                  library_->wait_for_event(events_, &event, 0) == kSuccess;
+       ++i)
     for (const auto& [reporter, gpu] : listened_)
-      if (reporter == event.device && event.type == kXidEvent) seen.push_back({gpu, static_cast<int>(event.data)});
+      if (reporter == event.device && event.type == kXidEvent)
+        seen.push_back({gpu, static_cast<int>(event.data)});
   return seen;
 }
 
 std::optional<std::int64_t> Nvml::uncorrected_errors(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   unsigned long long count = 0;
-  if (handle == nullptr || library_->ecc_errors == nullptr || library_->ecc_errors(handle, kUncorrected, kVolatile, &count) != kSuccess)
+  if (handle == nullptr || library_->ecc_errors == nullptr ||
+      library_->ecc_errors(handle, kUncorrected, kVolatile, &count) != kSuccess)
     return std::nullopt;
   return static_cast<std::int64_t>(count);
 }
@@ -238,7 +261,8 @@ std::optional<std::int64_t> Nvml::uncorrected_errors(const std::string& gpu) con
 bool Nvml::slowed_by_heat(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   unsigned long long limits = 0;
-  return handle != nullptr && library_->clock_limits != nullptr && library_->clock_limits(handle, &limits) == kSuccess && (limits & kHardwareHeat) != 0;
+  return handle != nullptr && library_->clock_limits != nullptr &&
+         library_->clock_limits(handle, &limits) == kSuccess && (limits & kHardwareHeat) != 0;
 }
 
 }  // namespace graphproof::launcher

@@ -18,7 +18,8 @@ namespace {
 struct NvmlTest : testing::Test {
   NvmlTest() {
     // Its name within the process is the real one's: what is loaded is not looked for again.
-    const std::string library = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+    const std::string library =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
     EXPECT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
     std::ofstream(folder.path() / "used") << "500\n";
     setenv("GRAPHPROOF_FAKE_NVML", (folder.path() / "used").c_str(), 1);
@@ -26,17 +27,22 @@ struct NvmlTest : testing::Test {
     setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", (folder.path() / "processes").c_str(), 1);
   }
   ~NvmlTest() override {
-    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES", "GRAPHPROOF_FAKE_NVML_MODE", "GRAPHPROOF_FAKE_NVML_TROUBLE"}) unsetenv(variable);
+    for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES",
+                                 "GRAPHPROOF_FAKE_NVML_MODE", "GRAPHPROOF_FAKE_NVML_TROUBLE"})
+      unsetenv(variable);
   }
   /// What goes wrong from now on: "KIND NUMBER GPU".
-  void trouble(const std::string& line) const { std::ofstream(folder.path() / "trouble", std::ios::app) << line << "\n"; }
+  void trouble(const std::string& line) const {
+    std::ofstream(folder.path() / "trouble", std::ios::app) << line << "\n";
+  }
   const record::ScratchFolder folder;
 };
 
 TEST_F(NvmlTest, AGpuIsFoundByItsIndexAndAMigDeviceByItsName) {
   const auto memory = Nvml::open();
   ASSERT_NE(memory, nullptr);
-  for (const char* gpu : {"0", "3", "MIG-1"}) EXPECT_EQ(memory->use(gpu).value().bytes, std::int64_t{500} << 20) << gpu;
+  for (const char* gpu : {"0", "3", "MIG-1"})
+    EXPECT_EQ(memory->use(gpu).value().bytes, std::int64_t{500} << 20) << gpu;
   for (const char* gpu : {"7", "MIG-2", ""}) EXPECT_FALSE(memory->use(gpu)) << gpu;
 }
 
@@ -60,7 +66,8 @@ TEST_F(NvmlTest, AServerOfTheMultiProcessServiceThatCameSinceIsNothingLeftBehind
   EXPECT_EQ(served.mps_servers, (std::map<int, std::int64_t>{{getppid(), std::int64_t{66} << 20}}));
   EXPECT_EQ(served.more_than(before), 0);
   processes << getpid() << " 100 1\n" << std::flush;
-  EXPECT_EQ(nvml->use("0").value().more_than(before), std::int64_t{100} << 20) << "any other program's is";
+  EXPECT_EQ(nvml->use("0").value().more_than(before), std::int64_t{100} << 20)
+      << "any other program's is";
   GpuUse grown = served;
   grown.bytes += 7;
   grown.mps_servers[getppid()] += 7;
@@ -79,7 +86,8 @@ TEST_F(NvmlTest, GpusThatNvlinkJoinsAreOneIsland) {
   EXPECT_EQ(memory->islands({"0", "1", "2", "3"}), (std::vector<int>{0, 0, 1, 1}));
   EXPECT_EQ(memory->islands({"2", "0", "3"}), (std::vector<int>{0, 1, 0}));
   EXPECT_EQ(memory->islands({"0"}), std::vector<int>{0});
-  EXPECT_EQ(memory->islands({"0", "9"}), (std::vector<int>{0, 0})) << "who can't be asked must not take a machine apart";
+  EXPECT_EQ(memory->islands({"0", "9"}), (std::vector<int>{0, 0}))
+      << "who can't be asked must not take a machine apart";
 }
 
 TEST_F(NvmlTest, WhereAGpuIsOnTheBusIsTold) {
@@ -118,8 +126,10 @@ TEST_F(NvmlTest, MemoryErrorsAndHeatAreOfOneGpu) {
 }
 
 TEST_F(NvmlTest, WhoseFaultAnXidIsIsATable) {
-  for (const int hardware : {48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140}) EXPECT_TRUE(trouble_of_xid("0", hardware).hardware) << hardware;
-  for (const int program : {13, 31, 43, 45}) EXPECT_FALSE(trouble_of_xid("0", program).hardware) << program;
+  for (const int hardware : {48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140})
+    EXPECT_TRUE(trouble_of_xid("0", hardware).hardware) << hardware;
+  for (const int program : {13, 31, 43, 45})
+    EXPECT_FALSE(trouble_of_xid("0", program).hardware) << program;
   EXPECT_FALSE(trouble_of_xid("0", 9999).hardware) << "nobody is excused by what nobody knows";
   EXPECT_EQ(trouble_of_xid("0", 9999).what, "Xid 9999");
   EXPECT_EQ(trouble_of_xid("0", 79).what, "Xid 79: it has fallen off the bus");

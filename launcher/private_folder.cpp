@@ -13,17 +13,20 @@
 namespace graphproof::launcher {
 namespace {
 
-// Between mkdir and flock a folder looks abandoned, and a sweep may take it away: it is made once more.
+// Between mkdir and flock a folder looks abandoned, and a sweep may take it away: it is made once
+// more.
 constexpr int kTries = 3;
 
 /// Makes `path` and locks it; -1 when it was swept away meanwhile.
 int make_locked(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), 0700) != 0)
-    throw std::system_error(errno, std::generic_category(), "can't make the folder '" + path.string() + "'");
+    throw std::system_error(errno, std::generic_category(),
+                            "can't make the folder '" + path.string() + "'");
   const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   struct stat mine, there;
-  if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &mine) == 0 &&
-      stat(path.c_str(), &there) == 0 && mine.st_ino == there.st_ino)
+  if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
+      fstat(descriptor, &mine) == 0 && stat(path.c_str(), &there) == 0 &&
+      mine.st_ino == there.st_ino)
     return descriptor;
   if (descriptor >= 0) close(descriptor);
   return -1;
@@ -47,7 +50,8 @@ bool remove_if_abandoned(const std::filesystem::path& path) {
 PrivateFolder::PrivateFolder(std::filesystem::path path) : path_(std::move(path)) {
   for (int attempt = 0; lock_ < 0 && attempt < kTries; ++attempt) lock_ = make_locked(path_);
   if (lock_ < 0)
-    throw std::system_error(EBUSY, std::generic_category(), "can't keep the folder '" + path_.string() + "'");
+    throw std::system_error(EBUSY, std::generic_category(),
+                            "can't keep the folder '" + path_.string() + "'");
 }
 
 PrivateFolder::~PrivateFolder() {
@@ -59,12 +63,14 @@ PrivateFolder::~PrivateFolder() {
 std::vector<std::string> PrivateFolder::content() const {
   std::vector<std::string> names;
   std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator(path_, gone)) names.push_back(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(path_, gone))
+    names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   return names;
 }
 
-std::vector<std::filesystem::path> remove_abandoned(const std::filesystem::path& top, const std::string& prefix) {
+std::vector<std::filesystem::path> remove_abandoned(const std::filesystem::path& top,
+                                                    const std::string& prefix) {
   std::vector<std::filesystem::path> candidates, removed;
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(top, gone))

@@ -1,4 +1,5 @@
-// A folder that nobody else may look into and that goes with its owner: for what must stay on this host during a run.
+// A folder that nobody else may look into and that goes with its owner: for what must stay on this
+// host during a run.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +8,13 @@
 
 namespace graphproof::launcher {
 
-/// Mode 0700; removed with everything in it. Locked (flock) while its owner lives, so that what an owner that was killed
-/// left can be told from what is in use, also across the process id namespaces of containers that share the place.
+/// Mode 0700; removed with everything in it. Locked (flock) while its owner lives, so that what an
+/// owner that was killed left can be told from what is in use, also across the process id
+/// namespaces of containers that share the place.
 class PrivateFolder {
  public:
-  /// REQUIRES: `path` does not exist; a folder that somebody else prepared is refused. Throws std::system_error.
+  /// REQUIRES: `path` does not exist; a folder that somebody else prepared is refused. Throws
+  /// std::system_error.
   explicit PrivateFolder(std::filesystem::path path);
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;
@@ -26,8 +29,9 @@ class PrivateFolder {
   int lock_ = -1;
 };
 
-/// Removes the folders of this user in `top` whose name begins with `prefix` and whose owner no longer lives. Returns
-/// those that are gone now.
-std::vector<std::filesystem::path> remove_abandoned(const std::filesystem::path& top, const std::string& prefix);
+/// Removes the folders of this user in `top` whose name begins with `prefix` and whose owner no
+/// longer lives. Returns those that are gone now.
+std::vector<std::filesystem::path> remove_abandoned(const std::filesystem::path& top,
+                                                    const std::string& prefix);
 
 }  // namespace graphproof::launcher

@@ -45,7 +45,8 @@ TEST(PrivateFolderTest, OnlyWhatADeadOwnerLeftIsSweptAway) {
     std::ofstream(dead / "file") << "x";
     for (;;) pause();
   }
-  for (int look = 0; look < 500 && !fs::exists(dead / "file"); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int look = 0; look < 500 && !fs::exists(dead / "file"); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(remove_abandoned(top.path(), "mine-").empty()) << "both owners live";
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

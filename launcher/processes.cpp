@@ -21,8 +21,8 @@ namespace {
 
 constexpr unsigned kKernelThread = 0x00200000;  // PF_KTHREAD of Linux's sched.h
 
-/// /proc/PID/stat is "pid (command) state parent group session terminal foreground flags ...", and a command may hold
-/// spaces and brackets.
+/// /proc/PID/stat is "pid (command) state parent group session terminal foreground flags ...", and
+/// a command may hold spaces and brackets.
 std::optional<Process> from_stat(const std::string& text) {
   const auto open = text.find('('), close = text.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return std::nullopt;
@@ -30,8 +30,9 @@ std::optional<Process> from_stat(const std::string& text) {
   process.command = text.substr(open + 1, close - open - 1);
   int group = 0, terminal = 0, foreground = 0;
   unsigned flags = 0;
-  const int read = std::sscanf(text.c_str() + close + 1, " %c %d %d %d %d %d %u", &process.state, &process.parent, &group,
-                               &process.session, &terminal, &foreground, &flags);
+  const int read =
+      std::sscanf(text.c_str() + close + 1, " %c %d %d %d %d %d %u", &process.state,
+                  &process.parent, &group, &process.session, &terminal, &foreground, &flags);
   process.pid = std::atoi(text.c_str());
   process.kernel = (flags & kKernelThread) != 0;
   if (read != 7 || process.pid == 0) return std::nullopt;
@@ -56,7 +57,8 @@ std::vector<Process> all_processes(Looks* looks = nullptr, std::uint64_t before 
       seen.emplace(pid, first);
       if (first.look <= before) continue;
     }
-    if (const auto process = from_stat(proc_text("/proc/" + std::string(name) + "/stat"))) found.push_back(*process);
+    if (const auto process = from_stat(proc_text("/proc/" + std::string(name) + "/stat")))
+      found.push_back(*process);
   }
   if (looks) *looks = {looks->count + 1, std::move(seen)};
   return found;
@@ -74,17 +76,20 @@ bool carries(int pid, const std::string& entry) {
   return false;
 }
 
-/// This process's children, also those that it never started; all processes where the kernel does not list them.
+/// This process's children, also those that it never started; all processes where the kernel does
+/// not list them.
 std::vector<Process> children() {
   std::vector<Process> found;
   bool listed = false;
   std::error_code gone;
-  for (std::filesystem::directory_iterator task("/proc/self/task", gone), end; !gone && task != end; task.increment(gone)) {
+  for (std::filesystem::directory_iterator task("/proc/self/task", gone), end; !gone && task != end;
+       task.increment(gone)) {
     const std::filesystem::path file = task->path() / "children";
     listed = listed || access(file.c_str(), R_OK) == 0;
     std::istringstream pids(proc_text(file));
     for (std::string pid; pids >> pid;)
-      if (const auto process = from_stat(proc_text("/proc/" + pid + "/stat"))) found.push_back(*process);
+      if (const auto process = from_stat(proc_text("/proc/" + pid + "/stat")))
+        found.push_back(*process);
   }
   return listed ? found : all_processes();
 }
@@ -96,7 +101,8 @@ std::string proc_text(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return text;
   std::array<char, 4096> part;
-  for (ssize_t got; (got = read(file, part.data(), part.size())) > 0 || (got < 0 && errno == EINTR);)
+  for (ssize_t got;
+       (got = read(file, part.data(), part.size())) > 0 || (got < 0 && errno == EINTR);)
     if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
   close(file);
   return text;
@@ -113,7 +119,8 @@ std::vector<Process> running_processes() {
   return found;
 }
 
-std::vector<Process> processes_of(int session, std::string_view mark, Looks* looks, std::uint64_t before, const std::filesystem::path& groups) {
+std::vector<Process> processes_of(int session, std::string_view mark, Looks* looks,
+                                  std::uint64_t before, const std::filesystem::path& groups) {
   const std::string entry = std::string(kMarkVariable) + "=" + std::string(mark);
   std::vector<Process> found = all_processes(looks, before);
   const std::vector<int> members = cgroup_members(mark, groups);
@@ -132,7 +139,8 @@ void reap_orphans(const std::vector<int>& known) {
       waitpid(process.pid, nullptr, WNOHANG);
 }
 
-std::vector<Process> ProcessTable::of(int session, std::string_view mark, std::uint64_t looks_before) const {
+std::vector<Process> ProcessTable::of(int session, std::string_view mark,
+                                      std::uint64_t looks_before) const {
   return processes_of(session, mark, &looks_, looks_before, groups_);
 }
 
@@ -143,7 +151,8 @@ void ProcessTable::kill_group(std::string_view mark) const { kill_cgroups(mark, 
 std::vector<std::string> open_files(int pid) {
   std::vector<std::string> targets;
   std::error_code gone;
-  for (std::filesystem::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end; !gone && entry != end; entry.increment(gone)) {
+  for (std::filesystem::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", gone), end;
+       !gone && entry != end; entry.increment(gone)) {
     std::error_code closed;
     const std::filesystem::path target = std::filesystem::read_symlink(entry->path(), closed);
     if (!closed) targets.push_back(target);
@@ -156,7 +165,8 @@ std::vector<std::string> shm_in_use(int pid) {
   std::set<std::string> names;
   std::istringstream maps(proc_text("/proc/" + std::to_string(pid) + "/maps"));
   for (std::string line; std::getline(maps, line);)
-    if (const auto at = line.find(folder); at != std::string::npos && !line.ends_with(gone)) names.insert(line.substr(at));
+    if (const auto at = line.find(folder); at != std::string::npos && !line.ends_with(gone))
+      names.insert(line.substr(at));
   for (const std::string& target : open_files(pid))
     if (target.starts_with(folder) && !target.ends_with(gone)) names.insert(target);
   return {names.begin(), names.end()};

@@ -41,7 +41,8 @@ std::vector<std::string> visible_gpus(std::size_t count, const Environment& envi
   std::vector<std::string> gpus;
   if (const auto set = environment.find("CUDA_VISIBLE_DEVICES"); set != environment.end()) {
     std::istringstream names(set->second);
-    for (std::string name; std::getline(names, name, ',') && gpus.size() < count;) gpus.push_back(name);
+    for (std::string name; std::getline(names, name, ',') && gpus.size() < count;)
+      gpus.push_back(name);
   }
   for (std::size_t gpu = gpus.size(); gpu < count; ++gpu) gpus.push_back(std::to_string(gpu));
   return gpus;
@@ -56,8 +57,10 @@ bool present(const fs::path& program) {
   return fs::is_regular_file(program, absent);
 }
 
-[[noreturn]] void missing(const fs::path& program, const std::string& why, const std::string& next) {
-  throw matrix::InputError({"a program of graphproof is missing", "no " + program.string(), "it beside this program", why, next});
+[[noreturn]] void missing(const fs::path& program, const std::string& why,
+                          const std::string& next) {
+  throw matrix::InputError({"a program of graphproof is missing", "no " + program.string(),
+                            "it beside this program", why, next});
 }
 
 }  // namespace
@@ -66,7 +69,9 @@ fs::path own_folder() { return fs::read_symlink("/proc/self/exe").parent_path();
 
 fs::path rank_program(std::string_view device, const fs::path& folder) {
   const fs::path program = place_of(device, folder);
-  if (!present(program)) missing(program, "--device " + std::string(device) + " runs the cases through it", "build the target " + program.filename().string());
+  if (!present(program))
+    missing(program, "--device " + std::string(device) + " runs the cases through it",
+            "build the target " + program.filename().string());
   return program;
 }
 
@@ -87,10 +92,11 @@ record::Stack fingerprint(const Command& command, std::int64_t deadline_ms) {
   }
   const std::string line = object_line(output.out);
   if (output.timed_out || output.exit != Exit{} || line.empty())
-    throw matrix::InputError({"the stack could not be read from " + rank_program.filename().string(), ending(output, deadline_ms),
-                              "one JSON object on standard output and exit code 0",
-                              "every result is a result about a stack",
-                              "run `" + rank_program.string() + " --fingerprint` by hand"});
+    throw matrix::InputError(
+        {"the stack could not be read from " + rank_program.filename().string(),
+         ending(output, deadline_ms), "one JSON object on standard output and exit code 0",
+         "every result is a result about a stack",
+         "run `" + rank_program.string() + " --fingerprint` by hand"});
   const std::string where = rank_program.filename().string() + " --fingerprint";
   record::Stack stack = record::stack_from(record::Fields(record::parse_json(line, where), where));
   for (auto& [name, value] : stack.environment) value = redacted(name, value);
@@ -99,7 +105,9 @@ record::Stack fingerprint(const Command& command, std::int64_t deadline_ms) {
 
 fs::path judge_program(const fs::path& folder) {
   const fs::path program = folder / "graphproof-judge";
-  if (!present(program)) missing(program, "without it no evidence becomes a verdict", "build the target graphproof-judge");
+  if (!present(program))
+    missing(program, "without it no evidence becomes a verdict",
+            "build the target graphproof-judge");
   return program;
 }
 
@@ -108,8 +116,9 @@ Device choose_device(std::string_view wanted, const fs::path& folder) {
   Device device;
   std::string note;
   if (wanted == "cuda" && !present(cuda))
-    missing(cuda, "--device cuda runs the cases through it",
-            "build it where a CUDA toolkit and PyTorch's CUDA half are installed, or use --device sim");
+    missing(
+        cuda, "--device cuda runs the cases through it",
+        "build it where a CUDA toolkit and PyTorch's CUDA half are installed, or use --device sim");
   if (wanted == "cuda" || (wanted == "auto" && present(cuda))) {
     try {
       device.stack = fingerprint(cuda);
@@ -124,9 +133,10 @@ Device choose_device(std::string_view wanted, const fs::path& folder) {
     device.slots = static_cast<int>(device.gpus.size());
     if (device.slots > 0) return device;
     if (wanted == "cuda")
-      throw matrix::InputError({"--device cuda finds no GPU", "0 GPUs", "at least 1",
-                                "the CUDA driver of this machine reports none to a process of ours",
-                                "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use --device sim"});
+      throw matrix::InputError(
+          {"--device cuda finds no GPU", "0 GPUs", "at least 1",
+           "the CUDA driver of this machine reports none to a process of ours",
+           "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use --device sim"});
   }
   if (!present(sim))
     missing(sim, "--device " + std::string(wanted) + " runs the cases through it on this machine",

@@ -17,13 +17,13 @@ namespace graphproof::launcher {
 std::filesystem::path own_folder();
 
 struct Device {
-  std::string name;                 // sim | cuda
+  std::string name;  // sim | cuda
   std::filesystem::path rank_program;
-  record::Stack stack;              // redacted
-  std::vector<std::string> gpus;    // as CUDA_VISIBLE_DEVICES spells them; empty on sim
-  int slots = 0;                    // GPUs; on sim the bound on ranks
-  std::string note;                 // why `auto` did not take the GPUs although a program for them is there
-  int ranks_per_gpu = 1;            // of cases with more ranks than there are GPUs
+  record::Stack stack;            // redacted
+  std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES spells them; empty on sim
+  int slots = 0;                  // GPUs; on sim the bound on ranks
+  std::string note;       // why `auto` did not take the GPUs although a program for them is there
+  int ranks_per_gpu = 1;  // of cases with more ranks than there are GPUs
 
   int most_ranks() const { return slots * ranks_per_gpu; }
 };
@@ -31,9 +31,9 @@ struct Device {
 // Ranks that run side by side on a host without GPUs; also the largest world there.
 inline constexpr int kSimSlots = 4;
 
-/// The device of a run. `wanted` is auto, sim or cuda; auto is cuda where its rank program exists and reports at least
-/// one GPU. Asks a rank program for its stack, which may take seconds. Throws matrix::InputError when the wanted device
-/// can't be had.
+/// The device of a run. `wanted` is auto, sim or cuda; auto is cuda where its rank program exists
+/// and reports at least one GPU. Asks a rank program for its stack, which may take seconds. Throws
+/// matrix::InputError when the wanted device can't be had.
 Device choose_device(std::string_view wanted, const std::filesystem::path& folder);
 
 /// The judge beside this program. Throws matrix::InputError when it is missing.
@@ -44,7 +44,8 @@ std::filesystem::path rank_program(std::string_view device, const std::filesyste
 
 /// What a rank program prints on --fingerprint, when `command` runs it, on this host or another.
 record::Stack fingerprint(const Command& command, std::int64_t deadline_ms);
-/// What a rank program prints on --fingerprint, as a Stack. Throws matrix::InputError naming what went wrong.
+/// What a rank program prints on --fingerprint, as a Stack. Throws matrix::InputError naming what
+/// went wrong.
 record::Stack fingerprint(const std::filesystem::path& rank_program);
 
 }  // namespace graphproof::launcher

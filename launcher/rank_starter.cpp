@@ -1,9 +1,11 @@
-// graphproof-start RANKS PROGRAM [ARGUMENTS...]: starts the ranks of a batch on this host, without MPI. Each learns its place
-// from GRAPHPROOF_WORLD_SIZE, GRAPHPROOF_RANK and GRAPHPROOF_LOCAL_RANK; output and everything else is as this process has it.
+// graphproof-start RANKS PROGRAM [ARGUMENTS...]: starts the ranks of a batch on this host, without
+// MPI. Each learns its place from GRAPHPROOF_WORLD_SIZE, GRAPHPROOF_RANK and GRAPHPROOF_LOCAL_RANK;
+// output and everything else is as this process has it.
 //
-// When one fails, the others are ended, and the first failure is told on standard error in the words that starter_log.cpp
-// reads. Ends with that rank's exit code, 128 and the signal's number if it was one, or 0 when all ended well. A rank never
-// outlives this process. SIGTERM and SIGINT end the ranks, and then this process as they do by default.
+// When one fails, the others are ended, and the first failure is told on standard error in the
+// words that starter_log.cpp reads. Ends with that rank's exit code, 128 and the signal's number if
+// it was one, or 0 when all ended well. A rank never outlives this process. SIGTERM and SIGINT end
+// the ranks, and then this process as they do by default.
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,7 +24,8 @@ namespace {
 
 // Between SIGTERM and SIGKILL: a rank has its evidence on the disk already and needs no longer.
 constexpr timespec kGrace{.tv_sec = 1, .tv_nsec = 0};
-// A process inside a driver call dies only when the call returns; who started us sees that it does not.
+// A process inside a driver call dies only when the call returns; who started us sees that it does
+// not.
 constexpr timespec kLast{.tv_sec = 5, .tv_nsec = 0};
 constexpr int kCannotStart = 127, kUsage = 2;
 
@@ -43,7 +46,8 @@ pid_t start(int rank, int ranks, char** arguments, const sigset_t& before) {
   setenv("GRAPHPROOF_RANK", std::to_string(rank).c_str(), 1);
   setenv("GRAPHPROOF_LOCAL_RANK", std::to_string(rank).c_str(), 1);
   execv(arguments[0], arguments);
-  std::fprintf(stderr, "graphproof-start could not start %s: %s\n", arguments[0], std::strerror(errno));
+  std::fprintf(stderr, "graphproof-start could not start %s: %s\n", arguments[0],
+               std::strerror(errno));
   _exit(kCannotStart);
 }
 
@@ -74,10 +78,12 @@ class Ranks {
     const int number = static_cast<int>(rank);
     if (WIFSIGNALED(status)) {
       code_ = 128 + WTERMSIG(status);
-      std::fprintf(stderr, "graphproof-start: rank %d with PID %d ended by signal %d (%s)\n", number, pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+      std::fprintf(stderr, "graphproof-start: rank %d with PID %d ended by signal %d (%s)\n",
+                   number, pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
       code_ = WEXITSTATUS(status);
-      std::fprintf(stderr, "graphproof-start: rank %d with PID %d ended with exit code %d\n", number, pid, code_);
+      std::fprintf(stderr, "graphproof-start: rank %d with PID %d ended with exit code %d\n",
+                   number, pid, code_);
     }
   }
 
@@ -118,7 +124,8 @@ int main(int count, char** arguments) {
   for (int rank = 0; rank < ranks; ++rank) {
     pids.push_back(start(rank, ranks, arguments + 2, before));
     if (pids.back() > 0) continue;
-    std::fprintf(stderr, "graphproof-start could not start rank %d: %s\n", rank, std::strerror(errno));
+    std::fprintf(stderr, "graphproof-start could not start rank %d: %s\n", rank,
+                 std::strerror(errno));
     pids.pop_back();
     Ranks(pids).send(SIGKILL);
     return kCannotStart;
@@ -126,7 +133,8 @@ int main(int count, char** arguments) {
   Ranks all(std::move(pids));
   int asked = 0;
   while (!all.collect() && all.code() == 0 && asked == 0)
-    if (const int signal = sigwaitinfo(&set, nullptr); signal == SIGTERM || signal == SIGINT) asked = signal;
+    if (const int signal = sigwaitinfo(&set, nullptr); signal == SIGTERM || signal == SIGINT)
+      asked = signal;
   all.send(SIGTERM);
   if (!gone_within(all, set, kGrace)) {
     all.send(SIGKILL);

@@ -21,11 +21,13 @@ struct RankStarterTest : testing::Test {
   /// `ranks` shells that run `script`.
   Command starting(int ranks, const std::string& script) const {
     const fs::path starter = fs::read_symlink("/proc/self/exe").parent_path() / "graphproof-start";
-    return {{starter, std::to_string(ranks), "/bin/sh", "-c", script}, {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}, {"HERE", scratch.path()}}};
+    return {{starter, std::to_string(ranks), "/bin/sh", "-c", script},
+            {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}, {"HERE", scratch.path()}}};
   }
   static Output ended(const Command& command) { return run_to_end(command, 20000); }
   bool nobody_left() const {
-    for (int look = 0; look < 500 && !processes_of(0, mark).empty(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int look = 0; look < 500 && !processes_of(0, mark).empty(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return processes_of(0, mark).empty();
   }
 
@@ -34,10 +36,13 @@ struct RankStarterTest : testing::Test {
 };
 
 TEST_F(RankStarterTest, EveryRankKnowsItsPlace) {
-  const Output output = ended(starting(3, "echo $GRAPHPROOF_RANK $GRAPHPROOF_LOCAL_RANK $GRAPHPROOF_WORLD_SIZE >\"$HERE/$GRAPHPROOF_RANK\""));
+  const Output output = ended(starting(3,
+                                       "echo $GRAPHPROOF_RANK $GRAPHPROOF_LOCAL_RANK "
+                                       "$GRAPHPROOF_WORLD_SIZE >\"$HERE/$GRAPHPROOF_RANK\""));
   EXPECT_EQ(output.exit, Exit{}) << output.error;
   EXPECT_EQ(output.error, "");
-  for (const char* rank : {"0", "1", "2"}) EXPECT_EQ(record::read_text(scratch.path() / rank), std::string(rank) + " " + rank + " 3\n");
+  for (const char* rank : {"0", "1", "2"})
+    EXPECT_EQ(record::read_text(scratch.path() / rank), std::string(rank) + " " + rank + " 3\n");
 }
 
 struct Bad {
@@ -47,9 +52,14 @@ struct Bad {
 };
 
 TEST_F(RankStarterTest, TheFirstRankThatFailsIsNamedAndTheOthersAreEnded) {
-  const Bad rows[] = {{"[ $GRAPHPROOF_RANK = 1 ] && exit 7; exec sleep 60", 7, {"exited", 7}},
-                      {"[ $GRAPHPROOF_RANK = 1 ] && kill -SEGV $$; exec sleep 60", 128 + SIGSEGV, {"signal", SIGSEGV}},
-                      {"[ $GRAPHPROOF_RANK = 1 ] && exit 3; trap '' TERM; while :; do sleep 0.1; done", 3, {"exited", 3}}};
+  const Bad rows[] = {
+      {"[ $GRAPHPROOF_RANK = 1 ] && exit 7; exec sleep 60", 7, {"exited", 7}},
+      {"[ $GRAPHPROOF_RANK = 1 ] && kill -SEGV $$; exec sleep 60",
+       128 + SIGSEGV,
+       {"signal", SIGSEGV}},
+      {"[ $GRAPHPROOF_RANK = 1 ] && exit 3; trap '' TERM; while :; do sleep 0.1; done",
+       3,
+       {"exited", 3}}};
   for (const Bad& row : rows) {
     const Output output = ended(starting(3, row.script));
     EXPECT_FALSE(output.timed_out) << row.script;
@@ -69,16 +79,22 @@ TEST_F(RankStarterTest, AProgramThatIsNotThereIsALaunchThatFailed) {
   EXPECT_EQ(output.exit, (Exit{false, 127}));
   ASSERT_TRUE(read_starter_log(output.error).infra) << output.error;
   EXPECT_EQ(read_starter_log(output.error).infra->kind, "launch");
-  EXPECT_NE(read_starter_log(output.error).infra->why.find("could not start /nonexistent/rank: No such file"), std::string::npos);
+  EXPECT_NE(read_starter_log(output.error)
+                .infra->why.find("could not start /nonexistent/rank: No such file"),
+            std::string::npos);
 }
 
 TEST_F(RankStarterTest, AskedToEndItEndsItsRanksAndKilledItLeavesNone) {
   for (const int signal : {SIGTERM, SIGKILL}) {
-    Child child(starting(2, "trap '' TERM; : >\"$HERE/up-$GRAPHPROOF_RANK\"; while :; do sleep 0.1; done"), scratch.path() / "log");
+    Child child(
+        starting(2, "trap '' TERM; : >\"$HERE/up-$GRAPHPROOF_RANK\"; while :; do sleep 0.1; done"),
+        scratch.path() / "log");
     for (const char* up : {"up-0", "up-1"})
-      for (int look = 0; look < 1000 && !fs::exists(scratch.path() / up); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      for (int look = 0; look < 1000 && !fs::exists(scratch.path() / up); ++look)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
     child.kill(signal);
-    for (int look = 0; look < 1000 && !child.poll(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (int look = 0; look < 1000 && !child.poll(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ASSERT_TRUE(child.poll()) << signal;
     EXPECT_EQ(*child.poll(), (Exit{true, signal}));
     EXPECT_TRUE(nobody_left()) << signal;

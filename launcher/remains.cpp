@@ -20,7 +20,8 @@ constexpr std::string_view kAttempt = "attempt-", kBatch = "b";
 /// The number behind `prefix` in a folder's name; 0 for every other name.
 int number_of(const fs::path& folder, std::string_view prefix) {
   const std::string name = folder.filename();
-  if (!name.starts_with(prefix) || name.find_first_not_of("0123456789", prefix.size()) != name.npos) return 0;
+  if (!name.starts_with(prefix) || name.find_first_not_of("0123456789", prefix.size()) != name.npos)
+    return 0;
   return std::atoi(name.c_str() + prefix.size());
 }
 
@@ -33,7 +34,8 @@ std::vector<int> numbers_in(const fs::path& folder, std::string_view prefix) {
   return numbers;
 }
 
-/// How the attempt ended. Nothing where that was not written, or was lost with the host's power: its evidence then may be too.
+/// How the attempt ended. Nothing where that was not written, or was lost with the host's power:
+/// its evidence then may be too.
 std::optional<record::Context> context_in(const fs::path& attempt) {
   const fs::path file = attempt / "context.json";
   std::error_code absent;
@@ -67,10 +69,12 @@ class Sorting {
     }
     if (next > recorded + 1) {
       ++remains_.cut_off;
-      return run(line, standing, next, "attempt " + std::to_string(next - 1) + " was cut off before it ended");
+      return run(line, standing, next,
+                 "attempt " + std::to_string(next - 1) + " was cut off before it ended");
     }
     if (standing.last == nullptr) return run(line, standing, next, "");
-    if (wants_diagnosis(*standing.last, line)) return run(line, standing, next, why_alone(*standing.last));
+    if (wants_diagnosis(*standing.last, line))
+      return run(line, standing, next, why_alone(*standing.last));
     if (standing.last->verdict.in("infra") && standing.infra_count < kInfraAttempts)
       return run(line, standing, next, why_retry(*standing.last));
     ++remains_.kept;
@@ -89,7 +93,8 @@ class Sorting {
 
   void judge(const record::PlanLine& line, const Standing& standing, record::Context context) {
     remains_.unjudged.push_back({std::move(context), line});
-    if (standing.last && wants_diagnosis(*standing.last, line)) remains_.firsts.push_back(*standing.last);
+    if (standing.last && wants_diagnosis(*standing.last, line))
+      remains_.firsts.push_back(*standing.last);
   }
 
   const fs::path& folder_;
@@ -111,10 +116,12 @@ bool wants_diagnosis(const record::Record& record, const record::PlanLine& line)
          record.context.isolation == "batch" && line.expect.kind != "fault";
 }
 
-bool wants_divergence(const record::Record& record, const record::PlanLine& line, bool planted_too) {
+bool wants_divergence(const record::Record& record, const record::PlanLine& line,
+                      bool planted_too) {
   if (line.expect.kind != "pass" && !planted_too) return false;
-  return std::any_of(record.failing.begin(), record.failing.end(),
-                     [](const record::Failing& failing) { return failing.check.starts_with("D01."); });
+  return std::any_of(
+      record.failing.begin(), record.failing.end(),
+      [](const record::Failing& failing) { return failing.check.starts_with("D01."); });
 }
 
 std::string why_alone(const record::Record& first) {
@@ -143,10 +150,12 @@ Remains remains(const fs::path& folder, const std::vector<record::PlanLine>& pla
   for (const record::PlanLine& line : plan) {
     if (line.skip) continue;
     Standing standing = standings[line.id];
-    if (const auto numbers = attempt_numbers(folder, line.id); !numbers.empty()) standing.highest = numbers.back();
+    if (const auto numbers = attempt_numbers(folder, line.id); !numbers.empty())
+      standing.highest = numbers.back();
     sorting.add(line, standing);
   }
-  if (const auto batches = numbers_in(folder / "batches", kBatch); !batches.empty()) remains.batch_count = batches.back();
+  if (const auto batches = numbers_in(folder / "batches", kBatch); !batches.empty())
+    remains.batch_count = batches.back();
   return remains;
 }
 

@@ -23,7 +23,8 @@ record::PlanLine line(char digit, const std::string& isolation = "batch") {
   return line;
 }
 
-record::Record recorded(const record::PlanLine& line, const char* verdict, int attempt = 1, const std::string& isolation = "") {
+record::Record recorded(const record::PlanLine& line, const char* verdict, int attempt = 1,
+                        const std::string& isolation = "") {
   record::Record record;
   record.run_id = "20260101-000000-aaaa";
   record.case_id = line.id;
@@ -54,12 +55,14 @@ struct RemainsTest : testing::Test {
     context.isolation = line.isolation;
     context.engine = "local";
     context.start = "cold";
-    for (std::size_t i = 0; i < record::kPhaseCount; ++i) context.limits_ms[static_cast<record::Phase>(i)] = 1;
+    for (std::size_t i = 0; i < record::kPhaseCount; ++i)
+      context.limits_ms[static_cast<record::Phase>(i)] = 1;
     context.axes = line.axes;
     context.ended = "finished";
     record::write_json(attempt / "context.json", record::to_json(context));
   }
-  Remains of(const std::vector<record::PlanLine>& plan, const std::vector<record::Record>& journal) {
+  Remains of(const std::vector<record::PlanLine>& plan,
+             const std::vector<record::Record>& journal) {
     return remains(folder.path(), plan, journal);
   }
   record::ScratchFolder folder;
@@ -77,9 +80,11 @@ TEST_F(RemainsTest, OfANewRunEverythingRemainsButWhatIsSkipped) {
 
 TEST_F(RemainsTest, ACaseWithARecordIsNotRunAgainWhateverItsVerdict) {
   const auto process = line('d', "process");
-  for (const record::PlanLine& one : {line('a'), line('b'), line('c'), process}) attempt(one, 1, "ended");
+  for (const record::PlanLine& one : {line('a'), line('b'), line('c'), process})
+    attempt(one, 1, "ended");
   const Remains left = of({line('a'), line('b'), process},
-                          {recorded(line('a'), "pass"), recorded(line('b'), "unexercised"), recorded(process, "fail.numerics")});
+                          {recorded(line('a'), "pass"), recorded(line('b'), "unexercised"),
+                           recorded(process, "fail.numerics")});
   EXPECT_TRUE(left.nothing());
   EXPECT_EQ(left.kept, 3);
 }
@@ -114,7 +119,8 @@ TEST_F(RemainsTest, WhatEndedWithoutARecordIsJudgedAndNotRun) {
 TEST_F(RemainsTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
   for (const char* left_of_it : {"", "{\"schema\":"}) {
     attempt(line('a'), 1, "ended");
-    std::ofstream(folder.path() / attempt_folder(line('a').id, 1) / "context.json", std::ios::trunc) << left_of_it;
+    std::ofstream(folder.path() / attempt_folder(line('a').id, 1) / "context.json", std::ios::trunc)
+        << left_of_it;
     const Remains left = of({line('a')}, {});
     EXPECT_TRUE(left.unjudged.empty()) << "its evidence may be lost as well";
     ASSERT_EQ(left.attempts.size(), 1u);
@@ -135,7 +141,9 @@ TEST_F(RemainsTest, AFailureInABatchStillWantsItsAttemptAlone) {
   ASSERT_EQ(left.diagnoses.size(), 1u);
   EXPECT_EQ(left.diagnoses[0].attempt.number, 3);
   EXPECT_EQ(left.cut_off, 1);
-  EXPECT_TRUE(of({line('a')}, {recorded(line('a'), "fail.numerics"), recorded(line('a'), "fail.isolation", 3, "process")}).nothing());
+  EXPECT_TRUE(of({line('a')}, {recorded(line('a'), "fail.numerics"),
+                               recorded(line('a'), "fail.isolation", 3, "process")})
+                  .nothing());
   record::PlanLine fault = line('a');
   fault.expect.kind = "fault";
   EXPECT_TRUE(of({fault}, {recorded(fault, "fail.survived", 2)}).nothing()) << "faults run once";
@@ -148,7 +156,9 @@ TEST_F(RemainsTest, InfrastructureIsTriedOnceMore) {
   EXPECT_EQ(left.attempts[0].number, 2);
   EXPECT_EQ(left.attempts[0].again, "attempt 1 ended infra.launch");
   attempt(line('a'), 2, "ended");
-  EXPECT_TRUE(of({line('a')}, {recorded(line('a'), "infra.launch"), recorded(line('a'), "infra.launch", 2)}).nothing());
+  EXPECT_TRUE(
+      of({line('a')}, {recorded(line('a'), "infra.launch"), recorded(line('a'), "infra.launch", 2)})
+          .nothing());
 }
 
 TEST_F(RemainsTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
@@ -164,20 +174,23 @@ TEST_F(RemainsTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
     const auto journal = record::read_journal(folder.path() / "journal.jsonl").records;
     const Remains left = of(plan, journal);
     EXPECT_TRUE(left.attempts.empty() && left.diagnoses.empty()) << "cut after " << bytes;
-    EXPECT_EQ(left.unjudged.size() + static_cast<std::size_t>(left.kept), plan.size()) << "cut after " << bytes;
+    EXPECT_EQ(left.unjudged.size() + static_cast<std::size_t>(left.kept), plan.size())
+        << "cut after " << bytes;
     EXPECT_EQ(static_cast<std::size_t>(left.kept), journal.size()) << "cut after " << bytes;
   }
 }
 
 TEST(PlanTest, AnIdThatIsNoneNamesNoFolder) {
-  for (const char* id : {"../../../../tmp/x", "/etc/passwd00000", "000000000000000", "000000000000000G", "; touch /tmp/x ;"}) {
+  for (const char* id : {"../../../../tmp/x", "/etc/passwd00000", "000000000000000",
+                         "000000000000000G", "; touch /tmp/x ;"}) {
     nlohmann::json json = nlohmann::json::parse(record::to_line(line('a')));
     json["id"] = id;
     try {
       record::plan_line_from(json, "plan.jsonl");
       ADD_FAILURE() << id << " was taken";
     } catch (const record::ReadError& error) {
-      EXPECT_NE(std::string(error.what()).find("16 hexadecimal digits"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("16 hexadecimal digits"), std::string::npos)
+          << error.what();
     }
   }
 }

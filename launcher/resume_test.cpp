@@ -1,4 +1,5 @@
-// A run goes on after whatever ended its launcher, with the verdicts of a run that nobody disturbed.
+// A run goes on after whatever ended its launcher, with the verdicts of a run that nobody
+// disturbed.
 #include <fstream>
 #include <map>
 #include <random>
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 struct ResumeTest : RunOfFakes {
   std::map<std::string, std::string> verdicts(const reports::RunResult& result) const {
     std::map<std::string, std::string> found;
-    for (const reports::CaseResult& one : result.cases) found[one.plan.name] = one.record.verdict.text();
+    for (const reports::CaseResult& one : result.cases)
+      found[one.plan.name] = one.record.verdict.text();
     return found;
   }
   /// Every planned case has a record, each attempt at most one, and none that counts before it.
@@ -25,8 +27,10 @@ struct ResumeTest : RunOfFakes {
     std::set<std::pair<std::string, int>> attempts;
     std::map<std::string, int> final;
     for (const record::Record& record : journal()) {
-      EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second) << record.name << " attempt " << record.attempt;
-      EXPECT_TRUE(record.attempt == 1 || !record.again.empty()) << record.name << " does not say why it ran again";
+      EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second)
+          << record.name << " attempt " << record.attempt;
+      EXPECT_TRUE(record.attempt == 1 || !record.again.empty())
+          << record.name << " does not say why it ran again";
       for (const record::PlanLine& line : setup.plan)
         if (line.id == record.case_id) final[record.case_id] += !wants_diagnosis(record, line);
     }
@@ -43,7 +47,8 @@ std::vector<record::PlanLine> slow_plan(int cases) {
 TEST_F(ResumeTest, AfterAnInterruptOnlyTheRestIsRun) {
   setup.plan = slow_plan(8);
   Background first([this] { return run(setup, {}); });
-  ASSERT_TRUE(wait_for([this] { return fs::exists(folder / "journal.jsonl") && !journal().empty(); }));
+  ASSERT_TRUE(
+      wait_for([this] { return fs::exists(folder / "journal.jsonl") && !journal().empty(); }));
   first.send(SIGINT);
   EXPECT_EQ(first.wait(), 5);
   const std::size_t before = journal().size();
@@ -71,17 +76,21 @@ TEST_F(ResumeTest, WhatWasRunningWhenTheLauncherWasKilledRunsAgainAndItsRecordSa
   ASSERT_EQ(journal().size(), 1u);
   EXPECT_EQ(journal()[0].attempt, 2);
   EXPECT_EQ(journal()[0].again, "attempt 1 was cut off before it ended");
-  EXPECT_TRUE(fs::exists(attempt / "rank-1.evidence.jsonl")) << "what the first attempt left is kept";
+  EXPECT_TRUE(fs::exists(attempt / "rank-1.evidence.jsonl"))
+      << "what the first attempt left is kept";
 }
 
 TEST_F(ResumeTest, AProcessThatOutlivedTheKilledLauncherIsEndedFirst) {
-  setup.plan = {fake_line(1, 1, "daemon build 0"), fake_line(2, 1, "slow replay 0"), fake_line(3, 1, "slow replay 0")};
+  setup.plan = {fake_line(1, 1, "daemon build 0"), fake_line(2, 1, "slow replay 0"),
+                fake_line(3, 1, "slow replay 0")};
   Background first([this] { return run(setup, {}); });
-  ASSERT_TRUE(wait_for([this] { return marked().size() >= 3; }));  // mpirun, the rank and what it left
+  ASSERT_TRUE(
+      wait_for([this] { return marked().size() >= 3; }));  // mpirun, the rank and what it left
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   first.send(SIGKILL);
   first.wait();
-  ASSERT_TRUE(wait_for([this] { return marked().size() == 1; })) << "the daemon alone ignores SIGTERM";
+  ASSERT_TRUE(wait_for([this] { return marked().size() == 1; }))
+      << "the daemon alone ignores SIGTERM";
   const auto result = go_on();
   EXPECT_NE(said.find("ending "), std::string::npos) << said;
   EXPECT_NE(said.find("which the earlier launcher left"), std::string::npos) << said;
@@ -97,7 +106,9 @@ TEST_F(ResumeTest, ASecondLauncherIsRefusedAndTheFirstGoesOn) {
       launch(setup, {});
       ADD_FAILURE() << "a second launcher was let in";
     } catch (const matrix::InputError& error) {
-      EXPECT_NE(error.problem().got.find("process " + std::to_string(first.pid())), std::string::npos) << error.problem().got;
+      EXPECT_NE(error.problem().got.find("process " + std::to_string(first.pid())),
+                std::string::npos)
+          << error.problem().got;
     }
   EXPECT_EQ(first.wait(), 0);
   EXPECT_FALSE(fs::exists(folder / "live.json")) << "it is of a launcher that runs";
@@ -118,7 +129,8 @@ TEST_F(ResumeTest, AFullDiskStopsTheRunAndWhatIsRecordedStands) {
   const auto before = journal();
   EXPECT_GT(before.size(), 5u);
   EXPECT_LT(before.size(), 40u);
-  for (const record::Record& record : before) EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
+  for (const record::Record& record : before)
+    EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
   const auto result = go_on();
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
   expect_each_case_once();
@@ -164,18 +176,21 @@ TEST_F(ResumeTest, ConfirmationsMeasureAFailuresRateAndNeverMakeItAPass) {
   setup.run.options.confirm = 3;
   setup.run.slots = 1;
   const fs::path count = scratch.path() / "count";
-  const auto result = go({fake_line(0, 1, "wrong replay 0", "process"), fake_line(1, 1, "wrong_at_times " + count.string() + " 0", "process"),
+  const auto result = go({fake_line(0, 1, "wrong replay 0", "process"),
+                          fake_line(1, 1, "wrong_at_times " + count.string() + " 0", "process"),
                           fake_line(2, 1, "", "process")});
   EXPECT_EQ(verdict(result, 0), "fail.numerics");
   EXPECT_EQ(verdict(result, 1), "flaky");
-  EXPECT_NE(result.cases[1].record.reason.find("1 of 3 confirmations failed"), std::string::npos) << result.cases[1].record.reason;
+  EXPECT_NE(result.cases[1].record.reason.find("1 of 3 confirmations failed"), std::string::npos)
+      << result.cases[1].record.reason;
   EXPECT_EQ(verdict(result, 2), "pass");
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
   std::map<std::string, int> attempts;
   for (const record::Record& record : journal()) {
     ++attempts[record.name];
     EXPECT_TRUE(record.attempt == 1 || record.again.starts_with("confirmation ")) << record.again;
-    EXPECT_TRUE(record.name == "case2" || record.verdict.text() != "pass") << "no record of a failure alone may say pass";
+    EXPECT_TRUE(record.name == "case2" || record.verdict.text() != "pass")
+        << "no record of a failure alone may say pass";
   }
   EXPECT_EQ(attempts, (std::map<std::string, int>{{"case0", 4}, {"case1", 4}, {"case2", 1}}));
 }
@@ -186,7 +201,8 @@ TEST_F(ResumeTest, MaxFailStopsStartingAndTheRestIsResumed) {
   for (const int i : {1, 2}) plan.push_back(fake_line(i, 1, "wrong replay 0", "process"));
   // Longer than it takes to judge those two.
   constexpr std::size_t kLast = 11;
-  for (std::size_t i = 3; i <= kLast; ++i) plan.push_back(fake_line(static_cast<int>(i), 1, "slow replay 0", "process"));
+  for (std::size_t i = 3; i <= kLast; ++i)
+    plan.push_back(fake_line(static_cast<int>(i), 1, "slow replay 0", "process"));
   const auto result = go(plan);
   EXPECT_EQ(result.ending, reports::Ending::max_fail);
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
@@ -203,16 +219,23 @@ TEST_F(ResumeTest, CasesThatAllFailAlikeEndTheRun) {
   for (int i = 0; i < 24; ++i) plan.push_back(fake_line(i, 1, "exit7 build 0", "process"));
   const auto result = go(plan);
   EXPECT_EQ(result.ending, reports::Ending::circuit_breaker);
-  EXPECT_NE(said.find("the first 12 cases all ended fail.crash.exception"), std::string::npos) << said;
+  EXPECT_NE(said.find("the first 12 cases all ended fail.crash.exception"), std::string::npos)
+      << said;
   EXPECT_EQ(verdict(result, 23), "not_run");
   EXPECT_EQ(result.cases[23].record.rule, 13);
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
 }
 
-/// What goes wrong the same way wherever it runs: after a kill the verdicts must be those of a quiet run.
+/// What goes wrong the same way wherever it runs: after a kill the verdicts must be those of a
+/// quiet run.
 std::vector<record::PlanLine> mixed_plan() {
-  return {fake_line(0, 1, ""),  fake_line(1, 1, "wrong replay 0"), fake_line(2, 2, ""), fake_line(3, 1, "slow replay 0"),
-          fake_line(4, 2, "exit7 build 1", "process"), fake_line(5, 1, ""), fake_line(6, 1, "slow replay 0")};
+  return {fake_line(0, 1, ""),
+          fake_line(1, 1, "wrong replay 0"),
+          fake_line(2, 2, ""),
+          fake_line(3, 1, "slow replay 0"),
+          fake_line(4, 2, "exit7 build 1", "process"),
+          fake_line(5, 1, ""),
+          fake_line(6, 1, "slow replay 0")};
 }
 
 TEST_F(ResumeTest, KilledAtAnyMomentItEndsWithTheVerdictsOfAQuietRun) {

@@ -60,7 +60,8 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   const std::vector<Process> left = processes.of(0, mark, 0);
   if (left.empty()) return;
   if (listener.said)
-    for (const std::string& process : named(left)) listener.said("ending " + process + ", which the earlier launcher left");
+    for (const std::string& process : named(left))
+      listener.said("ending " + process + ", which the earlier launcher left");
   const auto now_ms = [] {
     using namespace std::chrono;
     return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
@@ -69,8 +70,10 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   while (!ending.step(now_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(25));
   if (ending.immortal().empty()) return;
   std::string names;
-  for (const std::string& process : named(ending.immortal())) names += (names.empty() ? "" : ", ") + process;
-  throw matrix::InputError({"processes of the earlier launcher can't be ended", names, "none of this run",
+  for (const std::string& process : named(ending.immortal()))
+    names += (names.empty() ? "" : ", ") + process;
+  throw matrix::InputError({"processes of the earlier launcher can't be ended", names,
+                            "none of this run",
                             "even SIGKILL does not end them: they hold what the next cases need",
                             "restart the machine, or its driver, then resume again"});
 }
@@ -90,12 +93,16 @@ void remove_stale_files(const fs::path& folder) {
   std::error_code ignored;
   for (const char* name : {"summary.json", "live.json"}) fs::remove(folder / name, ignored);
   for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (const std::string name = entry.path().filename(); name.find(".writing-") != name.npos || name.starts_with(kFolderProbe)) fs::remove(entry.path(), ignored);
+    if (const std::string name = entry.path().filename();
+        name.find(".writing-") != name.npos || name.starts_with(kFolderProbe))
+      fs::remove(entry.path(), ignored);
 }
 
 }  // namespace
 
-std::string plan_sha256(const std::vector<record::PlanLine>& plan) { return matrix::sha256_hex(plan_text(plan)); }
+std::string plan_sha256(const std::vector<record::PlanLine>& plan) {
+  return matrix::sha256_hex(plan_text(plan));
+}
 
 reports::RunResult run(const RunSetup& setup, const RunListener& listener) {
   const RunLock lock(setup.folder);
@@ -119,7 +126,8 @@ reports::RunResult resume(const RunSetup& setup, const RunListener& listener) {
   if (!journal.dropped.empty() && listener.said) listener.said(journal.dropped);
   const double seconds = seconds_so_far(setup.folder);
   remove_stale_files(setup.folder);
-  return go(setup, listener, remains(setup.folder, setup.plan, journal.records), journal.records, seconds);
+  return go(setup, listener, remains(setup.folder, setup.plan, journal.records), journal.records,
+            seconds);
 }
 
 }  // namespace graphproof::launcher

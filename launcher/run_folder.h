@@ -1,5 +1,6 @@
-// Where runs lie and how they are named: runs/RUN_ID in the current folder, `latest` beside them, or a folder of the
-// user's choice. Errors are matrix::InputError: what to do about them is up to who typed the name.
+// Where runs lie and how they are named: runs/RUN_ID in the current folder, `latest` beside them,
+// or a folder of the user's choice. Errors are matrix::InputError: what to do about them is up to
+// who typed the name.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,11 @@ std::string make_run_id(std::time_t now, std::uint64_t salt);
 /// 2026-11-21T10:15:00Z
 std::string utc_text(std::time_t now);
 
-/// Makes the folder of a new run, mode 0700, and points runs/latest to it. `run_dir` is the folder itself and must be
-/// absent or empty; it is then also linked as runs/RUN_ID, so that the run is found by its id.
-std::filesystem::path create_run_folder(const std::filesystem::path& runs, const std::optional<std::string>& run_dir,
+/// Makes the folder of a new run, mode 0700, and points runs/latest to it. `run_dir` is the folder
+/// itself and must be absent or empty; it is then also linked as runs/RUN_ID, so that the run is
+/// found by its id.
+std::filesystem::path create_run_folder(const std::filesystem::path& runs,
+                                        const std::optional<std::string>& run_dir,
                                         const std::string& run_id);
 
 /// RUN as users write it: a path, an id under `runs`, or `latest`.

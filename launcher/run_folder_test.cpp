@@ -35,7 +35,8 @@ TEST_F(RunFolderTest, ARunIsFoundByIdByPathAndAsTheLatest) {
   EXPECT_EQ(find_run(runs, "latest"), fs::canonical(second));
   EXPECT_EQ(find_run(runs, second), fs::canonical(second));
   EXPECT_EQ(find_run(runs, "20260101-000000-aaaa").filename(), "20260101-000000-aaaa");
-  EXPECT_EQ(run_ids(runs), (std::vector<std::string>{"20260101-000001-bbbb", "20260101-000000-aaaa"}));
+  EXPECT_EQ(run_ids(runs),
+            (std::vector<std::string>{"20260101-000001-bbbb", "20260101-000000-aaaa"}));
   EXPECT_EQ(fs::status(second).permissions(), fs::perms::owner_all);
 }
 
@@ -78,7 +79,8 @@ TEST_F(RunFolderTest, AReferenceIsSplitAtItsLastSlashButNotInsideAName) {
   EXPECT_EQ(split_reference("9d2c").run, std::nullopt);
   EXPECT_EQ(split_reference("some/run/9d2c").run, "some/run");
   EXPECT_EQ(split_reference("some/run/9d2c").case_text, "9d2c");
-  EXPECT_EQ(split_reference("latest/impl=manual,env.X=\"/tmp\"").case_text, "impl=manual,env.X=\"/tmp\"");
+  EXPECT_EQ(split_reference("latest/impl=manual,env.X=\"/tmp\"").case_text,
+            "impl=manual,env.X=\"/tmp\"");
 }
 
 }  // namespace

@@ -32,17 +32,23 @@ RunLock::RunLock(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "lock";
   descriptor_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor_ < 0)
-    throw record::WriteError({.what = "cannot make " + file.string(), .got = std::strerror(errno), .want = "a file that can be written",
-                              .why = "it keeps two launchers from running the same cases", .next = "make the run folder writable"});
+    throw record::WriteError({.what = "cannot make " + file.string(),
+                              .got = std::strerror(errno),
+                              .want = "a file that can be written",
+                              .why = "it keeps two launchers from running the same cases",
+                              .next = "make the run folder writable"});
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     close(descriptor_);
-    throw matrix::InputError({"another launcher runs in this folder", owner_text(file), "to be the only one in " + folder.string(),
-                              "two launchers in one run folder would run the same cases twice",
-                              "wait for it (graphproof status " + folder.string() + "), or end it with SIGINT"});
+    throw matrix::InputError(
+        {"another launcher runs in this folder", owner_text(file),
+         "to be the only one in " + folder.string(),
+         "two launchers in one run folder would run the same cases twice",
+         "wait for it (graphproof status " + folder.string() + "), or end it with SIGINT"});
   }
   // Not being able to write the name costs a worse message later, and no run.
   const std::string name = own_name() + "\n";
-  [[maybe_unused]] const bool told = ftruncate(descriptor_, 0) == 0 && write(descriptor_, name.data(), name.size()) > 0;
+  [[maybe_unused]] const bool told =
+      ftruncate(descriptor_, 0) == 0 && write(descriptor_, name.data(), name.size()) > 0;
 }
 
 RunLock::~RunLock() { close(descriptor_); }

@@ -1,5 +1,6 @@
-// One launcher per run folder. The kernel holds the lock, so it ends with its owner however that ends; the file only
-// tells others who that is. A shared file system must support flock (NFS does since Linux 2.6.12).
+// One launcher per run folder. The kernel holds the lock, so it ends with its owner however that
+// ends; the file only tells others who that is. A shared file system must support flock (NFS does
+// since Linux 2.6.12).
 #pragma once
 
 #include <filesystem>
@@ -10,8 +11,8 @@ namespace graphproof::launcher {
 
 class RunLock {
  public:
-  /// Takes the lock of `folder`. Throws matrix::InputError naming the owner while another launcher holds it, and
-  /// record::WriteError when the file can't be made.
+  /// Takes the lock of `folder`. Throws matrix::InputError naming the owner while another launcher
+  /// holds it, and record::WriteError when the file can't be made.
   explicit RunLock(const std::filesystem::path& folder);
   ~RunLock();
   RunLock(const RunLock&) = delete;

@@ -1,5 +1,6 @@
-// For tests of the whole run loop: a run over mpirun and ranks that follow a script (fake_rank.cpp), in a folder of the
-// test's own, whose launcher may be this process or a child that the test kills.
+// For tests of the whole run loop: a run over mpirun and ranks that follow a script
+// (fake_rank.cpp), in a folder of the test's own, whose launcher may be this process or a child
+// that the test kills.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +52,8 @@ class Background {
   }
   /// Its exit code; -1 after a signal.
   int wait() {
-    for (int look = 0; look < 6000 && !ended(); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int look = 0; look < 6000 && !ended(); ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_TRUE(ended_) << "the launcher did not end";
     return ended_ && WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
   }
@@ -66,12 +68,14 @@ struct RunOfFakes : testing::Test {
     std::filesystem::create_directories(folder);
     char digits[8];
     std::snprintf(digits, sizeof digits, "%04x", getpid() & 0xffff);
-    setup = fake_setup(folder, std::string("20260101-000000-") + digits,
-                       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank");
+    setup = fake_setup(
+        folder, std::string("20260101-000000-") + digits,
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank");
     listener.said = [this](const std::string& text) { said += text + "\n"; };
   }
   void SetUp() override {
-    ASSERT_FALSE(find_program("mpirun", own_environment()).empty()) << "this machine has no mpirun: ./graphproof installs it";
+    ASSERT_FALSE(find_program("mpirun", own_environment()).empty())
+        << "this machine has no mpirun: ./graphproof installs it";
   }
 
   reports::RunResult go(std::vector<record::PlanLine> plan) {
@@ -83,14 +87,15 @@ struct RunOfFakes : testing::Test {
   reports::RunResult checked(reports::RunResult result) const {
     EXPECT_EQ(marked(), std::vector<std::string>{}) << "processes were left behind";
     EXPECT_EQ(host_folders(), std::vector<std::string>{}) << "folders were left behind";
-    EXPECT_EQ(cgroups_of(setup.run.run_id + "."), std::vector<std::filesystem::path>{}) << "control groups were left behind";
+    EXPECT_EQ(cgroups_of(setup.run.run_id + "."), std::vector<std::filesystem::path>{})
+        << "control groups were left behind";
     return result;
   }
 
   /// This run's private folders on this host.
   std::vector<std::string> host_folders() const {
-    const std::string prefix =
-        "graphproof-" + std::to_string(getuid()) + "-" + setup.run.run_id.substr(setup.run.run_id.size() - 4) + "-";
+    const std::string prefix = "graphproof-" + std::to_string(getuid()) + "-" +
+                               setup.run.run_id.substr(setup.run.run_id.size() - 4) + "-";
     std::vector<std::string> names;
     for (const char* top : {"/tmp", "/dev/shm"})
       for (const auto& entry : std::filesystem::directory_iterator(top))
@@ -106,20 +111,25 @@ struct RunOfFakes : testing::Test {
     return names;
   }
 
-  std::vector<record::Record> journal() const { return record::read_journal(folder / "journal.jsonl").records; }
+  std::vector<record::Record> journal() const {
+    return record::read_journal(folder / "journal.jsonl").records;
+  }
 
   record::Context context(const std::string& case_id, int attempt = 1) const {
-    const std::filesystem::path file = folder / "cases" / case_id / ("attempt-" + std::to_string(attempt)) / "context.json";
+    const std::filesystem::path file =
+        folder / "cases" / case_id / ("attempt-" + std::to_string(attempt)) / "context.json";
     return record::context_from(record::read_json(file), file);
   }
 
   bool wait_for(const std::function<bool()>& what) const {
-    for (int look = 0; look < 2000; ++look, std::this_thread::sleep_for(std::chrono::milliseconds(10)))
+    for (int look = 0; look < 2000;
+         ++look, std::this_thread::sleep_for(std::chrono::milliseconds(10)))
       if (what()) return true;
     return false;
   }
 
-  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher looks for.
+  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher
+  // looks for.
   const record::ScratchFolder scratch{"/tmp"};
   const std::filesystem::path folder = scratch.path() / "run";
   RunSetup setup;

@@ -35,20 +35,24 @@ void write_reports(const reports::RunResult& result, const fs::path& folder) {
   }
   record::write_atomically(folder / "summary.md", page);
   record::write_json(folder / "faults.json", record::to_json(reports::faults(result)));
-  record::write_atomically(folder / "report.html", reports::html(result, [&](const record::Record& record) {
-    if (record.artefacts.empty()) return reports::CaseDetail{};
-    const fs::path attempt = folder / record.artefacts;
-    const std::vector<record::Evidence> ranks = record::read_evidence_of_attempt(attempt);
-    return reports::CaseDetail{reports::series_of(ranks), reports::errors_of(ranks), reports::divergence_text(attempt, record.ranks)};
-  }));
+  record::write_atomically(
+      folder / "report.html", reports::html(result, [&](const record::Record& record) {
+        if (record.artefacts.empty()) return reports::CaseDetail{};
+        const fs::path attempt = folder / record.artefacts;
+        const std::vector<record::Evidence> ranks = record::read_evidence_of_attempt(attempt);
+        return reports::CaseDetail{reports::series_of(ranks), reports::errors_of(ranks),
+                                   reports::divergence_text(attempt, record.ranks)};
+      }));
 }
 
 reports::RunResult read_run(const fs::path& folder) {
   const fs::path file = folder / "summary.json";
   std::error_code absent;
-  if (!fs::exists(file, absent)) return reports::read_run_result(folder, reports::Ending::interrupted, 0);
+  if (!fs::exists(file, absent))
+    return reports::read_run_result(folder, reports::Ending::interrupted, 0);
   const record::Summary summary = record::summary_from(record::read_json(file), file);
-  return reports::read_run_result(folder, reports::ending_from(summary.ending), summary.wall_seconds);
+  return reports::read_run_result(folder, reports::ending_from(summary.ending),
+                                  summary.wall_seconds);
 }
 
 }  // namespace graphproof::launcher

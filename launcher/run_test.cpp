@@ -1,5 +1,5 @@
-// The whole run loop over mpirun and ranks that follow a script (fake_rank.cpp): each way in which a rank can go wrong
-// ends in its own verdict, with every record kept and no process left.
+// The whole run loop over mpirun and ranks that follow a script (fake_rank.cpp): each way in which
+// a rank can go wrong ends in its own verdict, with every record kept and no process left.
 #include "launcher/run_of_fakes.h"
 
 #include <set>
@@ -19,14 +19,18 @@ struct LauncherRunTest : RunOfFakes {
   }
 };
 
-record::PlanLine line(int number, int ranks, const std::string& script) { return fake_line(number, ranks, script); }
+record::PlanLine line(int number, int ranks, const std::string& script) {
+  return fake_line(number, ranks, script);
+}
 
 TEST_F(LauncherRunTest, GoodRanksPassAndLeaveTheWholeFolder) {
   const auto result = go({line(1, 1, ""), line(2, 2, ""), line(3, 2, "")});
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
-  for (const char* file : {"run.json", "plan.jsonl", "journal.jsonl", "junit.xml", "summary.json", "summary.md",
-                           "faults.json", "batches/b001/batch.json", "batches/b001/command", "batches/b001/env"})
+  for (const char* file :
+       {"run.json", "plan.jsonl", "journal.jsonl", "junit.xml", "summary.json", "summary.md",
+        "faults.json", "batches/b001/batch.json", "batches/b001/command", "batches/b001/env"})
     EXPECT_TRUE(fs::exists(folder / file)) << file;
   const record::Context last = context(setup.plan[2].id);
   EXPECT_EQ(last.ended, "finished");
@@ -34,7 +38,8 @@ TEST_F(LauncherRunTest, GoodRanksPassAndLeaveTheWholeFolder) {
   ASSERT_EQ(last.ranks.size(), 2u);
   EXPECT_EQ(last.ranks[1].exit, (record::Exit{"exited", 0}));
   EXPECT_EQ(last.cleanup, record::Cleanup{});
-  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt) << "the process went on to another case";
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt)
+      << "the process went on to another case";
 }
 
 struct BadRank {
@@ -67,8 +72,10 @@ TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
   const auto result = go(plan);
   for (std::size_t i = 0; i < std::size(kBadRanks); ++i) {
     const record::Record& record = result.cases[i].record;
-    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict) << kBadRanks[i].script << ": " << record.reason;
-    EXPECT_EQ(record::value(reports::exit_code(record.verdict, record.rule)), kBadRanks[i].exit_code);
+    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict)
+        << kBadRanks[i].script << ": " << record.reason;
+    EXPECT_EQ(record::value(reports::exit_code(record.verdict, record.rule)),
+              kBadRanks[i].exit_code);
   }
   EXPECT_EQ(verdict(result, std::size(kBadRanks)), "pass");
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
@@ -87,21 +94,27 @@ TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
   EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
 }
 
-/// Every phase of a case that a rank can be in; teardown_process, which follows the last case, is `die_late`.
-constexpr record::Phase kPhases[] = {
-    record::Phase::validate, record::Phase::init,   record::Phase::build,   record::Phase::eager,          record::Phase::warmup,
-    record::Phase::capture,  record::Phase::replay, record::Phase::compare, record::Phase::teardown_graph, record::Phase::teardown_comm};
+/// Every phase of a case that a rank can be in; teardown_process, which follows the last case, is
+/// `die_late`.
+constexpr record::Phase kPhases[] = {record::Phase::validate,       record::Phase::init,
+                                     record::Phase::build,          record::Phase::eager,
+                                     record::Phase::warmup,         record::Phase::capture,
+                                     record::Phase::replay,         record::Phase::compare,
+                                     record::Phase::teardown_graph, record::Phase::teardown_comm};
 
 TEST_F(LauncherRunTest, ARankThatDiesInAnyPhaseIsNamedWithThatPhase) {
   std::vector<record::PlanLine> plan;
   for (const record::Phase phase : kPhases) {
-    plan.push_back(line(static_cast<int>(plan.size()), 2, "signal " + std::string(record::name(phase)) + " 1"));
+    plan.push_back(line(static_cast<int>(plan.size()), 2,
+                        "signal " + std::string(record::name(phase)) + " 1"));
     plan.back().isolation = "process";
   }
   const auto result = go(plan);
   for (std::size_t i = 0; i < std::size(kPhases); ++i) {
     const std::string phase(record::name(kPhases[i]));
-    EXPECT_EQ(verdict(result, i), kPhases[i] == record::Phase::eager ? "fail.eager" : "fail.crash.signal") << phase;
+    EXPECT_EQ(verdict(result, i),
+              kPhases[i] == record::Phase::eager ? "fail.eager" : "fail.crash.signal")
+        << phase;
     EXPECT_EQ(result.cases[i].record.observed.text(), "fail.crash.signal") << phase;
     const record::Context facts = context(plan[i].id);
     ASSERT_TRUE(facts.first_dead) << phase;
@@ -114,11 +127,20 @@ TEST_F(LauncherRunTest, ARankThatHangsInAnyPhaseIsNamedWithThatPhase) {
   setup.run.options.limits_ms[record::Phase::init] = 4000;
   std::vector<record::PlanLine> plan;
   for (const record::Phase phase : kPhases) {
-    plan.push_back(line(static_cast<int>(plan.size()), 2, "hang " + std::string(record::name(phase)) + " 1"));
+    plan.push_back(
+        line(static_cast<int>(plan.size()), 2, "hang " + std::string(record::name(phase)) + " 1"));
     plan.back().isolation = "process";
-    // Planned, so that neither a debugger is waited for nor the circuit breaker sees ten cases that hang alike.
-    plan.back().expect = {.kind = "fault", .rule = {}, .fault = "M61", .detector = "D22", .clean_twin = "0", .issue = {},
-                          .verdict = {}, .owner = {}, .until = {}};
+    // Planned, so that neither a debugger is waited for nor the circuit breaker sees ten cases that
+    // hang alike.
+    plan.back().expect = {.kind = "fault",
+                          .rule = {},
+                          .fault = "M61",
+                          .detector = "D22",
+                          .clean_twin = "0",
+                          .issue = {},
+                          .verdict = {},
+                          .owner = {},
+                          .until = {}};
   }
   const auto result = go(plan);
   for (std::size_t i = 0; i < std::size(kPhases); ++i) {
@@ -136,10 +158,12 @@ TEST_F(LauncherRunTest, AMismatchIsFollowedByARunOfAllRanksThatNamesTheFirstDive
   EXPECT_EQ(verdict(result, 0), "fail.numerics");
   const fs::path attempt = folder / result.cases[0].record.artefacts;
   EXPECT_EQ(reports::divergence_text(attempt, 2),
-            "rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17: eager 0.125, graph 0.25 (190 of 2048 "
+            "rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17: eager "
+            "0.125, graph 0.25 (190 of 2048 "
             "elements differ; 411 results before it agree)");
   EXPECT_NE(said.find("case1: first divergent tensor: rank 1, step 3"), std::string::npos) << said;
-  EXPECT_FALSE(fs::exists(folder / result.cases[1].record.artefacts / "divergence")) << "the second case has passed";
+  EXPECT_FALSE(fs::exists(folder / result.cases[1].record.artefacts / "divergence"))
+      << "the second case has passed";
 }
 
 TEST_F(LauncherRunTest, ALookForTheDivergentTensorThatFailsChangesNoVerdictAndEndsInItsTime) {
@@ -153,15 +177,26 @@ TEST_F(LauncherRunTest, ALookForTheDivergentTensorThatFailsChangesNoVerdictAndEn
     const auto result = go(plan);
     EXPECT_EQ(verdict(result, 0), "fail.numerics");
     EXPECT_EQ(verdict(result, 1), "pass");
-    EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 2u) << "a record comes of attempts alone";
-    EXPECT_NE(said.find("case1: first divergent tensor: not found: the run that was to find it did not end well"), std::string::npos) << said;
+    EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 2u)
+        << "a record comes of attempts alone";
+    EXPECT_NE(said.find("case1: first divergent tensor: not found: the run that was to find it did "
+                        "not end well"),
+              std::string::npos)
+        << said;
   }
 }
 
 TEST_F(LauncherRunTest, NobodyLooksForTheDivergentTensorOfAPlantedFault) {
   auto plan = std::vector{line(1, 2, "wrong replay 1")};
-  plan[0].expect = {.kind = "fault", .rule = {}, .fault = "M23", .detector = "D01", .clean_twin = "0", .issue = {}, .verdict = {},
-                    .owner = {}, .until = {}};
+  plan[0].expect = {.kind = "fault",
+                    .rule = {},
+                    .fault = "M23",
+                    .detector = "D01",
+                    .clean_twin = "0",
+                    .issue = {},
+                    .verdict = {},
+                    .owner = {},
+                    .until = {}};
   const auto result = go(plan);
   EXPECT_FALSE(fs::exists(folder / result.cases[0].record.artefacts / "divergence"));
 }
@@ -180,16 +215,19 @@ TEST_F(LauncherRunTest, ARankThatCrashesAfterGoodbyeNeverPasses) {
     plan.back().isolation = "process";
   }
   const auto result = go(plan);
-  for (std::size_t i = 0; i < plan.size(); ++i) EXPECT_EQ(verdict(result, i), "fail.crash.signal") << result.cases[i].record.reason;
+  for (std::size_t i = 0; i < plan.size(); ++i)
+    EXPECT_EQ(verdict(result, i), "fail.crash.signal") << result.cases[i].record.reason;
 }
 
 TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesOn) {
-  const auto result = go({line(1, 1, "leak replay 0"), line(2, 1, "leak replay 0"), line(3, 1, "leak replay 0")});
+  const auto result =
+      go({line(1, 1, "leak replay 0"), line(2, 1, "leak replay 0"), line(3, 1, "leak replay 0")});
   EXPECT_EQ(verdict(result, 0), "pass");
   EXPECT_EQ(verdict(result, 1), "fail.isolation");
   const auto journal = record::read_journal(folder / "journal.jsonl").records;
   std::set<std::pair<std::string, int>> attempts;
-  for (const record::Record& record : journal) EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second);
+  for (const record::Record& record : journal)
+    EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second);
   EXPECT_TRUE(attempts.count({setup.plan[1].id, 1}));
   EXPECT_TRUE(attempts.count({setup.plan[1].id, 2}));
   EXPECT_EQ(context(setup.plan[1].id, 2).isolation, "process");
@@ -200,11 +238,14 @@ TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesO
 TEST_F(LauncherRunTest, CasesThatTheRanksRefuseBeforeTheirTurnHoldUpNobody) {
   const char* script = "second_first none 0";
   const auto result = go({line(1, 2, script), line(2, 2, script), line(3, 2, script)});
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
-  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 3u) << "a case was run again";
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 3u)
+      << "a case was run again";
   EXPECT_FALSE(fs::exists(folder / "batches/b001/heartbeat.rejected"));
   EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt);
-  EXPECT_EQ(context(setup.plan[2].id).ranks[0].exit, (record::Exit{"exited", 0})) << "it ended last";
+  EXPECT_EQ(context(setup.plan[2].id).ranks[0].exit, (record::Exit{"exited", 0}))
+      << "it ended last";
 }
 
 TEST_F(LauncherRunTest, TheCaseThatWasRunLastAnswersForTheEndWhereverItIsListed) {
@@ -227,8 +268,15 @@ TEST_F(LauncherRunTest, ACaseThatFailsAloneTooKeepsItsVerdictAndTheRestRuns) {
 TEST_F(LauncherRunTest, AFaultRunsOnce) {
   auto plan = std::vector{line(1, 1, "wrong replay 0")};
   plan[0].axes["fault"] = "M23";
-  plan[0].expect = {.kind = "fault", .rule = {}, .fault = "M23", .detector = "D01", .clean_twin = "0", .issue = {},
-                    .verdict = {}, .owner = {}, .until = {}};
+  plan[0].expect = {.kind = "fault",
+                    .rule = {},
+                    .fault = "M23",
+                    .detector = "D01",
+                    .clean_twin = "0",
+                    .issue = {},
+                    .verdict = {},
+                    .owner = {},
+                    .until = {}};
   EXPECT_EQ(verdict(go(plan), 0), "pass.killed");
   EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 1u);
 }
@@ -242,28 +290,34 @@ TEST_F(LauncherRunTest, WithoutMpirunOneRankRunsAndSeveralOnSimAreInfrastructure
   setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   EXPECT_EQ(verdict(result, 1), "infra.launch");
-  EXPECT_NE(result.cases[1].record.reason.find("can't start 'mpirun': not found in PATH"), std::string::npos)
+  EXPECT_NE(result.cases[1].record.reason.find("can't start 'mpirun': not found in PATH"),
+            std::string::npos)
       << result.cases[1].record.reason;
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
 }
 
 TEST_F(LauncherRunTest, AMissingRankProgramIsInfrastructure) {
   // Without its starter too, beside it, and through mpirun.
-  for (const fs::path& program : {fs::path("/nonexistent/graphproof-rank-sim"), setup.rank_program.parent_path() / "nothing-there"}) {
+  for (const fs::path& program : {fs::path("/nonexistent/graphproof-rank-sim"),
+                                  setup.rank_program.parent_path() / "nothing-there"}) {
     fs::remove_all(folder);
     fs::create_directories(folder);
     setup.rank_program = program;
     const auto result = go({line(1, 1, ""), line(2, 2, "")});
-    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(verdict(result, i), "infra.launch") << program << ": " << result.cases[i].record.reason;
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(verdict(result, i), "infra.launch")
+          << program << ": " << result.cases[i].record.reason;
   }
 }
 
-// On GPUs no rank is MPI's: each way to fail is told by our own starter, and nobody listens on a port.
+// On GPUs no rank is MPI's: each way to fail is told by our own starter, and nobody listens on a
+// port.
 TEST_F(LauncherRunTest, RanksWithoutMpiEndInTheSameVerdictsAndNobodyListens) {
   int looks = 0;
   listener.progress = [&](const reports::Progress&) {
     std::vector<int> pids{getpid()};
-    for (const Process& process : processes_of(0, setup.run.run_id + ".")) pids.push_back(process.pid);
+    for (const Process& process : processes_of(0, setup.run.run_id + "."))
+      pids.push_back(process.pid);
     for (const auto& [socket, port] : listeners_of(pids)) ADD_FAILURE() << "port " << port;
     looks += pids.size() > 2;
   };
@@ -278,7 +332,8 @@ TEST_F(LauncherRunTest, RanksWithoutMpiEndInTheSameVerdictsAndNobodyListens) {
   plan.push_back(line(100, 4, ""));
   const auto result = go(plan);
   for (std::size_t i = 0; i < std::size(kBadRanks); ++i)
-    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict) << kBadRanks[i].script << ": " << result.cases[i].record.reason;
+    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict)
+        << kBadRanks[i].script << ": " << result.cases[i].record.reason;
   EXPECT_EQ(verdict(result, std::size(kBadRanks)), "pass");
   const record::Context death = context(plan[4].id);
   ASSERT_TRUE(death.first_dead);
@@ -308,7 +363,9 @@ TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
   Background background([this] { return run(setup, {}); });
   for (int look = 0; look < 1000; ++look) {
     std::error_code absent;
-    if (fs::exists(folder / "journal.jsonl", absent) && fs::file_size(folder / "journal.jsonl", absent) > 0) break;
+    if (fs::exists(folder / "journal.jsonl", absent) &&
+        fs::file_size(folder / "journal.jsonl", absent) > 0)
+      break;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   background.send(SIGINT);
@@ -316,7 +373,8 @@ TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
   const auto records = record::read_journal(folder / "journal.jsonl").records;
   EXPECT_GE(records.size(), 2u);
   EXPECT_LT(records.size(), plan.size());
-  for (const record::Record& record : records) EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
+  for (const record::Record& record : records)
+    EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
   const auto result = read_run(folder);
   EXPECT_EQ(result.ending, reports::Ending::interrupted);
   EXPECT_EQ(result.cases.size(), plan.size());

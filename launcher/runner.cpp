@@ -35,7 +35,8 @@ constexpr std::int64_t kJunit_ms = 2000;
 constexpr std::int64_t kJunitShare = 100;
 // Failures after these few have most likely the same cause, and each costs a start of the ranks.
 constexpr int kMostDivergences = 8;
-// Beside the limits of its phases: the verdict is there already, and nobody waits longer for its explanation.
+// Beside the limits of its phases: the verdict is there already, and nobody waits longer for its
+// explanation.
 constexpr std::int64_t kDivergence_ms = 180'000;
 
 std::int64_t steady_ms() {
@@ -64,13 +65,20 @@ std::string joined(const std::vector<std::string>& parts) {
 
 /// The outcome that a record was made of.
 reports::Outcome outcome_of(const record::Record& record) {
-  return {.verdict = record.verdict, .observed = record.observed, .rule = record.rule, .reason = record.reason,
-          .failing = record.failing, .counts = record.checks, .phase = record.phase};
+  return {.verdict = record.verdict,
+          .observed = record.observed,
+          .rule = record.rule,
+          .reason = record.reason,
+          .failing = record.failing,
+          .counts = record.checks,
+          .phase = record.phase};
 }
 
-/// Nodes that a cluster lends are alike and each an island; of this host the driver knows which GPUs are joined.
+/// Nodes that a cluster lends are alike and each an island; of this host the driver knows which
+/// GPUs are joined.
 Schedule schedule_of(const RunSetup& setup, const Nvml* gpus) {
-  if (setup.allocation) return Schedule(setup.allocation->nodes() * setup.run.slots, setup.run.slots);
+  if (setup.allocation)
+    return Schedule(setup.allocation->nodes() * setup.run.slots, setup.run.slots);
   if (gpus == nullptr || setup.gpus.empty()) return Schedule(setup.run.slots);
   std::vector<Place> places;
   for (const int island : gpus->islands(setup.gpus)) places.push_back({island, 0});
@@ -79,10 +87,11 @@ Schedule schedule_of(const RunSetup& setup, const Nvml* gpus) {
 
 /// Its figures would be another's doing: a check that fails as fail.perf is required of it.
 bool measures_time(const record::PlanLine& line, const reports::CheckEffects& effects) {
-  return std::any_of(line.required_checks.begin(), line.required_checks.end(), [&](const std::string& check) {
-    const auto effect = effects.find(check);
-    return effect != effects.end() && effect->second.verdict == "fail.perf";
-  });
+  return std::any_of(line.required_checks.begin(), line.required_checks.end(),
+                     [&](const std::string& check) {
+                       const auto effect = effects.find(check);
+                       return effect != effects.end() && effect->second.verdict == "fail.perf";
+                     });
 }
 
 /// What a rank's process has from its start on.
@@ -92,7 +101,9 @@ std::string environment_key(const record::PlanLine& line) {
   return key;
 }
 
-BatchRun* of_this_host(const std::shared_ptr<RunningBatch>& batch) { return dynamic_cast<BatchRun*>(batch.get()); }
+BatchRun* of_this_host(const std::shared_ptr<RunningBatch>& batch) {
+  return dynamic_cast<BatchRun*>(batch.get());
+}
 
 bool is_product_failure(const record::Record& record) {
   return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product;
@@ -100,12 +111,19 @@ bool is_product_failure(const record::Record& record) {
 
 }  // namespace
 
-Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier,
-               double earlier_seconds)
-    : setup_(setup), listener_(listener), processes_(setup.processes ? *setup.processes : host_processes_),
-      earlier_seconds_(earlier_seconds), started_ms_(steady_ms()), warm_(setup.warm),
-      nvml_(setup.run.device == "cuda" ? Nvml::open() : nullptr), schedule_(schedule_of(setup, nvml_.get())),
-      junit_(setup.run.profile, setup.run_name, setup.plan), judges_(setup.judge_program), journal_(setup.folder / "journal.jsonl") {
+Runner::Runner(const RunSetup& setup, const RunListener& listener,
+               const std::vector<record::Record>& earlier, double earlier_seconds)
+    : setup_(setup),
+      listener_(listener),
+      processes_(setup.processes ? *setup.processes : host_processes_),
+      earlier_seconds_(earlier_seconds),
+      started_ms_(steady_ms()),
+      warm_(setup.warm),
+      nvml_(setup.run.device == "cuda" ? Nvml::open() : nullptr),
+      schedule_(schedule_of(setup, nvml_.get())),
+      junit_(setup.run.profile, setup.run_name, setup.plan),
+      judges_(setup.judge_program),
+      journal_(setup.folder / "journal.jsonl") {
   for (const record::PlanLine& line : setup.plan) {
     line_of_.emplace(line.id, &line);
     skipped_ += line.skip.has_value();
@@ -115,13 +133,16 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener, const std::ve
     infra_count_[record.case_id] += record.verdict.in("infra");
     leased_ms_ += static_cast<std::int64_t>(record.seconds * 1000) * record.ranks;
   }
-  for (const std::string& gpu : setup.gpus) exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
+  for (const std::string& gpu : setup.gpus)
+    exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
   if (nvml_ && !setup.allocation) cpus_ = cpus_of(*nvml_, setup.gpus);
   if (nvml_ && !setup.allocation) gpu_health_ = std::make_unique<GpuHealth>(*nvml_, setup.gpus);
   junit_.write(setup.folder / "junit.xml");
 }
 
-double Runner::wall_seconds() const { return earlier_seconds_ + static_cast<double>(steady_ms() - started_ms_) / 1000.0; }
+double Runner::wall_seconds() const {
+  return earlier_seconds_ + static_cast<double>(steady_ms() - started_ms_) / 1000.0;
+}
 
 reports::Ending Runner::run(Remains remains) {
   // Orphans of a batch come to us instead of to init, so that they can be waited for.
@@ -160,21 +181,26 @@ void Runner::take(Remains remains) {
   for (const Attempt& attempt : remains.attempts) open[attempt.line.id] = true;
   for (const Diagnosis& diagnosis : remains.diagnoses) open[diagnosis.attempt.line.id] = true;
   for (const Unjudged& unjudged : remains.unjudged) open[unjudged.line.id] = true;
-  for (auto& [id, record] : record::last_records(record::read_journal(setup_.folder / "journal.jsonl").records)) {
+  for (auto& [id, record] :
+       record::last_records(record::read_journal(setup_.folder / "journal.jsonl").records)) {
     if (open.contains(id) || !line_of_.contains(id)) continue;
     failed_ += is_product_failure(record);
     final_.emplace(id, record);
     drop_expected(id);
   }
-  for (const record::Record& first : remains.firsts) first_outcome_.emplace(first.case_id, outcome_of(first));
+  for (const record::Record& first : remains.firsts)
+    first_outcome_.emplace(first.case_id, outcome_of(first));
   for (Unjudged& unjudged : remains.unjudged) case_ended(std::move(unjudged.context));
-  for (Diagnosis& diagnosis : remains.diagnoses) add_alone(diagnosis.first, std::move(diagnosis.attempt));
-  for (CaseGroup& group : group_cases(remains.attempts, setup_.run.device, schedule_.slot_count())) add(std::move(group));
+  for (Diagnosis& diagnosis : remains.diagnoses)
+    add_alone(diagnosis.first, std::move(diagnosis.attempt));
+  for (CaseGroup& group : group_cases(remains.attempts, setup_.run.device, schedule_.slot_count()))
+    add(std::move(group));
 }
 
 void Runner::end_all() {
   if (setup_.allocation) {
-    // Agents end what they started when their nodes are given back; also where nothing can be written to them any more.
+    // Agents end what they started when their nodes are given back; also where nothing can be
+    // written to them any more.
     setup_.allocation->release();
     running_.clear();
     held_.clear();
@@ -195,7 +221,8 @@ void Runner::end_all() {
 void Runner::round(std::int64_t now_ms) {
   heed_interrupts(now_ms);
   heed_disk(now_ms);
-  if (const std::int64_t budget_ms = setup_.run.options.budget_ms; budget_ms > 0 && !stopped_ && now_ms - started_ms_ > budget_ms) {
+  if (const std::int64_t budget_ms = setup_.run.options.budget_ms;
+      budget_ms > 0 && !stopped_ && now_ms - started_ms_ > budget_ms) {
     say("the time budget is over: running cases end, no others start; graphproof resume goes on");
     stop_starting(reports::Ending::budget);
   }
@@ -239,7 +266,8 @@ void Runner::heed_price(std::int64_t now_ms) {
   for (const auto& batch : running_)
     leased_ms += batch->batch().world_size * (now_ms - started_at_ms_.at(batch->batch().batch));
   if (leased_ms < most_ms) return;
-  say("--max-gpu-minutes is reached: running cases end, no others start; graphproof resume goes on");
+  say("--max-gpu-minutes is reached: running cases end, no others start; graphproof resume goes "
+      "on");
   stop_starting(reports::Ending::budget);
 }
 
@@ -253,11 +281,12 @@ void Runner::heed_disk(std::int64_t now_ms) {
   if (now_ms - disk_ms_ < kDisk_ms) return;
   disk_ms_ = now_ms;
   if (!disk_is_low()) return;
-  throw record::WriteError({.what = "the run folder " + setup_.folder.string() + " is nearly full",
-                            .got = "less than " + std::to_string(setup_.disk_floor_bytes >> 20) + " MiB free",
-                            .want = "room for evidence and logs",
-                            .why = "a case that meets a full disk fails for a reason that is not its own",
-                            .next = "free space, then graphproof resume " + setup_.folder.string()});
+  throw record::WriteError(
+      {.what = "the run folder " + setup_.folder.string() + " is nearly full",
+       .got = "less than " + std::to_string(setup_.disk_floor_bytes >> 20) + " MiB free",
+       .want = "room for evidence and logs",
+       .why = "a case that meets a full disk fails for a reason that is not its own",
+       .next = "free space, then graphproof resume " + setup_.folder.string()});
 }
 
 void Runner::disk_full(const std::string& why) {
@@ -266,7 +295,8 @@ void Runner::disk_full(const std::string& why) {
   stopped_ = reports::Ending::disk;
   stop_starting(*stopped_);
   end_all();
-  // Their evidence may be cut short by the full disk: without a context they are run again, and not judged.
+  // Their evidence may be cut short by the full disk: without a context they are run again, and not
+  // judged.
   std::error_code ignored;
   for (const auto& [folder, ended] : judging_) fs::remove(folder / "context.json", ignored);
 }
@@ -284,11 +314,17 @@ void Runner::stop_starting(reports::Ending ending) {
 void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
   char name[16];
   std::snprintf(name, sizeof name, "b%03d", ++batch_count_);
-  Queued queued{.batch = name, .slots = slots_of(group), .expected_seconds = group.expected_seconds(), .avoided = avoided};
-  for (const Attempt& attempt : group.attempts) queued.exclusive = queued.exclusive || measures_time(attempt.line, setup_.effects);
-  // Refusals must come before device work, and planned hangs take their time to end: neither gains anything.
+  Queued queued{.batch = name,
+                .slots = slots_of(group),
+                .expected_seconds = group.expected_seconds(),
+                .avoided = avoided};
+  for (const Attempt& attempt : group.attempts)
+    queued.exclusive = queued.exclusive || measures_time(attempt.line, setup_.effects);
+  // Refusals must come before device work, and planned hangs take their time to end: neither gains
+  // anything.
   const std::string& expects = group.attempts.front().line.expect.kind;
-  if (warm_ && !exclusive_process_ && !queued.exclusive && expects != "rejected" && expects != "hazard")
+  if (warm_ && !exclusive_process_ && !queued.exclusive && expects != "rejected" &&
+      expects != "hazard")
     queued.warm_key = environment_key(group.attempts.front().line);
   schedule_.add(queued);
   waiting_.emplace(name, std::move(group));
@@ -296,7 +332,8 @@ void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
 
 int Runner::slots_of(const CaseGroup& group) const {
   // More ranks than GPUs share them all, so that nobody else's work is on any.
-  return setup_.run.options.ranks_per_gpu > 1 ? std::min(group.ranks(), setup_.run.slots) : group.ranks();
+  return setup_.run.options.ranks_per_gpu > 1 ? std::min(group.ranks(), setup_.run.slots)
+                                              : group.ranks();
 }
 
 void Runner::add_alone(const record::Record& first, Attempt attempt) {
@@ -317,20 +354,23 @@ void Runner::look_for_divergence(const record::Record& record, const record::Pla
 void Runner::divergence_ended(const std::string& batch) {
   const auto ended = divergences_.extract(batch);
   const record::Record& record = ended.mapped().record;
-  say(record.name + ": first divergent tensor: " + reports::divergence_text(setup_.folder / record.artefacts, record.ranks));
+  say(record.name + ": first divergent tensor: " +
+      reports::divergence_text(setup_.folder / record.artefacts, record.ranks));
 }
 
 void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
   if (setup_.allocation && !setup_.allocation->ready()) return;
   for (const Start& one : schedule_.start(now_ms)) start(one, now_ms);
-  if (!stopped_ && warm_ && (!setup_.allocation || setup_.allocation->holds())) prepare_batches(now_ms);
+  if (!stopped_ && warm_ && (!setup_.allocation || setup_.allocation->holds()))
+    prepare_batches(now_ms);
 }
 
 void Runner::start(const Start& start, std::int64_t now_ms) {
   const auto group = waiting_.extract(start.batch);
   auto held = held_.extract(start.batch);
-  if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end()) divergence->second.started_ms = now_ms;
+  if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end())
+    divergence->second.started_ms = now_ms;
   started_at_ms_[start.batch] = now_ms;
   if (held) {
     held.mapped()->go();
@@ -338,19 +378,25 @@ void Runner::start(const Start& start, std::int64_t now_ms) {
     return;
   }
   BatchRequest wanted = request(group.mapped(), start.batch, start.slots);
-  if (setup_.allocation) running_.push_back(setup_.allocation->start(std::move(wanted), start.slots, now_ms));
-  else running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
+  if (setup_.allocation)
+    running_.push_back(setup_.allocation->start(std::move(wanted), start.slots, now_ms));
+  else
+    running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
 }
 
 void Runner::prepare_batches(std::int64_t now_ms) {
   for (const Start& start : schedule_.prepare()) {
-    const auto before = std::find_if(running_.begin(), running_.end(), [&](const auto& one) { return schedule_.slots_of(one->batch().batch) == start.slots; });
+    const auto before = std::find_if(running_.begin(), running_.end(), [&](const auto& one) {
+      return schedule_.slots_of(one->batch().batch) == start.slots;
+    });
     BatchRequest held = request(waiting_.at(start.batch), start.batch, start.slots);
     held.held = true;
     held.beside = (*before)->batch().batch;
     auto& place = held_[start.batch];
-    if (setup_.allocation) place = setup_.allocation->start(std::move(held), start.slots, now_ms);
-    else place = of_this_host(*before)->hold(std::move(held), now_ms);
+    if (setup_.allocation)
+      place = setup_.allocation->start(std::move(held), start.slots, now_ms);
+    else
+      place = of_this_host(*before)->hold(std::move(held), now_ms);
   }
 }
 
@@ -389,12 +435,14 @@ void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
   if (divergences_.erase(batch) > 0) return;
   BatchRequest refused = request(group.mapped(), batch, {});
   refused.refused = record::Infra{setup_.run.device == "cuda" ? "gpu" : "node",
-                                  "needs " + std::to_string(slots_of(group.mapped())) + " slots, and too few are left: " + quarantine_};
+                                  "needs " + std::to_string(slots_of(group.mapped())) +
+                                      " slots, and too few are left: " + quarantine_};
   BatchRun run(std::move(refused), now_ms);
   for (record::Context& context : run.step(now_ms)) case_ended(std::move(context));
 }
 
-BatchRequest Runner::request(const CaseGroup& group, const std::string& name, const std::vector<Slot>& slots) const {
+BatchRequest Runner::request(const CaseGroup& group, const std::string& name,
+                             const std::vector<Slot>& slots) const {
   BatchRequest request = batch_request(setup_.run, setup_.folder, group, name);
   request.node_folder = folders_->node();
   request.shm_folder = folders_->shm();
@@ -405,7 +453,8 @@ BatchRequest Runner::request(const CaseGroup& group, const std::string& name, co
   if (setup_.run.device == "cuda" && !setup_.allocation)
     for (const Slot slot : slots) request.job.gpus.push_back(setup_.gpus.at(slot));
   if (!cpus_.empty())
-    for (const Slot slot : slots) request.job.cpus.insert(request.job.cpus.end(), cpus_.at(slot).begin(), cpus_.at(slot).end());
+    for (const Slot slot : slots)
+      request.job.cpus.insert(request.job.cpus.end(), cpus_.at(slot).begin(), cpus_.at(slot).end());
   return request;
 }
 
@@ -413,20 +462,24 @@ void Runner::step_batches(std::int64_t now_ms) {
   for (auto next = running_.begin(); next != running_.end();) {
     RunningBatch& batch = **next;
     const bool divergence = looks_for_divergence(batch);
-    if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms) batch.stop(now_ms);
+    if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms)
+      batch.stop(now_ms);
     for (record::Context& context : batch.step(now_ms)) {
       heed_gpus(batch, context, now_ms);
       if (context.infra) met_infra_.insert(context.batch);
       if (!divergence) case_ended(std::move(context));
     }
     if (batch.lost()) {
-      // Its folders are in use until its processes are gone, so its cases start under another name; and cold, as all do
-      // from now on: what goes wrong there is not to be tried for ever.
-      say("the ranks of batch " + batch.batch().batch + " ended before they were told to begin: no more are started ahead");
+      // Its folders are in use until its processes are gone, so its cases start under another name;
+      // and cold, as all do from now on: what goes wrong there is not to be tried for ever.
+      say("the ranks of batch " + batch.batch().batch +
+          " ended before they were told to begin: no more are started ahead");
       warm_ = false;
       schedule_.release(batch.batch().batch);
-      if (divergence) divergence_ended(batch.batch().batch);
-      else if (!stopped_) add({.attempts = batch.not_done()});
+      if (divergence)
+        divergence_ended(batch.batch().batch);
+      else if (!stopped_)
+        add({.attempts = batch.not_done()});
       std::shared_ptr<RunningBatch> lost = std::move(*next);
       next = running_.erase(next);
       discard(std::move(lost), now_ms);
@@ -436,17 +489,23 @@ void Runner::step_batches(std::int64_t now_ms) {
       ++next;
       continue;
     }
-    leased_ms_ += batch.batch().world_size * (now_ms - started_at_ms_.extract(batch.batch().batch).mapped());
+    leased_ms_ +=
+        batch.batch().world_size * (now_ms - started_at_ms_.extract(batch.batch().batch).mapped());
     if (const auto immortal = batch.immortal(); !immortal.empty()) {
-      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(immortal) + " of batch " + batch.batch().batch +
+      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(immortal) +
+                                                            " of batch " + batch.batch().batch +
                                                             ", which even SIGKILL does not end");
     }
     // While its GPUs are nobody's.
-    if (const BatchRun* here = of_this_host(*next); here && met_infra_.erase(batch.batch().batch) > 0) say_what_is_ill(here->gpus());
+    if (const BatchRun* here = of_this_host(*next);
+        here && met_infra_.erase(batch.batch().batch) > 0)
+      say_what_is_ill(here->gpus());
     schedule_.release(batch.batch().batch);
     std::vector<Attempt> left = batch.not_done();
-    if (divergence) divergence_ended(batch.batch().batch);
-    else if (!left.empty() && !stopped_) add({.attempts = std::move(left)}, avoided(batch.batch().batch));
+    if (divergence)
+      divergence_ended(batch.batch().batch);
+    else if (!left.empty() && !stopped_)
+      add({.attempts = std::move(left)}, avoided(batch.batch().batch));
     next = running_.erase(next);
     std::vector<int> known = setup_.allocation ? setup_.allocation->children() : std::vector<int>();
     for (const auto& other : running_) known.push_back(other->starter_pid());
@@ -461,14 +520,18 @@ void Runner::heed_gpus(RunningBatch& batch, const record::Context& context, std:
   const std::vector<Slot> slots = schedule_.slots_of(name);
   if (context.infra && context.infra->kind == "gpu" && !ill_.contains(name)) {
     ill_.emplace(name, slots);
-    if (const std::vector<Slot> out = schedule_.strike(name); !out.empty()) withdraw(out, context.infra->why);
+    if (const std::vector<Slot> out = schedule_.strike(name); !out.empty())
+      withdraw(out, context.infra->why);
     batch.stop(now_ms);  // its other cases run elsewhere
   }
   if (!context.cleanup.gpu_memory) return;
   // Whatever holds it would be part of the next case's measurements.
   for (const auto& [gpu, bytes] : *context.cleanup.gpu_memory) {
     const Slot slot = slots.at(static_cast<std::size_t>(gpu));
-    const std::string users = nvml_ && !setup_.allocation ? " (on it now, as the driver tells: " + nvml_->users(setup_.gpus.at(slot)) + ")" : "";
+    const std::string users =
+        nvml_ && !setup_.allocation
+            ? " (on it now, as the driver tells: " + nvml_->users(setup_.gpus.at(slot)) + ")"
+            : "";
     withdraw({slot}, std::to_string(bytes) + " bytes stayed in use after batch " + name + users);
   }
 }
@@ -506,14 +569,16 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   reports::Outcome outcome = reports::outcome(input, setup_.effects);
   const record::Context& context = ended.context;
   const auto record = [&] {
-    return reports::make_record(input, outcome, setup_.run.run_id, attempt_folder(context.case_id, context.attempt));
+    return reports::make_record(input, outcome, setup_.run.run_id,
+                                attempt_folder(context.case_id, context.attempt));
   };
   if (reports::exit_code(outcome.verdict, outcome.rule) == record::ExitCode::product) {
     disk_ms_ = 0;
     heed_disk(now_ms);  // does not come back if that is what it failed of
   }
   std::optional<record::Record> final_record;
-  if (const auto first = first_outcome_.find(context.case_id); first != first_outcome_.end() && context.isolation == "process") {
+  if (const auto first = first_outcome_.find(context.case_id);
+      first != first_outcome_.end() && context.isolation == "process") {
     outcome = reports::fold(first->second, outcome);
     first_outcome_.erase(first);
     const bool again = confirm(ended, outcome);
@@ -538,7 +603,9 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     const bool final = !again && !retry && !confirmed;
     keep(one, final);
     if (final) final_record = one;
-    if (retry) add({.attempts = {{ended.line, context.attempt + 1, why_retry(one)}}}, avoided(context.batch));
+    if (retry)
+      add({.attempts = {{ended.line, context.attempt + 1, why_retry(one)}}},
+          avoided(context.batch));
     if (again) {
       Attempt alone{ended.line, context.attempt + 1, why_alone(one)};
       alone.line.isolation = "process";
@@ -546,13 +613,15 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
     }
   }
   // What shrink asks is whether a case fails, of many cases that mostly do.
-  if (final_record && setup_.run.profile != "shrink" && wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
+  if (final_record && setup_.run.profile != "shrink" &&
+      wants_divergence(*final_record, ended.line, setup_.run.profile == "repro"))
     look_for_divergence(*final_record, ended.line);
   judging_.erase(place);
 }
 
 void Runner::say_what_is_ill(const std::vector<std::string>& gpus) const {
-  std::vector<Finding> findings = examine(look_before_cases(setup_.folder, setup_.run.device, setup_.run.slots, gpus, setup_.rank_program));
+  std::vector<Finding> findings = examine(look_before_cases(
+      setup_.folder, setup_.run.device, setup_.run.slots, gpus, setup_.rank_program));
   // The run's own processes are no leftovers.
   std::erase_if(findings, [](const Finding& one) { return one.check == "leftover_processes"; });
   for (const std::string& text : notable(findings)) say("doctor: " + text);
@@ -560,7 +629,8 @@ void Runner::say_what_is_ill(const std::vector<std::string>& gpus) const {
 
 void Runner::look_at_this_host() const {
   if (setup_.allocation || waiting_.empty()) return;
-  for (const std::string& text : notable(examine(look_before_cases(setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, setup_.rank_program))))
+  for (const std::string& text : notable(examine(look_before_cases(
+           setup_.folder, setup_.run.device, setup_.run.slots, setup_.gpus, setup_.rank_program))))
     say("doctor: " + text);
 }
 
@@ -571,10 +641,12 @@ bool Runner::confirm(const Ended& ended, reports::Outcome& outcome) {
   if (wanted == 0 || kind == "fault" || kind == "hazard" || kind == "rejected") return false;
   auto known = confirming_.find(ended.line.id);
   if (known == confirming_.end()) {
-    if (reports::exit_code(outcome.verdict, outcome.rule) != record::ExitCode::product || stopped_) return false;
+    if (reports::exit_code(outcome.verdict, outcome.rule) != record::ExitCode::product || stopped_)
+      return false;
     known = confirming_.emplace(ended.line.id, Confirming{outcome, {}}).first;
   } else {
-    // The record of each confirmation says what is known by then, so that none of them alone can pass for the case's.
+    // The record of each confirmation says what is known by then, so that none of them alone can
+    // pass for the case's.
     known->second.seen.push_back(outcome);
     outcome = reports::confirm(known->second.first, known->second.seen);
   }
@@ -584,18 +656,21 @@ bool Runner::confirm(const Ended& ended, reports::Outcome& outcome) {
     return false;
   }
   Attempt again{ended.line, ended.context.attempt + 1,
-                "confirmation " + std::to_string(seen + 1) + " of " + std::to_string(wanted) + " of " + std::string(known->second.first.verdict.text())};
+                "confirmation " + std::to_string(seen + 1) + " of " + std::to_string(wanted) +
+                    " of " + std::string(known->second.first.verdict.text())};
   again.line.isolation = "process";
   add({.attempts = {std::move(again)}});
   return true;
 }
 
-/// What says nothing about the product is tried once more, elsewhere: on other nodes where these can be had, and on this
-/// host's other GPUs if it was a GPU's doing.
+/// What says nothing about the product is tried once more, elsewhere: on other nodes where these
+/// can be had, and on this host's other GPUs if it was a GPU's doing.
 bool Runner::wants_retry(const record::Record& record) {
-  if (!record.verdict.in("infra") || ++infra_count_[record.case_id] >= kInfraAttempts || stopped_) return false;
+  if (!record.verdict.in("infra") || ++infra_count_[record.case_id] >= kInfraAttempts || stopped_)
+    return false;
   const auto ill = ill_.find(record.context.batch);
-  return setup_.allocation || (ill != ill_.end() && schedule_.fits_elsewhere(record.ranks, ill->second));
+  return setup_.allocation ||
+         (ill != ill_.end() && schedule_.fits_elsewhere(record.ranks, ill->second));
 }
 
 void Runner::keep(const record::Record& record, bool final) {
@@ -625,10 +700,12 @@ void Runner::stop_for_failures(const record::Record& record) {
   if (stopped_ || setup_.plan.size() == final_.size()) return;
   const int bound = record.verdict.in("fail.hang") ? kCircuitBreakerHangs : kCircuitBreaker;
   if (setup_.run.options.max_fail > 0 && failed_now_ >= setup_.run.options.max_fail) {
-    say("--max-fail " + std::to_string(setup_.run.options.max_fail) + " is reached: running cases end, no others start");
+    say("--max-fail " + std::to_string(setup_.run.options.max_fail) +
+        " is reached: running cases end, no others start");
     stop_starting(reports::Ending::max_fail);
   } else if (alike_.size() == 1 && final_now_ == bound) {
-    say("the first " + std::to_string(bound) + " cases all ended " + std::string(record.verdict.text()) +
+    say("the first " + std::to_string(bound) + " cases all ended " +
+        std::string(record.verdict.text()) +
         ": the run is stopped, because the machine or the build is broken and not a combination");
     stop_starting(reports::Ending::circuit_breaker);
   }

@@ -1,5 +1,5 @@
-// The loop of a run: batches onto slots, contexts to the judge, verdicts into the journal. One thread; run.cpp prepares
-// what it works on and writes the reports afterwards.
+// The loop of a run: batches onto slots, contexts to the judge, verdicts into the journal. One
+// thread; run.cpp prepares what it works on and writes the reports afterwards.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,13 @@ namespace graphproof::launcher {
 
 class Runner {
  public:
-  /// REQUIRES: the folder is locked and holds run.json and plan.jsonl. `earlier`: the records of an earlier launcher, and
-  /// the seconds that it took.
-  Runner(const RunSetup& setup, const RunListener& listener, const std::vector<record::Record>& earlier, double earlier_seconds);
+  /// REQUIRES: the folder is locked and holds run.json and plan.jsonl. `earlier`: the records of an
+  /// earlier launcher, and the seconds that it took.
+  Runner(const RunSetup& setup, const RunListener& listener,
+         const std::vector<record::Record>& earlier, double earlier_seconds);
 
-  /// Runs what `remains` and returns how it ended. Throws what a fault of graphproof itself throws; all processes are
-  /// ended by then.
+  /// Runs what `remains` and returns how it ended. Throws what a fault of graphproof itself throws;
+  /// all processes are ended by then.
   reports::Ending run(Remains remains);
   double wall_seconds() const;
 
@@ -69,28 +70,34 @@ class Runner {
   void keep(const record::Record& record, bool final);
   /// `avoided`: slots where these cases met trouble of the hardware.
   void add(CaseGroup group, const std::vector<Slot>& avoided = {});
-  /// True if the case is run again to measure the rate of its failure. `outcome` becomes what is known by then.
+  /// True if the case is run again to measure the rate of its failure. `outcome` becomes what is
+  /// known by then.
   bool confirm(const Ended& ended, reports::Outcome& outcome);
   int slots_of(const CaseGroup& group) const;
   void add_alone(const record::Record& first, Attempt attempt);
   void look_for_divergence(const record::Record& record, const record::PlanLine& line);
-  bool looks_for_divergence(const RunningBatch& batch) const { return divergences_.contains(batch.batch().batch); }
+  bool looks_for_divergence(const RunningBatch& batch) const {
+    return divergences_.contains(batch.batch().batch);
+  }
   void divergence_ended(const std::string& batch);
   void stop_starting(reports::Ending ending);
   void stop_for_failures(const record::Record& record);
   void show(std::int64_t now_ms);
   bool disk_is_low() const;
   bool wants_retry(const record::Record& record);
-  /// What a case shows of the GPUs below it: those that are ill or not as before are not leased again.
+  /// What a case shows of the GPUs below it: those that are ill or not as before are not leased
+  /// again.
   void heed_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms);
   void withdraw(const std::vector<Slot>& slots, const std::string& why);
   std::vector<Slot> avoided(const std::string& batch) const;
-  /// After trouble of what is below the cases: what the doctor finds, and on GPUs whether these still sum together. Waits for
-  /// that, a minute at most.
+  /// After trouble of what is below the cases: what the doctor finds, and on GPUs whether these
+  /// still sum together. Waits for that, a minute at most.
   void say_what_is_ill(const std::vector<std::string>& gpus) const;
-  /// Before the first case. Waits for an all-reduce over the GPUs, where there are several: a minute at most.
+  /// Before the first case. Waits for an all-reduce over the GPUs, where there are several: a
+  /// minute at most.
   void look_at_this_host() const;
-  BatchRequest request(const CaseGroup& group, const std::string& batch, const std::vector<Slot>& slots) const;
+  BatchRequest request(const CaseGroup& group, const std::string& batch,
+                       const std::vector<Slot>& slots) const;
   reports::Progress progress(std::int64_t now_ms) const;
   record::Live live(std::int64_t now_ms) const;
   void say(const std::string& text) const {
@@ -114,35 +121,36 @@ class Runner {
   std::unique_ptr<HostFolders> folders_;
   record::JournalWriter journal_;
   std::map<std::string, const record::PlanLine*> line_of_;
-  std::map<std::string, CaseGroup> waiting_;                       // by batch name
+  std::map<std::string, CaseGroup> waiting_;  // by batch name
   std::list<std::shared_ptr<RunningBatch>> running_;
-  std::map<std::string, std::shared_ptr<RunningBatch>> held_;      // warm starts, by batch name; still in waiting_
-  std::list<std::shared_ptr<RunningBatch>> discarded_;             // warm starts that are ended
+  std::map<std::string, std::shared_ptr<RunningBatch>>
+      held_;  // warm starts, by batch name; still in waiting_
+  std::list<std::shared_ptr<RunningBatch>> discarded_;  // warm starts that are ended
   bool exclusive_process_ = false;
-  std::map<std::filesystem::path, Ended> judging_;                 // by attempt folder
+  std::map<std::filesystem::path, Ended> judging_;  // by attempt folder
   struct Divergence {
     record::Record record;
     std::int64_t started_ms = 0;
   };
-  std::map<std::string, Divergence> divergences_;                  // by batch, until it has ended
+  std::map<std::string, Divergence> divergences_;  // by batch, until it has ended
   int looked_for_divergence_ = 0;
-  std::map<std::string, reports::Outcome> first_outcome_;          // of cases that run again alone
+  std::map<std::string, reports::Outcome> first_outcome_;  // of cases that run again alone
   struct Confirming {
     reports::Outcome first;
     std::vector<reports::Outcome> seen;
   };
-  std::map<std::string, Confirming> confirming_;                   // failures whose rate is being measured
-  std::map<std::string, std::int64_t> started_at_ms_;              // by batch name
-  std::int64_t leased_ms_ = 0;                                     // slots times the time that ended batches held them
+  std::map<std::string, Confirming> confirming_;       // failures whose rate is being measured
+  std::map<std::string, std::int64_t> started_at_ms_;  // by batch name
+  std::int64_t leased_ms_ = 0;  // slots times the time that ended batches held them
   std::map<std::string, record::Record> final_;
-  std::map<std::string, int> infra_count_;                         // attempts that ended infra.*
-  std::optional<reports::Ending> stopped_;                         // nothing is started any more
-  std::string quarantine_;                                         // why slots are not leased any more
-  std::map<std::string, std::vector<Slot>> ill_;                   // by batch: its slots, if their GPUs met trouble
-  std::set<std::string> met_infra_;                                // batches on this host whose cases ended infra.*
+  std::map<std::string, int> infra_count_;        // attempts that ended infra.*
+  std::optional<reports::Ending> stopped_;        // nothing is started any more
+  std::string quarantine_;                        // why slots are not leased any more
+  std::map<std::string, std::vector<Slot>> ill_;  // by batch: its slots, if their GPUs met trouble
+  std::set<std::string> met_infra_;               // batches on this host whose cases ended infra.*
   int heeded_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;
-  int failed_ = 0, failed_now_ = 0, final_now_ = 0;                // now: by this launcher
-  std::map<std::string, int> alike_;                               // verdict -> final records of this launcher
+  int failed_ = 0, failed_now_ = 0, final_now_ = 0;  // now: by this launcher
+  std::map<std::string, int> alike_;                 // verdict -> final records of this launcher
   double expected_done_ = 0, expected_left_ = 0;
   std::int64_t next_junit_ms_ = 0, progress_ms_ = 0, live_ms_ = 0, disk_ms_ = 0;
 };

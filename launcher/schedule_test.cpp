@@ -20,7 +20,6 @@ std::vector<std::string> names(const std::vector<Start>& starts) {
 }
 using Names = std::vector<std::string>;
 
-
 /// `islands` islands of `size` slots, two on a node.
 std::vector<Place> islands(int count, int size) {
   std::vector<Place> places;
@@ -56,7 +55,9 @@ TEST(ScheduleTest, TheWidestStartsFirstAndNarrowOnesFillWhatItLeaves) {
 TEST(ScheduleTest, WhatCouldBeTheLastToEndStartsFirst) {
   Schedule schedule(2);
   for (int i = 0; i < 5; ++i) schedule.add({"wide" + std::to_string(i), 2, 10});
-  schedule.add({"long", 1, 50});  // all takes (5 * 2 * 10 + 50 + 20) / 2 = 85 s at least, and this one perhaps 100
+  schedule.add(
+      {"long", 1,
+       50});  // all takes (5 * 2 * 10 + 50 + 20) / 2 = 85 s at least, and this one perhaps 100
   schedule.add({"short", 1, 20});
   EXPECT_EQ(names(schedule.start(0)), (Names{"long", "short"}));
 }
@@ -66,7 +67,8 @@ TEST(ScheduleTest, AThousandCasesTakeAtMostFivePercentLongerThanTheyMust) {
     for (const Expectations* expectations : {&kExpectations[0], &kExpectations[1]})
       for (const int gpus : {8, 64}) {
         const auto cases = simulated_cases(sizes, *expectations, gpus, 7);
-        EXPECT_LE(makespan_s(cases, gpus) / lower_bound_s(cases, gpus), 1.05) << sizes.name << ", " << expectations->name << ", " << gpus << " GPUs";
+        EXPECT_LE(makespan_s(cases, gpus) / lower_bound_s(cases, gpus), 1.05)
+            << sizes.name << ", " << expectations->name << ", " << gpus << " GPUs";
       }
 }
 
@@ -94,7 +96,8 @@ TEST(ScheduleTest, EveryStartHoldsItsOwnSlots) {
   EXPECT_EQ(starts[0].slots, (std::vector<Slot>{1, 3}));
 }
 
-/// Starts and ends narrow batches of a second each until none starts any more; returns how many ran.
+/// Starts and ends narrow batches of a second each until none starts any more; returns how many
+/// ran.
 int narrow_batches(Schedule& schedule, std::int64_t& now_ms) {
   int narrow = 0;
   for (auto starts = schedule.start(now_ms); !starts.empty(); starts = schedule.start(now_ms))
@@ -113,7 +116,8 @@ TEST(ScheduleTest, AWideBatchIsPassedOverWhileThatDelaysItNot) {
   schedule.add({"wide", 2, 500});
   for (int i = 0; i < 100; ++i) schedule.add({"narrow" + std::to_string(i), 1, 1});
   std::int64_t now_ms = 0;
-  EXPECT_EQ(narrow_batches(schedule, now_ms), 20) << "the wide one is due when `runs` is expected to end";
+  EXPECT_EQ(narrow_batches(schedule, now_ms), 20)
+      << "the wide one is due when `runs` is expected to end";
   schedule.release("runs");
   EXPECT_EQ(names(schedule.start(now_ms)), Names{"wide"});
 }
@@ -123,7 +127,8 @@ TEST(ScheduleTest, AWideBatchWaitsNotForEverForExpectationsThatWereWrong) {
   schedule.add({"runs", 1, 1e9});
   schedule.start(0);
   schedule.add({"wide", 2, 500});
-  for (int i = 0; i < 3 * Schedule::kPassedOverAtAll; ++i) schedule.add({"narrow" + std::to_string(i), 1, 1});
+  for (int i = 0; i < 3 * Schedule::kPassedOverAtAll; ++i)
+    schedule.add({"narrow" + std::to_string(i), 1, 1});
   std::int64_t now_ms = 0;
   EXPECT_EQ(narrow_batches(schedule, now_ms), Schedule::kPassedOverAtAll);
 }
@@ -141,7 +146,8 @@ TEST(ScheduleTest, ALongBatchMayStartPastAReservationThatLeavesItsSlotsAlone) {
   }
   schedule.add({"long", 1, 100});
   schedule.add({"also long", 1, 99});
-  EXPECT_EQ(names(schedule.start(0)), Names{"long"}) << "of the two free slots one is the wide batch's";
+  EXPECT_EQ(names(schedule.start(0)), Names{"long"})
+      << "of the two free slots one is the wide batch's";
   schedule.release("runs");
   EXPECT_EQ(names(schedule.start(10000)), Names{"wide"});
 }
@@ -178,7 +184,8 @@ TEST(ScheduleTest, ASmallBatchTakesTheTightestGap) {
   schedule.add({"three", 3, 9});
   schedule.start(0);
   schedule.add({"one", 1, 1});
-  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{3})) << "the other island stays whole";
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{3}))
+      << "the other island stays whole";
   schedule.add({"four", 4, 1});
   EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{4, 5, 6, 7}));
 }
@@ -188,7 +195,8 @@ TEST(ScheduleTest, AWideBatchTakesWholeIslandsOfOneNode) {
   schedule.add({"one", 1, 9});
   schedule.start(0);
   schedule.add({"eight", 8, 1});
-  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{8, 9, 10, 11, 12, 13, 14, 15})) << "node 1 is whole";
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{8, 9, 10, 11, 12, 13, 14, 15}))
+      << "node 1 is whole";
 }
 
 TEST(ScheduleTest, WhereBatchesLieOnOneNodeTheFullestThatFitsIsFilled) {
@@ -202,7 +210,8 @@ TEST(ScheduleTest, WhereBatchesLieOnOneNodeTheFullestThatFitsIsFilled) {
   schedule.release("three");
   schedule.release("four");
   schedule.add({"needs a node", 4, 5});
-  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{4, 5, 6, 7})) << "four free slots of two nodes are no node";
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{4, 5, 6, 7}))
+      << "four free slots of two nodes are no node";
 }
 
 TEST(ScheduleTest, WhatNoNodeCanHoldAnyMoreIsDropped) {
@@ -225,7 +234,8 @@ TEST(ScheduleTest, ARetryGoesElsewhereWhereThereIsElsewhere) {
   EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{2, 3}));
   schedule.release("again");
   schedule.add({"everywhere", 3, 1, false, {0, 1}});
-  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{0, 1, 2})) << "three slots without those two do not exist";
+  EXPECT_EQ(schedule.start(0).at(0).slots, (std::vector<Slot>{0, 1, 2}))
+      << "three slots without those two do not exist";
 }
 
 TEST(ScheduleTest, ASlotThatIsStruckTwiceIsNotLeasedAgain) {
@@ -254,7 +264,8 @@ TEST(ScheduleTest, WhatIsPreparedForSlotsThatAreLostIsToldSo) {
   schedule.withdraw(schedule.slots_of("runs"));
   schedule.release("runs");
   EXPECT_FALSE(schedule.prepared("next"));
-  EXPECT_FALSE(schedule.fits_elsewhere(1, schedule.slots_of("elsewhere"))) << "the other one is lost";
+  EXPECT_FALSE(schedule.fits_elsewhere(1, schedule.slots_of("elsewhere")))
+      << "the other one is lost";
 }
 
 TEST(ScheduleTest, SlotsOfALostNodeAreWithdrawnWhenTheirBatchHasEnded) {
@@ -268,7 +279,8 @@ TEST(ScheduleTest, SlotsOfALostNodeAreWithdrawnWhenTheirBatchHasEnded) {
 
 TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
   Schedule schedule(2);
-  for (const char* name : {"first", "second", "third"}) schedule.add({name, 2, 5, false, {}, "key"});
+  for (const char* name : {"first", "second", "third"})
+    schedule.add({name, 2, 5, false, {}, "key"});
   schedule.add({"longer, of another environment", 2, 4, false, {}, "other"});
   EXPECT_EQ(names(schedule.start(0)), Names{"first"});
   const auto prepared = schedule.prepare();
@@ -296,7 +308,8 @@ TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
 
 TEST(ScheduleTest, WhatWasPreparedMayBeTakenOutAndAnotherTakesItsPlace) {
   Schedule schedule(1);
-  for (const char* name : {"first", "second", "third"}) schedule.add({name, 1, 5, false, {}, "key"});
+  for (const char* name : {"first", "second", "third"})
+    schedule.add({name, 1, 5, false, {}, "key"});
   schedule.start(0);
   EXPECT_EQ(names(schedule.prepare()), Names{"second"});
   schedule.drop("second");
@@ -314,9 +327,11 @@ TEST(ScheduleTest, SlotsThatStayFreeTakeWhatWasPreparedOnOthers) {
   EXPECT_EQ(names(schedule.prepare()), Names{"next"});
   schedule.release("short");
   EXPECT_TRUE(schedule.start(5000).empty());
-  EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms - 1).empty()) << "its own slots may be free at any moment";
+  EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms - 1).empty())
+      << "its own slots may be free at any moment";
   EXPECT_TRUE(schedule.prepared("next"));
-  EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms).empty()) << "who holds its processes is to end them first";
+  EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms).empty())
+      << "who holds its processes is to end them first";
   EXPECT_FALSE(schedule.prepared("next"));
   EXPECT_TRUE(schedule.prepare().empty());
   const auto starts = schedule.start(5000 + Schedule::kIdle_ms + 1);
@@ -360,8 +375,10 @@ TEST(ScheduleTest, DroppedBatchesNeverStart) {
   EXPECT_TRUE(schedule.idle());
 }
 
-/// Runs everything that `schedule` has to its end, each batch for as long as it takes, and looks at every lease.
-void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued, const std::vector<Place>& places,
+/// Runs everything that `schedule` has to its end, each batch for as long as it takes, and looks at
+/// every lease.
+void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued,
+             const std::vector<Place>& places,
              const std::function<std::int64_t(const Queued&)>& takes_ms) {
   std::multimap<std::int64_t, Start> running;
   std::set<std::string> ran;
@@ -372,7 +389,8 @@ void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued, co
       RC_ASSERT(ran.insert(start.batch).second);
       RC_ASSERT(static_cast<int>(start.slots.size()) == one.slots);
       std::set<int> islands;
-      for (const Slot slot : start.slots) islands.insert(places.at(static_cast<std::size_t>(slot)).island);
+      for (const Slot slot : start.slots)
+        islands.insert(places.at(static_cast<std::size_t>(slot)).island);
       RC_ASSERT(one.slots > 4 || islands.size() == 1u);
       running.emplace(now_ms + takes_ms(one), std::move(start));
     }
@@ -387,7 +405,8 @@ void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued, co
     }
     RC_ASSERT(used.size() == leased);
     RC_ASSERT(!alone || running.size() == 1u);
-    for (const Start& start : schedule.prepare()) RC_ASSERT(queued.at(start.batch).warm_key == "key");
+    for (const Start& start : schedule.prepare())
+      RC_ASSERT(queued.at(start.batch).warm_key == "key");
     now_ms = running.begin()->first;
     schedule.release(running.begin()->second.batch);
     running.erase(running.begin());
@@ -402,14 +421,20 @@ TEST(ScheduleTest, WhateverIsPlannedEachRunsOnceOnSlotsOfItsOwnWithinItsIslandAn
     std::map<std::string, Queued> queued;
     const int count = *rc::gen::inRange(1, 60);
     for (int i = 0; i < count; ++i) {
-      Queued one{"b" + std::to_string(i), *rc::gen::inRange(1, static_cast<int>(places.size()) + 1),
-                 static_cast<double>(*rc::gen::inRange(0, 30)), *rc::gen::inRange(0, 10) == 0, {}, *rc::gen::arbitrary<bool>() ? "key" : ""};
+      Queued one{"b" + std::to_string(i),
+                 *rc::gen::inRange(1, static_cast<int>(places.size()) + 1),
+                 static_cast<double>(*rc::gen::inRange(0, 30)),
+                 *rc::gen::inRange(0, 10) == 0,
+                 {},
+                 *rc::gen::arbitrary<bool>() ? "key" : ""};
       if (*rc::gen::inRange(0, 5) == 0) one.avoided = {0};
       schedule.add(one);
       queued.emplace(one.batch, one);
     }
     // Expectations may be wrong in both directions.
-    run_all(schedule, queued, places, [](const Queued& one) { return 1 + *rc::gen::inRange(0, 2000 + static_cast<int>(one.expected_seconds) * 2000); });
+    run_all(schedule, queued, places, [](const Queued& one) {
+      return 1 + *rc::gen::inRange(0, 2000 + static_cast<int>(one.expected_seconds) * 2000);
+    });
   }));
 }
 

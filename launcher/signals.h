@@ -1,4 +1,5 @@
-// The signals that end a run, as a number that its loop reads; a child's end only wakes the loop. For one loop at a time.
+// The signals that end a run, as a number that its loop reads; a child's end only wakes the loop.
+// For one loop at a time.
 #pragma once
 
 #include <signal.h>

@@ -21,7 +21,15 @@ std::vector<std::string> debugger(std::int64_t pid, const Environment& environme
   const std::string id = std::to_string(pid);
   if (!find_program("eu-stack", environment).empty()) return {"eu-stack", "-n", "64", "-p", id};
   if (!find_program("gdb", environment).empty())
-    return {"gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", id, "-ex", "thread apply all backtrace 64"};
+    return {"gdb",
+            "-nx",
+            "-batch",
+            "-iex",
+            "set debuginfod enabled off",
+            "-p",
+            id,
+            "-ex",
+            "thread apply all backtrace 64"};
   return {};
 }
 
@@ -42,14 +50,15 @@ std::string threads_of(std::int64_t pid) {
   return text;
 }
 
-StackCollection::StackCollection(std::filesystem::path folder, std::vector<Target> targets, bool debugger,
-                                 std::int64_t now_ms)
+StackCollection::StackCollection(std::filesystem::path folder, std::vector<Target> targets,
+                                 bool debugger, std::int64_t now_ms)
     : folder_(std::move(folder)), deadline_ms_(now_ms + kDebugger_ms) {
   std::error_code ignored;
   std::filesystem::create_directories(folder_, ignored);
   std::erase_if(targets, [](const Target& target) { return target.pid <= 0; });
   for (const Target& target : targets)
-    std::ofstream(folder_ / ("rank-" + std::to_string(target.rank) + ".threads")) << threads_of(target.pid);
+    std::ofstream(folder_ / ("rank-" + std::to_string(target.rank) + ".threads"))
+        << threads_of(target.pid);
   if (debugger) waiting_.assign(targets.begin(), targets.end());
 }
 
@@ -58,7 +67,8 @@ void StackCollection::start_debugger(const Target& target) {
   const std::vector<std::string> arguments = debugger(target.pid, environment);
   if (arguments.empty()) return;
   try {
-    debuggers_.emplace_back(Command{arguments, environment}, folder_ / ("rank-" + std::to_string(target.rank) + ".stack"));
+    debuggers_.emplace_back(Command{arguments, environment},
+                            folder_ / ("rank-" + std::to_string(target.rank) + ".stack"));
   } catch (const std::system_error&) {
     // Without a debugger's stack the threads' states are still there; the hang is named either way.
   }
@@ -67,7 +77,8 @@ void StackCollection::start_debugger(const Target& target) {
 bool StackCollection::step(std::int64_t now_ms) {
   const std::size_t side_by_side = std::max(1u, std::thread::hardware_concurrency());
   std::erase_if(debuggers_, [](Child& child) { return child.poll().has_value(); });
-  for (; !waiting_.empty() && debuggers_.size() < side_by_side; waiting_.pop_front()) start_debugger(waiting_.front());
+  for (; !waiting_.empty() && debuggers_.size() < side_by_side; waiting_.pop_front())
+    start_debugger(waiting_.front());
   if (now_ms >= deadline_ms_) {
     waiting_.clear();
     debuggers_.clear();

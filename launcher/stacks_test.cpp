@@ -18,7 +18,8 @@ TEST(StacksTest, EveryTargetLeavesItsThreadsAndTheCollectionEnds) {
   const PrivateFolder folder("/tmp/graphproof-stacks-test-" + std::to_string(getpid()));
   Child child({{"sleep", "60"}, own_environment()}, "/dev/null");
   const auto now_ms = [] {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch())
+        .count();
   };
   StackCollection stacks(folder.path() / "stacks", {{0, child.pid()}, {1, 0}}, true, now_ms());
   const std::int64_t begin_ms = now_ms();
@@ -27,8 +28,10 @@ TEST(StacksTest, EveryTargetLeavesItsThreadsAndTheCollectionEnds) {
   std::ifstream in(folder.path() / "stacks/rank-0.threads");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(text.find("Name:\tsleep"), std::string::npos) << text;
-  EXPECT_NE(text.find("thread " + std::to_string(child.pid()) + " sleep"), std::string::npos) << text;
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "stacks/rank-1.threads")) << "it never said hello";
+  EXPECT_NE(text.find("thread " + std::to_string(child.pid()) + " sleep"), std::string::npos)
+      << text;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "stacks/rank-1.threads"))
+      << "it never said hello";
 }
 
 }  // namespace

@@ -45,21 +45,24 @@ constexpr Ending kEndings[] = {
     {R"(process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+))", "signal"},
     {R"(Process name: \[\[\d+,\d+\],\s*(\d+)\]\s+Exit code:\s+(\d+))", "exited"},
     {R"(Process name: \[\S+,(\d+)\]\s+Exit code:\s+(\d+))", "exited"},
-    {R"(MPI_ABORT was invoked on rank (\d+) in communicator[^\n]*\s+(?:Proc: [^\n]*\s+)?[Ww]ith\s+errorcode (\d+))", "exited"},
+    {R"(MPI_ABORT was invoked on rank (\d+) in communicator[^\n]*\s+(?:Proc: [^\n]*\s+)?[Ww]ith\s+errorcode (\d+))",
+     "exited"},
 };
 
 }  // namespace
 
 StarterReport read_starter_log(std::string_view text) {
   StarterReport report;
-  if (text.empty()) return report;  // as of nearly every batch: patterns cost a millisecond to compile
+  if (text.empty())
+    return report;  // as of nearly every batch: patterns cost a millisecond to compile
   for (const auto& [sentence, kind] : kTroubles)
     if (const std::size_t at = text.find(sentence); at != std::string_view::npos && !report.infra)
       report.infra = record::Infra{std::string(kind), paragraph(text, at)};
   std::size_t first = std::string_view::npos;
   for (const auto& [pattern, kind] : kEndings) {
     std::cmatch match;
-    if (!std::regex_search(text.data(), text.data() + text.size(), match, std::regex(pattern))) continue;
+    if (!std::regex_search(text.data(), text.data() + text.size(), match, std::regex(pattern)))
+      continue;
     if (static_cast<std::size_t>(match.position()) > first) continue;
     first = match.position();
     report.rank = std::stoi(match[1]);

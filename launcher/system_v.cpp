@@ -36,7 +36,8 @@ constexpr long kSemaphoresAsked = 16;
 }  // namespace
 
 std::string SystemV::name() const {
-  const auto table = std::find_if(kTables.begin(), kTables.end(), [this](const Table& one) { return one.kind == kind; });
+  const auto table = std::find_if(kTables.begin(), kTables.end(),
+                                  [this](const Table& one) { return one.kind == kind; });
   return "System V " + std::string(table->name) + " " + std::to_string(id);
 }
 
@@ -50,13 +51,21 @@ std::vector<SystemV> own_system_v() {
       std::vector<long> columns;
       std::istringstream words(line);
       for (long word; words >> word;) columns.push_back(word);
-      if (columns.size() < 8 || columns[static_cast<std::size_t>(table.uid)] != static_cast<long>(getuid())) continue;
-      SystemV object{.kind = table.kind, .id = static_cast<int>(columns[static_cast<std::size_t>(table.id)]), .pids = {}};
-      object.attached = table.attached >= 0 && columns[static_cast<std::size_t>(table.attached)] > 0;
+      if (columns.size() < 8 ||
+          columns[static_cast<std::size_t>(table.uid)] != static_cast<long>(getuid()))
+        continue;
+      SystemV object{.kind = table.kind,
+                     .id = static_cast<int>(columns[static_cast<std::size_t>(table.id)]),
+                     .pids = {}};
+      object.attached =
+          table.attached >= 0 && columns[static_cast<std::size_t>(table.attached)] > 0;
       for (const int column : table.pids)
-        if (column >= 0) object.pids.push_back(static_cast<int>(columns[static_cast<std::size_t>(column)]));
+        if (column >= 0)
+          object.pids.push_back(static_cast<int>(columns[static_cast<std::size_t>(column)]));
       if (table.kind == SystemV::Kind::semaphores)
-        for (long number = 0; number < std::min(columns[static_cast<std::size_t>(table.size)], kSemaphoresAsked); ++number)
+        for (long number = 0;
+             number < std::min(columns[static_cast<std::size_t>(table.size)], kSemaphoresAsked);
+             ++number)
           object.pids.push_back(semctl(object.id, static_cast<int>(number), GETPID));
       found.push_back(std::move(object));
     }
@@ -66,9 +75,12 @@ std::vector<SystemV> own_system_v() {
 
 bool remove(const SystemV& object) {
   switch (object.kind) {
-    case SystemV::Kind::semaphores: return semctl(object.id, 0, IPC_RMID) == 0;
-    case SystemV::Kind::shared_memory: return shmctl(object.id, IPC_RMID, nullptr) == 0;
-    case SystemV::Kind::messages: return msgctl(object.id, IPC_RMID, nullptr) == 0;
+    case SystemV::Kind::semaphores:
+      return semctl(object.id, 0, IPC_RMID) == 0;
+    case SystemV::Kind::shared_memory:
+      return shmctl(object.id, IPC_RMID, nullptr) == 0;
+    case SystemV::Kind::messages:
+      return msgctl(object.id, IPC_RMID, nullptr) == 0;
   }
   return false;
 }

@@ -14,8 +14,9 @@
 namespace graphproof::launcher {
 namespace {
 
-/// The text behind the first `"key":"` of a line that record::to_line() wrote; empty if there is none. Quotes within texts
-/// are escaped in JSON, so what is found is that key; a value with an escape in it is none of ours and is left alone.
+/// The text behind the first `"key":"` of a line that record::to_line() wrote; empty if there is
+/// none. Quotes within texts are escaped in JSON, so what is found is that key; a value with an
+/// escape in it is none of ours and is left alone.
 std::string_view text_behind(std::string_view line, std::string_view key_and_quote) {
   const std::size_t at = line.find(key_and_quote);
   if (at == line.npos) return {};
@@ -27,11 +28,13 @@ std::string_view text_behind(std::string_view line, std::string_view key_and_quo
 template <class Line>
 void for_each_line(std::string_view text, Line&& use) {
   // A last line without its end is still being written.
-  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1) use(text.substr(begin, end - begin));
+  for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
+    use(text.substr(begin, end - begin));
 }
 
 /// The journal's lines of each case; those that do not tell their case at a glance are parsed.
-std::unordered_map<std::string, std::vector<std::string_view>> lines_by_case(std::string_view journal, const std::filesystem::path& file) {
+std::unordered_map<std::string, std::vector<std::string_view>> lines_by_case(
+    std::string_view journal, const std::filesystem::path& file) {
   std::unordered_map<std::string, std::vector<std::string_view>> lines;
   for_each_line(journal, [&](std::string_view line) {
     std::string id(text_behind(line, "\"case\":\""));
@@ -50,13 +53,16 @@ bool stands(std::string_view line) {
 }  // namespace
 
 Resumable resumable(const std::filesystem::path& folder) {
-  const std::filesystem::path plan_file = folder / "plan.jsonl", journal_file = folder / "journal.jsonl";
+  const std::filesystem::path plan_file = folder / "plan.jsonl",
+                              journal_file = folder / "journal.jsonl";
   std::error_code absent;
   const std::string plan = record::read_text(plan_file);
-  const std::string journal = std::filesystem::exists(journal_file, absent) ? record::read_text(journal_file) : "";
+  const std::string journal =
+      std::filesystem::exists(journal_file, absent) ? record::read_text(journal_file) : "";
   const auto lines = lines_by_case(journal, journal_file);
   std::unordered_set<std::string> touched;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "cases", absent)) touched.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cases", absent))
+    touched.insert(entry.path().filename());
   Resumable found;
   std::vector<record::PlanLine> open;
   std::vector<record::Record> records;
@@ -71,7 +77,8 @@ Resumable resumable(const std::filesystem::path& folder) {
     } else {
       open.push_back(record::plan_line_from(record::parse_json(line, plan_file), plan_file));
       if (own == lines.end()) return;
-      for (const std::string_view one : own->second) records.push_back(record::record_from(record::parse_json(one, journal_file), journal_file));
+      for (const std::string_view one : own->second)
+        records.push_back(record::record_from(record::parse_json(one, journal_file), journal_file));
     }
   });
   const Remains left = remains(folder, open, records);
@@ -87,12 +94,14 @@ Tally tally(const std::filesystem::path& folder) {
   const std::string plan = record::read_text(folder / "plan.jsonl");
   std::error_code absent;
   const std::filesystem::path journal_file = folder / "journal.jsonl";
-  const std::string journal = std::filesystem::exists(journal_file, absent) ? record::read_text(journal_file) : "";
+  const std::string journal =
+      std::filesystem::exists(journal_file, absent) ? record::read_text(journal_file) : "";
   std::unordered_map<std::string, std::string> verdicts;
   for_each_line(journal, [&](std::string_view line) {
     std::string id(text_behind(line, "\"case\":\"")), verdict(text_behind(line, "\"verdict\":\""));
     if (id.empty() || verdict.empty()) {
-      const record::Record record = record::record_from(record::parse_json(line, journal_file), journal_file);
+      const record::Record record =
+          record::record_from(record::parse_json(line, journal_file), journal_file);
       id = record.case_id;
       verdict = record.verdict.text();
     }
@@ -101,12 +110,14 @@ Tally tally(const std::filesystem::path& folder) {
   Tally tally;
   for_each_line(plan, [&](std::string_view line) {
     ++tally.planned;
-    if (const auto found = verdicts.find(std::string(text_behind(line, "\"id\":\""))); found != verdicts.end()) {
+    if (const auto found = verdicts.find(std::string(text_behind(line, "\"id\":\"")));
+        found != verdicts.end()) {
       ++tally.counts[found->second];
     } else if (line.find("\"skip\":null") != line.npos) {
       ++tally.not_run;
     } else {
-      const record::PlanLine parsed = record::plan_line_from(record::parse_json(line, folder / "plan.jsonl"), folder / "plan.jsonl");
+      const record::PlanLine parsed = record::plan_line_from(
+          record::parse_json(line, folder / "plan.jsonl"), folder / "plan.jsonl");
       ++(parsed.skip ? tally.counts[std::string(parsed.skip->verdict.text())] : tally.not_run);
     }
   });

@@ -1,4 +1,5 @@
-// Ranks that are started before their slots are free: what that saves, and that nobody's verdict depends on it.
+// Ranks that are started before their slots are free: what that saves, and that nobody's verdict
+// depends on it.
 #include <dlfcn.h>
 
 #include "launcher/run_of_fakes.h"
@@ -48,7 +49,8 @@ TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotTellWhoseItsMe
     std::jthread watcher([&](std::stop_token stop) {
       const std::filesystem::path ended = folder / "cases" / plan[0].id / "attempt-1/context.json";
       while (!stop.stop_requested() && !seen && !std::filesystem::exists(ended)) {
-        for (const std::string& host : host_folders()) seen = seen || std::filesystem::exists(host + "/b002/go.device");
+        for (const std::string& host : host_folders())
+          seen = seen || std::filesystem::exists(host + "/b002/go.device");
         seen = seen && !std::filesystem::exists(ended);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
@@ -61,7 +63,8 @@ TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotTellWhoseItsMe
   };
   EXPECT_TRUE(early("sim"));
   setenv("GRAPHPROOF_FAKE_NVML", "/dev/null", 1);
-  const std::string library = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+  const std::string library =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
   ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
   setup.gpus = {"0"};
   EXPECT_FALSE(early("cuda"));
@@ -72,37 +75,47 @@ TEST_F(WarmStartTest, MemoryThatTheDriverGivesToNobodyIsAskedForAgainWithoutTheR
   const std::filesystem::path processes = scratch.path() / "processes";
   setenv("GRAPHPROOF_FAKE_NVML", "/dev/null", 1);
   setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
-  const std::string library = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
+  const std::string library =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
   ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
   setup.run.device = "cuda";
   setup.gpus = {"0"};
   // Ranks that are started ahead have memory that the driver does not list.
   const auto result = go(alone(2, "on_gpu replay 0"));
-  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   std::ifstream lines(processes);
   const auto begun = std::count(std::istreambuf_iterator<char>(lines), {}, '\n');
   EXPECT_EQ(begun, 3) << "the second's ranks were ended, and begun again";
   EXPECT_EQ(said.find("not leased again"), said.npos) << said;
-  for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"}) unsetenv(variable);
+  for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"})
+    unsetenv(variable);
 }
 
 TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {
   const auto result = go(alone(3, "dies_held replay 0"));
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}));
-  EXPECT_NE(said.find("the ranks of batch b002 ended before they were told to begin: no more are started ahead"), said.npos) << said;
+  EXPECT_NE(said.find("the ranks of batch b002 ended before they were told to begin: no more are "
+                      "started ahead"),
+            said.npos)
+      << said;
 }
 
 TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot) {
   const std::filesystem::path programs = scratch.path() / "bin";
   std::filesystem::create_directories(programs);
   std::filesystem::create_symlink(setup.rank_program, programs / "rank");
-  std::filesystem::create_symlink(setup.rank_program.parent_path() / "graphproof-start", programs / "graphproof-start");
+  std::filesystem::create_symlink(setup.rank_program.parent_path() / "graphproof-start",
+                                  programs / "graphproof-start");
   setup.rank_program = programs / "rank";
   const auto plan = alone(3, "slow replay 0");
-  // The first case's ranks run by then. The second's were started ahead with them, unless this machine has much else to do.
+  // The first case's ranks run by then. The second's were started ahead with them, unless this
+  // machine has much else to do.
   std::jthread remover([&](std::stop_token stop) {
-    while (!stop.stop_requested() && !std::filesystem::exists(folder / "cases" / plan[0].id / "attempt-1/rank-0.evidence.jsonl"))
+    while (!stop.stop_requested() && !std::filesystem::exists(folder / "cases" / plan[0].id /
+                                                              "attempt-1/rank-0.evidence.jsonl"))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::filesystem::remove(programs / "graphproof-start");
   });
@@ -110,11 +123,14 @@ TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot)
   EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
   for (std::size_t i = verdict(result, 1) == "pass" ? 2 : 1; i < 3; ++i) {
     EXPECT_EQ(verdict(result, i), "infra.launch");
-    EXPECT_NE(result.cases[i].record.reason.find("bin/graphproof-start': not found in PATH or not executable"), std::string::npos)
+    EXPECT_NE(result.cases[i].record.reason.find(
+                  "bin/graphproof-start': not found in PATH or not executable"),
+              std::string::npos)
         << result.cases[i].record.reason;
   }
   EXPECT_EQ(starts().back(), "cold");
-  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"), said.npos) << said;
+  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"), said.npos)
+      << said;
 }
 
 TEST_F(WarmStartTest, SlotsThatStayFreeTakeTheCaseWhoseRanksWaitElsewhere) {
@@ -128,13 +144,16 @@ TEST_F(WarmStartTest, SlotsThatStayFreeTakeTheCaseWhoseRanksWaitElsewhere) {
   plan.push_back(fake_line(2, 1, "slow replay 0", "process"));
   plan[2].expected_seconds = 25;
   const auto result = go(plan);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
-  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"})) << "the second did not wait for the first";
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}))
+      << "the second did not wait for the first";
 }
 
 TEST_F(WarmStartTest, CasesOfAnotherEnvironmentStartCold) {
   auto plan = alone(4, "");
-  for (std::size_t i = 0; i < plan.size(); ++i) plan[i].environment["NCCL_ALGO"] = std::to_string(i);
+  for (std::size_t i = 0; i < plan.size(); ++i)
+    plan[i].environment["NCCL_ALGO"] = std::to_string(i);
   go(plan);
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold", "cold"}));
 }

@@ -9,8 +9,10 @@ namespace graphproof::launcher {
 using record::Phase;
 
 Watch::Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms)
-    : cases_(std::move(cases)), processes_(world_size),
-      progress_(cases_.size(), std::vector<RankProgress>(world_size)), inside_(world_size) {
+    : cases_(std::move(cases)),
+      processes_(world_size),
+      progress_(cases_.size(), std::vector<RankProgress>(world_size)),
+      inside_(world_size) {
   assert(world_size >= 1 && !cases_.empty());
   for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
 }
@@ -89,18 +91,21 @@ std::size_t Watch::case_of(int rank) const {
 
 bool Watch::ended(std::size_t case_index) const {
   const auto& ranks = progress_.at(case_index);
-  return std::all_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) { return rank.ended; });
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [](const RankProgress& rank) { return rank.ended; });
 }
 
 bool Watch::begun(std::size_t case_index) const {
   const auto& ranks = progress_.at(case_index);
-  return std::any_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) { return rank.begun; });
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankProgress& rank) { return rank.begun; });
 }
 
 bool Watch::measured(std::size_t case_index) const {
   const auto& ranks = progress_.at(case_index);
   return std::all_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) {
-    return rank.ended || rank.phase == Phase::teardown_comm || rank.phase == Phase::teardown_process;
+    return rank.ended || rank.phase == Phase::teardown_comm ||
+           rank.phase == Phase::teardown_process;
   });
 }
 
@@ -111,11 +116,13 @@ std::size_t Watch::current() const {
 }
 
 bool Watch::all_ready() const {
-  return std::all_of(processes_.begin(), processes_.end(), [](const RankProcess& rank) { return rank.ready; });
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const RankProcess& rank) { return rank.ready; });
 }
 
 bool Watch::all_gone() const {
-  return std::all_of(processes_.begin(), processes_.end(), [](const RankProcess& rank) { return rank.gone; });
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const RankProcess& rank) { return rank.gone; });
 }
 
 std::int64_t Watch::last_gone_ms() const {
@@ -133,7 +140,8 @@ Watch::Wait Watch::wait_of(int rank) const {
   };
   // Ended all cases, or said goodbye: only the process itself is left to end.
   if (progress.ended) return waits(Phase::teardown_process, process.heartbeat_ms);
-  // Before hello, between cases, or before the first phase: init covers libraries being loaded and communicators.
+  // Before hello, between cases, or before the first phase: init covers libraries being loaded and
+  // communicators.
   if (!progress.begun || !progress.phase) return waits(Phase::init, process.heartbeat_ms);
   return waits(*progress.phase, progress.progress_ms);
 }
@@ -141,8 +149,10 @@ Watch::Wait Watch::wait_of(int rank) const {
 bool Watch::less_advanced(int left, int right) const {
   const auto advance = [this](int rank) {
     const RankProgress& progress = progress_[case_of(rank)][rank];
-    const auto ended = std::count_if(progress_.begin(), progress_.end(), [rank](const auto& ranks) { return ranks[rank].ended; });
-    return std::tuple(ended, progress.ended, progress.begun, progress.collective ? progress.collective->sequence : 0,
+    const auto ended = std::count_if(progress_.begin(), progress_.end(),
+                                     [rank](const auto& ranks) { return ranks[rank].ended; });
+    return std::tuple(ended, progress.ended, progress.begun,
+                      progress.collective ? progress.collective->sequence : 0,
                       progress.phase.has_value(), progress.step, processes_[rank].heartbeat_ms);
   };
   return advance(left) < advance(right);
@@ -156,20 +166,23 @@ std::optional<HangDecision> Watch::overdue(std::int64_t now_ms) const {
     const Wait wait = wait_of(rank);
     const std::int64_t waited_ms = now_ms - wait.since_ms;
     late = late || waited_ms > wait.limit_ms;
-    // The ranks that wait for the late one were stopped by it a moment later; who moved just now is not stuck.
+    // The ranks that wait for the late one were stopped by it a moment later; who moved just now is
+    // not stuck.
     if (waited_ms > wait.limit_ms / 2) silent.push_back(rank);
   }
   if (!late) return std::nullopt;
   HangDecision decision;
-  decision.missing_rank = *std::min_element(silent.begin(), silent.end(),
-                                            [this](int left, int right) { return less_advanced(left, right); });
+  decision.missing_rank =
+      *std::min_element(silent.begin(), silent.end(),
+                        [this](int left, int right) { return less_advanced(left, right); });
   const Wait wait = wait_of(decision.missing_rank);
   decision.case_index = case_of(decision.missing_rank);
   decision.phase = wait.phase;
   decision.limit_ms = wait.limit_ms;
   decision.last_collective = progress_[decision.case_index][decision.missing_rank].collective;
   for (int rank = 0; rank < world_size(); ++rank)
-    if (rank != decision.missing_rank && !processes_[rank].gone) decision.waiting_ranks.push_back(rank);
+    if (rank != decision.missing_rank && !processes_[rank].gone)
+      decision.waiting_ranks.push_back(rank);
   return decision;
 }
 

@@ -1,6 +1,7 @@
-// Watches the ranks of one batch by their heartbeats and decides who is late. Without IO: heartbeats, vanished
-// processes and the time go in; finished cases, a hang or a death come out. All times are the launcher's own clock,
-// taken when a line arrived: clocks of ranks need not agree.
+// Watches the ranks of one batch by their heartbeats and decides who is late. Without IO:
+// heartbeats, vanished processes and the time go in; finished cases, a hang or a death come out.
+// All times are the launcher's own clock, taken when a line arrived: clocks of ranks need not
+// agree.
 #pragma once
 
 #include <cstdint>
@@ -52,22 +53,25 @@ class Watch {
     record::Limits limits_ms;  // every phase
   };
 
-  /// REQUIRES: world_size >= 1, at least one case; the ranks run them one at a time in this order, save that those which they refuse
-  /// come first: a refusal must come before device work, and only the ranks know what they refuse.
+  /// REQUIRES: world_size >= 1, at least one case; the ranks run them one at a time in this order,
+  /// save that those which they refuse come first: a refusal must come before device work, and only
+  /// the ranks know what they refuse.
   Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms);
 
-  /// False when the line does not belong to this batch (unknown rank or case, or out of order); it then counts for
-  /// nothing, so a rank that sends only such lines is silent.
+  /// False when the line does not belong to this batch (unknown rank or case, or out of order); it
+  /// then counts for nothing, so a rank that sends only such lines is silent.
   bool heartbeat(const record::Heartbeat& line, std::int64_t now_ms);
   /// What happened until now took no time: ranks that were held may begin.
   void restart(std::int64_t now_ms);
   /// The process of `rank` no longer runs.
   void gone(int rank, std::int64_t now_ms);
 
-  /// Somebody passed the limit of the phase it is in: the rank that is missing and those that wait for it.
+  /// Somebody passed the limit of the phase it is in: the rank that is missing and those that wait
+  /// for it.
   ///
-  /// The missing rank is the least advanced one: that has ended the fewest cases, then by the last collective, then by step, then
-  /// the one that is silent for longest. A rank that has only just been heard is not counted.
+  /// The missing rank is the least advanced one: that has ended the fewest cases, then by the last
+  /// collective, then by step, then the one that is silent for longest. A rank that has only just
+  /// been heard is not counted.
   std::optional<HangDecision> overdue(std::int64_t now_ms) const;
 
   /// The rank whose process ended before it had said goodbye, the first of them.
@@ -81,11 +85,13 @@ class Watch {
   bool ended(std::size_t case_index) const;
   /// Some rank has begun it.
   bool begun(std::size_t case_index) const;
-  /// Every rank has ended it, or its communicators: then none measures anything of its GPU any more.
+  /// Every rank has ended it, or its communicators: then none measures anything of its GPU any
+  /// more.
   bool measured(std::size_t case_index) const;
   /// The first case that not every rank has ended; the number of cases if there is none.
   std::size_t current() const;
-  /// The case that `rank` is in or, unless it refuses another, would begin next; the last one once it has ended all.
+  /// The case that `rank` is in or, unless it refuses another, would begin next; the last one once
+  /// it has ended all.
   std::size_t case_of(int rank) const;
   /// The cases that are begun, in the order in which a rank began them last.
   const std::vector<std::size_t>& as_begun() const { return as_begun_; }
@@ -93,7 +99,9 @@ class Watch {
   int world_size() const { return static_cast<int>(processes_.size()); }
   const std::vector<WatchedCase>& cases() const { return cases_; }
   const RankProcess& process(int rank) const { return processes_.at(rank); }
-  const RankProgress& progress(std::size_t case_index, int rank) const { return progress_.at(case_index).at(rank); }
+  const RankProgress& progress(std::size_t case_index, int rank) const {
+    return progress_.at(case_index).at(rank);
+  }
 
  private:
   /// What a rank is doing now, how long it may take and since when it has taken.
@@ -110,7 +118,8 @@ class Watch {
   std::vector<RankProcess> processes_;
   std::vector<std::vector<RankProgress>> progress_;  // [case][rank]
   std::vector<std::size_t> as_begun_;
-  std::vector<std::optional<std::size_t>> inside_;   // [rank]: the case that it has begun and not ended
+  std::vector<std::optional<std::size_t>>
+      inside_;  // [rank]: the case that it has begun and not ended
   std::optional<int> first_dead_;
 };
 

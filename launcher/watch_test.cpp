@@ -33,7 +33,8 @@ struct Ranks {
     beat.attempt = 1;
     return watch.heartbeat(beat, now);
   }
-  bool phase(int rank, const char* id, Phase phase, std::int64_t step, std::int64_t sequence, std::int64_t now) {
+  bool phase(int rank, const char* id, Phase phase, std::int64_t step, std::int64_t sequence,
+             std::int64_t now) {
     record::Heartbeat beat = line(rank, "phase");
     beat.case_id = id;
     beat.attempt = 1;
@@ -81,7 +82,8 @@ TEST(WatchTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
 TEST(WatchTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
   Ranks ranks;
   ranks.begin("one", 0);
-  ranks.phase(0, "one", Phase::replay, 3, 17, 100);  // waits since 100, so it passes its limit first
+  ranks.phase(0, "one", Phase::replay, 3, 17,
+              100);  // waits since 100, so it passes its limit first
   ranks.phase(1, "one", Phase::replay, 2, 16, 300);
   EXPECT_FALSE(ranks.watch.overdue(1100));
   const auto hang = ranks.watch.overdue(1101);
@@ -96,7 +98,8 @@ TEST(WatchTest, ALimitOfStepsCountsFromTheLastStep) {
   Ranks ranks;
   ranks.begin("one", 0);
   for (int step = 0; step < 10; ++step)
-    for (int rank : {0, 1}) ASSERT_TRUE(ranks.phase(rank, "one", Phase::replay, step, step, 900 * step));
+    for (int rank : {0, 1})
+      ASSERT_TRUE(ranks.phase(rank, "one", Phase::replay, step, step, 900 * step));
   EXPECT_FALSE(ranks.watch.overdue(9 * 900 + 1000));
   EXPECT_TRUE(ranks.watch.overdue(9 * 900 + 1001));
 }
@@ -209,7 +212,8 @@ TEST(WatchTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.phase(0, "one", Phase::teardown_comm, 0, 0, 10);
-  ranks.phase(1, "one", Phase::teardown_graph, 0, 0, 10);  // also between two arms, of which the next measures memory
+  ranks.phase(1, "one", Phase::teardown_graph, 0, 0,
+              10);  // also between two arms, of which the next measures memory
   EXPECT_FALSE(ranks.watch.measured(0));
   ranks.phase(1, "one", Phase::teardown_comm, 0, 0, 20);
   EXPECT_TRUE(ranks.watch.measured(0));

@@ -1,5 +1,6 @@
-// What today's workloads and engines can run (capabilities/capabilities.json). A case that is allowed by every rule but
-// needs something that isn't built is skipped.capability, never refused and never dropped.
+// What today's workloads and engines can run (capabilities/capabilities.json). A case that is
+// allowed by every rule but needs something that isn't built is skipped.capability, never refused
+// and never dropped.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ struct Capability {
 class CapabilityTable {
  public:
   static CapabilityTable parse(const Document& document, const AxisTable& axes);
-  /// What the case needs and nobody has built yet: "pp=2: pipeline parallelism". Empty when it can run.
+  /// What the case needs and nobody has built yet: "pp=2: pipeline parallelism". Empty when it can
+  /// run.
   std::vector<std::string> missing(const Case& test_case, const Machine& machine) const;
   const std::vector<Capability>& capabilities() const { return capabilities_; }
 

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kIdDigits = 16;
 constexpr std::string_view kAllDefaults = "default";
 
-// The parts of `a=1,b=[x,y],c=full(block,2),d="x,y"` between the commas that stand outside brackets and quotes.
+// The parts of `a=1,b=[x,y],c=full(block,2),d="x,y"` between the commas that stand outside brackets
+// and quotes.
 std::vector<std::size_t> part_begins(std::string_view name) {
   std::vector<std::size_t> begins{0};
   int depth = 0;
@@ -20,8 +21,10 @@ std::vector<std::size_t> part_begins(std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (quoted) {
-      if (c == '\\') ++i;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '(') {
@@ -52,8 +55,10 @@ Case case_from_json(const AxisTable& axes, const nlohmann::json& object, std::st
 
 void set_value(const AxisTable& axes, Case& test_case, std::string_view axis, Value value) {
   const std::string name(axis);
-  if (value == axes.at(axis, {}).default_value) test_case.values.erase(name);
-  else test_case.values[name] = std::move(value);
+  if (value == axes.at(axis, {}).default_value)
+    test_case.values.erase(name);
+  else
+    test_case.values[name] = std::move(value);
 }
 
 Value value_of(const AxisTable& axes, const Case& test_case, std::string_view axis) {
@@ -82,7 +87,8 @@ std::string canonical_text(const Case& test_case) {
 std::string sha256_hex(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned length = 0;
-  const int done = EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  const int done =
+      EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr);
   if (done != 1) throw std::runtime_error("libcrypto refused SHA-256");
   std::string hex;
   for (unsigned i = 0; i < length; ++i) {
@@ -92,15 +98,19 @@ std::string sha256_hex(std::string_view text) {
   return hex;
 }
 
-std::string case_id(const Case& test_case) { return sha256_hex(canonical_text(test_case)).substr(0, kIdDigits); }
+std::string case_id(const Case& test_case) {
+  return sha256_hex(canonical_text(test_case)).substr(0, kIdDigits);
+}
 
 std::string case_name(const AxisTable& axes, const Case& test_case) {
   if (test_case.values.empty()) return std::string(kAllDefaults);
   std::vector<std::string> names;
   for (const auto& [name, value] : test_case.values) names.push_back(name);
-  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) { return axes.before(a, b); });
+  std::sort(names.begin(), names.end(),
+            [&](const std::string& a, const std::string& b) { return axes.before(a, b); });
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name + "=" + value_text(test_case.values.at(name));
+  for (const std::string& name : names)
+    text += (text.empty() ? "" : ",") + name + "=" + value_text(test_case.values.at(name));
   return text;
 }
 
@@ -115,16 +125,25 @@ Case case_from_name(const AxisTable& axes, std::string_view name, std::string so
     const Place place = place_in(source, name, begins[i]);
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos)
-      throw InputError({.what = "`" + std::string(part) + "` is no axis=value", .got = std::string(part), .want = "axis=value,axis=value or `default`",
-                        .why = "", .next = "write the case as `impl=local,tp=2`", .place = place});
+      throw InputError({.what = "`" + std::string(part) + "` is no axis=value",
+                        .got = std::string(part),
+                        .want = "axis=value,axis=value or `default`",
+                        .why = "",
+                        .next = "write the case as `impl=local,tp=2`",
+                        .place = place});
     const std::string axis_name(part.substr(0, equals));
     const Axis& axis = axes.at(axis_name, place);
     if (std::find(seen.begin(), seen.end(), axis_name) != seen.end())
-      throw InputError({.what = "axis `" + axis_name + "` stands here twice", .got = std::string(part), .want = "each axis once", .why = "",
-                        .next = "remove one of them", .place = place});
+      throw InputError({.what = "axis `" + axis_name + "` stands here twice",
+                        .got = std::string(part),
+                        .want = "each axis once",
+                        .why = "",
+                        .next = "remove one of them",
+                        .place = place});
     seen.push_back(axis_name);
     const Place value_place = place_in(source, name, begins[i] + equals + 1);
-    set_value(axes, result, axis_name, parse_value_text(axis, axis_name, part.substr(equals + 1), value_place));
+    set_value(axes, result, axis_name,
+              parse_value_text(axis, axis_name, part.substr(equals + 1), value_place));
   }
   return result;
 }
@@ -159,12 +178,18 @@ std::size_t resolve_case(std::string_view reference, std::span<const KnownCase> 
   for (const std::size_t i : matches) candidates.push_back(cases[i].id + " " + cases[i].name);
   for (const KnownCase& known : cases) names.push_back(known.name);
   if (matches.empty())
-    throw InputError({.what = "no case `" + std::string(reference) + "`", .got = std::string(reference), .want = "an id, the beginning of one, or a name",
+    throw InputError({.what = "no case `" + std::string(reference) + "`",
+                      .got = std::string(reference),
+                      .want = "an id, the beginning of one, or a name",
                       .why = std::to_string(cases.size()) + " cases were looked at",
-                      .next = suggestion(reference, names, "`graphproof list cases` shows them"), .place = {}});
-  throw InputError({.what = "`" + std::string(reference) + "` means several cases", .got = std::string(reference),
-                    .want = "one of " + listed(candidates, 8), .why = std::to_string(matches.size()) + " ids begin like this",
-                    .next = "write more digits of the id, or the name", .place = {}});
+                      .next = suggestion(reference, names, "`graphproof list cases` shows them"),
+                      .place = {}});
+  throw InputError({.what = "`" + std::string(reference) + "` means several cases",
+                    .got = std::string(reference),
+                    .want = "one of " + listed(candidates, 8),
+                    .why = std::to_string(matches.size()) + " ids begin like this",
+                    .next = "write more digits of the id, or the name",
+                    .place = {}});
 }
 
 }  // namespace graphproof::matrix

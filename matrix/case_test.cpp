@@ -12,13 +12,18 @@ namespace {
 class CaseTest : public testing::Test {
  protected:
   Case named(const char* name) const { return case_from_name(catalogue_.axes, name, "test"); }
-  Case json(const char* text) const { return case_from_json(catalogue_.axes, nlohmann::json::parse(text), "test"); }
+  Case json(const char* text) const {
+    return case_from_json(catalogue_.axes, nlohmann::json::parse(text), "test");
+  }
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
 TEST_F(CaseTest, CanonicalTextSortsKeysAndLeavesOutDefaults) {
-  const Case test_case = json("{\"tp\": 2, \"impl\": \"local\", \"dp\": 1, \"modules\": [\"mlp\", \"attn\"], \"dropout\": true, \"fault\": \"none\"}");
-  EXPECT_EQ(canonical_text(test_case), "{\"dropout\":true,\"impl\":\"local\",\"modules\":[\"attn\",\"mlp\"],\"tp\":2}");
+  const Case test_case = json(
+      "{\"tp\": 2, \"impl\": \"local\", \"dp\": 1, \"modules\": [\"mlp\", \"attn\"], \"dropout\": "
+      "true, \"fault\": \"none\"}");
+  EXPECT_EQ(canonical_text(test_case),
+            "{\"dropout\":true,\"impl\":\"local\",\"modules\":[\"attn\",\"mlp\"],\"tp\":2}");
   EXPECT_EQ(canonical_text(Case{}), "{}");
 }
 
@@ -26,17 +31,23 @@ TEST_F(CaseTest, CanonicalTextSortsKeysAndLeavesOutDefaults) {
 TEST_F(CaseTest, IdIsTheFirstSixteenDigitsOfTheSha256) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(case_id(Case{}), "44136fa355b3678a");
-  EXPECT_EQ(case_id(named("impl=full_iteration,tp=2,microbatches=2")), sha256_hex("{\"impl\":\"full_iteration\",\"microbatches\":2,\"tp\":2}").substr(0, 16));
+  EXPECT_EQ(case_id(named("impl=full_iteration,tp=2,microbatches=2")),
+            sha256_hex("{\"impl\":\"full_iteration\",\"microbatches\":2,\"tp\":2}").substr(0, 16));
 }
 
 TEST_F(CaseTest, NameListsNonDefaultAxesInAxisOrder) {
-  EXPECT_EQ(case_name(catalogue_.axes, json("{\"fault\": \"M23\", \"tp\": 2, \"impl\": \"manual\", \"modules\": [\"attn\"], \"env.NCCL_DEBUG\": \"INFO\", \"recompute\": \"full(block,2)\"}")),
-            "impl=manual,modules=[attn],tp=2,recompute=full(block,2),fault=M23,env.NCCL_DEBUG=INFO");
+  EXPECT_EQ(
+      case_name(
+          catalogue_.axes,
+          json("{\"fault\": \"M23\", \"tp\": 2, \"impl\": \"manual\", \"modules\": [\"attn\"], "
+               "\"env.NCCL_DEBUG\": \"INFO\", \"recompute\": \"full(block,2)\"}")),
+      "impl=manual,modules=[attn],tp=2,recompute=full(block,2),fault=M23,env.NCCL_DEBUG=INFO");
   EXPECT_EQ(case_name(catalogue_.axes, Case{}), "default");
 }
 
 TEST_F(CaseTest, NameIsReadBack) {
-  for (const char* name : {"default", "impl=local,modules=[attn,mlp],tp=2,dropout=true", "recompute=selective(core_attn,mlp)", "schedule=train-eval-train",
+  for (const char* name : {"default", "impl=local,modules=[attn,mlp],tp=2,dropout=true",
+                           "recompute=selective(core_attn,mlp)", "schedule=train-eval-train",
                            "nccl_graph_register=0", "env.A=\"x,y=z]\",env.B=\"say \\\"no\\\"\""})
     EXPECT_EQ(case_name(catalogue_.axes, named(name)), name);
   EXPECT_EQ(named("modules=[\"mlp\",\"attn\"]"), named("modules=[attn,mlp]"));
@@ -50,10 +61,18 @@ TEST_F(CaseTest, AnyCaseComesBackFromItsNameAndItsJson) {
       if (*rc::gen::inRange(0, 4) != 0) continue;
       Value value = axis.default_value;
       switch (axis.type) {
-        case AxisType::boolean: value = true; break;
-        case AxisType::integer: value = *rc::gen::inRange(axis.minimum, axis.maximum + 1); break;
-        case AxisType::choice: value = *rc::gen::elementOf(axis.values); break;
-        case AxisType::call: value = *rc::gen::element<std::string>("none", "full(block,3)", "selective(mlp,moe)"); break;
+        case AxisType::boolean:
+          value = true;
+          break;
+        case AxisType::integer:
+          value = *rc::gen::inRange(axis.minimum, axis.maximum + 1);
+          break;
+        case AxisType::choice:
+          value = *rc::gen::elementOf(axis.values);
+          break;
+        case AxisType::call:
+          value = *rc::gen::element<std::string>("none", "full(block,3)", "selective(mlp,moe)");
+          break;
         default: {
           std::vector<std::string> set;
           for (const std::string& word : axis.values)
@@ -66,9 +85,13 @@ TEST_F(CaseTest, AnyCaseComesBackFromItsNameAndItsJson) {
     std::string text = *rc::gen::string<std::string>();
     std::erase_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80 || c == 0; });
     set_value(catalogue_.axes, test_case, "env.ANY", text);
-    RC_ASSERT(case_from_name(catalogue_.axes, case_name(catalogue_.axes, test_case), "") == test_case);
-    RC_ASSERT(case_from_json(catalogue_.axes, effective_values(catalogue_.axes, test_case), "") == test_case);
-    RC_ASSERT(case_id(case_from_json(catalogue_.axes, nlohmann::json::parse(canonical_text(test_case)), "")) == case_id(test_case));
+    RC_ASSERT(case_from_name(catalogue_.axes, case_name(catalogue_.axes, test_case), "") ==
+              test_case);
+    RC_ASSERT(case_from_json(catalogue_.axes, effective_values(catalogue_.axes, test_case), "") ==
+              test_case);
+    RC_ASSERT(case_id(case_from_json(catalogue_.axes,
+                                     nlohmann::json::parse(canonical_text(test_case)), "")) ==
+              case_id(test_case));
   }));
 }
 
@@ -92,7 +115,8 @@ TEST_F(CaseTest, WrongNamesAreRefusedAtTheirPlace) {
 
 TEST_F(CaseTest, WrongJsonIsRefusedAtItsPlace) {
   EXPECT_EQ(thrown([&] { json("{\"impl\": \"none\", \"tpp\": 2}"); }).next, "did you mean `tp`?");
-  EXPECT_EQ(thrown([&] { json("{\"tp\": \"2\"}"); }).what, "a value of the wrong type for axis `tp`");
+  EXPECT_EQ(thrown([&] { json("{\"tp\": \"2\"}"); }).what,
+            "a value of the wrong type for axis `tp`");
   EXPECT_EQ(thrown([&] { json("[]"); }).what, "the document has the wrong type");
 }
 
@@ -105,7 +129,8 @@ TEST_F(CaseTest, EffectiveValuesHoldEveryAxis) {
 }
 
 TEST_F(CaseTest, CleanTwinDropsTheFaultOnly) {
-  EXPECT_EQ(clean_twin(named("impl=manual,microbatches=2,fault=M23")), named("impl=manual,microbatches=2"));
+  EXPECT_EQ(clean_twin(named("impl=manual,microbatches=2,fault=M23")),
+            named("impl=manual,microbatches=2"));
   EXPECT_EQ(clean_twin(Case{}), Case{});
 }
 
@@ -115,7 +140,8 @@ TEST_F(CaseTest, WorldIsTheProductOfItsDegrees) {
 }
 
 TEST_F(CaseTest, ReferenceIsAnIdAPrefixOrAName) {
-  const KnownCase cases[] = {{"abc1000000000000", "default"}, {"abc2000000000000", "tp=2"}, {"def0000000000000", "tp=4"}};
+  const KnownCase cases[] = {
+      {"abc1000000000000", "default"}, {"abc2000000000000", "tp=2"}, {"def0000000000000", "tp=4"}};
   EXPECT_EQ(resolve_case("abc2", cases), 1u);
   EXPECT_EQ(resolve_case("d", cases), 2u);
   EXPECT_EQ(resolve_case("tp=2", cases), 1u);

@@ -8,15 +8,21 @@ std::string_view embedded(std::string_view name);  // generated from the data fi
 
 namespace {
 
-Document shipped(const std::string& name) { return parse_document(embedded(name), "matrix/" + name); }
+Document shipped(const std::string& name) {
+  return parse_document(embedded(name), "matrix/" + name);
+}
 
-AxisTable axes_with(const Document& faults) { return AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(faults)}}); }
+AxisTable axes_with(const Document& faults) {
+  return AxisTable::parse(shipped("axes/axes.json"), {{"faults", FaultTable::ids(faults)}});
+}
 
 }  // namespace
 
 AxisTable load_axes() { return axes_with(shipped("faults/faults.json")); }
 
-CheckTable load_checks(const AxisTable& axes) { return CheckTable::parse(shipped("checks/checks.json"), axes); }
+CheckTable load_checks(const AxisTable& axes) {
+  return CheckTable::parse(shipped("checks/checks.json"), axes);
+}
 
 Catalogue load_catalogue() {
   Catalogue catalogue;
@@ -25,17 +31,22 @@ Catalogue load_catalogue() {
   catalogue.checks = load_checks(catalogue.axes);
   catalogue.faults = FaultTable::parse(faults, catalogue.axes, catalogue.checks);
   catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
-  catalogue.capabilities = CapabilityTable::parse(shipped("capabilities/capabilities.json"), catalogue.axes);
+  catalogue.capabilities =
+      CapabilityTable::parse(shipped("capabilities/capabilities.json"), catalogue.axes);
   catalogue.limits = parse_default_limits(shipped("limits/limits.json"));
-  catalogue.hazards = HazardTable::parse(shipped("hazards/hazards.json"), catalogue.axes, catalogue.limits);
+  catalogue.hazards =
+      HazardTable::parse(shipped("hazards/hazards.json"), catalogue.axes, catalogue.limits);
   return catalogue;
 }
 
 const std::vector<std::string>& shipped_profiles() {
-  static const std::vector<std::string> names{"smoke", "pairwise", "nightly", "layouts", "faults", "constraints", "hazards", "recipes"};
+  static const std::vector<std::string> names{"smoke",  "pairwise",    "nightly", "layouts",
+                                              "faults", "constraints", "hazards", "recipes"};
   return names;
 }
 
-std::string_view shipped_profile_text(std::string_view profile) { return embedded("profiles/" + std::string(profile) + ".json"); }
+std::string_view shipped_profile_text(std::string_view profile) {
+  return embedded("profiles/" + std::string(profile) + ".json");
+}
 
 }  // namespace graphproof::matrix

@@ -1,5 +1,5 @@
-// Everything that the product ships as data, read from the copies inside the library, so that a program can be
-// carried to another machine alone. Made once in a program's main and passed on.
+// Everything that the product ships as data, read from the copies inside the library, so that a
+// program can be carried to another machine alone. Made once in a program's main and passed on.
 #pragma once
 
 #include <string>

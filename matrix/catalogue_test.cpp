@@ -24,8 +24,9 @@ TEST(CatalogueTest, EmbeddedProfilesAreTheFilesOfTheTree) {
 
 TEST(CatalogueTest, EveryFaultIsCaughtByAKnownDetector) {
   const Catalogue catalogue = load_catalogue();
-  for (const FaultEntry& fault : catalogue.faults.faults()) 
-    for (const std::string& device : fault.devices) EXPECT_FALSE(catalogue.checks.of_detector(fault.detector(device)).empty()) << fault.fault;
+  for (const FaultEntry& fault : catalogue.faults.faults())
+    for (const std::string& device : fault.devices)
+      EXPECT_FALSE(catalogue.checks.of_detector(fault.detector(device)).empty()) << fault.fault;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Gives a parsed expression names and types, before anything runs: every word is an input, a define or a value of what
-// it is compared with, and every operator has operands of the types that it takes.
+// Gives a parsed expression names and types, before anything runs: every word is an input, a define
+// or a value of what it is compared with, and every operator has operands of the types that it
+// takes.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,7 @@ struct Checked {
 Checked check(const Syntax& syntax, bool condition, const Scope& scope, const Origin& origin);
 
 /// The same for a value that `axis` can take: a bare word is one of its values.
-Checked check_value(const Syntax& syntax, const Axis& axis, const Scope& scope, const Origin& origin);
+Checked check_value(const Syntax& syntax, const Axis& axis, const Scope& scope,
+                    const Origin& origin);
 
 }  // namespace graphproof::matrix

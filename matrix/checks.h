@@ -1,5 +1,5 @@
-// The checks as data (checks/checks.json): detector, statement, verdict when it fails, and which cases require it.
-// The code of a check is in suites/checks.
+// The checks as data (checks/checks.json): detector, statement, verdict when it fails, and which
+// cases require it. The code of a check is in suites/checks.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ struct CheckEntry {
   std::string states, verdict;
   Expression required_when = Expression::always();
   std::vector<std::string> devices;  // where it can be shown
-  bool own_gpu = false;              // judges what the driver counts on a GPU: not asked where ranks share one
-  std::int64_t since = 1;            // the first revision of evidence that it can judge (reports/record/evidence.h)
+  bool own_gpu = false;  // judges what the driver counts on a GPU: not asked where ranks share one
+  std::int64_t since =
+      1;  // the first revision of evidence that it can judge (reports/record/evidence.h)
 
   bool shown_on(std::string_view device) const;
   /// Whether the case must have it on `device`.

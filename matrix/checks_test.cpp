@@ -13,13 +13,20 @@ namespace {
 class ChecksTest : public testing::Test {
  protected:
   bool required(const char* check, const char* name, const char* device = "sim") const {
-    const auto names = catalogue_.checks.required(case_from_name(catalogue_.axes, name, ""), device);
+    const auto names =
+        catalogue_.checks.required(case_from_name(catalogue_.axes, name, ""), device);
     return std::find(names.begin(), names.end(), check) != names.end();
   }
   Problem refused(const std::string& changes) const {
-    nlohmann::json row = {{"check", "D01.a"}, {"states", "s"}, {"verdict", "fail.numerics"}, {"required_when", "true"}, {"devices", {"sim"}}};
+    nlohmann::json row = {{"check", "D01.a"},
+                          {"states", "s"},
+                          {"verdict", "fail.numerics"},
+                          {"required_when", "true"},
+                          {"devices", {"sim"}}};
     row.update(nlohmann::json::parse(changes));
-    const Document document = parse_document(nlohmann::json({{"schema", "graphproof-check-table/1"}, {"checks", {row, row}}}).dump(), "c.json");
+    const Document document = parse_document(
+        nlohmann::json({{"schema", "graphproof-check-table/1"}, {"checks", {row, row}}}).dump(),
+        "c.json");
     return thrown([&] { CheckTable::parse(document, catalogue_.axes); });
   }
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
@@ -49,7 +56,8 @@ TEST_F(ChecksTest, DetectorsGroupChecks) {
 TEST_F(ChecksTest, BrokenRowsAreRefused) {
   EXPECT_EQ(refused(R"({"check": "lockstep"})").what, "a check without its detector");
   EXPECT_EQ(refused(R"({"verdict": "pass"})").what, "a failing check needs a failing verdict");
-  EXPECT_EQ(refused(R"({"required_when": "impl != nono"})").what, "`nono` is no value of axis `impl`");
+  EXPECT_EQ(refused(R"({"required_when": "impl != nono"})").what,
+            "`nono` is no value of axis `impl`");
   EXPECT_EQ(refused(R"({"devices": ["cpu"]})").what, "unknown value `cpu`");
   EXPECT_EQ(refused(R"({"since": 0})").got, "0");
   EXPECT_EQ(refused(R"({})").what, "the check `D01.a` is there twice");

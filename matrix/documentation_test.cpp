@@ -17,7 +17,8 @@ std::string document() {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::vector<std::string> between(const std::string& text, const std::string& open, const std::string& close) {
+std::vector<std::string> between(const std::string& text, const std::string& open,
+                                 const std::string& close) {
   std::vector<std::string> found;
   for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at)) {
     at += open.size();
@@ -57,13 +58,18 @@ TEST(MatrixDocumentation, EveryExpressionShownIsOne) {
   const std::string line = text.substr(begin, text.find("\n-", begin) - begin);
   const std::vector<std::string> shown = between(line, "`", "`");
   EXPECT_GE(shown.size(), 4u);
-  for (const std::string& expression : shown) EXPECT_NO_THROW(Expression::condition(expression, scope, Origin::option("", expression))) << expression;
+  for (const std::string& expression : shown)
+    EXPECT_NO_THROW(Expression::condition(expression, scope, Origin::option("", expression)))
+        << expression;
 }
 
 TEST(MatrixDocumentation, EveryKeyOfAMatrixFileAndOfAProfileIsThere) {
   const std::string text = document();
-  for (const char* key : {"axes", "define", "require", "exclude", "include", "known_issues", "oracle", "limits", "extends", "profiles", "subset_of", "when", "weight", "negative", "cover", "groups", "cost",
-                          "steps", "sample", "seed", "where", "cases", "isolation", "budget", "meaning"})
+  for (const char* key :
+       {"axes",   "define",    "require",  "exclude",   "include", "known_issues", "oracle",
+        "limits", "extends",   "profiles", "subset_of", "when",    "weight",       "negative",
+        "cover",  "groups",    "cost",     "steps",     "sample",  "seed",         "where",
+        "cases",  "isolation", "budget",   "meaning"})
     EXPECT_NE(text.find(key), std::string::npos) << key;
 }
 

@@ -11,8 +11,8 @@ namespace graphproof::matrix {
 /// Unknown stays unknown; an absent truth is false.
 Truth truth_of(const Value& value);
 
-/// `values` are aligned with the inputs that the checker found. Throws InputError, with a place from `origin`, for a
-/// division by zero or an overflow.
+/// `values` are aligned with the inputs that the checker found. Throws InputError, with a place
+/// from `origin`, for a division by zero or an overflow.
 Value evaluate(const ExpressionNode& node, std::span<const Value> values, const Origin& origin);
 
 }  // namespace graphproof::matrix

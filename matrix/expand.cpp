@@ -4,8 +4,12 @@
 
 namespace graphproof::matrix {
 
-Expansion::Expansion(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine, const std::optional<Expression>& where)
-    : file_(file), catalogue_(catalogue), model_(matrix_model(file, catalogue, machine, where, Extent::legal)), product_(model_.model) {
+Expansion::Expansion(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
+                     const std::optional<Expression>& where)
+    : file_(file),
+      catalogue_(catalogue),
+      model_(matrix_model(file, catalogue, machine, where, Extent::legal)),
+      product_(model_.model) {
   counts_.raw = product_.raw();
   counts_.valid = product_.valid();
   counts_.idle = model_.idle;
@@ -34,7 +38,8 @@ Expansion::Expansion(const MatrixFile& file, const Catalogue& catalogue, const M
 
 ExpandedRow Expansion::expanded(const cover::Row& row) const {
   const States states = states_of(row);
-  ExpandedRow result{.test_case = case_of(states, file_.axes, catalogue_.axes), .skip_as = "", .skip_why = ""};
+  ExpandedRow result{
+      .test_case = case_of(states, file_.axes, catalogue_.axes), .skip_as = "", .skip_why = ""};
   for (const Skip& skip : skips_) {
     if (skip.holds.of(states) != Truth::no) continue;
     result.skip_as = skip.constraint->as;

@@ -12,7 +12,8 @@
 
 namespace graphproof::matrix {
 
-/// A checked tree: names are inputs or constants, and every operator has operands of the types it takes.
+/// A checked tree: names are inputs or constants, and every operator has operands of the types it
+/// takes.
 struct ExpressionNode {
   SyntaxKind kind = SyntaxKind::boolean;
   Function function = Function::none;

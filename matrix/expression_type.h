@@ -1,4 +1,5 @@
-// What an operand of an expression is before its value is known, and which operands may be compared.
+// What an operand of an expression is before its value is known, and which operands may be
+// compared.
 #pragma once
 
 #include <string>
@@ -11,11 +12,23 @@ namespace graphproof::matrix {
 
 /// `words` are the values that a choice, set or call may have.
 struct Type {
-  enum Kind { boolean, integer, number, choice, set, call, text, version, absent, unresolved } kind = boolean;
-  std::string label;                 // for messages: "axis `tp`", "a number"
+  enum Kind {
+    boolean,
+    integer,
+    number,
+    choice,
+    set,
+    call,
+    text,
+    version,
+    absent,
+    unresolved
+  } kind = boolean;
+  std::string label;  // for messages: "axis `tp`", "a number"
   std::vector<std::string> words = {};
-  const Axis* axis = nullptr;        // of set and call
-  const Syntax* literal = nullptr;   // of unresolved: a bare word, a quoted text, a set literal, a call value
+  const Axis* axis = nullptr;  // of set and call
+  const Syntax* literal =
+      nullptr;  // of unresolved: a bare word, a quoted text, a set literal, a call value
 };
 
 /// "an integer", "a set".

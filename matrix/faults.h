@@ -1,4 +1,5 @@
-// The planted faults as data (faults/faults.json): which case a fault is planted in and which detector must catch it.
+// The planted faults as data (faults/faults.json): which case a fault is planted in and which
+// detector must catch it.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace graphproof::matrix {
 struct FaultEntry {
   std::string fault, title, signature;
   std::map<std::string, std::string, std::less<>> detectors;  // which must catch it, by device
-  Case twin;                                      // the clean twin: the fault's axes without the fault
-  std::string isolation;                          // batch or process
-  std::vector<std::string> devices;               // where the fault can be shown
+  Case twin;                         // the clean twin: the fault's axes without the fault
+  std::string isolation;             // batch or process
+  std::vector<std::string> devices;  // where the fault can be shown
   std::map<std::string, std::int64_t> limits_ms;  // phase -> limit that replaces the profile's
 
   bool shown_on(std::string_view device) const;
@@ -32,8 +33,10 @@ class FaultTable {
  public:
   /// The ids alone, which the axis `fault` takes as its values.
   static std::vector<std::string> ids(const Document& document);
-  /// Throws InputError also when no check belongs to a detector, or none is required in the fault's case.
-  static FaultTable parse(const Document& document, const AxisTable& axes, const CheckTable& checks);
+  /// Throws InputError also when no check belongs to a detector, or none is required in the fault's
+  /// case.
+  static FaultTable parse(const Document& document, const AxisTable& axes,
+                          const CheckTable& checks);
 
   const std::vector<FaultEntry>& faults() const { return faults_; }
   const FaultEntry* find(std::string_view fault) const;

@@ -6,10 +6,37 @@
 
 namespace graphproof::matrix {
 
-enum class Function { none, min, max, len, divides, word, contains, has_item, items, lower, integer, subset, overlaps, with, without };
+enum class Function {
+  none,
+  min,
+  max,
+  len,
+  divides,
+  word,
+  contains,
+  has_item,
+  items,
+  lower,
+  integer,
+  subset,
+  overlaps,
+  with,
+  without
+};
 
 /// `elements` is a set, then values that it may hold; `two_sets` a set and one like it.
-enum class Signature { integers, integers_to_truth, set_to_integer, call_to_word, texts_to_truth, text_to_text, text_to_integer, text_to_set, two_sets, elements };
+enum class Signature {
+  integers,
+  integers_to_truth,
+  set_to_integer,
+  call_to_word,
+  texts_to_truth,
+  text_to_text,
+  text_to_integer,
+  text_to_set,
+  two_sets,
+  elements
+};
 
 struct FunctionEntry {
   std::string_view name;

@@ -1,5 +1,6 @@
-// Hazards as data (hazards/hazards.json): combinations that may hang, crash or corrupt, what is expected of each, and
-// what the rules of upstream dialects predict. They are run to see what this stack does, never refused.
+// Hazards as data (hazards/hazards.json): combinations that may hang, crash or corrupt, what is
+// expected of each, and what the rules of upstream dialects predict. They are run to see what this
+// stack does, never refused.
 #pragma once
 
 #include <string>
@@ -15,10 +16,10 @@ namespace graphproof::matrix {
 struct Hazard {
   std::string id, title;
   Expression when = Expression::always();
-  std::string expect;                // a verdict or a dotted prefix of one
-  std::string basis;                 // seen, predicted
+  std::string expect;  // a verdict or a dotted prefix of one
+  std::string basis;   // seen, predicted
   std::string why, source;
-  std::map<std::string, Value> cure; // axes to change; empty where nothing is wrong
+  std::map<std::string, Value> cure;  // axes to change; empty where nothing is wrong
 };
 
 /// What a dialect's rule says of the same settings.
@@ -30,15 +31,16 @@ struct Prediction {
 
 class HazardTable {
  public:
-  /// Throws InputError; among others when the last hazard does not hold always, because a case would then be without
-  /// an expectation.
-  static HazardTable parse(const Document& document, const AxisTable& axes, const Limits& known_phases);
+  /// Throws InputError; among others when the last hazard does not hold always, because a case
+  /// would then be without an expectation.
+  static HazardTable parse(const Document& document, const AxisTable& axes,
+                           const Limits& known_phases);
 
   const std::vector<Hazard>& hazards() const { return hazards_; }
   const std::vector<Prediction>& predictions() const { return predictions_; }
   const Hazard* find(std::string_view id) const;
-  /// What is expected of `test_case` on `machine`; null for a case that the table is not about. A condition that the
-  /// machine leaves unknown does not hold.
+  /// What is expected of `test_case` on `machine`; null for a case that the table is not about. A
+  /// condition that the machine leaves unknown does not hold.
   const Hazard* of(const Case& test_case, const Machine& machine) const;
   /// Whether it needs processes of its own, with limits() beside the defaults.
   bool disposable(const Case& test_case, const Machine& machine) const;

@@ -16,15 +16,18 @@ std::string message(const Problem& problem) {
   const Place& place = problem.place;
   if (!place.source.empty()) {
     text += "\n  at    " + place.source;
-    if (place.line > 0) text += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+    if (place.line > 0)
+      text += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
   }
   if (place.line > 0) {
     text += "\n        " + place.line_text + "\n        ";
     text.append(static_cast<std::size_t>(place.caret), ' ');
     text += "^";
   }
-  const std::pair<const char*, const std::string*> rows[] = {
-      {"got   ", &problem.got}, {"want  ", &problem.want}, {"why   ", &problem.why}, {"next  ", &problem.next}};
+  const std::pair<const char*, const std::string*> rows[] = {{"got   ", &problem.got},
+                                                             {"want  ", &problem.want},
+                                                             {"why   ", &problem.why},
+                                                             {"next  ", &problem.next}};
   for (const auto& [label, value] : rows) {
     if (!value->empty()) text += std::string("\n  ") + label + *value;
   }
@@ -33,7 +36,8 @@ std::string message(const Problem& problem) {
 
 // Edits between two names: insertions, deletions, exchanges, and two neighbours swapped.
 std::size_t distance(std::string_view left, std::string_view right) {
-  std::vector<std::vector<std::size_t>> cost(left.size() + 1, std::vector<std::size_t>(right.size() + 1));
+  std::vector<std::vector<std::size_t>> cost(left.size() + 1,
+                                             std::vector<std::size_t>(right.size() + 1));
   for (std::size_t i = 0; i <= left.size(); ++i) cost[i][0] = i;
   for (std::size_t j = 0; j <= right.size(); ++j) cost[0][j] = j;
   for (std::size_t i = 1; i <= left.size(); ++i) {
@@ -49,13 +53,15 @@ std::size_t distance(std::string_view left, std::string_view right) {
 
 }  // namespace
 
-InputError::InputError(Problem problem) : std::runtime_error(message(problem)), problem_(std::move(problem)) {
+InputError::InputError(Problem problem)
+    : std::runtime_error(message(problem)), problem_(std::move(problem)) {
   assert(!problem_.what.empty() && !problem_.next.empty());
 }
 
 nlohmann::json InputError::json() const {
-  return {{"what", problem_.what}, {"got", problem_.got},   {"want", problem_.want},
-          {"why", problem_.why},   {"next", problem_.next}, {"source", problem_.place.source},
+  return {{"what", problem_.what},       {"got", problem_.got},
+          {"want", problem_.want},       {"why", problem_.why},
+          {"next", problem_.next},       {"source", problem_.place.source},
           {"line", problem_.place.line}, {"column", problem_.place.column}};
 }
 
@@ -69,13 +75,15 @@ Place place_in(std::string_view source, std::string_view text, std::size_t offse
   offset = std::min(offset, text.size());
   const std::string_view before = text.substr(0, offset);
   const std::size_t newline = before.rfind('\n');
-  Line line{.begin = newline == std::string_view::npos ? 0 : newline + 1, .end = std::min(text.find('\n', offset), text.size())};
+  Line line{.begin = newline == std::string_view::npos ? 0 : newline + 1,
+            .end = std::min(text.find('\n', offset), text.size())};
   line.number = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
   line.characters_before = character_count(text.substr(line.begin, offset - line.begin));
   return place_in_line(source, text, offset, line);
 }
 
-Place place_in_line(std::string_view source, std::string_view text, std::size_t offset, const Line& line) {
+Place place_in_line(std::string_view source, std::string_view text, std::size_t offset,
+                    const Line& line) {
   offset = std::min(offset, text.size());
   Place place{.source = std::string(source)};
   place.line = line.number;
@@ -98,7 +106,8 @@ Place place_in_line(std::string_view source, std::string_view text, std::size_t 
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string> names) {
-  constexpr std::size_t kLongestName = 64;  // longer ones are not typing errors, and the table is quadratic
+  constexpr std::size_t kLongestName =
+      64;  // longer ones are not typing errors, and the table is quadratic
   std::string best;
   if (name.size() > kLongestName) return best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
@@ -113,14 +122,16 @@ std::string nearest_name(std::string_view name, std::span<const std::string> nam
   return best;
 }
 
-std::string suggestion(std::string_view name, std::span<const std::string> names, std::string otherwise) {
+std::string suggestion(std::string_view name, std::span<const std::string> names,
+                       std::string otherwise) {
   const std::string near = nearest_name(name, names);
   return near.empty() ? otherwise : "did you mean `" + near + "`?";
 }
 
 std::string listed(std::span<const std::string> names, std::size_t limit) {
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < limit; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  for (std::size_t i = 0; i < names.size() && i < limit; ++i)
+    text += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > limit) text += " and " + std::to_string(names.size() - limit) + " more";
   return text;
 }

@@ -7,7 +7,11 @@ namespace {
 
 TEST(InputErrorTest, MessageCarriesPlaceCaretAndAllFiveParts) {
   const std::string text = "{\n  \"ipml\": 1\n}";
-  const InputError error({.what = "unknown axis `ipml`", .got = "ipml", .want = "an axis", .why = "typing", .next = "did you mean `impl`?",
+  const InputError error({.what = "unknown axis `ipml`",
+                          .got = "ipml",
+                          .want = "an axis",
+                          .why = "typing",
+                          .next = "did you mean `impl`?",
                           .place = place_in("a.json", text, text.find('"'))});
   EXPECT_STREQ(error.what(),
                "unknown axis `ipml`\n"
@@ -24,7 +28,8 @@ TEST(InputErrorTest, MessageCarriesPlaceCaretAndAllFiveParts) {
 }
 
 TEST(InputErrorTest, MessageWithoutPlaceLeavesItOut) {
-  const InputError error({.what = "no case", .got = "", .want = "", .why = "", .next = "name one", .place = {}});
+  const InputError error(
+      {.what = "no case", .got = "", .want = "", .why = "", .next = "name one", .place = {}});
   EXPECT_STREQ(error.what(), "no case\n  next  name one");
 }
 
@@ -50,7 +55,9 @@ TEST(PlaceTest, OffsetBeyondTheTextIsItsEnd) { EXPECT_EQ(place_in("", "ab\nc", 9
 TEST(NearestNameTest, FindsTypingErrorsAndNothingElse) {
   const std::vector<std::string> names{"impl", "modules", "microbatches", "tp"};
   const std::pair<const char*, const char*> rows[] = {
-      {"ipml", "impl"}, {"module", "modules"}, {"microbatchs", "microbatches"}, {"tpp", "tp"}, {"zebra", ""}, {"", ""}, {"xy", ""}};
+      {"ipml", "impl"}, {"module", "modules"}, {"microbatchs", "microbatches"},
+      {"tpp", "tp"},    {"zebra", ""},         {"", ""},
+      {"xy", ""}};
   for (const auto& [typed, meant] : rows) EXPECT_EQ(nearest_name(typed, names), meant) << typed;
   EXPECT_EQ(suggestion("ipml", names, "see the list"), "did you mean `impl`?");
   EXPECT_EQ(suggestion("zebra", names, "see the list"), "see the list");

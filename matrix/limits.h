@@ -1,5 +1,5 @@
-// How long a phase may stay silent, by phase: the shipped defaults (limits/limits.json) and durations as users write
-// them ("120s", "4h").
+// How long a phase may stay silent, by phase: the shipped defaults (limits/limits.json) and
+// durations as users write them ("120s", "4h").
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,17 @@ std::int64_t read(const std::string& json) {
 
 TEST(LimitsTest, EveryPhaseOfTheDesignHasADefault) {
   const Limits limits = load_catalogue().limits;
-  EXPECT_EQ(limits, (Limits{{"validate", 10000}, {"init", 120000}, {"build", 60000}, {"eager", 30000}, {"warmup", 60000}, {"capture", 60000}, {"replay", 10000},
-                            {"compare", 30000}, {"teardown_graph", 30000}, {"teardown_comm", 30000}, {"teardown_process", 30000}}));
+  EXPECT_EQ(limits, (Limits{{"validate", 10000},
+                            {"init", 120000},
+                            {"build", 60000},
+                            {"eager", 30000},
+                            {"warmup", 60000},
+                            {"capture", 60000},
+                            {"replay", 10000},
+                            {"compare", 30000},
+                            {"teardown_graph", 30000},
+                            {"teardown_comm", 30000},
+                            {"teardown_process", 30000}}));
 }
 
 TEST(LimitsTest, DurationsHaveUnits) {
@@ -31,7 +40,10 @@ TEST(LimitsTest, DurationsHaveUnits) {
 }
 
 TEST(LimitsTest, WrongDurationsAreRefused) {
-  for (const char* text : {"\"10\"", "\"10 s\"", "\"s\"", "\"-1s\"", "\"0s\"", "\"1.5s\"", "\"10d\"", "\"9999999h\"", "\"99999999999999999999s\"", "\"30s8m\"", "\"8m0s\"", "\"8m30\"", "\"1s1s\"", "\"719h60m1ms\"", "\"720h1ms\"", "\"-1m5s\"", "\"\"", "true", "1.5"})
+  for (const char* text :
+       {"\"10\"", "\"10 s\"", "\"s\"", "\"-1s\"", "\"0s\"", "\"1.5s\"", "\"10d\"", "\"9999999h\"",
+        "\"99999999999999999999s\"", "\"30s8m\"", "\"8m0s\"", "\"8m30\"", "\"1s1s\"",
+        "\"719h60m1ms\"", "\"720h1ms\"", "\"-1m5s\"", "\"\"", "true", "1.5"})
     EXPECT_EQ(thrown([&] { read(text); }).what, "a duration that can't be read") << text;
   EXPECT_EQ(thrown([&] { read("0"); }).what, "the number 0 is out of range");
 }

@@ -16,7 +16,11 @@ nlohmann::json texts(const std::vector<Case>& cases) {
 nlohmann::json list_axes(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const Axis& axis : catalogue.axes.axes()) {
-    nlohmann::json row{{"name", axis.name}, {"type", axis_type_name(axis.type)}, {"default", value_json(axis.default_value)}, {"meaning", axis.meaning}, {"unit", axis.unit}};
+    nlohmann::json row{{"name", axis.name},
+                       {"type", axis_type_name(axis.type)},
+                       {"default", value_json(axis.default_value)},
+                       {"meaning", axis.meaning},
+                       {"unit", axis.unit}};
     if (axis.type == AxisType::integer) {
       row["minimum"] = axis.minimum;
       row["maximum"] = axis.maximum;
@@ -28,19 +32,27 @@ nlohmann::json list_axes(const Catalogue& catalogue) {
     list.push_back(std::move(row));
   }
   const Axis& open = catalogue.axes.at("env.NAME", {});
-  list.push_back({{"name", "env.NAME"}, {"type", axis_type_name(open.type)}, {"default", value_json(open.default_value)}, {"meaning", open.meaning}, {"unit", ""}});
+  list.push_back({{"name", "env.NAME"},
+                  {"type", axis_type_name(open.type)},
+                  {"default", value_json(open.default_value)},
+                  {"meaning", open.meaning},
+                  {"unit", ""}});
   return list;
 }
 
 nlohmann::json list_profiles(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const std::string& name : shipped_profiles()) {
-    const Document document = parse_document(shipped_profile_text(name), "matrix/profiles/" + name + ".json");
+    const Document document =
+        parse_document(shipped_profile_text(name), "matrix/profiles/" + name + ".json");
     const MatrixFile file = shipped_matrix_file(name, catalogue);
     // How many rows a covering plan has is known once it is made, which takes seconds.
     nlohmann::json cases;
-    if (!file.profiles.at(name).cover) cases = make_plan(file, catalogue, name, Machine{}, std::nullopt).lines.size();
-    list.push_back({{"profile", name}, {"meaning", Located(document).at("profiles").at(name).string_or("meaning", "")}, {"cases", cases}});
+    if (!file.profiles.at(name).cover)
+      cases = make_plan(file, catalogue, name, Machine{}, std::nullopt).lines.size();
+    list.push_back({{"profile", name},
+                    {"meaning", Located(document).at("profiles").at(name).string_or("meaning", "")},
+                    {"cases", cases}});
   }
   return list;
 }
@@ -49,10 +61,23 @@ nlohmann::json list_rules(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const Rule& rule : catalogue.rules.rules()) {
     nlohmann::json parts = nlohmann::json::array();
-    for (const RulePart& part : rule.parts) parts.push_back({{"when", part.when.text()}, {"require", part.require.text()}, {"want", part.want}});
-    list.push_back({{"rule", rule.id}, {"dialect", rule.dialect}, {"from", rule.from}, {"before", rule.before}, {"stage", rule.stage}, {"status", rule.status},
-                    {"severity", rule.severity}, {"what", rule.what}, {"when", rule.when.text()}, {"parts", std::move(parts)}, {"why", rule.why},
-                    {"next", rule.next}, {"source", rule.source}, {"breaks", texts(rule.breaks)}});
+    for (const RulePart& part : rule.parts)
+      parts.push_back(
+          {{"when", part.when.text()}, {"require", part.require.text()}, {"want", part.want}});
+    list.push_back({{"rule", rule.id},
+                    {"dialect", rule.dialect},
+                    {"from", rule.from},
+                    {"before", rule.before},
+                    {"stage", rule.stage},
+                    {"status", rule.status},
+                    {"severity", rule.severity},
+                    {"what", rule.what},
+                    {"when", rule.when.text()},
+                    {"parts", std::move(parts)},
+                    {"why", rule.why},
+                    {"next", rule.next},
+                    {"source", rule.source},
+                    {"breaks", texts(rule.breaks)}});
   }
   return list;
 }
@@ -60,15 +85,26 @@ nlohmann::json list_rules(const Catalogue& catalogue) {
 nlohmann::json list_checks(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const CheckEntry& check : catalogue.checks.checks())
-    list.push_back({{"check", check.check}, {"detector", check.detector}, {"states", check.states}, {"verdict", check.verdict}, {"required_when", check.required_when.text()}, {"devices", check.devices}});
+    list.push_back({{"check", check.check},
+                    {"detector", check.detector},
+                    {"states", check.states},
+                    {"verdict", check.verdict},
+                    {"required_when", check.required_when.text()},
+                    {"devices", check.devices}});
   return list;
 }
 
 nlohmann::json list_faults(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const FaultEntry& fault : catalogue.faults.faults())
-    list.push_back({{"fault", fault.fault}, {"title", fault.title}, {"detector", fault.detector_text()}, {"isolation", fault.isolation}, {"devices", fault.devices},
-                    {"axes", nlohmann::json::parse(canonical_text(fault.twin))}, {"limits_ms", fault.limits_ms}, {"signature", fault.signature}});
+    list.push_back({{"fault", fault.fault},
+                    {"title", fault.title},
+                    {"detector", fault.detector_text()},
+                    {"isolation", fault.isolation},
+                    {"devices", fault.devices},
+                    {"axes", nlohmann::json::parse(canonical_text(fault.twin))},
+                    {"limits_ms", fault.limits_ms},
+                    {"signature", fault.signature}});
   return list;
 }
 
@@ -84,19 +120,31 @@ nlohmann::json explain(const Catalogue& catalogue, const Case& test_case, const 
     } else {
       // A rule holds only where it applies: some part's condition is met.
       bool applies = false;
-      for (const RulePart& part : rule.parts) applies = applies || part.when.holds(test_case, machine) == Truth::yes;
-      if (!applies || rule.when.holds(test_case, machine) != Truth::yes) row["result"] = "not_applicable";
+      for (const RulePart& part : rule.parts)
+        applies = applies || part.when.holds(test_case, machine) == Truth::yes;
+      if (!applies || rule.when.holds(test_case, machine) != Truth::yes)
+        row["result"] = "not_applicable";
     }
     rules.push_back(std::move(row));
   }
   const auto refusal = catalogue.rules.refusal(test_case, machine);
   const FaultEntry* fault = catalogue.faults.find(text_of(catalogue.axes, test_case, "fault"));
   const nlohmann::json line = plan_case(catalogue, test_case, machine, "explain");
-  return {{"id", line.at("id")}, {"name", line.at("name")}, {"axes", line.at("axes")}, {"ranks", line.at("ranks")}, {"canonical", canonical_text(test_case)},
-          {"rules", std::move(rules)}, {"refusal", refusal ? refusal->json() : nlohmann::json()},
-          {"missing", catalogue.capabilities.missing(test_case, machine)}, {"skip", line.at("skip")}, {"expect", line.at("expect")},
+  return {{"id", line.at("id")},
+          {"name", line.at("name")},
+          {"axes", line.at("axes")},
+          {"ranks", line.at("ranks")},
+          {"canonical", canonical_text(test_case)},
+          {"rules", std::move(rules)},
+          {"refusal", refusal ? refusal->json() : nlohmann::json()},
+          {"missing", catalogue.capabilities.missing(test_case, machine)},
+          {"skip", line.at("skip")},
+          {"expect", line.at("expect")},
           {"required_checks", line.at("required_checks")},
-          {"fault", fault != nullptr ? nlohmann::json{{"fault", fault->fault}, {"title", fault->title}, {"detector", fault->detector(machine.device)}} : nlohmann::json()}};
+          {"fault", fault != nullptr ? nlohmann::json{{"fault", fault->fault},
+                                                      {"title", fault->title},
+                                                      {"detector", fault->detector(machine.device)}}
+                                     : nlohmann::json()}};
 }
 
 }  // namespace graphproof::matrix

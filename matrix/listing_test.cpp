@@ -31,9 +31,14 @@ TEST_F(ListingTest, ListsHoldEveryRowOfTheirTables) {
 }
 
 TEST_F(ListingTest, ExplainNamesWhatEachRuleSays) {
-  const nlohmann::json explained = explain(catalogue_, case_from_name(catalogue_.axes, "impl=full_iteration,nan_check_loss=true,overlap_ep_comm=true", ""), {});
+  const nlohmann::json explained =
+      explain(catalogue_,
+              case_from_name(catalogue_.axes,
+                             "impl=full_iteration,nan_check_loss=true,overlap_ep_comm=true", ""),
+              {});
   EXPECT_EQ(rule(explained, "R035").at("result"), "breaks");
-  EXPECT_EQ(rule(explained, "R035").at("next"), "set nan_check_loss and nan_check_grad to false, or use another impl");
+  EXPECT_EQ(rule(explained, "R035").at("next"),
+            "set nan_check_loss and nan_check_grad to false, or use another impl");
   EXPECT_EQ(rule(explained, "R033").at("result"), "holds");
   EXPECT_EQ(rule(explained, "R071").at("result"), "not_applicable");
   EXPECT_EQ(rule(explained, "R092").at("result"), "unknown");
@@ -44,7 +49,8 @@ TEST_F(ListingTest, ExplainNamesWhatEachRuleSays) {
 }
 
 TEST_F(ListingTest, ExplainOfAFaultNamesItsDetector) {
-  const nlohmann::json explained = explain(catalogue_, case_from_name(catalogue_.axes, "impl=manual,microbatches=2,fault=M23", ""), {});
+  const nlohmann::json explained = explain(
+      catalogue_, case_from_name(catalogue_.axes, "impl=manual,microbatches=2,fault=M23", ""), {});
   EXPECT_EQ(explained.at("fault").at("detector"), "D04");
   EXPECT_TRUE(explained.at("refusal").is_null());
   EXPECT_EQ(explained.at("required_checks"), nlohmann::json{"D04.learning_rate"});

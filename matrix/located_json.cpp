@@ -9,23 +9,29 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr int kMaximumDepth = 64;                         // a matrix file needs six
-constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;  // larger than any plan; keeps a wrong file from filling memory
+constexpr int kMaximumDepth = 64;  // a matrix file needs six
+constexpr std::size_t kMaximumBytes =
+    std::size_t{64} << 20;  // larger than any plan; keeps a wrong file from filling memory
 
 std::string escaped_pointer(std::string_view key) {
   std::string text;
   for (const char c : key) {
-    if (c == '~') text += "~0";
-    else if (c == '/') text += "~1";
-    else text += c;
+    if (c == '~')
+      text += "~0";
+    else if (c == '/')
+      text += "~1";
+    else
+      text += c;
   }
   return text;
 }
 
-// The length of the UTF-8 sequence at `text[at]`, 0 when there is none: overlong forms, surrogates and values over
-// U+10FFFF are invalid.
+// The length of the UTF-8 sequence at `text[at]`, 0 when there is none: overlong forms, surrogates
+// and values over U+10FFFF are invalid.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
   const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
@@ -75,7 +81,8 @@ class Parser {
   Parser(std::string_view text, Document& document) : text_(text), document_(document) {}
 
   void run() {
-    if (text_.size() > kMaximumBytes) fail(0, "the file is too large", "at most 64 MiB", "name a matrix file");
+    if (text_.size() > kMaximumBytes)
+      fail(0, "the file is too large", "at most 64 MiB", "name a matrix file");
     for (std::size_t i = 0; i < text_.size();) {
       const std::size_t length = utf8_length(text_, i);
       if (length == 0) fail(i, "invalid UTF-8", "text in UTF-8", "save the file as UTF-8");
@@ -83,11 +90,13 @@ class Parser {
     }
     document_.value = value("", 0);
     space();
-    if (at_ < text_.size()) fail(at_, "text after the end of the JSON value", "one value", "remove the rest");
+    if (at_ < text_.size())
+      fail(at_, "text after the end of the JSON value", "one value", "remove the rest");
   }
 
  private:
-  [[noreturn]] void fail(std::size_t offset, std::string what, std::string want, std::string next) const {
+  [[noreturn]] void fail(std::size_t offset, std::string what, std::string want,
+                         std::string next) const {
     std::string got;
     if (offset >= text_.size()) {
       got = "the end of the text";
@@ -96,8 +105,12 @@ class Parser {
       got = length == 0 ? "byte " + std::to_string(static_cast<unsigned char>(text_[offset]))
                         : "`" + std::string(text_.substr(offset, length)) + "`";
     }
-    throw InputError({.what = std::move(what), .got = std::move(got), .want = std::move(want), .why = "",
-                      .next = std::move(next), .place = place_in(document_.source, text_, offset)});
+    throw InputError({.what = std::move(what),
+                      .got = std::move(got),
+                      .want = std::move(want),
+                      .why = "",
+                      .next = std::move(next),
+                      .place = place_in(document_.source, text_, offset)});
   }
 
   void space() {
@@ -109,7 +122,8 @@ class Parser {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (text_.substr(at_, 2) == "/*") {
         const std::size_t end = text_.find("*/", at_ + 2);
-        if (end == std::string_view::npos) fail(at_, "a comment without an end", "*/", "close the comment");
+        if (end == std::string_view::npos)
+          fail(at_, "a comment without an end", "*/", "close the comment");
         at_ = end + 2;
       } else {
         return;
@@ -121,14 +135,16 @@ class Parser {
     space();
     document_.offsets[pointer] = at_;
     if (depth > kMaximumDepth)
-      fail(at_, "nested too deeply", "at most " + std::to_string(kMaximumDepth) + " levels", "flatten the file");
+      fail(at_, "nested too deeply", "at most " + std::to_string(kMaximumDepth) + " levels",
+           "flatten the file");
     if (at_ >= text_.size()) fail(at_, "malformed JSON", "a value", "complete the file");
     const char c = text_[at_];
     if (c == '{') return object(pointer, depth);
     if (c == '[') return array(pointer, depth);
     if (c == '"') return string();
     if (c == '-' || (c >= '0' && c <= '9')) return number();
-    for (const auto& [word, json] : {std::pair<std::string_view, Json>{"true", true}, {"false", false}, {"null", nullptr}}) {
+    for (const auto& [word, json] :
+         {std::pair<std::string_view, Json>{"true", true}, {"false", false}, {"null", nullptr}}) {
       if (text_.substr(at_, word.size()) == word) {
         at_ += word.size();
         return json;
@@ -147,24 +163,30 @@ class Parser {
       space();
       const std::size_t key_offset = at_;
       if (at_ >= text_.size() || text_[at_] != '"')
-        fail(at_, "malformed JSON", "a key in double quotes", "quote the key, or remove the comma before");
+        fail(at_, "malformed JSON", "a key in double quotes",
+             "quote the key, or remove the comma before");
       const std::string key = string();
       const std::string member = pointer + "/" + escaped_pointer(key);
       if (document_.keys.count(member) != 0) {
         const Place first = place_in(document_.source, text_, document_.keys.at(member));
-        throw InputError({.what = "the key `" + key + "` stands here twice", .got = "a second `" + key + "`",
-                          .want = "each key once", .why = "the first one is in line " + std::to_string(first.line),
-                          .next = "remove one of them", .place = place_in(document_.source, text_, key_offset)});
+        throw InputError({.what = "the key `" + key + "` stands here twice",
+                          .got = "a second `" + key + "`",
+                          .want = "each key once",
+                          .why = "the first one is in line " + std::to_string(first.line),
+                          .next = "remove one of them",
+                          .place = place_in(document_.source, text_, key_offset)});
       }
       document_.keys[member] = key_offset;
       space();
-      if (at_ >= text_.size() || text_[at_] != ':') fail(at_, "malformed JSON", "`:` after the key", "add the colon");
+      if (at_ >= text_.size() || text_[at_] != ':')
+        fail(at_, "malformed JSON", "`:` after the key", "add the colon");
       ++at_;
       // Not by name: an ordered object looks at all names before, and duplicates are known already.
       result.get_ref<Json::object_t&>().emplace_back(key, value(member, depth + 1));
       space();
       if (peek('}')) return result;
-      if (at_ >= text_.size() || text_[at_] != ',') fail(at_, "malformed JSON", "`,` or `}`", "add the comma or close the object");
+      if (at_ >= text_.size() || text_[at_] != ',')
+        fail(at_, "malformed JSON", "`,` or `}`", "add the comma or close the object");
       ++at_;
     }
   }
@@ -178,7 +200,8 @@ class Parser {
       result.push_back(value(pointer + "/" + std::to_string(result.size()), depth + 1));
       space();
       if (peek(']')) return result;
-      if (at_ >= text_.size() || text_[at_] != ',') fail(at_, "malformed JSON", "`,` or `]`", "add the comma or close the array");
+      if (at_ >= text_.size() || text_[at_] != ',')
+        fail(at_, "malformed JSON", "`,` or `]`", "add the comma or close the array");
       ++at_;
     }
   }
@@ -193,7 +216,8 @@ class Parser {
     unsigned code = 0;
     for (int i = 0; i < 4; ++i, ++at_) {
       const int digit = at_ < text_.size() ? hex_digit(text_[at_]) : -1;
-      if (digit < 0) fail(at_, "malformed JSON", "four hexadecimal digits after \\u", "correct the escape");
+      if (digit < 0)
+        fail(at_, "malformed JSON", "four hexadecimal digits after \\u", "correct the escape");
       code = code * 16 + static_cast<unsigned>(digit);
     }
     return code;
@@ -203,13 +227,16 @@ class Parser {
     const std::size_t begin = at_++;
     std::string result;
     while (true) {
-      if (at_ >= text_.size() || text_[at_] == '\n') fail(begin, "malformed JSON: a text without an end", "a closing \"", "close the text");
+      if (at_ >= text_.size() || text_[at_] == '\n')
+        fail(begin, "malformed JSON: a text without an end", "a closing \"", "close the text");
       const char c = text_[at_];
       if (c == '"') {
         ++at_;
         return result;
       }
-      if (static_cast<unsigned char>(c) < 0x20) fail(at_, "malformed JSON: a control character in a text", "an escape such as \\t", "escape it");
+      if (static_cast<unsigned char>(c) < 0x20)
+        fail(at_, "malformed JSON: a control character in a text", "an escape such as \\t",
+             "escape it");
       if (c != '\\') {
         result += c;
         ++at_;
@@ -218,20 +245,37 @@ class Parser {
       const std::size_t escape = at_++;
       const char kind = at_ < text_.size() ? text_[at_++] : '\0';
       switch (kind) {
-        case '"': result += '"'; break;
-        case '\\': result += '\\'; break;
-        case '/': result += '/'; break;
-        case 'b': result += '\b'; break;
-        case 'f': result += '\f'; break;
-        case 'n': result += '\n'; break;
-        case 'r': result += '\r'; break;
-        case 't': result += '\t'; break;
+        case '"':
+          result += '"';
+          break;
+        case '\\':
+          result += '\\';
+          break;
+        case '/':
+          result += '/';
+          break;
+        case 'b':
+          result += '\b';
+          break;
+        case 'f':
+          result += '\f';
+          break;
+        case 'n':
+          result += '\n';
+          break;
+        case 'r':
+          result += '\r';
+          break;
+        case 't':
+          result += '\t';
+          break;
         case 'u': {
           unsigned code = four_hex_digits();
           if (code >= 0xD800 && code <= 0xDBFF && text_.substr(at_, 2) == "\\u") {
             at_ += 2;
             const unsigned low = four_hex_digits();
-            if (low < 0xDC00 || low > 0xDFFF) fail(escape, "malformed JSON: half a surrogate pair", "a pair", "correct the escape");
+            if (low < 0xDC00 || low > 0xDFFF)
+              fail(escape, "malformed JSON: half a surrogate pair", "a pair", "correct the escape");
             code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
           } else if (code >= 0xD800 && code <= 0xDFFF) {
             fail(escape, "malformed JSON: half a surrogate pair", "a pair", "correct the escape");
@@ -239,7 +283,9 @@ class Parser {
           append_utf8(result, code);
           break;
         }
-        default: fail(escape, "malformed JSON: an unknown escape", "\\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX", "correct the escape");
+        default:
+          fail(escape, "malformed JSON: an unknown escape",
+               "\\\" \\\\ \\/ \\b \\f \\n \\r \\t or \\uXXXX", "correct the escape");
       }
     }
   }
@@ -249,13 +295,15 @@ class Parser {
     const auto digits = [&] {
       const std::size_t first = at_;
       while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-      if (at_ == first) fail(at_, "malformed JSON: a number without digits", "a digit", "complete the number");
+      if (at_ == first)
+        fail(at_, "malformed JSON: a number without digits", "a digit", "complete the number");
       return at_ - first;
     };
     if (text_[at_] == '-') ++at_;
     const std::size_t integer_begin = at_;
     if (digits() > 1 && text_[integer_begin] == '0')
-      fail(integer_begin, "malformed JSON: a number with a leading zero", "a number without it", "remove the zero");
+      fail(integer_begin, "malformed JSON: a number with a leading zero", "a number without it",
+           "remove the zero");
     bool integer = true;
     if (at_ < text_.size() && text_[at_] == '.') {
       integer = false;
@@ -271,12 +319,17 @@ class Parser {
     const std::string literal(text_.substr(begin, at_ - begin));
     if (integer) {
       std::int64_t result = 0;
-      const auto [end, error] = std::from_chars(literal.data(), literal.data() + literal.size(), result);
-      if (error != std::errc()) fail(begin, "the number " + literal + " is out of range", "a 64-bit integer", "use a smaller number");
+      const auto [end, error] =
+          std::from_chars(literal.data(), literal.data() + literal.size(), result);
+      if (error != std::errc())
+        fail(begin, "the number " + literal + " is out of range", "a 64-bit integer",
+             "use a smaller number");
       return result;
     }
     const double result = std::strtod(literal.c_str(), nullptr);
-    if (!std::isfinite(result)) fail(begin, "the number " + literal + " is out of range", "a finite number", "use a smaller number");
+    if (!std::isfinite(result))
+      fail(begin, "the number " + literal + " is out of range", "a finite number",
+           "use a smaller number");
     return result;
   }
 
@@ -287,14 +340,21 @@ class Parser {
 
 const char* type_word(Json::value_t type) {
   switch (type) {
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return "a text";
-    case Json::value_t::boolean: return "true or false";
-    case Json::value_t::null: return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    case Json::value_t::string:
+      return "a text";
+    case Json::value_t::boolean:
+      return "true or false";
+    case Json::value_t::null:
+      return "null";
     case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned: return "an integer";
-    default: return "a number";
+    case Json::value_t::number_unsigned:
+      return "an integer";
+    default:
+      return "a number";
   }
 }
 
@@ -309,7 +369,8 @@ Place Origin::at(std::size_t offset) const {
   if (!in_json_string) return place_in(source, *document, begin + offset);
   // Walks the JSON string's raw text, because an escape is longer than the character it stands for.
   std::size_t raw = begin + 1;
-  for (std::size_t decoded = 0; decoded < offset && raw < document->size() && (*document)[raw] != '"';) {
+  for (std::size_t decoded = 0;
+       decoded < offset && raw < document->size() && (*document)[raw] != '"';) {
     if ((*document)[raw] != '\\') {
       ++raw;
       ++decoded;
@@ -318,7 +379,9 @@ Place Origin::at(std::size_t offset) const {
       ++decoded;
     } else {
       unsigned code = 0;
-      for (int i = 2; i < 6; ++i) code = code * 16 + static_cast<unsigned>(std::max(0, hex_digit((*document)[raw + static_cast<std::size_t>(i)])));
+      for (int i = 2; i < 6; ++i)
+        code = code * 16 + static_cast<unsigned>(std::max(
+                               0, hex_digit((*document)[raw + static_cast<std::size_t>(i)])));
       const bool pair = code >= 0xD800 && code <= 0xDBFF;
       raw += pair ? 12 : 6;
       decoded += pair ? 4 : code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
@@ -330,15 +393,21 @@ Place Origin::at(std::size_t offset) const {
 Place Document::at(std::size_t offset) const {
   offset = std::min(offset, text->size());
   const auto after = std::upper_bound(line_begins.begin(), line_begins.end(), offset);
-  const std::size_t begin = *(after - 1), end = after == line_begins.end() ? text->size() : *after - 1;
+  const std::size_t begin = *(after - 1),
+                    end = after == line_begins.end() ? text->size() : *after - 1;
   const auto characters_before = [&](std::size_t at) {
     const std::size_t block = at / kBlockBytes;
     // A document that was not read here (YAML) has no counts.
-    if (block >= character_counts.size()) return character_count(std::string_view(*text).substr(begin, at - begin));
-    return character_counts[block] + character_count(std::string_view(*text).substr(block * kBlockBytes, at - block * kBlockBytes));
+    if (block >= character_counts.size())
+      return character_count(std::string_view(*text).substr(begin, at - begin));
+    return character_counts[block] + character_count(std::string_view(*text).substr(
+                                         block * kBlockBytes, at - block * kBlockBytes));
   };
-  return place_in_line(source, *text, offset, {.begin = begin, .end = end, .number = static_cast<int>(after - line_begins.begin()),
-                                               .characters_before = characters_before(offset) - characters_before(begin)});
+  return place_in_line(source, *text, offset,
+                       {.begin = begin,
+                        .end = end,
+                        .number = static_cast<int>(after - line_begins.begin()),
+                        .characters_before = characters_before(offset) - characters_before(begin)});
 }
 
 Document parse_document(std::string_view text, std::string source) {
@@ -350,14 +419,14 @@ Document parse_document(std::string_view text, std::string source) {
     if (text[i] == '\n') document.line_begins.push_back(i + 1);
   document.character_counts.push_back(0);
   for (std::size_t i = Document::kBlockBytes; i <= text.size(); i += Document::kBlockBytes)
-    document.character_counts.push_back(document.character_counts.back() + character_count(text.substr(i - Document::kBlockBytes, Document::kBlockBytes)));
+    document.character_counts.push_back(
+        document.character_counts.back() +
+        character_count(text.substr(i - Document::kBlockBytes, Document::kBlockBytes)));
   Parser(*document.text, document).run();
   return document;
 }
 
-Place Located::place() const {
-  return document_->at(document_->offsets.at(pointer_));
-}
+Place Located::place() const { return document_->at(document_->offsets.at(pointer_)); }
 
 Place Located::key_place() const {
   const auto key = document_->keys.find(pointer_);
@@ -371,38 +440,56 @@ Origin Located::origin() const {
 void Located::fail(std::string what, std::string want, std::string why, std::string next) const {
   std::string got = json_->dump();
   constexpr std::size_t kShown = 80;
-  if (got.size() > kShown) got = std::string(type_word(json_->type())) + " of " + std::to_string(got.size()) + " characters";
-  throw InputError({.what = std::move(what), .got = std::move(got), .want = std::move(want), .why = std::move(why),
-                    .next = std::move(next), .place = place()});
+  if (got.size() > kShown)
+    got =
+        std::string(type_word(json_->type())) + " of " + std::to_string(got.size()) + " characters";
+  throw InputError({.what = std::move(what),
+                    .got = std::move(got),
+                    .want = std::move(want),
+                    .why = std::move(why),
+                    .next = std::move(next),
+                    .place = place()});
 }
 
 void Located::expect_type(Json::value_t type, const char* want) const {
   const bool integers = json_->is_number_integer() && type == Json::value_t::number_integer;
   if (json_->type() == type || integers) return;
-  const std::string name = pointer_.empty() ? "the document" : "`" + pointer_.substr(pointer_.rfind('/') + 1) + "`";
-  fail(name + " has the wrong type", want, "types are strict: \"4\" is not 4", "write " + std::string(want));
+  const std::string name =
+      pointer_.empty() ? "the document" : "`" + pointer_.substr(pointer_.rfind('/') + 1) + "`";
+  fail(name + " has the wrong type", want, "types are strict: \"4\" is not 4",
+       "write " + std::string(want));
 }
 
-void Located::expect_keys(std::initializer_list<const char*> required, std::initializer_list<const char*> optional) const {
+void Located::expect_keys(std::initializer_list<const char*> required,
+                          std::initializer_list<const char*> optional) const {
   expect_type(Json::value_t::object, "an object");
   std::vector<std::string> known(required.begin(), required.end());
   known.insert(known.end(), optional.begin(), optional.end());
   for (const auto& [key, located] : members()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    throw InputError({.what = "unknown key `" + key + "`", .got = key, .want = "one of " + listed(known), .why = "",
-                      .next = suggestion(key, known, "remove it"), .place = located.key_place()});
+    throw InputError({.what = "unknown key `" + key + "`",
+                      .got = key,
+                      .want = "one of " + listed(known),
+                      .why = "",
+                      .next = suggestion(key, known, "remove it"),
+                      .place = located.key_place()});
   }
   for (const char* key : required) {
-    if (!has(key)) fail("the key `" + std::string(key) + "` is missing", "an object with " + listed(known), "", "add `" + std::string(key) + "`");
+    if (!has(key))
+      fail("the key `" + std::string(key) + "` is missing", "an object with " + listed(known), "",
+           "add `" + std::string(key) + "`");
   }
 }
 
-bool Located::has(std::string_view key) const { return json_->is_object() && json_->contains(std::string(key)); }
+bool Located::has(std::string_view key) const {
+  return json_->is_object() && json_->contains(std::string(key));
+}
 
 Located Located::at(std::string_view key) const {
   expect_type(Json::value_t::object, "an object");
   const auto member = json_->find(std::string(key));
-  if (member == json_->end()) fail("the key `" + std::string(key) + "` is missing", "it to be there", "", "add it");
+  if (member == json_->end())
+    fail("the key `" + std::string(key) + "` is missing", "it to be there", "", "add it");
   return {*document_, *member, pointer_ + "/" + escaped_pointer(key)};
 }
 
@@ -418,7 +505,8 @@ std::vector<std::pair<std::string, Located>> Located::members() const {
   expect_type(Json::value_t::object, "an object");
   std::vector<std::pair<std::string, Located>> result;
   for (auto member = json_->begin(); member != json_->end(); ++member)
-    result.emplace_back(member.key(), Located(*document_, member.value(), pointer_ + "/" + escaped_pointer(member.key())));
+    result.emplace_back(member.key(), Located(*document_, member.value(),
+                                              pointer_ + "/" + escaped_pointer(member.key())));
   return result;
 }
 
@@ -432,7 +520,8 @@ std::int64_t Located::integer(std::int64_t minimum, std::int64_t maximum) const 
   const auto result = json_->get<std::int64_t>();
   if (result < minimum || result > maximum)
     fail("the number " + std::to_string(result) + " is out of range",
-         std::to_string(minimum) + " to " + std::to_string(maximum), "", "choose a number in the range");
+         std::to_string(minimum) + " to " + std::to_string(maximum), "",
+         "choose a number in the range");
   return result;
 }
 
@@ -440,7 +529,8 @@ double Located::number(double minimum, double maximum) const {
   if (!json_->is_number()) expect_type(Json::value_t::number_float, "a number");
   const auto result = json_->get<double>();
   if (!(result >= minimum && result <= maximum))
-    fail("the number is out of range", Json(minimum).dump() + " to " + Json(maximum).dump(), "", "choose a number in the range");
+    fail("the number is out of range", Json(minimum).dump() + " to " + Json(maximum).dump(), "",
+         "choose a number in the range");
   return result;
 }
 
@@ -453,7 +543,8 @@ std::string Located::word(std::initializer_list<const char*> words) const {
   const std::string text = string();
   const std::vector<std::string> known(words.begin(), words.end());
   if (std::find(known.begin(), known.end(), text) == known.end())
-    fail("unknown value `" + text + "`", "one of " + listed(known), "", suggestion(text, known, "choose one of them"));
+    fail("unknown value `" + text + "`", "one of " + listed(known), "",
+         suggestion(text, known, "choose one of them"));
   return text;
 }
 

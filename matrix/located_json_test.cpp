@@ -9,7 +9,10 @@ namespace graphproof::matrix {
 namespace {
 
 TEST(LocatedJsonTest, ReadsCommentsAndKeepsKeyOrder) {
-  const Document document = parse_document("// head\n{\"b\": 1, /* in between */ \"a\": [true, null, -2.5e1, \"x\\u00e9\\ud83d\\ude00\\n\"]} // tail", "a.json");
+  const Document document = parse_document(
+      "// head\n{\"b\": 1, /* in between */ \"a\": [true, null, -2.5e1, "
+      "\"x\\u00e9\\ud83d\\ude00\\n\"]} // tail",
+      "a.json");
   EXPECT_EQ(document.value.dump(), "{\"b\":1,\"a\":[true,null,-25.0,\"x\u00e9\U0001F600\\n\"]}");
 }
 
@@ -54,15 +57,19 @@ TEST(LocatedJsonTest, EveryMalformedTextNamesItsPlace) {
 }
 
 TEST(LocatedJsonTest, DuplicateKeyNamesTheFirstOne) {
-  EXPECT_EQ(thrown([] { parse_document("{\"a\": 1,\n \"a\": 2}", ""); }).why, "the first one is in line 1");
+  EXPECT_EQ(thrown([] { parse_document("{\"a\": 1,\n \"a\": 2}", ""); }).why,
+            "the first one is in line 1");
 }
 
 TEST(LocatedJsonTest, ReadsWhatTheUsualReaderReads) {
-  EXPECT_TRUE(rc::check("any JSON that nlohmann writes is read to the same value", [](const std::string& text, const std::vector<std::int64_t>& numbers, bool flag) {
-    nlohmann::json json{{"numbers", numbers}, {"flag", flag}, {"list", {nullptr, 0.5}}};
-    json["text"] = nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    RC_ASSERT(nlohmann::json(parse_document(json.dump(2), "").value) == json);
-  }));
+  EXPECT_TRUE(rc::check(
+      "any JSON that nlohmann writes is read to the same value",
+      [](const std::string& text, const std::vector<std::int64_t>& numbers, bool flag) {
+        nlohmann::json json{{"numbers", numbers}, {"flag", flag}, {"list", {nullptr, 0.5}}};
+        json["text"] =
+            nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+        RC_ASSERT(nlohmann::json(parse_document(json.dump(2), "").value) == json);
+      }));
 }
 
 TEST(LocatedJsonTest, NoBytesCrashTheReader) {
@@ -76,7 +83,9 @@ TEST(LocatedJsonTest, NoBytesCrashTheReader) {
 }
 
 TEST(LocatedTest, TypedReadingIsStrictAndNamesThePlace) {
-  const Document document = parse_document("{\n  \"count\": \"4\",\n  \"name\": 4,\n  \"flag\": 1, \"list\": {}, \"small\": 0\n}", "a.json");
+  const Document document = parse_document(
+      "{\n  \"count\": \"4\",\n  \"name\": 4,\n  \"flag\": 1, \"list\": {}, \"small\": 0\n}",
+      "a.json");
   const Located root(document);
   const Problem number = thrown([&] { root.at("count").integer(1, 9); });
   EXPECT_EQ(number.what, "`count` has the wrong type");

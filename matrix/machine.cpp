@@ -9,9 +9,11 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr std::pair<std::string_view, VariableType> kVariables[] = {
-    {"device", VariableType::device},         {"slots", VariableType::integer},        {"minutes", VariableType::integer},
-    {"sm", VariableType::integer},            {"torch_version", VariableType::version}, {"nccl_version", VariableType::version},
-    {"cuda_version", VariableType::version},  {"driver", VariableType::version},        {"te_version", VariableType::version}};
+    {"device", VariableType::device},         {"slots", VariableType::integer},
+    {"minutes", VariableType::integer},       {"sm", VariableType::integer},
+    {"torch_version", VariableType::version}, {"nccl_version", VariableType::version},
+    {"cuda_version", VariableType::version},  {"driver", VariableType::version},
+    {"te_version", VariableType::version}};
 
 }  // namespace
 
@@ -49,8 +51,12 @@ Value variable_value(const Machine& machine, std::string_view name) {
   const std::string& text = found->second;
   if (text == "none") return Absent{};  // known not to be installed
   const auto wrong = [&](const char* want) {
-    return InputError({.what = "the stack variable `" + std::string(name) + "` can't be read", .got = text, .want = want, .why = "",
-                       .next = "correct it, or leave it out: then what depends on it is unknown", .place = {}});
+    return InputError({.what = "the stack variable `" + std::string(name) + "` can't be read",
+                       .got = text,
+                       .want = want,
+                       .why = "",
+                       .next = "correct it, or leave it out: then what depends on it is unknown",
+                       .place = {}});
   };
   if (variable_type(name) == VariableType::integer) {
     std::int64_t number = 0;

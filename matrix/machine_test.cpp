@@ -8,12 +8,17 @@ namespace graphproof::matrix {
 namespace {
 
 TEST(MachineTest, StackVariablesComeFromTheFingerprint) {
-  const auto stack = stack_variables(nlohmann::json::parse(R"({"torch_version": "2.11.0", "cuda_version": "none", "sm": 90, "gpus": [], "te_version": null})"));
-  EXPECT_EQ(stack, (std::map<std::string, std::string>{{"torch_version", "2.11.0"}, {"cuda_version", "none"}, {"sm", "90"}}));
+  const auto stack = stack_variables(nlohmann::json::parse(
+      R"({"torch_version": "2.11.0", "cuda_version": "none", "sm": 90, "gpus": [], "te_version": null})"));
+  EXPECT_EQ(stack, (std::map<std::string, std::string>{
+                       {"torch_version", "2.11.0"}, {"cuda_version", "none"}, {"sm", "90"}}));
 }
 
 TEST(MachineTest, MissingIsUnknownAndNoneIsAbsent) {
-  const Machine machine{.device = "cuda", .slots = 8, .stack = {{"torch_version", "2.11.0+cu130"}, {"cuda_version", "none"}, {"sm", "90"}}};
+  const Machine machine{
+      .device = "cuda",
+      .slots = 8,
+      .stack = {{"torch_version", "2.11.0+cu130"}, {"cuda_version", "none"}, {"sm", "90"}}};
   EXPECT_EQ(variable_value(machine, "te_version"), Value(Unknown{}));
   EXPECT_EQ(variable_value(machine, "cuda_version"), Value(Absent{}));
   EXPECT_EQ(variable_value(machine, "torch_version"), Value(*parse_version("2.11.0")));
@@ -25,7 +30,8 @@ TEST(MachineTest, MissingIsUnknownAndNoneIsAbsent) {
 
 TEST(MachineTest, UnreadableStackValueIsNamed) {
   const Machine machine{.stack = {{"torch_version", "two"}, {"sm", "sm_90"}}};
-  EXPECT_EQ(thrown([&] { variable_value(machine, "torch_version"); }).what, "the stack variable `torch_version` can't be read");
+  EXPECT_EQ(thrown([&] { variable_value(machine, "torch_version"); }).what,
+            "the stack variable `torch_version` can't be read");
   EXPECT_EQ(thrown([&] { variable_value(machine, "sm"); }).want, "an integer");
 }
 

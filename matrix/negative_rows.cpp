@@ -12,13 +12,17 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kMostBroken = 4;    // constraints broken at once; more tell nothing about one of them
-constexpr std::size_t kMostRows = 10'000;   // of one constraint
+constexpr std::size_t kMostBroken =
+    4;  // constraints broken at once; more tell nothing about one of them
+constexpr std::size_t kMostRows = 10'000;  // of one constraint
 
 class NegativeMaker {
  public:
   NegativeMaker(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine)
-      : file_(file), catalogue_(catalogue), machine_(machine), legal_(matrix_model(file, catalogue, machine, std::nullopt, Extent::legal)) {}
+      : file_(file),
+        catalogue_(catalogue),
+        machine_(machine),
+        legal_(matrix_model(file, catalogue, machine, std::nullopt, Extent::legal)) {}
 
   NegativeRows run() {
     for (const Constraint& constraint : file_.constraints)
@@ -28,7 +32,9 @@ class NegativeMaker {
 
  private:
   void add(const Constraint& constraint) {
-    const auto own = std::find_if(legal_.model.constraints.begin(), legal_.model.constraints.end(), [&](const cover::Constraint& one) { return one.id == constraint.id; });
+    const auto own =
+        std::find_if(legal_.model.constraints.begin(), legal_.model.constraints.end(),
+                     [&](const cover::Constraint& one) { return one.id == constraint.id; });
     if (own == legal_.model.constraints.end()) {
       result_.not_isolated.push_back(constraint.id + ": no row breaks it");
       return;
@@ -36,21 +42,25 @@ class NegativeMaker {
     const std::set<int> alone{static_cast<int>(own - legal_.model.constraints.begin())};
     const std::optional<std::set<int>> broken_together = fewest(constraint, alone);
     if (!broken_together) {
-      result_.not_isolated.push_back(constraint.id + ": no row breaks it with fewer than " + std::to_string(kMostBroken) + " others");
+      result_.not_isolated.push_back(constraint.id + ": no row breaks it with fewer than " +
+                                     std::to_string(kMostBroken) + " others");
       return;
     }
     if (broken_together->size() > 1) {
       std::vector<std::string> others;
       for (const int index : *broken_together)
         if (!alone.contains(index)) others.push_back(id(index));
-      result_.not_isolated.push_back(constraint.id + ": breaks only together with " + listed(others));
+      result_.not_isolated.push_back(constraint.id + ": breaks only together with " +
+                                     listed(others));
     }
     rows(constraint, *broken_together);
   }
 
-  /// The fewest constraints, `own` among them, without which some row breaks it; the first in source order of these. A
-  /// set of constraints that together forbid the break shows which of them may have to go.
-  std::optional<std::set<int>> fewest(const Constraint& constraint, const std::set<int>& own) const {
+  /// The fewest constraints, `own` among them, without which some row breaks it; the first in
+  /// source order of these. A set of constraints that together forbid the break shows which of them
+  /// may have to go.
+  std::optional<std::set<int>> fewest(const Constraint& constraint,
+                                      const std::set<int>& own) const {
     std::set<std::set<int>> level{own};
     for (std::size_t together = 1; together <= kMostBroken && !level.empty(); ++together) {
       std::set<std::set<int>> possible, next;
@@ -65,7 +75,8 @@ class NegativeMaker {
         for (const int index : oracle.reason({})) {
           if (index + 1 == static_cast<int>(model.constraints.size())) continue;
           const int original = original_index(index, without);
-          if (original < static_cast<int>(legal_.switches)) continue;  // whether an axis is on can't be broken
+          if (original < static_cast<int>(legal_.switches))
+            continue;  // whether an axis is on can't be broken
           std::set<int> more = without;
           more.insert(original);
           next.insert(std::move(more));
@@ -79,7 +90,8 @@ class NegativeMaker {
 
   cover::Model relaxed(const std::set<int>& without) const {
     cover::Model model = legal_.model;
-    for (auto index = without.rbegin(); index != without.rend(); ++index) model.constraints.erase(model.constraints.begin() + *index);
+    for (auto index = without.rbegin(); index != without.rend(); ++index)
+      model.constraints.erase(model.constraints.begin() + *index);
     return model;
   }
 
@@ -89,7 +101,9 @@ class NegativeMaker {
     return index;
   }
 
-  const std::string& id(int index) const { return legal_.model.constraints[static_cast<std::size_t>(index)].id; }
+  const std::string& id(int index) const {
+    return legal_.model.constraints[static_cast<std::size_t>(index)].id;
+  }
 
   void rows(const Constraint& constraint, const std::set<int>& broken_together) {
     const cover::Model model = relaxed(broken_together);
@@ -103,17 +117,25 @@ class NegativeMaker {
     while (true) {
       if (holds.of(states) == Truth::no) {
         cover::Cells cells;
-        for (const std::size_t axis : holds.reads()) cells.push_back({static_cast<int>(axis), static_cast<int>(states[axis])});
+        for (const std::size_t axis : holds.reads())
+          cells.push_back({static_cast<int>(axis), static_cast<int>(states[axis])});
         if (const std::optional<cover::Row> row = product.first(cells)) {
-          if (++made > kMostRows) ++left_out;
-          else result_.rows.push_back({case_of(states_of(*row), file_.axes, catalogue_.axes), breaks.front(), breaks});
+          if (++made > kMostRows)
+            ++left_out;
+          else
+            result_.rows.push_back(
+                {case_of(states_of(*row), file_.axes, catalogue_.axes), breaks.front(), breaks});
         }
       }
       std::size_t at = holds.reads().size();
-      while (at > 0 && ++states[holds.reads()[at - 1]] == state_count(file_.axes[holds.reads()[at - 1]])) states[holds.reads()[--at]] = 0;
+      while (at > 0 &&
+             ++states[holds.reads()[at - 1]] == state_count(file_.axes[holds.reads()[at - 1]]))
+        states[holds.reads()[--at]] = 0;
       if (at == 0) break;
     }
-    if (left_out > 0) result_.not_isolated.push_back(constraint.id + ": " + std::to_string(left_out) + " more of its combinations are left out");
+    if (left_out > 0)
+      result_.not_isolated.push_back(constraint.id + ": " + std::to_string(left_out) +
+                                     " more of its combinations are left out");
   }
 
   const MatrixFile& file_;
@@ -125,8 +147,11 @@ class NegativeMaker {
 
 }  // namespace
 
-NegativeRows negative_rows(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine) {
-  if (std::none_of(file.constraints.begin(), file.constraints.end(), [](const Constraint& constraint) { return constraint.negative; })) return {};
+NegativeRows negative_rows(const MatrixFile& file, const Catalogue& catalogue,
+                           const Machine& machine) {
+  if (std::none_of(file.constraints.begin(), file.constraints.end(),
+                   [](const Constraint& constraint) { return constraint.negative; }))
+    return {};
   return NegativeMaker(file, catalogue, machine).run();
 }
 

@@ -1,4 +1,5 @@
-// The operators of the expression language and how tightly they bind: one table for the parser and the printer.
+// The operators of the expression language and how tightly they bind: one table for the parser and
+// the printer.
 #pragma once
 
 #include <array>
@@ -17,11 +18,21 @@ struct Operator {
   Binding binding;
 };
 inline constexpr std::array<Operator, 15> kOperators = {{
-    {"implies", SyntaxKind::implies, kImplies}, {"or", SyntaxKind::or_, kOr}, {"and", SyntaxKind::and_, kAnd},
-    {"==", SyntaxKind::equal, kCompare}, {"!=", SyntaxKind::unequal, kCompare}, {"<=", SyntaxKind::less_equal, kCompare},
-    {"<", SyntaxKind::less, kCompare}, {">=", SyntaxKind::greater_equal, kCompare}, {">", SyntaxKind::greater, kCompare},
-    {"in", SyntaxKind::in, kCompare}, {"+", SyntaxKind::add, kAdd}, {"-", SyntaxKind::subtract, kAdd},
-    {"*", SyntaxKind::multiply, kMultiply}, {"/", SyntaxKind::divide, kMultiply}, {"%", SyntaxKind::remainder, kMultiply},
+    {"implies", SyntaxKind::implies, kImplies},
+    {"or", SyntaxKind::or_, kOr},
+    {"and", SyntaxKind::and_, kAnd},
+    {"==", SyntaxKind::equal, kCompare},
+    {"!=", SyntaxKind::unequal, kCompare},
+    {"<=", SyntaxKind::less_equal, kCompare},
+    {"<", SyntaxKind::less, kCompare},
+    {">=", SyntaxKind::greater_equal, kCompare},
+    {">", SyntaxKind::greater, kCompare},
+    {"in", SyntaxKind::in, kCompare},
+    {"+", SyntaxKind::add, kAdd},
+    {"-", SyntaxKind::subtract, kAdd},
+    {"*", SyntaxKind::multiply, kMultiply},
+    {"/", SyntaxKind::divide, kMultiply},
+    {"%", SyntaxKind::remainder, kMultiply},
 }};
 
 /// Of a binary operator; null for anything else.

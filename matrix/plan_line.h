@@ -1,4 +1,5 @@
-// One line of a plan: a case with everything that the launcher needs to run it and the reports need to judge it.
+// One line of a plan: a case with everything that the launcher needs to run it and the reports need
+// to judge it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,14 +22,15 @@ struct Wanted {
   std::string why;
   std::string isolation = "batch";
   nlohmann::json expect = {{"kind", "pass"}};
-  Limits limits = {};                 // beside the defaults
+  Limits limits = {};  // beside the defaults
   std::string skip_as = {}, skip_why = {};
 };
 
 class LineMaker {
  public:
   /// REQUIRES: both outlive the maker.
-  LineMaker(const Catalogue& catalogue, const Machine& machine) : catalogue_(catalogue), machine_(machine) {}
+  LineMaker(const Catalogue& catalogue, const Machine& machine)
+      : catalogue_(catalogue), machine_(machine) {}
 
   /// reports/record/schema/plan.schema.json.
   nlohmann::json make(const Wanted& wanted) const;
@@ -44,10 +46,12 @@ class LineMaker {
 };
 
 /// The line of one case that is not part of a profile (`case`, `repro`).
-nlohmann::json plan_case(const Catalogue& catalogue, const Case& test_case, const Machine& machine, std::string why);
+nlohmann::json plan_case(const Catalogue& catalogue, const Case& test_case, const Machine& machine,
+                         std::string why);
 
-/// Cases with the same key may share processes: world size, device, isolation, limits, who issues collectives, and every
-/// environment variable read at process start. A planted fault has a key of its own; so has a case with isolation process.
+/// Cases with the same key may share processes: world size, device, isolation, limits, who issues
+/// collectives, and every environment variable read at process start. A planted fault has a key of
+/// its own; so has a case with isolation process.
 std::string batch_key(const nlohmann::json& plan_line, std::string_view device);
 
 /// The environment variables that a case's axes set in its ranks.

@@ -10,9 +10,10 @@
 namespace graphproof::matrix {
 
 struct Recipe {
-  std::string name, of, family, task, gpu, precision;  // gpu and precision are empty where the recipe does not say them
-  std::int64_t gpus = 0;                               // 0: not said
-  TrainingValues values;                               // under upstream's option names
+  std::string name, of, family, task, gpu,
+      precision;          // gpu and precision are empty where the recipe does not say them
+  std::int64_t gpus = 0;  // 0: not said
+  TrainingValues values;  // under upstream's option names
 
   bool uses_graphs() const;
 };

@@ -1,6 +1,6 @@
 // The published recipes, and what the profile of that name makes of them: no graph shape is lost.
-#include "matrix/loaded_catalogue.h"
 #include "matrix/recipes.h"
+#include "matrix/loaded_catalogue.h"
 
 #include <gtest/gtest.h>
 
@@ -23,19 +23,28 @@ const Machine kMachine{.device = "sim", .slots = 16, .stack = {}};
 
 std::string said(const Recipe& recipe, const std::string& option) {
   const auto found = recipe.values.find(option);
-  return found == recipe.values.end() || std::holds_alternative<Absent>(found->second) || std::holds_alternative<Unknown>(found->second) ? "" : value_text(found->second);
+  return found == recipe.values.end() || std::holds_alternative<Absent>(found->second) ||
+                 std::holds_alternative<Unknown>(found->second)
+             ? ""
+             : value_text(found->second);
 }
 bool several(const Recipe& recipe, const char* option) {
   const std::string size = said(recipe, option);
   return !size.empty() && size != "1";
 }
 
-// What upstream's inventory calls a shape: which graphs, which dimensions exceed one, and who carries the tokens.
+// What upstream's inventory calls a shape: which graphs, which dimensions exceed one, and who
+// carries the tokens.
 std::string shape(const Recipe& recipe) {
   std::string text = said(recipe, "cuda_graph_impl") + " " + said(recipe, "cuda_graph_modules");
-  text += !several(recipe, "pipeline_model_parallel_size") ? " PP1" : several(recipe, "virtual_pipeline_model_parallel_size") ? " PP+VPP" : " PP";
-  for (const char* option : {"tensor_model_parallel_size", "context_parallel_size", "expert_model_parallel_size"}) text += several(recipe, option) ? " yes" : " no";
-  return text + " " + said(recipe, "moe_token_dispatcher_type") + "/" + said(recipe, "moe_flex_dispatcher_backend");
+  text += !several(recipe, "pipeline_model_parallel_size")          ? " PP1"
+          : several(recipe, "virtual_pipeline_model_parallel_size") ? " PP+VPP"
+                                                                    : " PP";
+  for (const char* option :
+       {"tensor_model_parallel_size", "context_parallel_size", "expert_model_parallel_size"})
+    text += several(recipe, option) ? " yes" : " no";
+  return text + " " + said(recipe, "moe_token_dispatcher_type") + "/" +
+         said(recipe, "moe_flex_dispatcher_backend");
 }
 
 TEST(RecipesTest, AllPublishedRowsAreThere) {
@@ -48,7 +57,8 @@ TEST(RecipesTest, AllPublishedRowsAreThere) {
   }
   EXPECT_EQ(recipes().size(), 1152u);
   EXPECT_EQ(rows, (std::map<std::string, int>{{"perf", 430}, {"library", 308}, {"legacy", 414}}));
-  EXPECT_EQ(with_graphs, (std::map<std::string, int>{{"perf", 232}, {"library", 11}, {"legacy", 204}}));
+  EXPECT_EQ(with_graphs,
+            (std::map<std::string, int>{{"perf", 232}, {"library", 11}, {"legacy", 204}}));
 }
 
 TEST(RecipesTest, EachOfThe33ShapesBecomesACaseThatKeepsWhatMakesIt) {
@@ -64,21 +74,33 @@ TEST(RecipesTest, EachOfThe33ShapesBecomesACaseThatKeepsWhatMakesIt) {
     std::sort(modules.begin(), modules.end());
     std::sort(named.begin(), named.end());
     EXPECT_EQ(modules, named) << recipe.name;
-    for (const auto& [option, axis] : {std::pair{"tensor_model_parallel_size", "tp"}, {"pipeline_model_parallel_size", "pp"}, {"virtual_pipeline_model_parallel_size", "vpp"},
-                                       {"context_parallel_size", "cp"}, {"expert_model_parallel_size", "ep"}, {"expert_tensor_parallel_size", "etp"}})
-      EXPECT_EQ(integer_of(axes, made.asked, axis), several(recipe, option) ? 2 : 1) << recipe.name << " " << axis;
+    for (const auto& [option, axis] : {std::pair{"tensor_model_parallel_size", "tp"},
+                                       {"pipeline_model_parallel_size", "pp"},
+                                       {"virtual_pipeline_model_parallel_size", "vpp"},
+                                       {"context_parallel_size", "cp"},
+                                       {"expert_model_parallel_size", "ep"},
+                                       {"expert_tensor_parallel_size", "etp"}})
+      EXPECT_EQ(integer_of(axes, made.asked, axis), several(recipe, option) ? 2 : 1)
+          << recipe.name << " " << axis;
     if (!said(recipe, "moe_token_dispatcher_type").empty()) {
-      EXPECT_EQ(text_of(axes, made.asked, "dispatcher"), said(recipe, "moe_token_dispatcher_type")) << recipe.name;
+      EXPECT_EQ(text_of(axes, made.asked, "dispatcher"), said(recipe, "moe_token_dispatcher_type"))
+          << recipe.name;
     }
-    EXPECT_TRUE(made.missing.empty()) << recipe.name << " has no case that runs: " << (made.missing.empty() ? "" : made.missing.front());
+    EXPECT_TRUE(made.missing.empty())
+        << recipe.name
+        << " has no case that runs: " << (made.missing.empty() ? "" : made.missing.front());
     // Whatever is no longer as asked for is told.
-    EXPECT_EQ(made.runnable == made.asked, std::none_of(made.account.begin(), made.account.end(), [](const Mapped& one) { return one.kind == Mapped::Kind::replaced; })) << recipe.name;
+    EXPECT_EQ(made.runnable == made.asked,
+              std::none_of(made.account.begin(), made.account.end(),
+                           [](const Mapped& one) { return one.kind == Mapped::Kind::replaced; }))
+        << recipe.name;
   }
   EXPECT_EQ(shapes.size(), 33u);
 }
 
 TEST(RecipesTest, TheProfileHasALineForEverySettingAndARunnableOneBesideThoseThatLack) {
-  const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes", kMachine, std::nullopt);
+  const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
+                              kMachine, std::nullopt);
   EXPECT_EQ(plan.raw.rows, 1152);
   std::map<std::string, const nlohmann::json*> lines;
   for (const nlohmann::json& line : plan.lines) lines[line.at("id")] = &line;
@@ -99,14 +121,18 @@ TEST(RecipesTest, TheProfileHasALineForEverySettingAndARunnableOneBesideThoseTha
   }
   for (const nlohmann::json& line : plan.lines) to_run += line.at("skip").is_null();
   EXPECT_GT(to_run, 0);
-  EXPECT_NE(plan.lines.front().at("why").get<std::string>().find("asked for by"), std::string::npos);
+  EXPECT_NE(plan.lines.front().at("why").get<std::string>().find("asked for by"),
+            std::string::npos);
 }
 
 TEST(RecipesTest, ASmallMachineSkipsWhatNeedsMoreRanksAndRunsTheNearest) {
   const Machine small{.device = "sim", .slots = 2, .stack = {}};
-  const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes", small, std::nullopt);
+  const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
+                              small, std::nullopt);
   for (const nlohmann::json& line : plan.lines)
-    EXPECT_EQ(line.at("ranks") > 2, !line.at("skip").is_null() && line.at("skip").at("verdict") == "skipped.gpus") << line;
+    EXPECT_EQ(line.at("ranks") > 2,
+              !line.at("skip").is_null() && line.at("skip").at("verdict") == "skipped.gpus")
+        << line;
   EXPECT_GT(plan.skipped.at("skipped.gpus"), 0);
 }
 
@@ -119,10 +145,26 @@ TEST(RecipesTest, ABrokenTableIsAnErrorWithItsPlace) {
     }
     return std::string();
   };
-  EXPECT_NE(message(R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a"]]})").find("a recipe with 1 values"), std::string::npos);
-  EXPECT_NE(message(R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a", null]]})").find("without a name or an implementation"), std::string::npos);
-  EXPECT_NE(message(R"({"schema": "graphproof-recipes/1", "columns": ["precision"], "recipes": [["fp7"]]})").find("an unknown precision"), std::string::npos);
-  EXPECT_NE(message(R"({"schema": "graphproof-recipes/1", "columns": ["recompute"], "recipes": [["some"]]})").find("a recompute that can't be read"), std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a"]]})")
+          .find("a recipe with 1 values"),
+      std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a", null]]})")
+          .find("without a name or an implementation"),
+      std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["precision"], "recipes": [["fp7"]]})")
+          .find("an unknown precision"),
+      std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["recompute"], "recipes": [["some"]]})")
+          .find("a recompute that can't be read"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -7,26 +7,35 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kLargestTable = std::size_t{1} << 20;  // entries of one truth table, a byte each
+constexpr std::size_t kLargestTable = std::size_t{1}
+                                      << 20;  // entries of one truth table, a byte each
 
 // An expression whose inputs follow the states of a row; what doesn't vary is bound once.
 class BoundExpression {
  public:
   // `absent_as_default`: rules judge the case, in which a switched-off axis has its default.
-  BoundExpression(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine, bool absent_as_default)
+  BoundExpression(const Expression& expression, const std::vector<VaryingAxis>& axes,
+                  const Machine& machine, bool absent_as_default)
       : expression_(expression), axes_(&axes), absent_as_default_(absent_as_default) {
     for (const Input& input : expression_.inputs()) {
       values_.push_back(input.machine ? variable_value(machine, input.name) : input.default_value);
-      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const VaryingAxis& candidate) { return !input.machine && candidate.name == input.name; });
-      if (axis != axes.end()) reads_.push_back({.axis = static_cast<std::size_t>(axis - axes.begin()), .input = values_.size() - 1});
+      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const VaryingAxis& candidate) {
+        return !input.machine && candidate.name == input.name;
+      });
+      if (axis != axes.end())
+        reads_.push_back(
+            {.axis = static_cast<std::size_t>(axis - axes.begin()), .input = values_.size() - 1});
     }
   }
 
   Truth holds(const States& states) {
     for (const Read& read : reads_) {
       const std::vector<Value>& values = (*axes_)[read.axis].values;
-      if (states[read.axis] < values.size()) values_[read.input] = values[states[read.axis]];
-      else values_[read.input] = absent_as_default_ ? expression_.inputs()[read.input].default_value : Value(Absent{});
+      if (states[read.axis] < values.size())
+        values_[read.input] = values[states[read.axis]];
+      else
+        values_[read.input] =
+            absent_as_default_ ? expression_.inputs()[read.input].default_value : Value(Absent{});
     }
     return expression_.holds(values_);
   }
@@ -48,7 +57,9 @@ class BoundExpression {
 
 }  // namespace
 
-std::size_t state_count(const VaryingAxis& axis) { return axis.values.size() + (axis.when ? 1 : 0); }
+std::size_t state_count(const VaryingAxis& axis) {
+  return axis.values.size() + (axis.when ? 1 : 0);
+}
 
 RowTruth::RowTruth(const std::vector<VaryingAxis>& axes, const std::set<std::size_t>& reads,
                    std::function<Truth(const States&)> evaluate)
@@ -64,7 +75,8 @@ RowTruth::RowTruth(const std::vector<VaryingAxis>& axes, const std::set<std::siz
   table_.resize(entries);
   States states(axes.size(), 0);
   for (std::size_t entry = 0; entry < entries; ++entry) {
-    for (const Dimension& dimension : dimensions_) states[dimension.axis] = entry / dimension.stride % dimension.states;
+    for (const Dimension& dimension : dimensions_)
+      states[dimension.axis] = entry / dimension.stride % dimension.states;
     table_[entry] = evaluate_(states);
   }
 }
@@ -77,43 +89,56 @@ Truth RowTruth::of(const States& states) const {
 }
 
 bool RowTruth::always(Truth truth) const {
-  return !table_.empty() && std::all_of(table_.begin(), table_.end(), [&](Truth entry) { return entry == truth; });
+  return !table_.empty() &&
+         std::all_of(table_.begin(), table_.end(), [&](Truth entry) { return entry == truth; });
 }
 
-RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine) {
+RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes,
+                         const Machine& machine) {
   auto bound = std::make_shared<BoundExpression>(expression, axes, machine, false);
   std::set<std::size_t> reads;
   bound->add_axes(reads);
   return RowTruth(axes, reads, [bound](const States& states) { return bound->holds(states); });
 }
 
-std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine) {
+std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes,
+                                  const Machine& machine) {
   struct Part {
     BoundExpression rule_when, when, require;
   };
   std::vector<RowTruth> truths;
   for (const RulePart& part : rule.parts) {
-    const auto bind = [&](const Expression& expression) { return BoundExpression(expression, axes, machine, true); };
-    const auto bound = std::make_shared<Part>(Part{bind(rule.when), bind(part.when), bind(part.require)});
+    const auto bind = [&](const Expression& expression) {
+      return BoundExpression(expression, axes, machine, true);
+    };
+    const auto bound =
+        std::make_shared<Part>(Part{bind(rule.when), bind(part.when), bind(part.require)});
     std::set<std::size_t> reads;
-    for (const BoundExpression* expression : {&bound->rule_when, &bound->when, &bound->require}) expression->add_axes(reads);
+    for (const BoundExpression* expression : {&bound->rule_when, &bound->when, &bound->require})
+      expression->add_axes(reads);
     truths.emplace_back(axes, reads, [bound](const States& states) {
-      const Truth applies = bound->rule_when.holds(states), part_applies = bound->when.holds(states);
+      const Truth applies = bound->rule_when.holds(states),
+                  part_applies = bound->when.holds(states);
       if (applies == Truth::no || part_applies == Truth::no) return Truth::no;
       const Truth holds = bound->require.holds(states);
       if (holds == Truth::yes) return Truth::no;
-      return applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no ? Truth::yes : Truth::unknown;
+      return applies == Truth::yes && part_applies == Truth::yes && holds == Truth::no
+                 ? Truth::yes
+                 : Truth::unknown;
     });
   }
   return truths;
 }
 
-bool RowTruth::sometimes(Truth truth) const { return std::find(table_.begin(), table_.end(), truth) != table_.end(); }
+bool RowTruth::sometimes(Truth truth) const {
+  return std::find(table_.begin(), table_.end(), truth) != table_.end();
+}
 
 Case case_of(const States& states, const std::vector<VaryingAxis>& axes, const AxisTable& table) {
   Case result;
   for (std::size_t i = 0; i < states.size(); ++i)
-    if (states[i] < axes[i].values.size()) set_value(table, result, axes[i].name, axes[i].values[states[i]]);
+    if (states[i] < axes[i].values.size())
+      set_value(table, result, axes[i].name, axes[i].values[states[i]]);
   return result;
 }
 

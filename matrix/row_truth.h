@@ -1,5 +1,6 @@
-// Conditions and rules as functions of a row's states, tabled so that a row costs a lookup. Shared by the product
-// (expand.cpp) and the covering array (covering.cpp), which must call the same rows valid.
+// Conditions and rules as functions of a row's states, tabled so that a row costs a lookup. Shared
+// by the product (expand.cpp) and the covering array (covering.cpp), which must call the same rows
+// valid.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,8 @@ class RowTruth {
            std::function<Truth(const States&)> evaluate);
 
   Truth of(const States& states) const;
-  /// Whether no row has another truth than `truth`. False where the table would be too large to tell.
+  /// Whether no row has another truth than `truth`. False where the table would be too large to
+  /// tell.
   bool always(Truth truth) const;
   /// Whether some row has this truth, as far as the table tells.
   bool sometimes(Truth truth) const;
@@ -41,10 +43,13 @@ class RowTruth {
 };
 
 /// Whether a condition holds; a switched-off axis is absent in it.
-RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes, const Machine& machine);
-/// Whether a row breaks a part of the rule, part by part: it breaks the rule where it breaks any. Unknown when that can't be
-/// decided. Rules judge the case, in which a switched-off axis has its default.
-std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes, const Machine& machine);
+RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes,
+                         const Machine& machine);
+/// Whether a row breaks a part of the rule, part by part: it breaks the rule where it breaks any.
+/// Unknown when that can't be decided. Rules judge the case, in which a switched-off axis has its
+/// default.
+std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes,
+                                  const Machine& machine);
 
 /// The case of a row.
 Case case_of(const States& states, const std::vector<VaryingAxis>& axes, const AxisTable& table);

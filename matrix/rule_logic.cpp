@@ -10,14 +10,19 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr std::size_t kMostLeaves = 1 << 18;  // parts of the space of one expression's inputs
-constexpr std::int64_t kSmallIntegers[] = {0, 1, 2, 3, 4, 8};  // some divide each other, some do not
+constexpr std::int64_t kSmallIntegers[] = {0, 1, 2,
+                                           3, 4, 8};  // some divide each other, some do not
 
 // The constants that stand in one comparison or call with an input, by input name.
 using Compared = std::map<std::string, std::vector<Value>>;
 
-bool joins(SyntaxKind kind) { return kind == SyntaxKind::and_ || kind == SyntaxKind::or_ || kind == SyntaxKind::implies || kind == SyntaxKind::not_; }
+bool joins(SyntaxKind kind) {
+  return kind == SyntaxKind::and_ || kind == SyntaxKind::or_ || kind == SyntaxKind::implies ||
+         kind == SyntaxKind::not_;
+}
 
-void leaves(const ExpressionNode& node, const std::vector<Input>& inputs, std::vector<Value>& constants, std::set<std::string>& names) {
+void leaves(const ExpressionNode& node, const std::vector<Input>& inputs,
+            std::vector<Value>& constants, std::set<std::string>& names) {
   if (node.constant) constants.push_back(*node.constant);
   if (node.reads_input) names.insert(inputs[node.input].name);
   for (const auto& child : node.children) leaves(*child, inputs, constants, names);
@@ -31,11 +36,13 @@ void collect(const ExpressionNode& node, const std::vector<Input>& inputs, Compa
   std::vector<Value> constants;
   std::set<std::string> names;
   leaves(node, inputs, constants, names);
-  for (const std::string& name : names) compared[name].insert(compared[name].end(), constants.begin(), constants.end());
+  for (const std::string& name : names)
+    compared[name].insert(compared[name].end(), constants.begin(), constants.end());
 }
 
 void add(std::vector<Value>& values, Value value) {
-  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(std::move(value));
+  if (std::find(values.begin(), values.end(), value) == values.end())
+    values.push_back(std::move(value));
 }
 
 // Empty, each word, each pair in order, all.
@@ -43,7 +50,8 @@ void add_lists(std::vector<Value>& values, const std::vector<std::string>& words
   add(values, std::vector<std::string>());
   for (std::size_t i = 0; i < words.size(); ++i) {
     add(values, std::vector<std::string>{words[i]});
-    for (std::size_t j = i + 1; j < words.size(); ++j) add(values, std::vector<std::string>{words[i], words[j]});
+    for (std::size_t j = i + 1; j < words.size(); ++j)
+      add(values, std::vector<std::string>{words[i], words[j]});
   }
   if (!words.empty()) add(values, words);
 }
@@ -71,7 +79,8 @@ std::vector<std::string> words_among(const std::vector<Value>& constants) {
   };
   for (const Value& constant : constants) {
     if (const auto* word = std::get_if<std::string>(&constant)) put(*word);
-    if (const auto* list = std::get_if<std::vector<std::string>>(&constant)) for (const std::string& word : *list) put(word);
+    if (const auto* list = std::get_if<std::vector<std::string>>(&constant))
+      for (const std::string& word : *list) put(word);
   }
   return words;
 }
@@ -121,7 +130,8 @@ std::vector<Value> domain_of(const Axis& axis, const std::vector<Value>& constan
       for (const double number : {-1.0, 0.0, 0.5, 1.0, 2.0}) add(values, number);
       for (const Value& constant : constants)
         if (const auto* number = std::get_if<std::int64_t>(&constant))
-          for (const double near : {-0.5, 0.0, 0.5}) add(values, static_cast<double>(*number) + near);
+          for (const double near : {-0.5, 0.0, 0.5})
+            add(values, static_cast<double>(*number) + near);
       break;
     case AxisType::choice:
       for (const std::string& word : axis.values) add(values, word);
@@ -136,7 +146,9 @@ std::vector<Value> domain_of(const Axis& axis, const std::vector<Value>& constan
         add_lists(values, axis.values);
       }
       break;
-    case AxisType::call: add_calls(values, axis); break;
+    case AxisType::call:
+      add_calls(values, axis);
+      break;
     case AxisType::text:
       for (const char* word : {"", "0", "1", "some other text"}) add(values, std::string(word));
       for (const std::string& word : words) add(values, word);
@@ -195,7 +207,8 @@ struct RuleLogic::Encoded {
     inputs.emplace(name, std::move(variable));
   }
 
-  // A variable that is true exactly where the expression holds: the space of its inputs is cut until that is decided.
+  // A variable that is true exactly where the expression holds: the space of its inputs is cut
+  // until that is decided.
   int define(const std::string& rule, const Expression& expression) {
     const int defined = ++variables;
     std::vector<Value> values(expression.inputs().size(), Unknown{});
@@ -205,8 +218,12 @@ struct RuleLogic::Encoded {
       const Truth decided = holds(expression, values);
       if (decided != Truth::unknown || at == values.size()) {
         if (++count > kMostLeaves)
-          throw InputError({.what = "rule " + rule + " reads too many values", .got = "more than " + std::to_string(kMostLeaves) + " parts", .want = "fewer", .why = "each is looked at",
-                            .next = "split the condition", .place = {}});
+          throw InputError({.what = "rule " + rule + " reads too many values",
+                            .got = "more than " + std::to_string(kMostLeaves) + " parts",
+                            .want = "fewer",
+                            .why = "each is looked at",
+                            .next = "split the condition",
+                            .place = {}});
         std::vector<int> literals;
         for (const int literal : path) literals.push_back(-literal);
         literals.push_back(decided == Truth::yes ? defined : -defined);
@@ -259,7 +276,8 @@ std::vector<const Expression*> expressions_of(const LogicRule& rule) {
 
 }  // namespace
 
-RuleLogic::RuleLogic(std::vector<LogicRule> rules, const AxisTable& axes) : rules_(std::move(rules)), encoded_(std::make_unique<Encoded>()) {
+RuleLogic::RuleLogic(std::vector<LogicRule> rules, const AxisTable& axes)
+    : rules_(std::move(rules)), encoded_(std::make_unique<Encoded>()) {
   encoded_->solver.set("quiet", 1);
   Compared compared;
   std::map<std::string, Input> read;
@@ -269,12 +287,14 @@ RuleLogic::RuleLogic(std::vector<LogicRule> rules, const AxisTable& axes) : rule
       for (const Input& input : expression->inputs()) read.emplace(input.name, input);
     }
   for (const auto& [name, input] : read)
-    encoded_->add_input(name, input.machine ? machine_domain(name, compared[name]) : domain_of(axes.at(name, {}), compared[name]));
+    encoded_->add_input(name, input.machine ? machine_domain(name, compared[name])
+                                            : domain_of(axes.at(name, {}), compared[name]));
   for (const LogicRule& rule : rules_) {
     Encoded::Propositions one;
     for (const Expression* expression : expressions_of(rule))
       for (const Input& input : expression->inputs())
-        if (std::find(one.inputs.begin(), one.inputs.end(), input.name) == one.inputs.end()) one.inputs.push_back(input.name);
+        if (std::find(one.inputs.begin(), one.inputs.end(), input.name) == one.inputs.end())
+          one.inputs.push_back(input.name);
     const int when = encoded_->define(rule.id, rule.when);
     std::vector<int> applying, breaking;
     for (const LogicPart& part : rule.parts) {
@@ -290,7 +310,9 @@ RuleLogic::RuleLogic(std::vector<LogicRule> rules, const AxisTable& axes) : rule
 
 RuleLogic::~RuleLogic() = default;
 
-bool RuleLogic::can_fire(std::size_t rule) { return encoded_->solve({encoded_->propositions[rule].broken}); }
+bool RuleLogic::can_fire(std::size_t rule) {
+  return encoded_->solve({encoded_->propositions[rule].broken});
+}
 
 bool RuleLogic::can_hold(std::size_t rule) {
   const auto& one = encoded_->propositions[rule];
@@ -308,8 +330,10 @@ std::vector<std::size_t> RuleLogic::hiders(std::size_t rule, std::span<const std
   for (std::size_t i = 0; i < left.size();) {
     std::vector<std::size_t> fewer = left;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (can_fire_before(rule, fewer)) ++i;
-    else left = std::move(fewer);
+    if (can_fire_before(rule, fewer))
+      ++i;
+    else
+      left = std::move(fewer);
   }
   return left;
 }
@@ -318,21 +342,29 @@ bool RuleLogic::contradict(std::size_t one, std::size_t other) {
   const auto& a = encoded_->propositions[one];
   const auto& b = encoded_->propositions[other];
   const auto share = [&] {
-    return std::any_of(a.inputs.begin(), a.inputs.end(), [&](const std::string& name) { return std::find(b.inputs.begin(), b.inputs.end(), name) != b.inputs.end(); });
+    return std::any_of(a.inputs.begin(), a.inputs.end(), [&](const std::string& name) {
+      return std::find(b.inputs.begin(), b.inputs.end(), name) != b.inputs.end();
+    });
   };
   if (!share() || !can_hold(one) || !can_hold(other)) return false;
-  return !encoded_->solve({a.applies, -a.broken, -b.broken}) || !encoded_->solve({b.applies, -b.broken, -a.broken});
+  return !encoded_->solve({a.applies, -a.broken, -b.broken}) ||
+         !encoded_->solve({b.applies, -b.broken, -a.broken});
 }
 
 std::string RuleLogic::example(std::span<const std::size_t> rules) const {
   std::set<std::string> names;
-  for (const std::size_t rule : rules) names.insert(encoded_->propositions[rule].inputs.begin(), encoded_->propositions[rule].inputs.end());
+  for (const std::size_t rule : rules)
+    names.insert(encoded_->propositions[rule].inputs.begin(),
+                 encoded_->propositions[rule].inputs.end());
   std::string text;
   for (const std::string& name : names) {
     const Encoded::Variable& variable = encoded_->inputs.at(name);
     for (std::size_t i = 0; i < variable.values.size(); ++i)
       if (encoded_->solver.val(variable.first + static_cast<int>(i)) > 0)
-        text += (text.empty() ? "" : ", ") + name + "=" + (std::holds_alternative<Absent>(variable.values[i]) ? "absent" : value_text(variable.values[i]));
+        text +=
+            (text.empty() ? "" : ", ") + name + "=" +
+            (std::holds_alternative<Absent>(variable.values[i]) ? "absent"
+                                                                : value_text(variable.values[i]));
   }
   return text;
 }

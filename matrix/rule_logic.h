@@ -1,6 +1,6 @@
-// Rules as propositions: can a rule fire at all, and can what two rules require hold together? CaDiCaL answers over the
-// values that the rules tell apart: every value of a choice, the numbers around each one that a rule compares with, the
-// lists of up to two words. For tests of rule sets.
+// Rules as propositions: can a rule fire at all, and can what two rules require hold together?
+// CaDiCaL answers over the values that the rules tell apart: every value of a choice, the numbers
+// around each one that a rule compares with, the lists of up to two words. For tests of rule sets.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ struct LogicRule {
 
 class RuleLogic {
  public:
-  /// `axes` has what the rules read beside machine variables. Rules come in the order in which they are evaluated.
-  /// Throws InputError for a rule that reads more than can be looked through.
+  /// `axes` has what the rules read beside machine variables. Rules come in the order in which they
+  /// are evaluated. Throws InputError for a rule that reads more than can be looked through.
   RuleLogic(std::vector<LogicRule> rules, const AxisTable& axes);
   ~RuleLogic();
 
@@ -40,10 +40,11 @@ class RuleLogic {
   bool can_fire_before(std::size_t rule, std::span<const std::size_t> earlier);
   /// Where it can't: those of `earlier` that hide it, none of which can be left out.
   std::vector<std::size_t> hiders(std::size_t rule, std::span<const std::size_t> earlier);
-  /// Each can be satisfied alone, but one of them, wherever it applies, only by breaking the other: together they forbid
-  /// what that rule speaks of, which neither says.
+  /// Each can be satisfied alone, but one of them, wherever it applies, only by breaking the other:
+  /// together they forbid what that rule speaks of, which neither says.
   bool contradict(std::size_t one, std::size_t other);
-  /// Values of the last question that was answered with true: "impl=local, modules=[attn]", of the rules' inputs.
+  /// Values of the last question that was answered with true: "impl=local, modules=[attn]", of the
+  /// rules' inputs.
   std::string example(std::span<const std::size_t> rules) const;
 
  private:

@@ -1,4 +1,5 @@
-// The syntax of the expression language: text to tree and tree to text. Names and types are checker.h's.
+// The syntax of the expression language: text to tree and tree to text. Names and types are
+// checker.h's.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,37 @@
 namespace graphproof::matrix {
 
 enum class SyntaxKind {
-  integer, version, text, boolean, absent,  // literals; `text` holds the spelling, or a text's content
-  word,                                     // the name of an axis, variable or define, or a value
-  set,                                      // {a, b} or [a, b]: children are the elements
-  call,                                     // name(children): a function, or a value such as full(block, 2)
-  negate, not_,                             // one child
-  multiply, divide, remainder, add, subtract,
-  equal, unequal, less, less_equal, greater, greater_equal, in,
-  and_, or_, implies,                       // two children
+  integer,
+  version,
+  text,
+  boolean,
+  absent,  // literals; `text` holds the spelling, or a text's content
+  word,    // the name of an axis, variable or define, or a value
+  set,     // {a, b} or [a, b]: children are the elements
+  call,    // name(children): a function, or a value such as full(block, 2)
+  negate,
+  not_,  // one child
+  multiply,
+  divide,
+  remainder,
+  add,
+  subtract,
+  equal,
+  unequal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  in,
+  and_,
+  or_,
+  implies,  // two children
 };
 
 struct Syntax {
   SyntaxKind kind = SyntaxKind::boolean;
-  std::size_t offset = 0;  // byte of the text where it begins; of a binary operator, where the operator stands
+  std::size_t offset =
+      0;  // byte of the text where it begins; of a binary operator, where the operator stands
   std::string text;
   std::int64_t number = 0;  // integer; boolean as 0 or 1
   std::vector<std::shared_ptr<const Syntax>> children;

@@ -20,6 +20,8 @@ Problem thrown(Call call) {
 }
 
 /// "line:column", to compare places in one line.
-inline std::string at(const Problem& problem) { return std::to_string(problem.place.line) + ":" + std::to_string(problem.place.column); }
+inline std::string at(const Problem& problem) {
+  return std::to_string(problem.place.line) + ":" + std::to_string(problem.place.column);
+}
 
 }  // namespace graphproof::matrix

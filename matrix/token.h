@@ -25,7 +25,8 @@ class Lexer {
 
   /// Throws InputError for a sign without a meaning, a number out of range, a text without an end.
   Token next();
-  [[noreturn]] void fail(std::size_t offset, std::string what, std::string got, std::string want, std::string next) const;
+  [[noreturn]] void fail(std::size_t offset, std::string what, std::string got, std::string want,
+                         std::string next) const;
 
  private:
   Token number(std::size_t begin);

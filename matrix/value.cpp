@@ -10,8 +10,8 @@ namespace {
 bool bare(const std::string& text) {
   int depth = 0;
   for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                       c == '.' || c == '-' || c == '+' || c == '/' || c == ':';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '.' || c == '-' || c == '+' || c == '/' || c == ':';
     if (c == '(') ++depth;
     if (c == ')') --depth;
     if (depth < 0) return false;
@@ -20,7 +20,9 @@ bool bare(const std::string& text) {
   return depth == 0 && !text.empty();
 }
 
-std::string spelled(const std::string& text) { return bare(text) ? text : nlohmann::json(text).dump(); }
+std::string spelled(const std::string& text) {
+  return bare(text) ? text : nlohmann::json(text).dump();
+}
 
 }  // namespace
 

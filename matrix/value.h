@@ -21,9 +21,10 @@ struct Unknown {
   bool operator==(const Unknown&) const = default;
 };
 
-/// Text holds choices, calls and environment variables; a list holds a set in the axis's value order. Only options of
-/// upstream dialects are floating-point numbers.
-using Value = std::variant<Absent, Unknown, bool, std::int64_t, std::string, std::vector<std::string>, Version, double>;
+/// Text holds choices, calls and environment variables; a list holds a set in the axis's value
+/// order. Only options of upstream dialects are floating-point numbers.
+using Value = std::variant<Absent, Unknown, bool, std::int64_t, std::string,
+                           std::vector<std::string>, Version, double>;
 
 /// The one JSON form of a value. REQUIRES: not Unknown.
 nlohmann::json value_json(const Value& value);

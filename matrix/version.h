@@ -1,4 +1,5 @@
-// Dotted versions of the software stack, ordered as people read them: 2.9 < 2.11 = 2.11.0, 2.11.0a0 < 2.11.0.
+// Dotted versions of the software stack, ordered as people read them: 2.9 < 2.11 = 2.11.0, 2.11.0a0
+// < 2.11.0.
 #pragma once
 
 #include <compare>
@@ -12,14 +13,15 @@ namespace graphproof::matrix {
 
 struct Version {
   std::vector<std::int64_t> numbers;  // without trailing zeros
-  std::string pre_release;            // "a0", "rc1", "dev20250101"; empty for a release, which is later
-  std::string text;                   // as it was written
+  std::string pre_release;  // "a0", "rc1", "dev20250101"; empty for a release, which is later
+  std::string text;         // as it was written
 
   bool operator==(const Version& other) const { return (*this <=> other) == 0; }
   std::strong_ordering operator<=>(const Version& other) const;
 };
 
-/// Reads `2.11`, `2.11.0+cu130` (the local part is left out), `2.12.0a0`; nothing for anything else.
+/// Reads `2.11`, `2.11.0+cu130` (the local part is left out), `2.12.0a0`; nothing for anything
+/// else.
 std::optional<Version> parse_version(std::string_view text);
 
 }  // namespace graphproof::matrix

@@ -6,9 +6,11 @@ namespace graphproof::matrix {
 namespace {
 
 TEST(VersionTest, OrderIsTheOneThatPeopleRead) {
-  const char* ascending[] = {"2.6.0.dev20250101", "2.6", "2.9.1", "2.11.0a0", "2.11.0rc1", "2.11.0", "2.11.1", "10"};
+  const char* ascending[] = {"2.6.0.dev20250101", "2.6",    "2.9.1",  "2.11.0a0",
+                             "2.11.0rc1",         "2.11.0", "2.11.1", "10"};
   for (std::size_t i = 0; i + 1 < std::size(ascending); ++i)
-    EXPECT_LT(*parse_version(ascending[i]), *parse_version(ascending[i + 1])) << ascending[i] << " before " << ascending[i + 1];
+    EXPECT_LT(*parse_version(ascending[i]), *parse_version(ascending[i + 1]))
+        << ascending[i] << " before " << ascending[i + 1];
 }
 
 TEST(VersionTest, TrailingZerosAndLocalPartDoNotCount) {

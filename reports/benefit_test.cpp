@@ -16,14 +16,16 @@ CaseResult timed(char digit, record::Verdict verdict, std::map<std::string, doub
 }
 
 TEST(Benefit, CaptureTimeComesBackAfterSoManySteps) {
-  const auto rows = benefits(run_of({timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}, {"capture_ms", 40}})}));
+  const auto rows = benefits(run_of(
+      {timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}, {"capture_ms", 40}})}));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].break_even_steps, 5);
   EXPECT_EQ(rows[0].meaning, "gain");
 }
 
 TEST(Benefit, AGraphThatIsNotFasterNeverBreaksEven) {
-  const auto rows = benefits(run_of({timed('1', "pass"_verdict, {{"eager_ms", 2}, {"replay_ms", 2}, {"capture_ms", 40}})}));
+  const auto rows = benefits(run_of(
+      {timed('1', "pass"_verdict, {{"eager_ms", 2}, {"replay_ms", 2}, {"capture_ms", 40}})}));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_FALSE(rows[0].break_even_steps);
   EXPECT_EQ(rows[0].meaning, "none");
@@ -35,14 +37,16 @@ TEST(Benefit, NoneIsExpectedWhereTheGpuIsBusyAlready) {
   auto busy = figures, idle = figures;
   busy["eager_busy_share"] = 0.96;
   idle["eager_busy_share"] = 0.94;
-  const auto rows = benefits(run_of({timed('1', "pass"_verdict, busy), timed('2', "pass"_verdict, idle)}));
+  const auto rows =
+      benefits(run_of({timed('1', "pass"_verdict, busy), timed('2', "pass"_verdict, idle)}));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].meaning, "not expected");
   EXPECT_EQ(rows[1].meaning, "gain");
 }
 
 TEST(Benefit, RanksThatShareAGpuHaveNoRow) {
-  CaseResult wide = timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}), narrow = timed('2', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}});
+  CaseResult wide = timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}),
+             narrow = timed('2', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}});
   wide.record.ranks = 4;
   narrow.record.ranks = 2;
   RunResult run = run_of({wide, narrow});
@@ -55,8 +59,10 @@ TEST(Benefit, RanksThatShareAGpuHaveNoRow) {
 }
 
 TEST(Benefit, WrongAndEagerCasesHaveNoRow) {
-  EXPECT_TRUE(benefits(run_of({timed('1', "fail.numerics"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}),
-                               timed('2', "pass"_verdict, {{"eager_ms", 10}})})).empty());
+  EXPECT_TRUE(
+      benefits(run_of({timed('1', "fail.numerics"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}),
+                       timed('2', "pass"_verdict, {{"eager_ms", 10}})}))
+          .empty());
 }
 
 }  // namespace

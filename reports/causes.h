@@ -1,5 +1,5 @@
-// From a symptom to its likely causes, their fixes and what would confirm them (causes/causes.json). A help for people:
-// no verdict depends on it.
+// From a symptom to its likely causes, their fixes and what would confirm them
+// (causes/causes.json). A help for people: no verdict depends on it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,8 +27,9 @@ struct ErrorFact {
 /// Those of all ranks, in rank order.
 std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks);
 
-/// What the record and its errors look like: first by error code, then by text, then by verdict (observed, where an
-/// expectation changed it). Nothing for a record that is as wanted and has no error.
+/// What the record and its errors look like: first by error code, then by text, then by verdict
+/// (observed, where an expectation changed it). Nothing for a record that is as wanted and has no
+/// error.
 std::vector<Symptom> symptoms(const record::Record& record, const std::vector<ErrorFact>& errors);
 
 nlohmann::json to_json(const std::vector<Symptom>& symptoms);

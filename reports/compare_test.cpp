@@ -10,7 +10,8 @@ namespace {
 
 using record::operator""_verdict;
 
-CaseResult with(char digit, record::Verdict verdict, nlohmann::json axes, std::map<std::string, double> figures = {}) {
+CaseResult with(char digit, record::Verdict verdict, nlohmann::json axes,
+                std::map<std::string, double> figures = {}) {
   CaseResult one = ended(digit, "case " + std::string(1, digit), verdict, 90);
   one.plan.axes = std::move(axes);
   one.record.figures = std::move(figures);
@@ -19,19 +20,25 @@ CaseResult with(char digit, record::Verdict verdict, nlohmann::json axes, std::m
 
 /// Four cases, all acceptable: impl local or manual, allocator default or expandable.
 RunResult healthy() {
-  return run_of({with('1', "pass"_verdict, {{"impl", "local"}, {"allocator", "default"}}, {{"eager_ms", 10}, {"pool_bytes", 100}}),
-                 with('2', "pass"_verdict, {{"impl", "local"}, {"allocator", "expandable"}}, {{"eager_ms", 10}}),
-                 with('3', "pass"_verdict, {{"impl", "manual"}, {"allocator", "default"}}, {{"eager_ms", 10}}),
-                 with('4', "pass"_verdict, {{"impl", "manual"}, {"allocator", "expandable"}}, {{"eager_ms", 10}})});
+  return run_of({with('1', "pass"_verdict, {{"impl", "local"}, {"allocator", "default"}},
+                      {{"eager_ms", 10}, {"pool_bytes", 100}}),
+                 with('2', "pass"_verdict, {{"impl", "local"}, {"allocator", "expandable"}},
+                      {{"eager_ms", 10}}),
+                 with('3', "pass"_verdict, {{"impl", "manual"}, {"allocator", "default"}},
+                      {{"eager_ms", 10}}),
+                 with('4', "pass"_verdict, {{"impl", "manual"}, {"allocator", "expandable"}},
+                      {{"eager_ms", 10}})});
 }
 
 TEST(Compare, ARunAgainstItselfChangesNothing) {
   const Comparison result = compare(healthy(), healthy());
   EXPECT_EQ(result.compared, 4);
   EXPECT_TRUE(result.stack.empty());
-  EXPECT_TRUE(result.broke.cases.empty() && result.healed.cases.empty() && result.slower.cases.empty());
+  EXPECT_TRUE(result.broke.cases.empty() && result.healed.cases.empty() &&
+              result.slower.cases.empty());
   EXPECT_EQ(exit_code(result), record::ExitCode::ok);
-  EXPECT_EQ(text(result), "20261121-101500-3f2a -> 20261121-101500-3f2a: 4 cases compared\nstack: the same\n");
+  EXPECT_EQ(text(result),
+            "20261121-101500-3f2a -> 20261121-101500-3f2a: 4 cases compared\nstack: the same\n");
 }
 
 TEST(Compare, NamesTheStackPartAndTheAxisValueOfWhatBroke) {
@@ -106,7 +113,8 @@ TEST(Compare, JsonFollowsItsSchema) {
   RunResult later = healthy();
   later.cases[3].record.verdict = "fail.numerics"_verdict;
   later.cases[0].record.figures = {{"eager_ms", 30}};
-  EXPECT_EQ(record::violations("compare", to_json(compare(healthy(), later))), std::vector<std::string>{});
+  EXPECT_EQ(record::violations("compare", to_json(compare(healthy(), later))),
+            std::vector<std::string>{});
 }
 
 }  // namespace

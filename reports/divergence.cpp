@@ -22,7 +22,8 @@ std::string text_of(const json& object, const char* key) {
 /// The rank's line; nothing if it wrote none or its file can't be read.
 std::optional<json> line_of(const std::filesystem::path& folder, int rank) {
   try {
-    const record::Evidence evidence = record::read_evidence(folder / record::evidence_file_name(rank));
+    const record::Evidence evidence =
+        record::read_evidence(folder / record::evidence_file_name(rank));
     const auto lines = evidence.of("divergence");
     if (!lines.empty()) return lines.front()->fields;
   } catch (const record::ReadError&) {
@@ -44,7 +45,8 @@ std::string named(int rank, const json& line) {
   std::string text = "rank " + std::to_string(rank) + ", step " + text_of(line, "step");
   const auto add = [&](const char* word, const char* key) {
     const std::string value = text_of(line, key);
-    if (!value.empty() && value != "-1") text += ", " + (*word ? std::string(word) + " " : "") + value;
+    if (!value.empty() && value != "-1")
+      text += ", " + (*word ? std::string(word) + " " : "") + value;
   };
   add("microbatch", "microbatch");
   add("layer", "layer");
@@ -54,16 +56,21 @@ std::string named(int rank, const json& line) {
   text += ", " + op;
   const json mismatch = line.value("mismatch", json());
   if (!mismatch.is_object()) return text + ": " + text_of(line, "why");
-  if (const std::string tensor = text_of(mismatch, "tensor"); tensor != op) text += " into " + tensor;
-  text += ", element " + text_of(mismatch, "element") + ": eager " + text_of(mismatch, "left") + ", graph " + text_of(mismatch, "right") +
-          " (" + text_of(mismatch, "differing") + " of " + text_of(mismatch, "elements") + " elements differ; " +
-          std::to_string(std::max<std::int64_t>(0, agreeing(line) - 1)) + " results before it agree)";
+  if (const std::string tensor = text_of(mismatch, "tensor"); tensor != op)
+    text += " into " + tensor;
+  text += ", element " + text_of(mismatch, "element") + ": eager " + text_of(mismatch, "left") +
+          ", graph " + text_of(mismatch, "right") + " (" + text_of(mismatch, "differing") + " of " +
+          text_of(mismatch, "elements") + " elements differ; " +
+          std::to_string(std::max<std::int64_t>(0, agreeing(line) - 1)) +
+          " results before it agree)";
   return text;
 }
 
 }  // namespace
 
-std::filesystem::path divergence_folder(const std::filesystem::path& attempt_folder) { return attempt_folder / "divergence"; }
+std::filesystem::path divergence_folder(const std::filesystem::path& attempt_folder) {
+  return attempt_folder / "divergence";
+}
 
 std::string divergence_text(const std::filesystem::path& attempt_folder, int ranks) {
   const std::filesystem::path folder = divergence_folder(attempt_folder);
@@ -74,12 +81,16 @@ std::string divergence_text(const std::filesystem::path& attempt_folder, int ran
   for (int rank = 0; rank < ranks; ++rank) {
     const auto line = line_of(folder, rank);
     if (!line) continue;
-    if (!found(*line)) why = text_of(*line, "why");
-    else if (!first || std::pair(received(*line), agreeing(*line)) < std::pair(received(first->second), agreeing(first->second)))
+    if (!found(*line))
+      why = text_of(*line, "why");
+    else if (!first || std::pair(received(*line), agreeing(*line)) <
+                           std::pair(received(first->second), agreeing(first->second)))
       first = {rank, *line};
   }
   if (first) return printable(named(first->first, first->second));
-  if (why.empty()) return "not found: the run that was to find it did not end well; its evidence is in " + folder.string();
+  if (why.empty())
+    return "not found: the run that was to find it did not end well; its evidence is in " +
+           folder.string();
   return printable("none: " + why);
 }
 

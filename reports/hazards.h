@@ -1,5 +1,6 @@
-// What a run showed about hazards: every cell with what happened, the hung ranks and their last collective, the cure and
-// whether it holds, and whether the rule of each upstream dialect agrees. Judging is reports/outcome's; this tells.
+// What a run showed about hazards: every cell with what happened, the hung ranks and their last
+// collective, the cure and whether it holds, and whether the rule of each upstream dialect agrees.
+// Judging is reports/outcome's; this tells.
 #pragma once
 
 #include <filesystem>
@@ -26,12 +27,16 @@ using FactsOf = std::function<AttemptFacts(const record::Record&)>;
 /// Whether any case of the run has a hazard's expectation.
 bool has_hazards(const RunResult& run);
 
-/// One cell for each such case, in plan order. A case that is in no table any more (an old run) is left out.
-record::Hazards hazards(const RunResult& run, const matrix::Catalogue& catalogue, const FactsOf& facts_of);
+/// One cell for each such case, in plan order. A case that is in no table any more (an old run) is
+/// left out.
+record::Hazards hazards(const RunResult& run, const matrix::Catalogue& catalogue,
+                        const FactsOf& facts_of);
 /// The same from a run folder.
-record::Hazards read_hazards(const RunResult& run, const matrix::Catalogue& catalogue, const std::filesystem::path& run_folder);
+record::Hazards read_hazards(const RunResult& run, const matrix::Catalogue& catalogue,
+                             const std::filesystem::path& run_folder);
 
-/// Whether the stack failed there: true or false where the cell showed it, nothing where it did not run.
+/// Whether the stack failed there: true or false where the cell showed it, nothing where it did not
+/// run.
 std::optional<bool> bites(const record::HazardCell& cell);
 
 /// What bit, with ranks, collective and cure; then how each dialect's rule did. "" without cells.

@@ -17,13 +17,18 @@ namespace {
 
 using nlohmann::json;
 
-json case_json(const RunResult& run, const CaseResult& one, const json& summary, const DetailOf& detail_of) {
+json case_json(const RunResult& run, const CaseResult& one, const json& summary,
+               const DetailOf& detail_of) {
   json value = summary;
   const record::Record& record = one.record;
   json failing = json::array();
   for (const record::Failing& each : record.failing)
-    failing.push_back({{"check", each.check}, {"rank", each.rank ? json(*each.rank) : json()}, {"what", each.message.what},
-                       {"got", each.message.got}, {"want", each.message.want}, {"why", each.message.why},
+    failing.push_back({{"check", each.check},
+                       {"rank", each.rank ? json(*each.rank) : json()},
+                       {"what", each.message.what},
+                       {"got", each.message.got},
+                       {"want", each.message.want},
+                       {"why", each.message.why},
                        {"next", each.message.next}});
   value["observed"] = record.observed.text();
   value["rule"] = record.rule;
@@ -65,13 +70,15 @@ json data(const RunResult& run, const DetailOf& detail_of) {
 /// JSON that may stand inside a <script>: no "</script>" and no "<!--" can end or open anything.
 std::string in_script(const json& value) {
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6) text.replace(at, 1, "\\u003c");
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6)
+    text.replace(at, 1, "\\u003c");
   return text;
 }
 
 void put(std::string& page, std::string_view place, std::string_view text) {
   const std::size_t at = page.find(place);
-  if (at == std::string::npos) throw std::logic_error("the page has no place " + std::string(place));
+  if (at == std::string::npos)
+    throw std::logic_error("the page has no place " + std::string(place));
   page.replace(at, place.size(), text);
 }
 

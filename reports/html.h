@@ -1,5 +1,6 @@
-// report.html: one self-contained page of a run. It loads nothing from anywhere: the charts (Chart.js) and the table
-// (DataTables, jQuery) come from the distribution's packages at build time and are inside.
+// report.html: one self-contained page of a run. It loads nothing from anywhere: the charts
+// (Chart.js) and the table (DataTables, jQuery) come from the distribution's packages at build time
+// and are inside.
 #pragma once
 
 #include <functional>
@@ -20,8 +21,9 @@ struct CaseDetail {
 };
 using DetailOf = std::function<CaseDetail(const record::Record&)>;
 
-/// The page. Text of ranks reaches it as JSON and is shown as text: no markup in a message can become part of the page.
-/// A case page shows the curves that `detail_of` finds, and the likely causes of what it looks like.
+/// The page. Text of ranks reaches it as JSON and is shown as text: no markup in a message can
+/// become part of the page. A case page shows the curves that `detail_of` finds, and the likely
+/// causes of what it looks like.
 std::string html(const RunResult& run, const DetailOf& detail_of);
 
 }  // namespace graphproof::reports

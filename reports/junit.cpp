@@ -19,10 +19,14 @@ enum class Element { none, skipped, failure, error };
 Element element_of(const record::Record& record) {
   switch (exit_code(record.verdict, record.rule)) {
     case ExitCode::ok:
-      return record.verdict.in("skipped") || record.verdict == "unexercised"_verdict ? Element::skipped : Element::none;
+      return record.verdict.in("skipped") || record.verdict == "unexercised"_verdict
+                 ? Element::skipped
+                 : Element::none;
     case ExitCode::infrastructure:
-    case ExitCode::interrupted: return Element::error;
-    default: return record.verdict == "not_run"_verdict ? Element::error : Element::failure;
+    case ExitCode::interrupted:
+      return Element::error;
+    default:
+      return record.verdict == "not_run"_verdict ? Element::error : Element::failure;
   }
 }
 
@@ -33,7 +37,9 @@ std::string body(const record::Record& record, const std::string& repro) {
     if (!part.empty()) text += label + printable(part) + "\n";
   };
   for (const record::Failing& one : record.failing) {
-    const std::string who = one.check + (one.rank ? (one.check.empty() ? "rank " : " on rank ") + std::to_string(*one.rank) : "");
+    const std::string who =
+        one.check +
+        (one.rank ? (one.check.empty() ? "rank " : " on rank ") + std::to_string(*one.rank) : "");
     line(who.empty() ? "" : who + ": ", one.message.what);
     line("  got:  ", one.message.got);
     line("  want: ", one.message.want);
@@ -74,7 +80,8 @@ std::string Junit::text() const {
     pugi::xml_node test = suite.append_child("testcase");
     test.append_attribute("classname") = printable("graphproof." + profile_).c_str();
     test.append_attribute("name") = printable(line.name + " [" + line.id + "]").c_str();
-    const auto add = [&test](const char* element, const std::string& type, const std::string& message, const std::string& body) {
+    const auto add = [&test](const char* element, const std::string& type,
+                             const std::string& message, const std::string& body) {
       pugi::xml_node node = test.append_child(element);
       if (!type.empty()) node.append_attribute("type") = type.c_str();
       node.append_attribute("message") = printable(message).c_str();
@@ -93,7 +100,8 @@ std::string Junit::text() const {
     seconds += record.seconds;
     const std::string type(record.verdict.text());
     switch (element_of(record)) {
-      case Element::none: break;
+      case Element::none:
+        break;
       case Element::skipped:
         ++skipped;
         add("skipped", "", type + ": " + record.reason, "");
@@ -120,6 +128,8 @@ std::string Junit::text() const {
   return text.str();
 }
 
-void Junit::write(const std::filesystem::path& file) const { record::write_atomically(file, text()); }
+void Junit::write(const std::filesystem::path& file) const {
+  record::write_atomically(file, text());
+}
 
 }  // namespace graphproof::reports

@@ -1,5 +1,5 @@
-// junit.xml. Written before the first case runs with every case as an error "did not finish", so that a run that
-// dies leaves a file that says so; verdicts replace those lines as they arrive.
+// junit.xml. Written before the first case runs with every case as an error "did not finish", so
+// that a run that dies leaves a file that says so; verdicts replace those lines as they arrive.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,9 @@ class Junit {
   /// `run_name` is what repro commands name: RunResult::run_name.
   Junit(std::string profile, std::string run_name, std::vector<record::PlanLine> plan);
 
-  /// Replaces what is said of the record's case. Acceptable verdicts are passed test cases; skipped.* and an
-  /// unexercised that costs nothing are skipped; infra and not_run are errors; the rest failures.
+  /// Replaces what is said of the record's case. Acceptable verdicts are passed test cases;
+  /// skipped.* and an unexercised that costs nothing are skipped; infra and not_run are errors; the
+  /// rest failures.
   void add(const record::Record& record);
 
   /// The whole document. Control characters that XML cannot hold appear as \xNN.

@@ -51,14 +51,17 @@ TEST(Junit, VerdictsReplaceThatOneByOne) {
   EXPECT_STREQ(suite.attribute("failures").value(), "2");
   EXPECT_STREQ(suite.attribute("errors").value(), "1");
   EXPECT_STREQ(suite.attribute("time").value(), "1.600");
-  const auto failed = suite.find_child_by_attribute("testcase", "name", "dropout=true [3333333333333333]");
+  const auto failed =
+      suite.find_child_by_attribute("testcase", "name", "dropout=true [3333333333333333]");
   EXPECT_STREQ(failed.attribute("classname").value(), "graphproof.smoke");
   EXPECT_STREQ(failed.child("failure").attribute("type").value(), "fail.numerics");
   EXPECT_STREQ(failed.child("failure").attribute("message").value(), "because of fail.numerics");
-  EXPECT_STREQ(failed.child("failure").text().get(),
-               "D01.lockstep on rank 1: step 3 differs\n  got:  0.25\n  want: 0.125\n  why:  a stale input\n"
-               "  next: look at the input\nreproduce: ./graphproof repro 20261121-101500-3f2a/3333333333333333\n"
-               "artefacts: cases/3333333333333333/attempt-1\n");
+  EXPECT_STREQ(
+      failed.child("failure").text().get(),
+      "D01.lockstep on rank 1: step 3 differs\n  got:  0.25\n  want: 0.125\n  why:  a stale input\n"
+      "  next: look at the input\nreproduce: ./graphproof repro "
+      "20261121-101500-3f2a/3333333333333333\n"
+      "artefacts: cases/3333333333333333/attempt-1\n");
 }
 
 TEST(Junit, EachVerdictIsTheElementOfItsExitCode) {
@@ -97,9 +100,15 @@ TEST(Junit, StaysXmlWhateverRanksSay) {
   Junit junit("smoke\x02", kRun, plan_of(run));
   junit.add(run.cases[0].record);
   const std::string text = junit.text();
-  for (const char c : text) EXPECT_TRUE(c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20);
+  for (const char c : text)
+    EXPECT_TRUE(c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20);
   const auto document = parsed(text);
-  EXPECT_NE(std::string(document.child("testsuites").child("testsuite").child("testcase").child("failure").text().get())
+  EXPECT_NE(std::string(document.child("testsuites")
+                            .child("testsuite")
+                            .child("testcase")
+                            .child("failure")
+                            .text()
+                            .get())
                 .find("\\x01\\x02</failure>\\x0a]]>"),
             std::string::npos);
 }

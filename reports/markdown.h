@@ -1,5 +1,5 @@
-// summary.md: a page for a pull request or a job's summary. Failures first, each with its five parts and the command
-// that reproduces it.
+// summary.md: a page for a pull request or a job's summary. Failures first, each with its five
+// parts and the command that reproduces it.
 #pragma once
 
 #include <string>

@@ -9,9 +9,11 @@ namespace {
 
 std::size_t rank_of(const CaseResult& one) {
   const record::ExitCode code = exit_code(one.record.verdict, one.record.rule);
-  // A product failure is what a reader came for; that the run was interrupted stands in the closing line.
+  // A product failure is what a reader came for; that the run was interrupted stands in the closing
+  // line.
   if (code == record::ExitCode::product) return 0;
-  const auto found = std::find(record::kExitPrecedence.begin(), record::kExitPrecedence.end(), code);
+  const auto found =
+      std::find(record::kExitPrecedence.begin(), record::kExitPrecedence.end(), code);
   return 1 + static_cast<std::size_t>(found - record::kExitPrecedence.begin());
 }
 

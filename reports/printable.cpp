@@ -34,7 +34,8 @@ std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const Decoded decoded = decode(text);
-    const bool control = decoded.code_point < 0x20 || (decoded.code_point >= 0x7f && decoded.code_point < 0xa0);
+    const bool control =
+        decoded.code_point < 0x20 || (decoded.code_point >= 0x7f && decoded.code_point < 0xa0);
     const bool forbidden = decoded.code_point == 0xfffe || decoded.code_point == 0xffff;
     const std::size_t bytes = decoded.bytes == 0 ? 1 : decoded.bytes;
     if (decoded.bytes == 0 || control || forbidden) {

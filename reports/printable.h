@@ -1,4 +1,5 @@
-// Text that came from outside (ranks, libraries, environment) made harmless for a terminal, XML and Markdown.
+// Text that came from outside (ranks, libraries, environment) made harmless for a terminal, XML and
+// Markdown.
 #pragma once
 
 #include <string>
@@ -6,8 +7,8 @@
 
 namespace graphproof::reports {
 
-/// Control characters (C0 with newline and tab, DEL, C1), bytes that are no UTF-8, and the two code points that XML
-/// forbids become \xNN, byte by byte; everything else stays.
+/// Control characters (C0 with newline and tab, DEL, C1), bytes that are no UTF-8, and the two code
+/// points that XML forbids become \xNN, byte by byte; everything else stays.
 std::string printable(std::string_view text);
 
 }  // namespace graphproof::reports

@@ -15,13 +15,15 @@ TEST(Printable, LetsNoControlCharacterThrough) {
       {"a\nb\tc\rd", "a\\x0ab\\x09c\\x0dd"},
       {std::string("a\0b", 3), "a\\x00b"},
       {"\x7f", "\\x7f"},
-      {"\xc2\x9b" "31m", "\\xc2\\x9b31m"},  // C1, a one-character escape sequence
+      {"\xc2\x9b"
+       "31m",
+       "\\xc2\\x9b31m"},  // C1, a one-character escape sequence
       {"h\xc3\xa9", "h\xc3\xa9"},
       {"\xff\xfe", "\\xff\\xfe"},
-      {"\xc0\x80", "\\xc0\\x80"},              // overlong
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},    // surrogate
-      {"\xef\xbf\xbf", "\\xef\\xbf\\xbf"},    // forbidden in XML
-      {"\xe2\x82", "\\xe2\\x82"},              // cut off
+      {"\xc0\x80", "\\xc0\\x80"},           // overlong
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},  // surrogate
+      {"\xef\xbf\xbf", "\\xef\\xbf\\xbf"},  // forbidden in XML
+      {"\xe2\x82", "\\xe2\\x82"},           // cut off
       {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
   };
   for (const Row& row : kRows) EXPECT_EQ(printable(row.text), row.want);

@@ -10,17 +10,22 @@ namespace graphproof::reports {
 namespace {
 
 constexpr std::array<std::string_view, 6> kEndings = {"finished",        "interrupted", "budget",
-                                                    "circuit_breaker", "max_fail",    "disk"};
+                                                      "circuit_breaker", "max_fail",    "disk"};
 
 NotRun not_run(Ending ending) {
   switch (ending) {
-    case Ending::budget: return NotRun::budget;
-    case Ending::circuit_breaker: return NotRun::circuit_breaker;
-    case Ending::max_fail: return NotRun::max_fail;
-    case Ending::disk: return NotRun::disk;
+    case Ending::budget:
+      return NotRun::budget;
+    case Ending::circuit_breaker:
+      return NotRun::circuit_breaker;
+    case Ending::max_fail:
+      return NotRun::max_fail;
+    case Ending::disk:
+      return NotRun::disk;
     // A finished run has no such case; if it has one all the same, it counts as interrupted.
     case Ending::finished:
-    case Ending::interrupted: break;
+    case Ending::interrupted:
+      break;
   }
   return NotRun::interrupted;
 }
@@ -39,32 +44,43 @@ std::string RunResult::repro(const std::string& case_id) const {
   return "./graphproof repro " + (run_name.empty() ? run.run_id : run_name) + "/" + case_id;
 }
 
-RunResult run_result(record::Run run, const std::vector<record::PlanLine>& plan,
-                     const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
-                     const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of) {
-  RunResult result{.run = std::move(run), .run_name = "", .ending = ending, .wall_seconds = wall_seconds, .cases = {}};
+RunResult run_result(
+    record::Run run, const std::vector<record::PlanLine>& plan,
+    const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
+    const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of) {
+  RunResult result{.run = std::move(run),
+                   .run_name = "",
+                   .ending = ending,
+                   .wall_seconds = wall_seconds,
+                   .cases = {}};
   result.run_name = result.run.run_id;
   for (const record::PlanLine& line : plan) {
     const auto found = last_records.find(line.id);
     if (found == last_records.end()) {
-      const OutcomeInput input{.plan = line, .context = {}, .checks = {}, .not_run = not_run(ending)};
-      result.cases.push_back({line, make_record(input, outcome(input, {}), result.run.run_id, ""), {}});
+      const OutcomeInput input{
+          .plan = line, .context = {}, .checks = {}, .not_run = not_run(ending)};
+      result.cases.push_back(
+          {line, make_record(input, outcome(input, {}), result.run.run_id, ""), {}});
       continue;
     }
     CaseResult one{line, found->second, {}};
     if (const auto checks = checks_of(one.record))
-      for (const record::CheckResult& check : checks->checks) one.checks[check.check] = check.result;
+      for (const record::CheckResult& check : checks->checks)
+        one.checks[check.check] = check.result;
     result.cases.push_back(std::move(one));
   }
   return result;
 }
 
-RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending, double wall_seconds) {
+RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending,
+                          double wall_seconds) {
   const auto run_file = run_folder / "run.json", plan_file = run_folder / "plan.jsonl";
   record::Run run = record::run_from(record::read_json(run_file), run_file.string());
   const auto plan = record::plan_from(record::read_text(plan_file), plan_file.string());
-  const auto records = record::last_records(record::read_journal(run_folder / "journal.jsonl").records);
-  const auto checks_of = [&run_folder](const record::Record& record) -> std::optional<record::Checks> {
+  const auto records =
+      record::last_records(record::read_journal(run_folder / "journal.jsonl").records);
+  const auto checks_of =
+      [&run_folder](const record::Record& record) -> std::optional<record::Checks> {
     const auto file = run_folder / record.artefacts / "checks.json";
     if (record.artefacts.empty() || !std::filesystem::exists(file)) return std::nullopt;
     return record::checks_from(record::read_json(file), file.string());

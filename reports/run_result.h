@@ -30,7 +30,8 @@ struct CaseResult {
 
 struct RunResult {
   record::Run run;
-  std::string run_name;  // how a command line names this run: its id, or a path if it is not under runs/
+  std::string
+      run_name;  // how a command line names this run: its id, or a path if it is not under runs/
   Ending ending = Ending::finished;
   double wall_seconds = 0;
   std::vector<CaseResult> cases;  // in plan order
@@ -39,13 +40,15 @@ struct RunResult {
   std::string repro(const std::string& case_id) const;
 };
 
-/// Joins plan and records. A case without a record is skipped or not_run as the plan and `ending` say.
-/// `checks_of` reads the checks.json of a record's attempt; nothing if there is none.
-RunResult run_result(record::Run run, const std::vector<record::PlanLine>& plan,
-                     const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
-                     const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of);
+/// Joins plan and records. A case without a record is skipped or not_run as the plan and `ending`
+/// say. `checks_of` reads the checks.json of a record's attempt; nothing if there is none.
+RunResult run_result(
+    record::Run run, const std::vector<record::PlanLine>& plan,
+    const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
+    const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of);
 
 /// The same from a run folder: run.json, plan.jsonl, journal.jsonl and the attempts' checks.json.
-RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending, double wall_seconds);
+RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending,
+                          double wall_seconds);
 
 }  // namespace graphproof::reports

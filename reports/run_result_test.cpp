@@ -26,7 +26,8 @@ TEST(RunResult, CasesWithoutARecordAreSkippedOrNotRunAsThePlanAndTheEndingSay) {
   const auto skip = skipped('2');
   const auto left = ended('3', "c", "pass"_verdict, 90);
   const auto none = [](const record::Record&) { return std::nullopt; };
-  const auto result = run_result(run_of_tests(), {ran.plan, skip.plan, left.plan}, {{ran.plan.id, ran.record}}, Ending::max_fail, 1, none);
+  const auto result = run_result(run_of_tests(), {ran.plan, skip.plan, left.plan},
+                                 {{ran.plan.id, ran.record}}, Ending::max_fail, 1, none);
   ASSERT_EQ(result.cases.size(), 3u);
   EXPECT_EQ(result.cases[0].record, ran.record);
   EXPECT_EQ(result.cases[1].record.verdict, "skipped.gpus"_verdict);
@@ -39,10 +40,12 @@ TEST(RunResult, IsReadBackFromARunFolder) {
   const record::ScratchFolder folder;
   const auto ran = ended('1', "a", "pass"_verdict, 90), left = ended('3', "c", "pass"_verdict, 90);
   record::write_json(folder.path() / "run.json", record::to_json(run_of_tests()));
-  record::write_atomically(folder.path() / "plan.jsonl", record::to_line(ran.plan) + record::to_line(left.plan));
+  record::write_atomically(folder.path() / "plan.jsonl",
+                           record::to_line(ran.plan) + record::to_line(left.plan));
   record::JournalWriter(folder.path() / "journal.jsonl").append(ran.record);
   std::filesystem::create_directories(folder.path() / ran.record.artefacts);
-  record::write_json(folder.path() / ran.record.artefacts / "checks.json", record::to_json(*healthy_case().checks));
+  record::write_json(folder.path() / ran.record.artefacts / "checks.json",
+                     record::to_json(*healthy_case().checks));
 
   const RunResult result = read_run_result(folder.path(), Ending::interrupted, 2);
   ASSERT_EQ(result.cases.size(), 2u);

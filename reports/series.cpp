@@ -16,7 +16,9 @@ constexpr const char* kMemory[] = {"allocated", "reserved", "pool", "device", "r
 using Points = std::map<std::int64_t, double>;  // step -> value
 
 /// NaN, so that it shows, where either is NaN.
-double larger(double left, double right) { return std::isnan(left) || left >= right ? left : right; }
+double larger(double left, double right) {
+  return std::isnan(left) || left >= right ? left : right;
+}
 
 void keep_largest(Points& points, std::int64_t step, double value) {
   const auto [at, added] = points.emplace(step, value);
@@ -53,7 +55,8 @@ struct Gathered {
 
   void add(const record::EvidenceLine& line, bool last_rank) {
     const json& fields = line.fields;
-    if (line.kind == "step" && last_rank) loss[fields.at("arm")][fields.at("step")] = mean(fields.at("loss"));
+    if (line.kind == "step" && last_rank)
+      loss[fields.at("arm")][fields.at("step")] = mean(fields.at("loss"));
     if (line.kind == "compare") {
       const json& mismatch = fields.at("mismatch");
       keep_largest(difference[fields.at("subject")], fields.at("step"),
@@ -63,7 +66,8 @@ struct Gathered {
     if (line.kind == "memory" && fields.value("when", "step") == "step")
       for (const char* quantity : kMemory)
         if (const auto found = fields.find(quantity); found != fields.end() && found->is_number())
-          keep_largest(memory[fields.at("arm").get<std::string>() + " " + quantity], fields.at("step"), found->get<double>());
+          keep_largest(memory[fields.at("arm").get<std::string>() + " " + quantity],
+                       fields.at("step"), found->get<double>());
   }
 };
 
@@ -71,7 +75,8 @@ json to_json(const std::map<std::string, Curve>& curves) {
   json object = json::object();
   for (const auto& [name, curve] : curves) {
     json values = json::array();
-    for (const double value : curve.values) values.push_back(std::isfinite(value) ? json(value) : json());
+    for (const double value : curve.values)
+      values.push_back(std::isfinite(value) ? json(value) : json());
     object[name] = {{"steps", curve.steps}, {"values", values}};
   }
   return object;
@@ -83,9 +88,11 @@ Series series_of(const std::vector<record::Evidence>& ranks) {
   Gathered gathered;
   for (const record::Evidence& evidence : ranks) {
     // The last rank is on the last pipeline stage, which alone has losses.
-    const bool last_rank = evidence.file.filename() == record::evidence_file_name(static_cast<int>(ranks.size()) - 1);
+    const bool last_rank =
+        evidence.file.filename() == record::evidence_file_name(static_cast<int>(ranks.size()) - 1);
     for (const record::EvidenceLine& line : evidence.lines) {
-      // A line of another shape belongs to a version that this page does not know; the others still draw.
+      // A line of another shape belongs to a version that this page does not know; the others still
+      // draw.
       try {
         gathered.add(line, last_rank);
       } catch (const json::exception&) {
@@ -97,7 +104,9 @@ Series series_of(const std::vector<record::Evidence>& ranks) {
 }
 
 json to_json(const Series& series) {
-  return {{"loss", to_json(series.loss)}, {"difference", to_json(series.difference)}, {"memory", to_json(series.memory)}};
+  return {{"loss", to_json(series.loss)},
+          {"difference", to_json(series.difference)},
+          {"memory", to_json(series.memory)}};
 }
 
 }  // namespace graphproof::reports

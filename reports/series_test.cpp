@@ -20,7 +20,9 @@ Json step(const char* arm, int index, std::vector<double> loss) {
 }
 
 Json compare(int index, double max_abs) {
-  return {{"subject", "lockstep"}, {"step", index}, {"mismatch", max_abs == 0 ? Json() : Json{{"max_abs", record::number(max_abs)}}}};
+  return {{"subject", "lockstep"},
+          {"step", index},
+          {"mismatch", max_abs == 0 ? Json() : Json{{"max_abs", record::number(max_abs)}}}};
 }
 
 TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
@@ -36,18 +38,22 @@ TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
   EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {2.5}}));
   EXPECT_EQ(series.difference.at("lockstep").steps, (std::vector<std::int64_t>{0, 1}));
   EXPECT_EQ(series.difference.at("lockstep").values[0], 0.5);
-  EXPECT_TRUE(std::isnan(series.difference.at("lockstep").values[1])) << "a NaN on one rank hides behind no number";
+  EXPECT_TRUE(std::isnan(series.difference.at("lockstep").values[1]))
+      << "a NaN on one rank hides behind no number";
   EXPECT_EQ(series.memory.at("lockstep allocated"), (Curve{{0}, {200}}));
-  EXPECT_TRUE(to_json(series)["difference"]["lockstep"]["values"][1].is_null()) << "JSON has no NaN";
+  EXPECT_TRUE(to_json(series)["difference"]["lockstep"]["values"][1].is_null())
+      << "JSON has no NaN";
 }
 
 TEST(Series, LongCurvesKeepTheirFirstAndLastStep) {
   const record::ScratchFolder folder;
   {
     record::EvidenceWriter writer(folder.path() / record::evidence_file_name(0));
-    for (int index = 0; index < 1001; ++index) writer.write("step", step("free_eager", index, {double(index)}));
+    for (int index = 0; index < 1001; ++index)
+      writer.write("step", step("free_eager", index, {double(index)}));
   }
-  const Curve curve = series_of(record::read_evidence_of_attempt(folder.path())).loss.at("free_eager");
+  const Curve curve =
+      series_of(record::read_evidence_of_attempt(folder.path())).loss.at("free_eager");
   EXPECT_LE(curve.steps.size(), 402u);
   EXPECT_EQ(curve.steps.front(), 0);
   EXPECT_EQ(curve.steps.back(), 1000);
@@ -56,11 +62,15 @@ TEST(Series, LongCurvesKeepTheirFirstAndLastStep) {
 TEST(Series, BrokenLinesAndAnAbsentFolderLeaveTheRest) {
   const record::ScratchFolder folder;
   std::ofstream(folder.path() / record::evidence_file_name(0))
-      << R"({"kind":"step","arm":"eager_a","step":0,"loss":["x"]})" "\n"
-      << R"({"kind":"compare","subject":7})" "\n"
-      << R"({"kind":"step","arm":"eager_a","step":1,"loss":[3.0]})" "\n"
+      << R"({"kind":"step","arm":"eager_a","step":0,"loss":["x"]})"
+         "\n"
+      << R"({"kind":"compare","subject":7})"
+         "\n"
+      << R"({"kind":"step","arm":"eager_a","step":1,"loss":[3.0]})"
+         "\n"
       << R"({"kind":"step","arm":"eag)";
-  EXPECT_EQ(series_of(record::read_evidence_of_attempt(folder.path())).loss.at("eager_a"), (Curve{{1}, {3.0}}));
+  EXPECT_EQ(series_of(record::read_evidence_of_attempt(folder.path())).loss.at("eager_a"),
+            (Curve{{1}, {3.0}}));
   EXPECT_TRUE(series_of(record::read_evidence_of_attempt(folder.path() / "absent")).empty());
 }
 

@@ -33,7 +33,8 @@ Signature signature(const record::Record& record) {
   made.what = without_particulars(first.message.what);
   // "cuda 900 from CALL: ...": the number is the kind of error.
   const std::size_t call = first.message.got.find(" from ");
-  if (first.check.empty() && call != std::string::npos) made.what += "; " + first.message.got.substr(0, first.message.got.find(": ", call));
+  if (first.check.empty() && call != std::string::npos)
+    made.what += "; " + first.message.got.substr(0, first.message.got.find(": ", call));
   return made;
 }
 

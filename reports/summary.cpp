@@ -39,15 +39,22 @@ record::Summary summary(const RunResult& run) {
     ++result.counts[std::string(one.record.verdict.text())];
     ++coverage.planned;
     switch (share(one)) {
-      case Share::rejected: ++coverage.rejected; break;
-      case Share::skipped: ++coverage.skipped; break;
-      case Share::not_run: ++coverage.not_run; break;
+      case Share::rejected:
+        ++coverage.rejected;
+        break;
+      case Share::skipped:
+        ++coverage.skipped;
+        break;
+      case Share::not_run:
+        ++coverage.not_run;
+        break;
       case Share::ran:
         ++coverage.ran;
         for (const std::string& check : one.plan.required_checks) {
           ++coverage.required_checks;
           const auto found = one.checks.find(check);
-          const bool shown = found != one.checks.end() && (found->second == Result::pass || found->second == Result::fail);
+          const bool shown = found != one.checks.end() &&
+                             (found->second == Result::pass || found->second == Result::fail);
           if (!shown) ++coverage.unexercised;
         }
     }
@@ -71,7 +78,8 @@ record::ExitCode exit_code(const RunResult& run) {
     if (share(one) != Share::skipped) nothing_ran = false;
   }
   if (nothing_ran) code = record::stronger(code, ExitCode::coverage);
-  if (run.ending == Ending::interrupted || run.ending == Ending::budget) code = record::stronger(code, ExitCode::interrupted);
+  if (run.ending == Ending::interrupted || run.ending == Ending::budget)
+    code = record::stronger(code, ExitCode::interrupted);
   if (run.ending == Ending::disk) code = record::stronger(code, ExitCode::infrastructure);
   if (run.ending == Ending::circuit_breaker || run.ending == Ending::max_fail)
     code = record::stronger(code, ExitCode::coverage);

@@ -9,8 +9,8 @@ namespace graphproof::reports {
 
 record::Summary summary(const RunResult& run);
 
-/// The strongest of all cases' exit codes; coverage (4) if nothing was selected or nothing ran; interrupted (5) if the
-/// run was.
+/// The strongest of all cases' exit codes; coverage (4) if nothing was selected or nothing ran;
+/// interrupted (5) if the run was.
 record::ExitCode exit_code(const RunResult& run);
 
 }  // namespace graphproof::reports

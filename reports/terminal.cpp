@@ -28,8 +28,9 @@ std::string paint(const std::string& text, Colour colour, const TerminalStyle& s
 
 /// Columns of printable text: code points, as our own words are plain.
 std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
 }
 
 std::string cut(const std::string& text, std::size_t columns) {
@@ -60,7 +61,8 @@ struct Cell {
 };
 
 /// Rows with columns as wide as their widest cell; the last one is cut at the style's width.
-std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyle& style, const std::string& indent) {
+std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyle& style,
+                  const std::string& indent) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -88,19 +90,23 @@ std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyl
 
 Colour colour_of(const CaseResult& one) {
   if (!needs_attention(one)) return one.record.verdict.in("pass") ? Colour::green : Colour::dim;
-  return exit_code(one.record.verdict, one.record.rule) == record::ExitCode::product ? Colour::red : Colour::yellow;
+  return exit_code(one.record.verdict, one.record.rule) == record::ExitCode::product
+             ? Colour::red
+             : Colour::yellow;
 }
 
 std::string failure(const RunResult& run, const CaseResult& one, const TerminalStyle& style) {
-  std::string text = paint(std::string(one.record.verdict.text()), colour_of(one), style) + "  " + one.plan.id + "  " +
-                     printable(one.plan.name) + "\n";
+  std::string text = paint(std::string(one.record.verdict.text()), colour_of(one), style) + "  " +
+                     one.plan.id + "  " + printable(one.plan.name) + "\n";
   text += "  " + printable(one.record.reason) + "\n";
   const auto& all = one.record.failing;
   for (std::size_t i = 0; i < std::min(all.size(), kShownChecksOfOneCase); ++i) {
     const record::Failing& fail = all[i];
-    const std::string who =
-        fail.check + (fail.rank ? (fail.check.empty() ? "rank " : " on rank ") + std::to_string(*fail.rank) : "");
-    text += "    " + (who.empty() ? "" : printable(who) + ": ") + printable(fail.message.what) + "\n";
+    const std::string who = fail.check + (fail.rank ? (fail.check.empty() ? "rank " : " on rank ") +
+                                                          std::to_string(*fail.rank)
+                                                    : "");
+    text +=
+        "    " + (who.empty() ? "" : printable(who) + ": ") + printable(fail.message.what) + "\n";
     const auto part = [&text](const char* label, const std::string& value) {
       if (!value.empty()) text += std::string("      ") + label + printable(value) + "\n";
     };
@@ -110,8 +116,8 @@ std::string failure(const RunResult& run, const CaseResult& one, const TerminalS
     if (fail.message.next != run.repro(one.plan.id)) part("next  ", fail.message.next);
   }
   if (all.size() > kShownChecksOfOneCase)
-    text += "    and " + std::to_string(all.size() - kShownChecksOfOneCase) + " more failing checks in " +
-            printable(one.record.artefacts) + "\n";
+    text += "    and " + std::to_string(all.size() - kShownChecksOfOneCase) +
+            " more failing checks in " + printable(one.record.artefacts) + "\n";
   return text + "  " + printable(run.repro(one.plan.id)) + "\n\n";
 }
 
@@ -137,7 +143,8 @@ std::string clock_text(double seconds) {
   if (whole < 3600) {
     std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
   } else {
-    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60,
+                  whole % 60);
   }
   return text;
 }
@@ -148,11 +155,13 @@ std::string progress_line(const Progress& progress, const TerminalStyle& style) 
   done.insert(0, planned.size() > done.size() ? planned.size() - done.size() : 0, ' ');
   const auto left = remaining_seconds(progress);
   const std::string failed = std::to_string(progress.failed) + " failed";
-  std::string rest = "  " + std::to_string(progress.running) + " running  " + clock_text(progress.elapsed_seconds) +
-                     " elapsed  " + (left ? clock_text(*left) : "?") + " left";
+  std::string rest = "  " + std::to_string(progress.running) + " running  " +
+                     clock_text(progress.elapsed_seconds) + " elapsed  " +
+                     (left ? clock_text(*left) : "?") + " left";
   if (!progress.now.empty()) rest += "  " + printable(progress.now);
   const std::string head = "[" + done + "/" + planned + "] ";
-  const std::string line = cut(head + failed + rest, static_cast<std::size_t>(std::max(style.columns, 1)));
+  const std::string line =
+      cut(head + failed + rest, static_cast<std::size_t>(std::max(style.columns, 1)));
   // Colour goes in after cutting: escapes take no columns.
   const bool painted = progress.failed > 0 && line.size() >= head.size() + failed.size();
   if (!painted) return line;
@@ -164,48 +173,68 @@ std::string closing_table(const RunResult& run, const TerminalStyle& style) {
   const auto failures = failures_first(run);
   const auto others = acceptable(run);
   std::string text;
-  for (std::size_t i = 0; i < std::min(failures.size(), kShownFailures); ++i) text += failure(run, *failures[i], style);
+  for (std::size_t i = 0; i < std::min(failures.size(), kShownFailures); ++i)
+    text += failure(run, *failures[i], style);
 
-  std::vector<std::vector<Cell>> rows = {
-      {{"verdict", Colour::dim}, {"case", Colour::dim}, {"ranks", Colour::dim}, {"seconds", Colour::dim}, {"name", Colour::dim}}};
+  std::vector<std::vector<Cell>> rows = {{{"verdict", Colour::dim},
+                                          {"case", Colour::dim},
+                                          {"ranks", Colour::dim},
+                                          {"seconds", Colour::dim},
+                                          {"name", Colour::dim}}};
   for (const CaseResult* one : failures) rows.push_back(case_row(*one));
-  for (std::size_t i = 0; i < std::min(others.size(), kShownAcceptable); ++i) rows.push_back(case_row(*others[i]));
+  for (std::size_t i = 0; i < std::min(others.size(), kShownAcceptable); ++i)
+    rows.push_back(case_row(*others[i]));
   text += table(rows, style, "");
   if (others.size() > kShownAcceptable)
-    text += "... and " + std::to_string(others.size() - kShownAcceptable) + " more acceptable cases, in summary.json\n";
+    text += "... and " + std::to_string(others.size() - kShownAcceptable) +
+            " more acceptable cases, in summary.json\n";
 
   text += "\n";
   std::vector<std::vector<Cell>> counts;
-  for (const auto& [verdict, count] : total.counts) counts.push_back({{verdict, {}}, {std::to_string(count), {}}});
+  for (const auto& [verdict, count] : total.counts)
+    counts.push_back({{verdict, {}}, {std::to_string(count), {}}});
   text += table(counts, style, "");
   const record::Coverage& coverage = total.coverage;
-  text += "coverage: " + std::to_string(coverage.planned) + " planned = " + std::to_string(coverage.ran) + " ran + " +
-          std::to_string(coverage.rejected) + " rejected + " + std::to_string(coverage.skipped) + " skipped + " +
-          std::to_string(coverage.not_run) + " not run; " + std::to_string(coverage.unexercised) + " of " +
-          std::to_string(coverage.required_checks) + " required checks unexercised\n";
+  text += "coverage: " + std::to_string(coverage.planned) +
+          " planned = " + std::to_string(coverage.ran) + " ran + " +
+          std::to_string(coverage.rejected) + " rejected + " + std::to_string(coverage.skipped) +
+          " skipped + " + std::to_string(coverage.not_run) + " not run; " +
+          std::to_string(coverage.unexercised) + " of " + std::to_string(coverage.required_checks) +
+          " required checks unexercised\n";
   const auto code = static_cast<record::ExitCode>(total.exit_code);
   const Colour colour = code == record::ExitCode::ok        ? Colour::green
                         : code == record::ExitCode::product ? Colour::red
                                                             : Colour::yellow;
-  text += paint("exit " + std::to_string(total.exit_code) + ": " + std::string(record::meaning(code)), colour, style) + " (" +
-          printable(total.profile) + " on " + printable(total.device) + ", " + clock_text(total.wall_seconds) + ", run " +
-          printable(total.run_id) + ")\n";
+  text +=
+      paint("exit " + std::to_string(total.exit_code) + ": " + std::string(record::meaning(code)),
+            colour, style) +
+      " (" + printable(total.profile) + " on " + printable(total.device) + ", " +
+      clock_text(total.wall_seconds) + ", run " + printable(total.run_id) + ")\n";
   return text;
 }
 
-std::string kill_matrix(const std::vector<record::FaultResult>& faults, const TerminalStyle& style) {
+std::string kill_matrix(const std::vector<record::FaultResult>& faults,
+                        const TerminalStyle& style) {
   if (faults.empty()) return "";
-  std::vector<std::vector<Cell>> rows = {{{"fault", Colour::dim}, {"detector", Colour::dim}, {"status", Colour::dim},
-                                          {"clean twin", Colour::dim}, {"failing checks", Colour::dim}}};
+  std::vector<std::vector<Cell>> rows = {{{"fault", Colour::dim},
+                                          {"detector", Colour::dim},
+                                          {"status", Colour::dim},
+                                          {"clean twin", Colour::dim},
+                                          {"failing checks", Colour::dim}}};
   for (const record::FaultResult& one : faults) {
-    const bool good = one.status == record::FaultStatus::killed || one.status == record::FaultStatus::harmless;
+    const bool good =
+        one.status == record::FaultStatus::killed || one.status == record::FaultStatus::harmless;
     const bool unexercised = one.status == record::FaultStatus::unexercised;
     std::string checks;
-    for (const std::string& check : one.killed_by) checks += (checks.empty() ? "" : ", ") + printable(check);
+    for (const std::string& check : one.killed_by)
+      checks += (checks.empty() ? "" : ", ") + printable(check);
     rows.push_back({{printable(one.fault), {}},
                     {printable(one.detector), {}},
-                    {std::string(name(one.status)), good ? Colour::green : unexercised ? Colour::yellow : Colour::red},
-                    {std::string(one.clean_twin.text()), one.clean_twin.in("pass") ? Colour::green : Colour::red},
+                    {std::string(name(one.status)), good          ? Colour::green
+                                                    : unexercised ? Colour::yellow
+                                                                  : Colour::red},
+                    {std::string(one.clean_twin.text()),
+                     one.clean_twin.in("pass") ? Colour::green : Colour::red},
                     {checks.empty() ? "-" : checks, {}}});
   }
   return table(rows, style, "");

@@ -12,11 +12,19 @@ namespace {
 
 using record::operator""_verdict;
 
-std::size_t lines_of(const std::string& text) { return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')); }
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 TEST(Progress, SaysWhereTheRunIsAndHowLongItTakes) {
-  const Progress progress{.done = 12, .planned = 48, .running = 2, .failed = 1, .elapsed_seconds = 14,
-                          .expected_done_seconds = 6, .expected_left_seconds = 18, .now = "tp=2 replay"};
+  const Progress progress{.done = 12,
+                          .planned = 48,
+                          .running = 2,
+                          .failed = 1,
+                          .elapsed_seconds = 14,
+                          .expected_done_seconds = 6,
+                          .expected_left_seconds = 18,
+                          .now = "tp=2 replay"};
   EXPECT_EQ(progress_line(progress, {.colour = false, .columns = 100}),
             "[12/48] 1 failed  2 running  0:14 elapsed  0:42 left  tp=2 replay");
   EXPECT_EQ(progress_line(progress, {.colour = true, .columns = 100}),
@@ -24,7 +32,8 @@ TEST(Progress, SaysWhereTheRunIsAndHowLongItTakes) {
 }
 
 TEST(Progress, IsCutToTheTerminalsWidthAndNeverWraps) {
-  const Progress progress{.done = 1, .planned = 48, .failed = 1, .now = std::string(300, 'x') + "\x1b[2J"};
+  const Progress progress{
+      .done = 1, .planned = 48, .failed = 1, .now = std::string(300, 'x') + "\x1b[2J"};
   for (int columns = 1; columns < 120; ++columns) {
     const std::string line = progress_line(progress, {.colour = false, .columns = columns});
     EXPECT_EQ(line.size(), static_cast<std::size_t>(columns)) << line;
@@ -33,15 +42,27 @@ TEST(Progress, IsCutToTheTerminalsWidthAndNeverWraps) {
 }
 
 TEST(Progress, KnowsNoRemainingTimeBeforeTheFirstCaseAndNoneAfterTheLast) {
-  EXPECT_FALSE(remaining_seconds({.done = 0, .planned = 3, .elapsed_seconds = 5, .expected_left_seconds = 3}));
+  EXPECT_FALSE(remaining_seconds(
+      {.done = 0, .planned = 3, .elapsed_seconds = 5, .expected_left_seconds = 3}));
   EXPECT_EQ(remaining_seconds({.done = 3, .planned = 3, .elapsed_seconds = 5}), 0.0);
-  EXPECT_EQ(remaining_seconds({.done = 1, .planned = 3, .elapsed_seconds = 5, .expected_done_seconds = 2, .expected_left_seconds = 4}), 10.0);
+  EXPECT_EQ(remaining_seconds({.done = 1,
+                               .planned = 3,
+                               .elapsed_seconds = 5,
+                               .expected_done_seconds = 2,
+                               .expected_left_seconds = 4}),
+            10.0);
   EXPECT_NE(progress_line({.planned = 3}, {}).find("? left"), std::string::npos);
 }
 
 TEST(Clock, ReadsAsHoursMinutesSeconds) {
-  const std::pair<double, const char*> kRows[] = {{0, "0:00"}, {7.4, "0:07"}, {59.6, "1:00"}, {750, "12:30"}, {11100, "3:05:00"},
-                                                  {-1, "0:00"}, {std::numeric_limits<double>::infinity(), "0:00"}};
+  const std::pair<double, const char*> kRows[] = {
+      {0, "0:00"},
+      {7.4, "0:07"},
+      {59.6, "1:00"},
+      {750, "12:30"},
+      {11100, "3:05:00"},
+      {-1, "0:00"},
+      {std::numeric_limits<double>::infinity(), "0:00"}};
   for (const auto& [seconds, text] : kRows) EXPECT_EQ(clock_text(seconds), text);
 }
 
@@ -59,9 +80,12 @@ TEST(ClosingTable, ShowsFailuresFirstWithTheirPartsAndTheCommandThatReproducesTh
   EXPECT_LT(text.find("5555555555555555"), text.find("3333333333333333"));
   EXPECT_LT(text.find("3333333333333333"), text.find("1111111111111111"));
   for (const char digit : {'2', '3', '5'})
-    EXPECT_NE(text.find("./graphproof repro 20261121-101500-3f2a/" + std::string(16, digit)), std::string::npos);
-  EXPECT_TRUE(text.ends_with("coverage: 5 planned = 5 ran + 0 rejected + 0 skipped + 0 not run; 2 of 10 required checks unexercised\n"
-                             "exit 1: product failure (smoke on sim, 0:41, run 20261121-101500-3f2a)\n"))
+    EXPECT_NE(text.find("./graphproof repro 20261121-101500-3f2a/" + std::string(16, digit)),
+              std::string::npos);
+  EXPECT_TRUE(
+      text.ends_with("coverage: 5 planned = 5 ran + 0 rejected + 0 skipped + 0 not run; 2 of 10 "
+                     "required checks unexercised\n"
+                     "exit 1: product failure (smoke on sim, 0:41, run 20261121-101500-3f2a)\n"))
       << text;
 }
 
@@ -72,8 +96,10 @@ TEST(ClosingTable, HasAlignedColumnsThatFit) {
   const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
   const std::size_t column = table.find("case");
   std::size_t row = 0;
-  for (std::size_t at = 0; at != std::string::npos && at < table.size(); at = table.find('\n', at + 1), ++row) {
-    const std::string line = table.substr(at + (row > 0), table.find('\n', at + 1) - at - (row > 0));
+  for (std::size_t at = 0; at != std::string::npos && at < table.size();
+       at = table.find('\n', at + 1), ++row) {
+    const std::string line =
+        table.substr(at + (row > 0), table.find('\n', at + 1) - at - (row > 0));
     EXPECT_LE(line.size(), 60u) << line;
     EXPECT_EQ(line[column - 1], ' ') << line;
     EXPECT_NE(line[column], ' ') << line;
@@ -102,9 +128,16 @@ TEST(ClosingTable, OfAThousandCasesShowsWhatMatters) {
 
 TEST(KillMatrix, HasARowPerFault) {
   const std::vector<record::FaultResult> rows = {
-      {.fault = "M23", .detector = "D04", .killed_by = {"D04.learning_rate", "D01.lockstep"}, .status = record::FaultStatus::killed,
+      {.fault = "M23",
+       .detector = "D04",
+       .killed_by = {"D04.learning_rate", "D01.lockstep"},
+       .status = record::FaultStatus::killed,
        .clean_twin = "pass"_verdict},
-      {.fault = "M15", .detector = "D18", .killed_by = {}, .status = record::FaultStatus::unexercised, .clean_twin = "not_run"_verdict}};
+      {.fault = "M15",
+       .detector = "D18",
+       .killed_by = {},
+       .status = record::FaultStatus::unexercised,
+       .clean_twin = "not_run"_verdict}};
   EXPECT_EQ(kill_matrix(rows, {.colour = false, .columns = 100}),
             "fault  detector  status       clean twin  failing checks\n"
             "M23    D04       killed       pass        D04.learning_rate, D01.lockstep\n"

@@ -1,6 +1,7 @@
-// README.md and docs/matrix.md promise commands; this runs them, on the simulated device and in order, in an empty folder.
-// Lines marked "# needs GPUs" are only parsed (their options are shown to exist), and `./graphproof test` is what runs this
-// test. A jsonc block whose first line is "// NAME.json" is a file that the commands find.
+// README.md and docs/matrix.md promise commands; this runs them, on the simulated device and in
+// order, in an empty folder. Lines marked "# needs GPUs" are only parsed (their options are shown
+// to exist), and `./graphproof test` is what runs this test. A jsonc block whose first line is "//
+// NAME.json" is a file that the commands find.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ void write_files(const fs::path& document, const fs::path& folder) {
   std::ifstream in(document);
   std::smatch match;
   for (std::string line; std::getline(in, line);) {
-    if (line != "```jsonc" || !std::getline(in, line) || !std::regex_match(line, match, name)) continue;
+    if (line != "```jsonc" || !std::getline(in, line) || !std::regex_match(line, match, name))
+      continue;
     std::ofstream file(folder / match[1].str());
     while (std::getline(in, line) && line != "```") file << line << "\n";
   }
@@ -49,7 +51,8 @@ std::string text_of(const fs::path& file) {
 }
 
 TEST(ReadmeTest, EveryShownCommandRuns) {
-  const fs::path folder = fs::temp_directory_path() / ("graphproof-readme-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("graphproof-readme-" + std::to_string(getpid()));
   fs::create_directories(folder);
   const std::string program = std::string(std::getenv("GRAPHPROOF_BIN")) + "/graphproof";
   int ran = 0, parsed = 0;
@@ -65,11 +68,13 @@ TEST(ReadmeTest, EveryShownCommandRuns) {
     if (command.arguments == "test") continue;
     const fs::path log = folder / "log";
     // A shell is right here: these are the words that a reader types into one.
-    const std::string line = "cd '" + folder.string() + "' && '" + program + "' " + command.arguments +
-                             (command.needs_gpus ? " --help" : "") + " >'" + log.string() + "' 2>&1";
+    const std::string line = "cd '" + folder.string() + "' && '" + program + "' " +
+                             command.arguments + (command.needs_gpus ? " --help" : "") + " >'" +
+                             log.string() + "' 2>&1";
     const int status = std::system(line.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        << "./graphproof " << command.arguments << " ended with " << status << "\n" << text_of(log);
+        << "./graphproof " << command.arguments << " ended with " << status << "\n"
+        << text_of(log);
     ++(command.needs_gpus ? parsed : ran);
   }
   EXPECT_GE(ran, 6) << "README.md was not read";

@@ -14,14 +14,16 @@ namespace {
 
 using fixtures::NamedTensor;
 
-engines::EngineConfig engine_config(const StepConfig& config, std::string impl, std::vector<NamedTensor> stale) {
+engines::EngineConfig engine_config(const StepConfig& config, std::string impl,
+                                    std::vector<NamedTensor> stale) {
   engines::EngineConfig engine = config.engine;
   engine.impl = std::move(impl);
   engine.stale_outputs = std::move(stale);
   return engine;
 }
 
-/// Parameters and optimizer state: a step changes them, and a replay that skipped them left the old values.
+/// Parameters and optimizer state: a step changes them, and a replay that skipped them left the old
+/// values.
 bool is_carried_over(const NamedTensor& tensor) {
   return tensor.name.starts_with("param:") || tensor.name.starts_with("state:");
 }
@@ -42,10 +44,12 @@ double learning_rate_at(const StepConfig& config, std::int64_t step) {
   return learning_rate_schedule(config.model.optimizer).at(step);
 }
 
-/// sqrt of the sum of squares in fp64, in tensor order: the same number whenever the bytes are the same.
+/// sqrt of the sum of squares in fp64, in tensor order: the same number whenever the bytes are the
+/// same.
 double norm(const std::vector<NamedTensor>& tensors) {
   double sum = 0;
-  for (const NamedTensor& tensor : tensors) sum += tensor.tensor.to(at::kDouble).square().sum().item<double>();
+  for (const NamedTensor& tensor : tensors)
+    sum += tensor.tensor.to(at::kDouble).square().sum().item<double>();
   return std::sqrt(sum);
 }
 
@@ -58,13 +62,18 @@ struct Arm::Before {
   std::int64_t replays = 0;
 };
 
-Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch, std::vector<NamedTensor> stale)
-    : parts_(parts), name_(std::move(name)), watch_(watch), graphs_(impl != "none"), device_(parts.device, parts.config.engine.fault) {
+Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch,
+         std::vector<NamedTensor> stale)
+    : parts_(parts),
+      name_(std::move(name)),
+      watch_(watch),
+      graphs_(impl != "none"),
+      device_(parts.device, parts.config.engine.fault) {
   parts_.scope.enter(Phase::build, name_, 0);
   const c10::StreamGuard guard(parts_.stream);
   const StepConfig& config = parts_.config;
-  step_ = std::make_unique<workloads::TrainStep>(config.model, config.layout, device_, config.seed, config.engine.fault,
-                                                 config.rng_backend);
+  step_ = std::make_unique<workloads::TrainStep>(config.model, config.layout, device_, config.seed,
+                                                 config.engine.fault, config.rng_backend);
   if (graphs_ && watch_ == Watch::free) {
     observer_ = std::make_unique<CaptureObserver>(parts_.scope, device_, *step_, name_);
   } else if (graphs_) {
@@ -73,8 +82,8 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
     device_.watch_operands();
     observer_ = std::move(observer);
   }
-  engine_ = engines::make_engine(engine_config(config, std::move(impl), std::move(stale)), device_, parts_.stream, *step_,
-                                 observer_.get());
+  engine_ = engines::make_engine(engine_config(config, std::move(impl), std::move(stale)), device_,
+                                 parts_.stream, *step_, observer_.get());
 }
 
 Arm::~Arm() = default;
@@ -96,7 +105,10 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   const c10::StreamGuard guard(parts_.stream);
   const double learning_rate = learning_rate_at(parts_.config, index);
   const bool warming_up = graphs_ && index < parts_.config.first_replay();
-  parts_.scope.enter(!graphs_ ? Phase::eager : warming_up ? Phase::warmup : Phase::replay, name_, index);
+  parts_.scope.enter(!graphs_     ? Phase::eager
+                     : warming_up ? Phase::warmup
+                                  : Phase::replay,
+                     name_, index);
   if (observer_) observer_->at_step(index);
   if (watch_ == Watch::free) {
     engine_->step(input.batch, learning_rate);
@@ -107,7 +119,8 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
   const auto begin = std::chrono::steady_clock::now();
   engine_->step(input.batch, learning_rate);
   parts_.device.synchronize(parts_.stream);
-  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   note_captures();
   Snapshot left = look(index, input, ms);
   if (graphs_ && !warming_up) {
@@ -118,7 +131,10 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
       write_poison(index, outputs(), *replay, device_.counts().replays - before.replays);
     }
     if (const auto operands = device_.take_operands())
-      parts_.scope.write("freed", {{"arm", name_}, {"step", index}, {"operands", operands->blocks}, {"freed", operands->freed}});
+      parts_.scope.write("freed", {{"arm", name_},
+                                   {"step", index},
+                                   {"operands", operands->blocks},
+                                   {"freed", operands->freed}});
   }
   if (graphs_) write_kept(index);
   write_rng(index, before);
@@ -134,7 +150,8 @@ Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
   parts_.device.synchronize(parts_.stream);
   if (const auto replay = replays_ ? replays_->take() : std::nullopt) {
     ++evaluated_.watched;
-    write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay, device_.counts().replays - replays);
+    write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay,
+                 device_.counts().replays - replays);
   }
   ++evaluated_.evaluations;
   evaluated_.captures += device_.counts().captures_begun - captures;
@@ -165,8 +182,11 @@ void Arm::finish(std::int64_t last) {
   // One count for the whole run: a look after each step would have waited for it.
   const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
                               std::max<std::int64_t>(1, engine_->counters().launches_per_step);
-  write_replay(last, std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
-               std::max<std::int64_t>(0, wanted - device_.counts().replays));
+  write_replay(
+      last,
+      std::vector<std::int64_t>(
+          static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
+      std::max<std::int64_t>(0, wanted - device_.counts().replays));
 }
 
 Arm::Before Arm::look_before(std::int64_t) {
@@ -185,7 +205,9 @@ void Arm::write_step(std::int64_t index, const StepInput& input, double ms, cons
   for (const NamedTensor& tensor : losses)
     for (const double value : values(tensor.tensor)) loss.push_back(record::number(value));
   const std::string loss_digest = fixtures::digest(losses);
-  record::Json digest = {{"grads", fixtures::digest(gradients)}, {"params", fixtures::digest(named(left, "param:"))}, {"losses", loss_digest}};
+  record::Json digest = {{"grads", fixtures::digest(gradients)},
+                         {"params", fixtures::digest(named(left, "param:"))},
+                         {"losses", loss_digest}};
   parts_.scope.write("step", {{"arm", name_},
                               {"step", index},
                               {"input", input.word},
@@ -201,26 +223,37 @@ void Arm::write_rng(std::int64_t index, const Before& before) {
   if (parts_.config.model.dropout == 0) return;
   const std::string mask = fixtures::digest(step_->masks());
   for (const auto& [region, after] : step_->rng().states())
-    parts_.scope.write("rng", {{"arm", name_}, {"step", index}, {"generator", region}, {"before", before.generators.at(region)}, {"after", after}, {"mask", mask}});
+    parts_.scope.write("rng", {{"arm", name_},
+                               {"step", index},
+                               {"generator", region},
+                               {"before", before.generators.at(region)},
+                               {"after", after},
+                               {"mask", mask}});
 }
 
-void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before, std::int64_t fallbacks) {
+void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before,
+                       std::int64_t fallbacks) {
   const GraphCounts& counts = device_.counts();
-  parts_.scope.write("replay", {{"arm", name_},
-                                {"graph", parts_.config.engine.impl},
-                                {"step", index},
-                                {"replays", counts.replays - evaluated_.replays},
-                                {"fallbacks", fallbacks},
-                                {"recaptures", counts.captures_begun - evaluated_.captures - first_captures_},
-                                {"out_of_order", engine_->counters().out_of_order},
-                                {"counter_before", counter_before},
-                                {"counter_after", layer_counts(device_, *step_)},
-                                {"counter_per_replay", std::vector<std::int64_t>(static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
-                                                                                 parts_.config.model.microbatches)}});
+  parts_.scope.write(
+      "replay",
+      {{"arm", name_},
+       {"graph", parts_.config.engine.impl},
+       {"step", index},
+       {"replays", counts.replays - evaluated_.replays},
+       {"fallbacks", fallbacks},
+       {"recaptures", counts.captures_begun - evaluated_.captures - first_captures_},
+       {"out_of_order", engine_->counters().out_of_order},
+       {"counter_before", counter_before},
+       {"counter_after", layer_counts(device_, *step_)},
+       {"counter_per_replay",
+        std::vector<std::int64_t>(
+            static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
+            parts_.config.model.microbatches)}});
 }
 
 void Arm::note_captures() {
-  // All graphs of a step are captured in one step, the first that captures; more later are recaptures.
+  // All graphs of a step are captured in one step, the first that captures; more later are
+  // recaptures.
   if (first_captures_ == 0) first_captures_ = device_.counts().captures_begun;
 }
 
@@ -235,26 +268,31 @@ void Arm::write_kept(std::int64_t index) {
   kept_digest_ = fixtures::digest(kept_losses_);
 }
 
-void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left, const ReplayObserver::Replay& replay, std::int64_t launches) {
+void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
+                       const ReplayObserver::Replay& replay, std::int64_t launches) {
   auto unregistered = record::Json::array();
   for (const NamedTensor& tensor : left)
-    if (!replay.registered.contains(device_.address(tensor.tensor))) unregistered.push_back(tensor.name);
-  // What is compared must be among what was poisoned, except what a step changes instead of writing.
+    if (!replay.registered.contains(device_.address(tensor.tensor)))
+      unregistered.push_back(tensor.name);
+  // What is compared must be among what was poisoned, except what a step changes instead of
+  // writing.
   std::vector<NamedTensor> compared = left;
   std::erase_if(compared, is_carried_over);
-  const auto poisoned = std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
-    return replay.poisoned.contains(device_.address(tensor.tensor));
-  });
-  parts_.scope.write("poison", {{"arm", name_},
-                                {"step", index},
-                                {"outputs", poisoned},
-                                {"compared", compared.size()},
-                                {"bytes", replay.poisoned_bytes},
-                                {"canary_words", replay.canary_words + fixtures::canary_words(compared)},
-                                {"launches", launches},
-                                {"watched", replay.watched},
-                                {"looked_at", replay.looked_at},
-                                {"unregistered", std::move(unregistered)}});
+  const auto poisoned =
+      std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
+        return replay.poisoned.contains(device_.address(tensor.tensor));
+      });
+  parts_.scope.write("poison",
+                     {{"arm", name_},
+                      {"step", index},
+                      {"outputs", poisoned},
+                      {"compared", compared.size()},
+                      {"bytes", replay.poisoned_bytes},
+                      {"canary_words", replay.canary_words + fixtures::canary_words(compared)},
+                      {"launches", launches},
+                      {"watched", replay.watched},
+                      {"looked_at", replay.looked_at},
+                      {"unregistered", std::move(unregistered)}});
 }
 
 void Arm::settle_capture() {

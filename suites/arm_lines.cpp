@@ -17,8 +17,9 @@ record::Json mismatch_json(const fixtures::Mismatch& mismatch) {
           {"differing", mismatch.differing}};
 }
 
-bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right, const std::string& subject,
-                      std::int64_t step, const std::string& input, const Snapshot& of_left, const Snapshot& of_right) {
+bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right,
+                      const std::string& subject, std::int64_t step, const std::string& input,
+                      const Snapshot& of_left, const Snapshot& of_right) {
   const fixtures::Comparison compared = fixtures::compare(of_left, of_right);
   parts.scope.write("compare", {{"left", left},
                                 {"right", right},
@@ -28,11 +29,13 @@ bool write_comparison(const CaseParts& parts, const std::string& left, const std
                                 {"tensors", compared.tensors},
                                 {"bytes", compared.bytes},
                                 {"equal", compared.equal},
-                                {"mismatch", compared.mismatch ? mismatch_json(*compared.mismatch) : record::Json()}});
+                                {"mismatch", compared.mismatch ? mismatch_json(*compared.mismatch)
+                                                               : record::Json()}});
   return compared.equal;
 }
 
-CollectivesOf::CollectivesOf(const CaseParts& parts, std::string arm) : parts_(parts), arm_(std::move(arm)) {
+CollectivesOf::CollectivesOf(const CaseParts& parts, std::string arm)
+    : parts_(parts), arm_(std::move(arm)) {
   if (parts_.groups) parts_.groups->ledger().reset();
 }
 
@@ -40,10 +43,11 @@ void CollectivesOf::write() {
   const workloads::Layout& layout = parts_.config.layout;
   if (!parts_.groups || layout.tp * layout.replicas() * layout.pp == 1) return;
   const auto totals = parts_.groups->ledger().totals();
-  parts_.scope.write("collectives", {{"arm", arm_},
-                                     {"count", totals.count},
-                                     {"digest", totals.digest},
-                                     {"last", totals.last ? record::to_json(*totals.last) : record::Json()}});
+  parts_.scope.write("collectives",
+                     {{"arm", arm_},
+                      {"count", totals.count},
+                      {"digest", totals.digest},
+                      {"last", totals.last ? record::to_json(*totals.last) : record::Json()}});
 }
 
 }  // namespace graphproof::suites

@@ -1,8 +1,8 @@
-// Where a case stands on this rank, and how that is told: heartbeats to the watcher, phase times to the evidence, votes
-// to the peers. Every arm of a case writes through one CaseScope.
+// Where a case stands on this rank, and how that is told: heartbeats to the watcher, phase times to
+// the evidence, votes to the peers. Every arm of a case writes through one CaseScope.
 //
-// Ranks agree first and judge never: a rank that fails between two boundaries votes its code at the next one, so that
-// no peer is left waiting in a collective, and only then leaves the case.
+// Ranks agree first and judge never: a rank that fails between two boundaries votes its code at the
+// next one, so that no peer is left waiting in a collective, and only then leaves the case.
 #pragma once
 
 #include <chrono>
@@ -41,13 +41,16 @@ class CaseScope {
   /// Votes need the peers' world, which starts in phase init: until this is called, vote() refuses.
   void votes_through(Vote vote) { vote_ = std::move(vote); }
 
-  /// From here on this rank is in `phase` of `arm` at `step`: a heartbeat, and the time until the next call counts there.
+  /// From here on this rank is in `phase` of `arm` at `step`: a heartbeat, and the time until the
+  /// next call counts there.
   void enter(Phase phase, const std::string& arm, std::int64_t step);
-  /// enter() of `phase` ends the process at once, as something outside the program would (suites/early_exit.h).
+  /// enter() of `phase` ends the process at once, as something outside the program would
+  /// (suites/early_exit.h).
   void exit_in(std::optional<Phase> phase) { exit_in_ = phase; }
   /// Time that went into `phase` before this scope existed.
   void spent(Phase phase, double ms);
-  /// Writes the time spent in each (phase, arm) since the last call, in the order in which they were first entered.
+  /// Writes the time spent in each (phase, arm) since the last call, in the order in which they
+  /// were first entered.
   void write_phases();
 
   void write(std::string_view kind, const record::Json& fields) { evidence_.write(kind, fields); }
@@ -57,11 +60,13 @@ class CaseScope {
 
   /// Where the next vote takes place.
   void boundary(Phase next) { boundary_ = next; }
-  /// Votes at the boundary and writes the line. Throws PeerFailure when this rank is well and a peer is not.
+  /// Votes at the boundary and writes the line. Throws PeerFailure when this rank is well and a
+  /// peer is not.
   void vote(int code);
   /// Every rank's `value` at the boundary: a question, not a vote, and no line.
   std::vector<int> ask(int value);
-  /// Runs `work` up to `boundary`. An exception of `work` becomes an `error` line, a vote and CaseFailure.
+  /// Runs `work` up to `boundary`. An exception of `work` becomes an `error` line, a vote and
+  /// CaseFailure.
   void section(Phase boundary, const std::function<void()>& work);
   /// Writes the `error` line for `error` at the present place and returns the code to vote.
   int report(const std::exception& error);

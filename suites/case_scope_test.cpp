@@ -24,9 +24,10 @@ class CaseScopeTest : public testing::Test {
   record::Evidence evidence() const { return record::read_evidence(file_); }
   ~CaseScopeTest() override { std::filesystem::remove(file_); }
 
-  const std::filesystem::path file_ = std::filesystem::temp_directory_path() /
-                                      ("graphproof-scope-" + std::to_string(getpid()) + "-" +
-                                       testing::UnitTest::GetInstance()->current_test_info()->name());
+  const std::filesystem::path file_ =
+      std::filesystem::temp_directory_path() /
+      ("graphproof-scope-" + std::to_string(getpid()) + "-" +
+       testing::UnitTest::GetInstance()->current_test_info()->name());
   record::EvidenceWriter writer_{file_};
   fixtures::HeartbeatWriter heartbeat_{"", 0};
   CaseScope scope_{writer_, heartbeat_};
@@ -46,7 +47,11 @@ TEST_F(CaseScopeTest, RanksAgreeAtTheEndOfASection) {
 TEST_F(CaseScopeTest, FailureIsWrittenAndToldToThePeersBeforeTheRankLeaves) {
   peers_vote({0});
   scope_.enter(Phase::warmup, "lockstep_graph", 1);
-  EXPECT_THROW(scope_.section(Phase::replay, [] { throw capture::DeviceError("cuda", 700, "cudaStreamSynchronize", "an illegal memory access"); }),
+  EXPECT_THROW(scope_.section(Phase::replay,
+                              [] {
+                                throw capture::DeviceError("cuda", 700, "cudaStreamSynchronize",
+                                                           "an illegal memory access");
+                              }),
                CaseFailure);
   const auto lines = evidence();
   ASSERT_EQ(lines.of("error").size(), 1u);
@@ -66,7 +71,10 @@ TEST_F(CaseScopeTest, FailureOfAPeerEndsTheCaseAndNamesIt) {
     scope_.section(Phase::capture, [] {});
     FAIL() << "the case went on without its peer";
   } catch (const PeerFailure& failure) {
-    EXPECT_NE(std::string(failure.what()).find("vote after phase capture; got rank 2 with code 900"), std::string::npos) << failure.what();
+    EXPECT_NE(
+        std::string(failure.what()).find("vote after phase capture; got rank 2 with code 900"),
+        std::string::npos)
+        << failure.what();
     EXPECT_NE(std::string(failure.what()).find("next: "), std::string::npos);
   }
   EXPECT_TRUE(evidence().of("error").empty()) << "this rank met no error";
@@ -96,14 +104,18 @@ TEST_F(CaseScopeTest, FailureIsVotedAtTheBoundaryThatThePeersReachNext) {
 }
 
 TEST_F(CaseScopeTest, FailureBeforeAnybodyCanBeToldIsStillWritten) {
-  EXPECT_THROW(scope_.section(Phase::init, [] { throw std::runtime_error("no GPU"); }), CaseFailure);
+  EXPECT_THROW(scope_.section(Phase::init, [] { throw std::runtime_error("no GPU"); }),
+               CaseFailure);
   EXPECT_EQ(evidence().of("error").size(), 1u);
   EXPECT_TRUE(evidence().of("vote").empty());
 }
 
 TEST_F(CaseScopeTest, BrokenWireDoesNotHideTheFirstError) {
-  scope_.votes_through([](Phase, int) -> std::vector<int> { throw capture::DeviceError("mpi", 0, "vote", "rank 1 is missing"); });
-  EXPECT_THROW(scope_.section(Phase::eager, [] { throw std::runtime_error("first"); }), CaseFailure);
+  scope_.votes_through([](Phase, int) -> std::vector<int> {
+    throw capture::DeviceError("mpi", 0, "vote", "rank 1 is missing");
+  });
+  EXPECT_THROW(scope_.section(Phase::eager, [] { throw std::runtime_error("first"); }),
+               CaseFailure);
   const auto lines = evidence();
   const auto errors = lines.of("error");
   ASSERT_EQ(errors.size(), 2u);

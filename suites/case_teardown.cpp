@@ -13,7 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The launcher looks at every heartbeat a few times a second and takes stacks before it ends a case.
+// The launcher looks at every heartbeat a few times a second and takes stacks before it ends a
+// case.
 constexpr milliseconds kWatcherGrace{30'000};
 
 record::Json line_json(const fixtures::TeardownLine& line) {
@@ -28,7 +29,10 @@ class CaseTeardown {
         state_(state),
         end_(end),
         teardown_(end.comm_first ? fixtures::kCommFirst : fixtures::kGraphFirst,
-                  {.overrun = [this](const fixtures::TeardownLine& line) { parts_.scope.write("teardown", line_json(line)); },
+                  {.overrun =
+                       [this](const fixtures::TeardownLine& line) {
+                         parts_.scope.write("teardown", line_json(line));
+                       },
                    .grace = kWatcherGrace,
                    .give_up = [] { std::_Exit(kExitOverrun); }}) {}
 
@@ -72,8 +76,8 @@ class CaseTeardown {
     parts_.scope.section(Phase::teardown_comm, [&] {
       step("communicators", Phase::teardown_comm, [&] {
         if (end_.last || end_.comm_first) {
-          // Longer than the phase's own limit, so that a communicator that never returns is a hang that the watcher
-          // names, and not an error of this call.
+          // Longer than the phase's own limit, so that a communicator that never returns is a hang
+          // that the watcher names, and not an error of this call.
           const milliseconds limit = process_.limit(Phase::teardown_comm) + kWatcherGrace;
           end_.abort ? process_.groups().abort(limit) : process_.groups().destroy(limit);
         } else {

@@ -33,10 +33,16 @@ std::string hex(std::uint64_t address) {
 class CollectiveArm {
  public:
   CollectiveArm(const CaseParts& parts, std::string name, bool graph, bool free)
-      : parts_(parts), name_(std::move(name)), graphs_(graph), free_(free), device_(parts.device), addresses_(device_) {
+      : parts_(parts),
+        name_(std::move(name)),
+        graphs_(graph),
+        free_(free),
+        device_(parts.device),
+        addresses_(device_) {
     parts_.scope.enter(Phase::build, name_, 0);
     const c10::StreamGuard guard(parts_.stream);
-    collective_ = std::make_unique<workloads::Collective>(*parts_.config.collective, device_, parts_.config.engine.fault);
+    collective_ = std::make_unique<workloads::Collective>(*parts_.config.collective, device_,
+                                                          parts_.config.engine.fault);
     for (const workloads::BufferPlace& place : collective_->places())
       parts_.scope.write("placement", {{"arm", name_},
                                        {"buffer", place.buffer},
@@ -48,12 +54,16 @@ class CollectiveArm {
 
   const std::string& name() const { return name_; }
 
-  /// Step `index` with the inputs of step `data`. Returns the result on the host, nothing of a free arm.
+  /// Step `index` with the inputs of step `data`. Returns the result on the host, nothing of a free
+  /// arm.
   Snapshot run(std::int64_t index, std::int64_t data) {
     const fixtures::NvtxRange range(name_, index);
     const c10::StreamGuard guard(parts_.stream);
     const bool replays = graphs_ && index >= parts_.config.capture_step();
-    parts_.scope.enter(!graphs_ ? Phase::eager : replays ? Phase::replay : Phase::warmup, name_, index);
+    parts_.scope.enter(!graphs_  ? Phase::eager
+                       : replays ? Phase::replay
+                                 : Phase::warmup,
+                       name_, index);
     collective_->load(data);
     if (!replays) {
       collective_->issue();
@@ -70,9 +80,10 @@ class CollectiveArm {
     parts_.device.synchronize(parts_.stream);
     if (graphs_ && index >= parts_.config.capture_step()) write_replay(index);
     const Snapshot left = fixtures::on_host({collective_->result()});
-    const Snapshot want = fixtures::on_host({{collective_->result().name, collective_->expected(data)}});
-    write_comparison(parts_, kClosedForm, name_, kClosedForm, index, data == parts_.config.capture_step() ? "capture" : "fresh", want,
-                     left);
+    const Snapshot want =
+        fixtures::on_host({{collective_->result().name, collective_->expected(data)}});
+    write_comparison(parts_, kClosedForm, name_, kClosedForm, index,
+                     data == parts_.config.capture_step() ? "capture" : "fresh", want, left);
     return left;
   }
 
@@ -113,30 +124,35 @@ class CollectiveArm {
       }
     }
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-    // NCCL prints what it registered to the standard output; a rank that hangs in the replay would take it along.
+    // NCCL prints what it registered to the standard output; a rank that hangs in the replay would
+    // take it along.
     std::fflush(stdout);
     captured_ = true;
     const capture::Census census = failure ? capture::Census{} : graph->census();
-    parts_.scope.write("capture", {{"arm", name_},
-                                   {"graph", kGraph},
-                                   {"status", failure ? "error" : "ok"},
-                                   {"code", failure ? failure->code : 0},
-                                   {"site", failure ? failure->call : ""},
-                                   {"message", failure ? failure->what() : ""},
-                                   {"mode", capture_mode_word(mode)},
-                                   {"ms", ms},
-                                   {"nodes", census.total},
-                                   {"census", census.nodes},
-                                   {"signature", census.signature},
-                                   {"unjoined", census.unjoined},
-                                   {"pool_bytes", failure ? 0 : parts_.device.memory().pool - pool_before},
-                                   {"pools", device_.counts().pools.size()},
-                                   {"generators", 0},
-                                   {"generators_wanted", 0},
-                                   {"counter_before", record::Json::array()},
-                                   {"counter_after", record::Json::array()}});
+    parts_.scope.write("capture",
+                       {{"arm", name_},
+                        {"graph", kGraph},
+                        {"status", failure ? "error" : "ok"},
+                        {"code", failure ? failure->code : 0},
+                        {"site", failure ? failure->call : ""},
+                        {"message", failure ? failure->what() : ""},
+                        {"mode", capture_mode_word(mode)},
+                        {"ms", ms},
+                        {"nodes", census.total},
+                        {"census", census.nodes},
+                        {"signature", census.signature},
+                        {"unjoined", census.unjoined},
+                        {"pool_bytes", failure ? 0 : parts_.device.memory().pool - pool_before},
+                        {"pools", device_.counts().pools.size()},
+                        {"generators", 0},
+                        {"generators_wanted", 0},
+                        {"counter_before", record::Json::array()},
+                        {"counter_after", record::Json::array()}});
     if (!failure)
-      parts_.scope.write("state", {{"arm", name_}, {"what", "capture"}, {"before", before}, {"after", fixtures::digest(buffers())}});
+      parts_.scope.write("state", {{"arm", name_},
+                                   {"what", "capture"},
+                                   {"before", before},
+                                   {"after", fixtures::digest(buffers())}});
     parts_.scope.vote(!failure ? 0 : failure->code != 0 ? failure->code : 1);
     if (failure) throw *failure;
     parts_.scope.boundary(Phase::replay);
@@ -150,7 +166,8 @@ class CollectiveArm {
     try {
       collective_->issue();
     } catch (...) {
-      // The capture must end whatever happened; its own error only says that there was an earlier one.
+      // The capture must end whatever happened; its own error only says that there was an earlier
+      // one.
       try {
         graph.capture_end();
       } catch (const std::exception&) {
@@ -164,7 +181,9 @@ class CollectiveArm {
     if (!free_) {
       auto moved = record::Json::array();
       for (const auto& tensor : addresses_.moved(kGraph, buffers()))
-        moved.push_back({{"tensor", tensor.tensor}, {"captured", hex(tensor.captured)}, {"now", hex(tensor.now)}});
+        moved.push_back({{"tensor", tensor.tensor},
+                         {"captured", hex(tensor.captured)},
+                         {"now", hex(tensor.now)}});
       parts_.scope.write("address", {{"arm", name_},
                                      {"step", index},
                                      {"graph", kGraph},
@@ -178,15 +197,16 @@ class CollectiveArm {
   void write_replay(std::int64_t index) {
     const GraphCounts counts = device_.counts();
     const std::int64_t wanted = index - parts_.config.capture_step() + 1;
-    parts_.scope.write("replay", {{"arm", name_},
-                                  {"graph", kGraph},
-                                  {"step", index},
-                                  {"replays", counts.replays},
-                                  {"fallbacks", std::max<std::int64_t>(0, wanted - counts.replays)},
-                                  {"recaptures", std::max<std::int64_t>(0, counts.captures_begun - 1)},
-                                  {"counter_before", record::Json::array()},
-                                  {"counter_after", record::Json::array()},
-                                  {"counter_per_replay", record::Json::array()}});
+    parts_.scope.write("replay",
+                       {{"arm", name_},
+                        {"graph", kGraph},
+                        {"step", index},
+                        {"replays", counts.replays},
+                        {"fallbacks", std::max<std::int64_t>(0, wanted - counts.replays)},
+                        {"recaptures", std::max<std::int64_t>(0, counts.captures_begun - 1)},
+                        {"counter_before", record::Json::array()},
+                        {"counter_after", record::Json::array()},
+                        {"counter_per_replay", record::Json::array()}});
     if (free_) return;
     const std::vector<NamedTensor> result = {collective_->result()};
     parts_.scope.write("poison", {{"arm", name_},
@@ -241,7 +261,9 @@ void CollectiveArms::run_eager() {
 
 void CollectiveArms::run_lockstep() {
   const std::int64_t steps = parts_.config.steps, captured = parts_.config.capture_step();
-  const auto input = [captured](std::int64_t data) { return data == captured ? "capture" : "fresh"; };
+  const auto input = [captured](std::int64_t data) {
+    return data == captured ? "capture" : "fresh";
+  };
   std::vector<Snapshot> history;
   CollectiveArm& eager = arm("lockstep_eager", false);
   CollectiveArm& graph = arm("lockstep_graph", true);
@@ -253,8 +275,9 @@ void CollectiveArms::run_lockstep() {
       const Snapshot left = eager.run(step, data);
       Snapshot right = graph.run(step, data);
       parts_.scope.enter(Phase::compare, graph.name(), step);
-      write_comparison(parts_, eager.name(), graph.name(), step < steps ? "lockstep" : "capture_inputs_last", step, input(data),
-                       left, right);
+      write_comparison(parts_, eager.name(), graph.name(),
+                       step < steps ? "lockstep" : "capture_inputs_last", step, input(data), left,
+                       right);
       history.push_back(std::move(right));
     }
     graph.settle_capture();

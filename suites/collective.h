@@ -1,10 +1,13 @@
-// The arms of a case of `model: collective`: the words of a training case (eager_a, lockstep_eager, lockstep_graph, free_graph)
-// with the same lines, so that the same checks read them, and second runs of their own (eager_b, graph_b, free_eager). What a
-// collective has not, they don't leave: losses, parameters, learning rates, layers. What it has beside: the place of its
-// buffers (`placement` lines), and a result that one rank can compute alone (comparisons of subject `closed_form`).
+// The arms of a case of `model: collective`: the words of a training case (eager_a, lockstep_eager,
+// lockstep_graph, free_graph) with the same lines, so that the same checks read them, and second
+// runs of their own (eager_b, graph_b, free_eager). What a collective has not, they don't leave:
+// losses, parameters, learning rates, layers. What it has beside: the place of its buffers
+// (`placement` lines), and a result that one rank can compute alone (comparisons of subject
+// `closed_form`).
 //
-// A hang is what these cases look for. Nothing here waits with a deadline of its own: each step announces itself to the
-// watcher first, which sees all ranks. Everything that NCCL logged about a capture is flushed before its first replay.
+// A hang is what these cases look for. Nothing here waits with a deadline of its own: each step
+// announces itself to the watcher first, which sees all ranks. Everything that NCCL logged about a
+// capture is flushed before its first replay.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +28,8 @@ class CollectiveArms {
   CollectiveArms(const CollectiveArms&) = delete;
   CollectiveArms& operator=(const CollectiveArms&) = delete;
 
-  /// Builds, runs and compares every arm, with the votes at the boundaries that a training case has.
+  /// Builds, runs and compares every arm, with the votes at the boundaries that a training case
+  /// has.
   void run();
   /// Of the arms that are still alive. Waits for the device.
   void drop_graphs();

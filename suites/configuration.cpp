@@ -20,17 +20,24 @@ struct Variable {
   const char* axis;
   const char* name;
 };
-/// NCCL reads these once and reports them in its log only; a value that reached the process is what it was given.
-constexpr Variable kVariables[] = {{"nccl_graph_register", "NCCL_GRAPH_REGISTER"}, {"nccl_algo", "NCCL_ALGO"}, {"nccl_proto", "NCCL_PROTO"}};
+/// NCCL reads these once and reports them in its log only; a value that reached the process is what
+/// it was given.
+constexpr Variable kVariables[] = {{"nccl_graph_register", "NCCL_GRAPH_REGISTER"},
+                                   {"nccl_algo", "NCCL_ALGO"},
+                                   {"nccl_proto", "NCCL_PROTO"}};
 
 }  // namespace
 
-void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config, const nlohmann::json& axes) {
+void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
+                         const nlohmann::json& axes) {
   const bool cuda = process.device().name() == "cuda";
-  record::Json asked = {{"autograd_threads", axes.at("autograd_threads")}, {"capture_mode", axes.at("capture_mode")}};
+  record::Json asked = {{"autograd_threads", axes.at("autograd_threads")},
+                        {"capture_mode", axes.at("capture_mode")}};
   record::Json effective = record::Json::object();
-  for (const auto& [name, value] : process.device().configuration()) effective[name] = reported(value);
-  effective["autograd_threads"] = c10::AutogradState::get_tls_state().get_multithreading_enabled() ? "on" : "off";
+  for (const auto& [name, value] : process.device().configuration())
+    effective[name] = reported(value);
+  effective["autograd_threads"] =
+      c10::AutogradState::get_tls_state().get_multithreading_enabled() ? "on" : "off";
   effective["capture_mode"] = capture_mode_word(config.engine.capture_mode);
   effective["mpi_thread_level"] = process.world()->thread_level();
   effective["deterministic"] = at::globalContext().deterministicAlgorithms();

@@ -9,7 +9,9 @@
 
 namespace graphproof::suites {
 
-/// `axes`: every effective value of the case. What the device does not have (NCCL on sim) is not asked for.
-void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config, const nlohmann::json& axes);
+/// `axes`: every effective value of the case. What the device does not have (NCCL on sim) is not
+/// asked for.
+void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
+                         const nlohmann::json& axes);
 
 }  // namespace graphproof::suites

@@ -22,13 +22,16 @@ void agree_on_configuration(comm::World& world, std::string_view digest, comm::M
   const auto of_rank = world.gather("configuration", std::as_bytes(std::span(digest)), limit);
   std::string others;
   for (std::size_t rank = 1; rank < of_rank.size(); ++rank)
-    if (of_rank[rank] != of_rank[0]) others += ", rank " + std::to_string(rank) + " " + shown(of_rank[rank]);
+    if (of_rank[rank] != of_rank[0])
+      others += ", rank " + std::to_string(rank) + " " + shown(of_rank[rank]);
   if (others.empty()) return;
   throw record::Error({.what = "the ranks' configurations differ",
                        .got = "SHA-256 of the batch file: rank 0 " + shown(of_rank[0]) + others,
                        .want = "one batch file, the same on every rank",
-                       .why = "ranks that run different configurations issue different collectives, and hang or train on different data",
-                       .next = "compare batch.json as each of these ranks' nodes sees it: a shared file system may show an old one"});
+                       .why = "ranks that run different configurations issue different "
+                              "collectives, and hang or train on different data",
+                       .next = "compare batch.json as each of these ranks' nodes sees it: a shared "
+                               "file system may show an old one"});
 }
 
 }  // namespace graphproof::suites

@@ -22,8 +22,8 @@ class TappedArm {
   TappedArm(const CaseParts& parts, const std::string& impl)
       : parts_(parts),
         guard_(parts.stream),
-        step_(parts.config.model, parts.config.layout, parts.device, parts.config.seed, parts.config.engine.fault,
-              parts.config.rng_backend),
+        step_(parts.config.model, parts.config.layout, parts.device, parts.config.seed,
+              parts.config.engine.fault, parts.config.rng_backend),
         taps_(parts.device, step_) {
     engines::EngineConfig config = parts.config.engine;
     config.impl = impl;
@@ -59,8 +59,8 @@ struct StepComparison {
   std::optional<Difference> difference;
 };
 
-/// The first of eager's results, in its order, that the graph arm has with other bytes; or, where `whole` says that one
-/// graph holds all that eager does, not at all.
+/// The first of eager's results, in its order, that the graph arm has with other bytes; or, where
+/// `whole` says that one graph holds all that eager does, not at all.
 StepComparison compare_step(const Taps& eager, const Taps& graph, bool whole) {
   std::map<TapPlace, const Tap*> ours, theirs;
   for (const Tap& tap : eager.taps()) ours[tap.place] = &tap;
@@ -71,13 +71,17 @@ StepComparison compare_step(const Taps& eager, const Taps& graph, bool whole) {
     const auto other = theirs.find(tap.place);
     if (other == theirs.end()) {
       if (!whole || tap.place.direction.empty()) continue;
-      step.difference = Difference{tap.place, tap.op, "the graph holds no such operator: it ran beside the capture", nullptr};
+      step.difference =
+          Difference{tap.place, tap.op,
+                     "the graph holds no such operator: it ran beside the capture", nullptr};
       return step;
     }
     const at::Tensor& value = other->second->value;
-    if (value.sizes() != tap.value.sizes() || value.scalar_type() != tap.value.scalar_type()) continue;
+    if (value.sizes() != tap.value.sizes() || value.scalar_type() != tap.value.scalar_type())
+      continue;
     ++step.compared;
-    const fixtures::Comparison comparison = fixtures::compare({{tap.place.what, tap.value}}, {{tap.place.what, value}});
+    const fixtures::Comparison comparison =
+        fixtures::compare({{tap.place.what, tap.value}}, {{tap.place.what, value}});
     if (!comparison.mismatch) continue;
     step.difference = Difference{tap.place, tap.op, "", mismatch_json(*comparison.mismatch)};
     return step;
@@ -121,21 +125,27 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
       scope.enter(Phase::eager, kEager, index);
       eager->run(index, input);
       if (index == 0) graph->taps().reserve(eager->taps().taps());
-      scope.enter(index < parts.config.first_replay() ? Phase::warmup : Phase::replay, kGraph, index);
+      scope.enter(index < parts.config.first_replay() ? Phase::warmup : Phase::replay, kGraph,
+                  index);
       graph->run(index, input);
       const bool truncated = eager->taps().truncated() || graph->taps().truncated();
-      found = compare_step(eager->taps(), graph->taps(), one_graph && graph->replayed() && !truncated);
+      found =
+          compare_step(eager->taps(), graph->taps(), one_graph && graph->replayed() && !truncated);
     });
     const std::vector<int> seen = scope.ask(found.difference ? 1 : 0);
     const auto first = std::find(seen.begin(), seen.end(), 1);
     if (first == seen.end() && index < last) continue;
     const bool truncated = eager->taps().truncated() || graph->taps().truncated();
-    scope.write("divergence",
-                line_of(index, found,
-                        first != seen.end() ? "every operator of this rank agrees; rank " + std::to_string(first - seen.begin()) + " differs"
-                        : truncated         ? "every operator that was kept agrees, and there was no room for all of them"
-                                            : "every operator agrees when the arms run again and are looked at: a race, or memory "
-                                              "that the copies have moved"));
+    scope.write(
+        "divergence",
+        line_of(index, found,
+                first != seen.end() ? "every operator of this rank agrees; rank " +
+                                          std::to_string(first - seen.begin()) + " differs"
+                : truncated
+                    ? "every operator that was kept agrees, and there was no room for all of them"
+                    : "every operator agrees when the arms run again and are looked at: a race, or "
+                      "memory "
+                      "that the copies have moved"));
     break;
   }
   scope.section(Phase::teardown_graph, [&] {

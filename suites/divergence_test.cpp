@@ -1,5 +1,5 @@
-// The first divergent tensor, end to end on the simulated device: planted faults whose place is known, one rank of four
-// that goes another way, and sound engines, in which nothing may be found.
+// The first divergent tensor, end to end on the simulated device: planted faults whose place is
+// known, one rank of four that goes another way, and sound engines, in which nothing may be found.
 #include <gtest/gtest.h>
 
 #include "suites/batch_of_cases.h"
@@ -9,8 +9,12 @@ namespace {
 
 class Divergence : public testing::Test {
  protected:
-  matrix::Case named(const std::string& name) { return matrix::case_from_name(catalogue_.axes, name, "test"); }
-  matrix::Case planted(const char* fault) { return matrix::planted_case(catalogue_.axes, *catalogue_.faults.find(fault)); }
+  matrix::Case named(const std::string& name) {
+    return matrix::case_from_name(catalogue_.axes, name, "test");
+  }
+  matrix::Case planted(const char* fault) {
+    return matrix::planted_case(catalogue_.axes, *catalogue_.faults.find(fault));
+  }
   /// What `rank` says of the case.
   static nlohmann::json line(const BatchOfCases& batch, const std::string& id, int rank) {
     const auto evidence = batch.evidence(id, rank);
@@ -38,7 +42,8 @@ TEST_F(Divergence, ThePlaceOfAPlantedFaultIsNamed) {
       {"M36", 1, 1, 1, "mlp", "backward", "", "grad:layers.1"},
       {"M37", 1, 1, 1, "mlp", "backward", "", "grad:layers.1"},
       {"M74", 2, 0, 0, "moe_router", "forward", "", ""},
-      // The copies of the step before, and a copy in place of a weight, are first used by attention.
+      // The copies of the step before, and a copy in place of a weight, are first used by
+      // attention.
       {"M160", 1, 0, 0, "attn", "forward", "", ""},
       {"M161", 1, 0, 0, "attn", "forward", "", ""},
   };
@@ -55,9 +60,13 @@ TEST_F(Divergence, ThePlaceOfAPlantedFaultIsNamed) {
     EXPECT_EQ(found["step"], row.step);
     EXPECT_EQ(found["microbatch"], row.microbatch);
     EXPECT_EQ(found["layer"], row.layer);
-    if (*row.module) { EXPECT_EQ(found["module"], row.module); }
+    if (*row.module) {
+      EXPECT_EQ(found["module"], row.module);
+    }
     EXPECT_EQ(found["direction"], row.direction);
-    if (*row.op) { EXPECT_EQ(found["operator"], row.op); }
+    if (*row.op) {
+      EXPECT_EQ(found["operator"], row.op);
+    }
     if (found["mismatch"].is_object()) {
       EXPECT_TRUE(found["mismatch"]["tensor"].get<std::string>().starts_with(row.tensor));
       EXPECT_GE(found["mismatch"]["element"].get<int>(), 0);
@@ -67,10 +76,14 @@ TEST_F(Divergence, ThePlaceOfAPlantedFaultIsNamed) {
 
 // Engines that capture whole layers, parts of them, or chains of parts.
 TEST_F(Divergence, OfCapturedPartsNamesTheLayerAndTheOneThatGoesAnotherWay) {
-  // The second of three layers alone has rounded weights, which no replay rounds again; of a part only what the part holds.
-  const std::string rounded = "layers=3,microbatches=2,fp8_weights=true,first_last_layers_bf16=true,fault=M160";
+  // The second of three layers alone has rounded weights, which no replay rounds again; of a part
+  // only what the part holds.
+  const std::string rounded =
+      "layers=3,microbatches=2,fp8_weights=true,first_last_layers_bf16=true,fault=M160";
   // The buffers of the router's part are half as large in the graph.
-  const std::string routed = "microbatches=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,fault=M74";
+  const std::string routed =
+      "microbatches=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,fault="
+      "M74";
   const std::string router = "modules=[attn,moe_router,moe_preprocess],";
   const struct {
     std::string name;
@@ -78,14 +91,17 @@ TEST_F(Divergence, OfCapturedPartsNamesTheLayerAndTheOneThatGoesAnotherWay) {
     const char *module, *direction, *op, *tensor;
   } rows[] = {
       {"impl=transformer_engine," + rounded, 1, "attn", "forward", "aten::mm", "aten::mm"},
-      {"impl=transformer_engine,modules=[attn]," + rounded, 1, "attn", "forward", "aten::mm", "aten::mm"},
-      {"impl=transformer_engine,modules=[mlp]," + rounded, 1, "mlp", "forward", "aten::mm", "aten::mm"},
+      {"impl=transformer_engine,modules=[attn]," + rounded, 1, "attn", "forward", "aten::mm",
+       "aten::mm"},
+      {"impl=transformer_engine,modules=[mlp]," + rounded, 1, "mlp", "forward", "aten::mm",
+       "aten::mm"},
       {"impl=callables," + rounded, 1, "attn", "forward", "aten::mm", "aten::mm"},
       {"impl=callables,modules=[mlp]," + rounded, 1, "mlp", "forward", "aten::mm", "aten::mm"},
       {"impl=local,modules=[attn]," + rounded, 1, "attn", "forward", "aten::mm", "aten::mm"},
       {"impl=local,modules=[mlp]," + rounded, 1, "mlp", "forward", "aten::mm", "aten::mm"},
       {"impl=transformer_engine," + routed, 0, "moe_router", "forward", "aten::lt", "aten::lt"},
-      {"impl=transformer_engine," + router + routed, 0, "moe_router", "forward", "aten::lt", "aten::lt"},
+      {"impl=transformer_engine," + router + routed, 0, "moe_router", "forward", "aten::lt",
+       "aten::lt"},
       {"impl=callables," + router + routed, 0, "moe_router", "forward", "aten::lt", "aten::lt"},
       {"impl=local," + router + routed, 0, "moe_router", "forward", "aten::lt", "aten::lt"},
   };
@@ -108,14 +124,17 @@ TEST_F(Divergence, OfCapturedPartsNamesTheLayerAndTheOneThatGoesAnotherWay) {
   }
 }
 
-// Those of attention are a third graph of its layer: left out, launched before the backward, added once more.
-TEST_F(Divergence, OfDelayedWeightGradientsIsNamedWithTheirLayerOnEveryRankAndNothingIsFoundInASoundOne) {
+// Those of attention are a third graph of its layer: left out, launched before the backward, added
+// once more.
+TEST_F(Divergence,
+       OfDelayedWeightGradientsIsNamedWithTheirLayerOnEveryRankAndNothingIsFoundInASoundOne) {
   const struct {
     const char* fault;
     int microbatch;
     const char *direction, *tensor;
   } rows[] = {
-      // Each microbatch's part of it is in eager's graph alone; what is reduced in the end is in both.
+      // Each microbatch's part of it is in eager's graph alone; what is reduced in the end is in
+      // both.
       {"M112", -1, "", "grad:layers.0.attention.qkv.weight"},
       // Ahead of its backward the third graph multiplies what that has not made yet.
       {"M113", 0, "backward", "delayed weight gradients"},
@@ -125,7 +144,8 @@ TEST_F(Divergence, OfDelayedWeightGradientsIsNamedWithTheirLayerOnEveryRankAndNo
   for (const auto& row : rows) cases.push_back(planted(row.fault));
   cases.push_back(cases.front());
   cases.back().values.erase("fault");
-  cases.back().values.erase("seq_length");  // as many tokens as channels: gradients of inputs and of weights look alike
+  cases.back().values.erase(
+      "seq_length");  // as many tokens as channels: gradients of inputs and of weights look alike
   const BatchOfCases batch(catalogue_, "delayed", cases);
   EXPECT_EQ(batch.look_for_divergence(), 0);
   expect_evidence_fits_its_schema(batch);
@@ -148,7 +168,8 @@ TEST_F(Divergence, OfDelayedWeightGradientsIsNamedWithTheirLayerOnEveryRankAndNo
   }
 }
 
-// Parameters that nobody gathers any more once parts are captured: each rank first computes with one of the other's.
+// Parameters that nobody gathers any more once parts are captured: each rank first computes with
+// one of the other's.
 TEST_F(Divergence, OfParametersThatAreOldIsNamedWhereTheyAreFirstUsed) {
   const BatchOfCases batch(catalogue_, "old", {planted("M93")});
   EXPECT_EQ(batch.look_for_divergence(), 0);
@@ -162,34 +183,52 @@ TEST_F(Divergence, OfParametersThatAreOldIsNamedWhereTheyAreFirstUsed) {
 }
 
 TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLookedAt) {
-  const std::string moe = "model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true";
+  const std::string moe =
+      "model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true";
   std::vector<matrix::Case> cases;
-  for (const std::string& name : {
-           // Recompute makes nodes on autograd's own thread, which counts for itself: both counts are low in the first case.
-           "impl=callables,modules=[attn,moe_router,moe_preprocess],microbatches=4,recompute=selective(core_attn),autograd_threads=on,dropout=true," + moe,
-           std::string("impl=manual,microbatches=2,dropout=true"),
-           std::string("impl=full_iteration,microbatches=2,precision=bf16,optimizer=adam,autograd_threads=on"),
-           std::string("impl=manual,microbatches=2,dropout=true,recompute=selective(core_attn)"),
-           std::string("impl=local,microbatches=2,dropout=true"),
-           std::string("impl=local,modules=[attn,mlp],microbatches=2,dropout=true,precision=bf16,optimizer=adam"),
-           std::string("impl=local,microbatches=2,recompute=selective(core_attn),autograd_threads=on,pool=per_graph"),
-           "impl=local,modules=[attn,moe_router,moe_preprocess],microbatches=2,dropout=true," + moe,
-           "impl=full_iteration,microbatches=2,dropout=true," + moe,
-           // Graphs round in every microbatch, if in vain.
-           std::string("impl=local,microbatches=2,fp8_weights=true"), "impl=local,modules=[attn],microbatches=2,fp8_weights=true," + moe,
-           std::string("impl=transformer_engine,microbatches=2,dropout=true,precision=bf16,optimizer=adam"),
-           std::string("impl=transformer_engine,modules=[mlp],microbatches=2,dropout=true,recompute=selective(core_attn),autograd_threads=on"),
-           "impl=transformer_engine,modules=[attn,moe_router,moe_preprocess],microbatches=2,dropout=true," + moe,
-           // The first step is rehearsed.
-           std::string("impl=transformer_engine,microbatches=2,dropout=true,warmup_steps=0"),
-           std::string("impl=callables,microbatches=2,dropout=true,clip_grad=true,precision=fp16"),
-           // What engines copy beside the step is no result of the optimizer, which has scalars of its own here.
-           std::string("impl=full_iteration,microbatches=2,precision=fp16,optimizer=adam,optimizer_graph=true"),
-           std::string("impl=local,microbatches=2,precision=fp16,loss_scale=static,optimizer=adam,optimizer_graph=true"),
-           // The first node that recompute makes is of no operator.
-           std::string("impl=local,modules=[attn,mlp],microbatches=2,recompute=selective(mlp,layernorm),grad_accumulation_fusion=true"),
-           std::string("impl=callables,modules=[mlp],microbatches=2,recompute=selective(mlp,layernorm),grad_accumulation_fusion=true,autograd_threads=on"),
-           "impl=local,modules=[moe_router,moe_preprocess],microbatches=4,recompute=selective(moe)," + moe})
+  for (const std::string& name :
+       {// Recompute makes nodes on autograd's own thread, which counts for itself: both counts are
+        // low in the first case.
+        "impl=callables,modules=[attn,moe_router,moe_preprocess],microbatches=4,recompute="
+        "selective(core_attn),autograd_threads=on,dropout=true," +
+            moe,
+        std::string("impl=manual,microbatches=2,dropout=true"),
+        std::string(
+            "impl=full_iteration,microbatches=2,precision=bf16,optimizer=adam,autograd_threads=on"),
+        std::string("impl=manual,microbatches=2,dropout=true,recompute=selective(core_attn)"),
+        std::string("impl=local,microbatches=2,dropout=true"),
+        std::string("impl=local,modules=[attn,mlp],microbatches=2,dropout=true,precision=bf16,"
+                    "optimizer=adam"),
+        std::string("impl=local,microbatches=2,recompute=selective(core_attn),autograd_threads=on,"
+                    "pool=per_graph"),
+        "impl=local,modules=[attn,moe_router,moe_preprocess],microbatches=2,dropout=true," + moe,
+        "impl=full_iteration,microbatches=2,dropout=true," + moe,
+        // Graphs round in every microbatch, if in vain.
+        std::string("impl=local,microbatches=2,fp8_weights=true"),
+        "impl=local,modules=[attn],microbatches=2,fp8_weights=true," + moe,
+        std::string(
+            "impl=transformer_engine,microbatches=2,dropout=true,precision=bf16,optimizer=adam"),
+        std::string("impl=transformer_engine,modules=[mlp],microbatches=2,dropout=true,recompute="
+                    "selective(core_attn),autograd_threads=on"),
+        "impl=transformer_engine,modules=[attn,moe_router,moe_preprocess],microbatches=2,dropout="
+        "true," +
+            moe,
+        // The first step is rehearsed.
+        std::string("impl=transformer_engine,microbatches=2,dropout=true,warmup_steps=0"),
+        std::string("impl=callables,microbatches=2,dropout=true,clip_grad=true,precision=fp16"),
+        // What engines copy beside the step is no result of the optimizer, which has scalars of its
+        // own here.
+        std::string("impl=full_iteration,microbatches=2,precision=fp16,optimizer=adam,optimizer_"
+                    "graph=true"),
+        std::string("impl=local,microbatches=2,precision=fp16,loss_scale=static,optimizer=adam,"
+                    "optimizer_graph=true"),
+        // The first node that recompute makes is of no operator.
+        std::string("impl=local,modules=[attn,mlp],microbatches=2,recompute=selective(mlp,"
+                    "layernorm),grad_accumulation_fusion=true"),
+        std::string("impl=callables,modules=[mlp],microbatches=2,recompute=selective(mlp,layernorm)"
+                    ",grad_accumulation_fusion=true,autograd_threads=on"),
+        "impl=local,modules=[moe_router,moe_preprocess],microbatches=4,recompute=selective(moe)," +
+            moe})
     cases.push_back(named(name));
   const BatchOfCases batch(catalogue_, "agrees", cases);
   EXPECT_EQ(batch.look_for_divergence(), 0);
@@ -200,15 +239,20 @@ TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLooke
     EXPECT_EQ(found["found"], false);
     EXPECT_EQ(found["step"], 5) << "every step was looked at, and the capture inputs once more";
     EXPECT_GT(found["taps"].get<int>(), 500);
-    EXPECT_EQ(found["why"], "every operator agrees when the arms run again and are looked at: a race, or memory that the copies have moved");
+    EXPECT_EQ(found["why"],
+              "every operator agrees when the arms run again and are looked at: a race, or memory "
+              "that the copies have moved");
   }
 }
 
-// Microbatches overlap on the first stage and chunks take turns on both, so a place that only counts would be wrong.
-TEST_F(Divergence, OfAPipelineIsNamedWithItsMicrobatchAndLayerOnEachStageAndNothingIsFoundInASoundOne) {
-  const std::vector<matrix::Case> cases = {named("impl=local,pp=2,microbatches=4,fault=M37"),
-                                           named("impl=full_iteration,pp=2,microbatches=4,dropout=true"),
-                                           named("impl=local,pp=2,vpp=2,layers=4,microbatches=4,dropout=true")};
+// Microbatches overlap on the first stage and chunks take turns on both, so a place that only
+// counts would be wrong.
+TEST_F(Divergence,
+       OfAPipelineIsNamedWithItsMicrobatchAndLayerOnEachStageAndNothingIsFoundInASoundOne) {
+  const std::vector<matrix::Case> cases = {
+      named("impl=local,pp=2,microbatches=4,fault=M37"),
+      named("impl=full_iteration,pp=2,microbatches=4,dropout=true"),
+      named("impl=local,pp=2,vpp=2,layers=4,microbatches=4,dropout=true")};
   const BatchOfCases batch(catalogue_, "stages", cases);
   EXPECT_EQ(batch.look_for_divergence(), 0);
   expect_evidence_fits_its_schema(batch);

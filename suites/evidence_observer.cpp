@@ -29,7 +29,8 @@ std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::Train
   return {values, values + counts.numel()};
 }
 
-std::string state_digest(const std::vector<fixtures::NamedTensor>& state, fixtures::RngTracker& rng) {
+std::string state_digest(const std::vector<fixtures::NamedTensor>& state,
+                         fixtures::RngTracker& rng) {
   fixtures::Hash64 hash;
   hash.add(fixtures::digest(state));
   for (const auto& [region, generator_state] : rng.states()) {
@@ -39,17 +40,19 @@ std::string state_digest(const std::vector<fixtures::NamedTensor>& state, fixtur
   return hash.hex();
 }
 
-CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device, workloads::TrainStep& step,
-                                 std::string arm)
+CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device,
+                                 workloads::TrainStep& step, std::string arm)
     : scope_(scope), watched_(device), step_(step), arm_(std::move(arm)) {}
 
-void CaptureObserver::before_capture(const std::string&, const std::vector<fixtures::NamedTensor>& state) {
+void CaptureObserver::before_capture(const std::string&,
+                                     const std::vector<fixtures::NamedTensor>& state) {
   scope_.enter(Phase::capture, arm_, step_index_);
   scope_.boundary(Phase::capture);
   state_before_ = state_digest(state, step_.rng());
 }
 
-void CaptureObserver::after_capture(const engines::CaptureReport& report, const std::vector<fixtures::NamedTensor>& state) {
+void CaptureObserver::after_capture(const engines::CaptureReport& report,
+                                    const std::vector<fixtures::NamedTensor>& state) {
   captured_ = true;
   const bool ok = report.status == "ok";
   scope_.write("capture", {{"arm", arm_},
@@ -72,9 +75,13 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report, const 
                            {"counter_before", report.counter_before},
                            {"counter_after", report.counter_after},
                            {"module_runs", module_runs(report)}});
-  // After a failed capture the device may refuse to be read (pytorch#180395), and the failure is the finding.
+  // After a failed capture the device may refuse to be read (pytorch#180395), and the failure is
+  // the finding.
   if (ok)
-    scope_.write("state", {{"arm", arm_}, {"what", "capture"}, {"before", state_before_}, {"after", state_digest(state, step_.rng())}});
+    scope_.write("state", {{"arm", arm_},
+                           {"what", "capture"},
+                           {"before", state_before_},
+                           {"after", state_digest(state, step_.rng())}});
   scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
   scope_.boundary(Phase::replay);
   if (ok) scope_.enter(Phase::replay, arm_, step_index_);
@@ -89,15 +96,18 @@ void CaptureObserver::failed_capture(const engines::CaptureReport& report) {
                                   {"pool_bytes", report.pool_bytes}});
 }
 
-ReplayObserver::ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step, std::string arm)
+ReplayObserver::ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step,
+                               std::string arm)
     : CaptureObserver(scope, device, step, std::move(arm)), device_(device), addresses_(device) {}
 
-record::Json ReplayObserver::moved(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics) {
+record::Json ReplayObserver::moved(const std::string& graph,
+                                   const std::vector<fixtures::NamedTensor>& statics) {
   // What the engine passes before its first replay is what the capture just before saw.
   if (registered_.insert(graph).second) addresses_.capture(graph, statics);
   auto moved = record::Json::array();
   for (const auto& tensor : addresses_.moved(graph, statics))
-    moved.push_back({{"tensor", tensor.tensor}, {"captured", hex(tensor.captured)}, {"now", hex(tensor.now)}});
+    moved.push_back(
+        {{"tensor", tensor.tensor}, {"captured", hex(tensor.captured)}, {"now", hex(tensor.now)}});
   return moved;
 }
 
@@ -109,7 +119,8 @@ void ReplayObserver::write_addresses(const std::string& graph, record::Json move
                            {"moved", std::move(moved)}});
 }
 
-void ReplayObserver::begin(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
+void ReplayObserver::begin(const std::string& graph,
+                           const std::vector<fixtures::NamedTensor>& statics,
                            const std::vector<fixtures::NamedTensor>& outputs) {
   write_addresses(graph, moved(graph, statics));
   Replay replay;
@@ -132,15 +143,16 @@ void ReplayObserver::after_step(const std::vector<fixtures::NamedTensor>& output
   if (replay_) replay_->canary_words += fixtures::canary_words(outputs);
 }
 
-void ReplayObserver::before_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
+void ReplayObserver::before_replay(const std::string& graph,
+                                   const std::vector<fixtures::NamedTensor>& statics,
                                    const std::vector<fixtures::NamedTensor>& outputs) {
   if (!in_step_ && !replay_) {
     begin(graph, statics, outputs);
     ++replay_->watched;
     return;
   }
-  // One of many in this step: the step's own line says that addresses were watched, so only what moved is worth one. A graph
-  // beside those, the optimizer's, is none of the step's own.
+  // One of many in this step: the step's own line says that addresses were watched, so only what
+  // moved is worth one. A graph beside those, the optimizer's, is none of the step's own.
   record::Json elsewhere = moved(graph, statics);
   if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
   ++replay_->watched;
@@ -149,7 +161,8 @@ void ReplayObserver::before_replay(const std::string& graph, const std::vector<f
   fixtures::poison(outputs);
 }
 
-void ReplayObserver::after_replay(const std::string&, const std::vector<fixtures::NamedTensor>& outputs) {
+void ReplayObserver::after_replay(const std::string&,
+                                  const std::vector<fixtures::NamedTensor>& outputs) {
   if (!replay_) return;
   ++replay_->looked_at;
   if (!outputs.empty()) replay_->canary_words += fixtures::canary_words(outputs);

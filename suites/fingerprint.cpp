@@ -26,24 +26,28 @@ extern char** environ;
 namespace graphproof::suites {
 namespace {
 
-constexpr std::array kPrefixes = {std::string_view("NCCL_"), std::string_view("CUDA_"), std::string_view("PYTORCH_"),
-                                  std::string_view("OMPI_"), std::string_view("CUBLAS_"), std::string_view("TORCH_"),
-                                  std::string_view("OMP_"), std::string_view("MKL_")};
-constexpr std::array kSecretWords = {std::string_view("KEY"), std::string_view("TOKEN"), std::string_view("SECRET"),
-                                     std::string_view("PASSWORD"), std::string_view("CREDENTIAL"),
-                                     std::string_view("COOKIE")};
+constexpr std::array kPrefixes = {std::string_view("NCCL_"),    std::string_view("CUDA_"),
+                                  std::string_view("PYTORCH_"), std::string_view("OMPI_"),
+                                  std::string_view("CUBLAS_"),  std::string_view("TORCH_"),
+                                  std::string_view("OMP_"),     std::string_view("MKL_")};
+constexpr std::array kSecretWords = {std::string_view("KEY"),        std::string_view("TOKEN"),
+                                     std::string_view("SECRET"),     std::string_view("PASSWORD"),
+                                     std::string_view("CREDENTIAL"), std::string_view("COOKIE")};
 
-/// Open MPI's run-time wiring of one job (ranks, sockets, PIDs): it differs in each start and says nothing of the stack.
+/// Open MPI's run-time wiring of one job (ranks, sockets, PIDs): it differs in each start and says
+/// nothing of the stack.
 bool is_wiring(std::string_view name) {
-  constexpr std::array kStackOmpi = {std::string_view("OMPI_MCA_mpi_"), std::string_view("OMPI_MCA_btl"),
-                                     std::string_view("OMPI_MCA_pml"), std::string_view("OMPI_MCA_coll"),
-                                     std::string_view("OMPI_MCA_rmaps")};
+  constexpr std::array kStackOmpi = {
+      std::string_view("OMPI_MCA_mpi_"), std::string_view("OMPI_MCA_btl"),
+      std::string_view("OMPI_MCA_pml"), std::string_view("OMPI_MCA_coll"),
+      std::string_view("OMPI_MCA_rmaps")};
   if (!name.starts_with("OMPI_")) return false;
-  return std::none_of(kStackOmpi.begin(), kStackOmpi.end(), [&](std::string_view kept) { return name.starts_with(kept); });
+  return std::none_of(kStackOmpi.begin(), kStackOmpi.end(),
+                      [&](std::string_view kept) { return name.starts_with(kept); });
 }
 
-// What is asked of the NVIDIA management library, which creates no CUDA context. Its C interface is stable, so the
-// few functions are opened by name and no header is needed.
+// What is asked of the NVIDIA management library, which creates no CUDA context. Its C interface is
+// stable, so the few functions are opened by name and no header is needed.
 class Nvml {
  public:
   Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
@@ -73,10 +77,13 @@ class Nvml {
     const auto handle_of = function<int(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2");
     const auto name_of = function<int(void*, char*, unsigned)>("nvmlDeviceGetName");
     const auto uuid_of = function<int(void*, char*, unsigned)>("nvmlDeviceGetUUID");
-    const auto capability_of = function<int(void*, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
+    const auto capability_of =
+        function<int(void*, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
     std::vector<Gpu> found;
     unsigned count = 0;
-    if (!ready_ || !count_of || !handle_of || !name_of || !uuid_of || !capability_of || count_of(&count) != 0) return found;
+    if (!ready_ || !count_of || !handle_of || !name_of || !uuid_of || !capability_of ||
+        count_of(&count) != 0)
+      return found;
     for (unsigned index = 0; index < count; ++index) {
       void* handle = nullptr;
       char name[128] = {}, uuid[128] = {};
@@ -92,15 +99,16 @@ class Nvml {
  private:
   template <class Signature>
   std::add_pointer_t<Signature> function(const char* name) const {
-    return library_ ? reinterpret_cast<std::add_pointer_t<Signature>>(dlsym(library_, name)) : nullptr;
+    return library_ ? reinterpret_cast<std::add_pointer_t<Signature>>(dlsym(library_, name))
+                    : nullptr;
   }
 
   void* library_;
   bool ready_ = false;
 };
 
-/// The GPUs that a CUDA program would see: CUDA_VISIBLE_DEVICES may name indices or UUIDs, and its first unknown name
-/// ends the list.
+/// The GPUs that a CUDA program would see: CUDA_VISIBLE_DEVICES may name indices or UUIDs, and its
+/// first unknown name ends the list.
 std::vector<Nvml::Gpu> visible(std::vector<Nvml::Gpu> gpus) {
   const char* chosen = std::getenv("CUDA_VISIBLE_DEVICES");
   if (!chosen) return gpus;
@@ -111,7 +119,10 @@ std::vector<Nvml::Gpu> visible(std::vector<Nvml::Gpu> gpus) {
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     if (error != std::errc() || end != name.data() + name.size())
       index = static_cast<std::size_t>(std::find_if(gpus.begin(), gpus.end(),
-                                                    [&](const Nvml::Gpu& gpu) { return !name.empty() && gpu.uuid.starts_with(name); }) -
+                                                    [&](const Nvml::Gpu& gpu) {
+                                                      return !name.empty() &&
+                                                             gpu.uuid.starts_with(name);
+                                                    }) -
                                        gpus.begin());
     if (index >= gpus.size()) break;
     seen.push_back(gpus[index]);
@@ -137,7 +148,8 @@ std::string cudnn_version() {
   try {
     const long version = at::detail::getCUDAHooks().versionRuntimeCuDNN();
     // 9.0 and newer count major * 10000 + minor * 100 + patch.
-    return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+    return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+           std::to_string(version % 100);
   } catch (const std::exception&) {
     return "none";
   }
@@ -147,7 +159,8 @@ std::string nccl_version() {
   const auto ask = reinterpret_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, "ncclGetVersion"));
   int version = 0;
   if (!ask || ask(&version) != 0) return "none";
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
 }
 
 std::string mpi_version() {
@@ -157,7 +170,8 @@ std::string mpi_version() {
   if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "none";
   std::string name(text, text + length);
   std::smatch match;
-  if (std::regex_search(name, match, std::regex("Open MPI v?([0-9][0-9a-z.]*)"))) return "Open MPI " + match[1].str();
+  if (std::regex_search(name, match, std::regex("Open MPI v?([0-9][0-9a-z.]*)")))
+    return "Open MPI " + match[1].str();
   return name.substr(0, name.find_first_of(",\n"));
 }
 
@@ -168,7 +182,8 @@ nlohmann::json stack_environment() {
     const auto cut = text.find('=');
     if (cut == std::string_view::npos) continue;
     const std::string_view name = text.substr(0, cut);
-    if (is_stack_variable(name)) variables[std::string(name)] = redacted(name, text.substr(cut + 1));
+    if (is_stack_variable(name))
+      variables[std::string(name)] = redacted(name, text.substr(cut + 1));
   }
   return variables;
 }
@@ -176,18 +191,21 @@ nlohmann::json stack_environment() {
 }  // namespace
 
 bool is_stack_variable(std::string_view name) {
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); }) &&
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); }) &&
          !is_wiring(name);
 }
 
 std::string redacted(std::string_view name, std::string_view value) {
   std::string upper(name);
-  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char letter) { return std::toupper(letter); });
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char letter) { return std::toupper(letter); });
   for (const std::string_view word : kSecretWords)
     if (upper.find(word) != std::string::npos) return "redacted";
   // A URL with user and password.
   const auto scheme = value.find("://");
-  const auto at = scheme == std::string_view::npos ? std::string_view::npos : value.find('@', scheme);
+  const auto at =
+      scheme == std::string_view::npos ? std::string_view::npos : value.find('@', scheme);
   return at == std::string_view::npos ? std::string(value) : "redacted";
 }
 
@@ -208,7 +226,8 @@ nlohmann::json fingerprint() {
       sm = sm == 0 ? gpu.sm : std::min(sm, gpu.sm);
     }
   }
-  return {{"torch_version", std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR) + "." +
+  return {{"torch_version", std::to_string(TORCH_VERSION_MAJOR) + "." +
+                                std::to_string(TORCH_VERSION_MINOR) + "." +
                                 std::to_string(TORCH_VERSION_PATCH)},
           {"cuda_version", cuda},
           {"nccl_version", cuda == "none" ? "none" : nccl_version()},

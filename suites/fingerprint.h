@@ -1,5 +1,5 @@
-// The stack that this program runs on, as the libraries and the machine report it: run.json's `stack`. Works without a
-// GPU and without MPI_Init; what is not there reads "none".
+// The stack that this program runs on, as the libraries and the machine report it: run.json's
+// `stack`. Works without a GPU and without MPI_Init; what is not there reads "none".
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,11 +9,12 @@
 
 namespace graphproof::suites {
 
-/// One object: torch_version, cuda_version, nccl_version, driver, cudnn_version, mpi, gpus, sm, kernel, host, cpus,
-/// environment.
+/// One object: torch_version, cuda_version, nccl_version, driver, cudnn_version, mpi, gpus, sm,
+/// kernel, host, cpus, environment.
 nlohmann::json fingerprint();
 
-/// Whether a variable belongs into the fingerprint: NCCL_*, CUDA_*, PYTORCH_*, OMPI_* and the few that change sums.
+/// Whether a variable belongs into the fingerprint: NCCL_*, CUDA_*, PYTORCH_*, OMPI_* and the few
+/// that change sums.
 bool is_stack_variable(std::string_view name);
 
 /// The value as it may be printed: "redacted" where the name or the value looks like a secret.

@@ -9,8 +9,9 @@ namespace {
 
 TEST(Fingerprint, HoldsEveryFieldOfTheRunFileWithoutAGpu) {
   const auto stack = fingerprint();
-  for (const char* field : {"torch_version", "cuda_version", "nccl_version", "driver", "cudnn_version", "mpi", "gpus", "sm",
-                            "kernel", "host", "cpus", "environment"})
+  for (const char* field :
+       {"torch_version", "cuda_version", "nccl_version", "driver", "cudnn_version", "mpi", "gpus",
+        "sm", "kernel", "host", "cpus", "environment"})
     EXPECT_TRUE(stack.contains(field)) << field;
   EXPECT_TRUE(stack.at("gpus").is_array());
   EXPECT_EQ(stack.at("mpi").get<std::string>().rfind("Open MPI ", 0), 0u) << stack.at("mpi");

@@ -1,4 +1,5 @@
-// What an arm left in each of its steps, kept in host memory for a later arm that has to leave the same.
+// What an arm left in each of its steps, kept in host memory for a later arm that has to leave the
+// same.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace graphproof::suites {
 
-/// Whole while it is no more than `kept_bytes`, beside the two models themselves; from then on the last step's bytes alone.
-/// The digests in `step` lines say of the others whether they were equal.
+/// Whole while it is no more than `kept_bytes`, beside the two models themselves; from then on the
+/// last step's bytes alone. The digests in `step` lines say of the others whether they were equal.
 class History {
  public:
   static constexpr std::int64_t kKeptBytes = std::int64_t{256} << 20;

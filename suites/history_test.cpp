@@ -7,7 +7,9 @@ namespace {
 
 constexpr std::int64_t kStepBytes = 4 * sizeof(float);
 
-Snapshot left_by(std::int64_t step) { return {{"losses", at::full({4}, static_cast<double>(step), at::kFloat)}}; }
+Snapshot left_by(std::int64_t step) {
+  return {{"losses", at::full({4}, static_cast<double>(step), at::kFloat)}};
+}
 
 History of_three_steps(std::int64_t kept_bytes) {
   History history(kept_bytes);

@@ -38,15 +38,20 @@ TEST(LearningRate, OfAnUpdateIsFoundWithinItsOwnBound) {
 
 TEST(LearningRate, BoundIsFarBelowOneStepOfTheSchedule) {
   const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3);
-  const FeltRate felt = felt_learning_rate(before, before - 0.1f * gradient, sgd_direction(gradient), 0.1);
-  EXPECT_LT(felt.bound * 10, learning_rate_schedule(OptimizerKind::sgd).at(0) - learning_rate_schedule(OptimizerKind::sgd).at(1));
+  const FeltRate felt =
+      felt_learning_rate(before, before - 0.1f * gradient, sgd_direction(gradient), 0.1);
+  EXPECT_LT(felt.bound * 10, learning_rate_schedule(OptimizerKind::sgd).at(0) -
+                                 learning_rate_schedule(OptimizerKind::sgd).at(1));
 }
 
 TEST(LearningRate, OfTheStepBeforeIsFarOutsideTheBound) {
   const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3);
   const auto frozen = static_cast<float>(learning_rate_schedule(OptimizerKind::sgd).at(2));
-  const FeltRate felt = felt_learning_rate(before, before - frozen * gradient, sgd_direction(gradient), learning_rate_schedule(OptimizerKind::sgd).at(3));
-  EXPECT_GT(std::abs(felt.rate - learning_rate_schedule(OptimizerKind::sgd).at(3)), 10 * felt.bound);
+  const FeltRate felt =
+      felt_learning_rate(before, before - frozen * gradient, sgd_direction(gradient),
+                         learning_rate_schedule(OptimizerKind::sgd).at(3));
+  EXPECT_GT(std::abs(felt.rate - learning_rate_schedule(OptimizerKind::sgd).at(3)),
+            10 * felt.bound);
 }
 
 /// Steps of Adam in fp32 with gradients of noise; the bias correction counts the steps of `counts`.
@@ -55,7 +60,8 @@ struct AdamRun {
   FeltRate felt;
 
   void step(std::int64_t steps, std::int64_t counted, double rate) {
-    const at::Tensor before = parameter.clone(), g = noise(4096, 100 + static_cast<std::uint64_t>(steps), 1e-3);
+    const at::Tensor before = parameter.clone(),
+                     g = noise(4096, 100 + static_cast<std::uint64_t>(steps), 1e-3);
     m.mul_(0.9).add_(g, 0.1);
     v.mul_(0.999).addcmul_(g, g, 0.001);
     const auto count = static_cast<double>(counted);
@@ -72,7 +78,8 @@ TEST(LearningRate, OfAdamIsFoundWithinItsOwnBoundInEveryStep) {
     const double rate = learning_rate_schedule(OptimizerKind::adam).at(step);
     run.step(step, step, rate);
     EXPECT_LE(std::abs(run.felt.rate - rate), run.felt.bound) << step;
-    EXPECT_LT(run.felt.bound * 100, rate / 20) << "one step of the schedule is a twentieth of its start";
+    EXPECT_LT(run.felt.bound * 100, rate / 20)
+        << "one step of the schedule is a twentieth of its start";
   }
 }
 
@@ -88,11 +95,13 @@ TEST(LearningRate, OfAdamWithAFrozenStepNumberIsFarOutsideTheBound) {
 TEST(LearningRate, WithWeightDecayIsFoundWithinItsOwnBound) {
   constexpr double kDecay = 0.01;
   for (const double rate : {0.1, 0.01}) {
-    const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3), of_rate = at::scalar_tensor(rate, at::kFloat);
+    const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3),
+                     of_rate = at::scalar_tensor(rate, at::kFloat);
     at::Tensor after = before.clone();
     after.addcmul_(after, of_rate, -kDecay);
     after.sub_(of_rate * gradient);
-    const FeltRate felt = felt_learning_rate(before, after, with_decay(sgd_direction(gradient), before, kDecay), rate);
+    const FeltRate felt = felt_learning_rate(
+        before, after, with_decay(sgd_direction(gradient), before, kDecay), rate);
     EXPECT_LE(std::abs(felt.rate - rate), felt.bound) << rate;
     const FeltRate without = felt_learning_rate(before, after, sgd_direction(gradient), rate);
     EXPECT_GT(std::abs(without.rate - rate), felt.bound) << "decay that is not asked for shows";
@@ -101,7 +110,8 @@ TEST(LearningRate, WithWeightDecayIsFoundWithinItsOwnBound) {
 
 TEST(LearningRate, IsUnknownWhereEveryGradientIsZero) {
   const at::Tensor before = noise(16, 1, 1);
-  EXPECT_TRUE(std::isnan(felt_learning_rate(before, before, sgd_direction(at::zeros({16})), 0.1).rate));
+  EXPECT_TRUE(
+      std::isnan(felt_learning_rate(before, before, sgd_direction(at::zeros({16})), 0.1).rate));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// The rank program. `--batch FILE` (or FILE alone) runs a batch; `--divergence FILE` runs its cases again and names the
-// first tensor in which their graph arm differs from eager; `--fingerprint` prints the stack as one JSON object;
-// `--all-reduce FOLDER` tries a sum over all ranks, for the doctor (all_reduce.h); `--operators` lists the operators that
-// the workloads call, one a line.
+// The rank program. `--batch FILE` (or FILE alone) runs a batch; `--divergence FILE` runs its cases
+// again and names the first tensor in which their graph arm differs from eager; `--fingerprint`
+// prints the stack as one JSON object;
+// `--all-reduce FOLDER` tries a sum over all ranks, for the doctor (all_reduce.h); `--operators`
+// lists the operators that the workloads call, one a line.
 #include <malloc.h>
 
 #include <algorithm>
@@ -29,11 +30,13 @@ namespace {
 using namespace graphproof;
 
 constexpr std::string_view kUsage =
-    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators";
+    "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME
+    " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators";
 
 /// A step with everything on, so that no operator is missing.
 void run_every_operator(capture::Device& device) {
-  workloads::ModelConfig model{.microbatches = 2, .qkv_bias = true, .linear_bias = true, .dropout = 0.1};
+  workloads::ModelConfig model{
+      .microbatches = 2, .qkv_bias = true, .linear_bias = true, .dropout = 0.1};
   const c10::StreamGuard guard(device.stream_from_pool());
   workloads::TrainStep step(model, {}, device, 1, {});
   const auto batch = workloads::make_batch(model, {}, 1, 0, device.torch_device());
@@ -47,7 +50,8 @@ int print_operators() {
   const auto device = capture::make_device(0);
   std::set<std::string> names(comm::operator_names().begin(), comm::operator_names().end());
   names.insert(comm::into_operator_names().begin(), comm::into_operator_names().end());
-  names.insert(comm::point_to_point_operator_names().begin(), comm::point_to_point_operator_names().end());
+  names.insert(comm::point_to_point_operator_names().begin(),
+               comm::point_to_point_operator_names().end());
   {
     const capture::OperatorLog log;
     run_every_operator(*device);
@@ -64,8 +68,10 @@ int run(const std::vector<std::string_view>& arguments) {
     return suites::kExitDone;
   }
   if (arguments.size() == 1 && arguments[0] == "--operators") return print_operators();
-  const suites::RankProgram program{.device = GRAPHPROOF_DEVICE_NAME, .make_device = capture::make_device};
-  if (arguments.size() == 2 && arguments[0] == "--all-reduce") return suites::measure_all_reduce(program, fixtures::this_rank(), arguments[1]);
+  const suites::RankProgram program{.device = GRAPHPROOF_DEVICE_NAME,
+                                    .make_device = capture::make_device};
+  if (arguments.size() == 2 && arguments[0] == "--all-reduce")
+    return suites::measure_all_reduce(program, fixtures::this_rank(), arguments[1]);
   const bool again = arguments.size() == 2 && arguments[0] == "--divergence";
   const bool named = again || (arguments.size() == 2 && arguments[0] == "--batch");
   if (!named && (arguments.size() != 1 || arguments[0].starts_with("-"))) {
@@ -74,18 +80,21 @@ int run(const std::vector<std::string_view>& arguments) {
   }
   const fixtures::Rank place = fixtures::this_rank();
   fixtures::tell_sharers_apart(place);
-  return suites::run_batch(program, place, arguments.back(), again ? suites::Purpose::divergence : suites::Purpose::evidence);
+  return suites::run_batch(program, place, arguments.back(),
+                           again ? suites::Purpose::divergence : suites::Purpose::evidence);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // glibc raises this limit up to 32 MiB as large blocks are freed, and keeps such blocks in its heap from then on: resident memory
-  // then moves by megabytes with what lies between them, and D31 would see growth where nothing grows.
+  // glibc raises this limit up to 32 MiB as large blocks are freed, and keeps such blocks in its
+  // heap from then on: resident memory then moves by megabytes with what lies between them, and D31
+  // would see growth where nothing grows.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   // A watcher that has gone must cost heartbeats, not the rank.
   std::signal(SIGPIPE, SIG_IGN);
-  // PyTorch before 2.11 refuses deterministic products without it (fixtures/cuda/device.cpp); a value of the user's stands.
+  // PyTorch before 2.11 refuses deterministic products without it (fixtures/cuda/device.cpp); a
+  // value of the user's stands.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   try {
     return run({argv + 1, argv + argc});

@@ -1,5 +1,6 @@
-// What the accepted cases of a batch share on one rank: the world, the device and the communicators. Nothing of it exists
-// before start(), so that a batch of refused cases touches none.
+// What the accepted cases of a batch share on one rank: the world, the device and the
+// communicators. Nothing of it exists before start(), so that a batch of refused cases touches
+// none.
 #pragma once
 
 #include <chrono>
@@ -20,10 +21,11 @@ namespace graphproof::suites {
 class RankProcess {
  public:
   /// `digest`: of the batch file; empty where ranks may have different ones.
-  RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch, std::string digest);
+  RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch,
+              std::string digest);
 
-  /// World, device, transports, once. Throws capture::DeviceError, what make_device throws, and record::Error where the ranks
-  /// have different batch files.
+  /// World, device, transports, once. Throws capture::DeviceError, what make_device throws, and
+  /// record::Error where the ranks have different batch files.
   void start();
   bool started() const { return groups_ != nullptr; }
 

@@ -14,7 +14,12 @@ TEST(LayoutReference, CutsTheShardOutOfTheFullTensor) {
   EXPECT_TRUE(own_shard(full, {2, 6, 2}, {0, 1, 2}).equal(full.narrow(0, 2, 2)));
   EXPECT_TRUE(own_shard(full, {4, 3, 2}, {1, 0, 2}).equal(full.narrow(1, 0, 3)));
   EXPECT_TRUE(own_shard(full, {4, 6, 2}, {}).equal(full)) << "a tensor that every rank holds whole";
-  const workloads::Shard twice{.index = 1, .count = 2, .expert = true, .inner_dimension = 1, .inner_index = 2, .inner_count = 3};
+  const workloads::Shard twice{.index = 1,
+                               .count = 2,
+                               .expert = true,
+                               .inner_dimension = 1,
+                               .inner_index = 2,
+                               .inner_count = 3};
   EXPECT_TRUE(own_shard(full, {2, 2, 2}, twice).equal(full.narrow(0, 2, 2).narrow(1, 4, 2)));
 }
 
@@ -23,8 +28,11 @@ TEST(LayoutReference, RefusesAShardOfAnotherShape) {
     own_shard(at::zeros({4, 6}), {2, 3}, {0, 1, 2});
     FAIL() << "a shard of another shape was accepted";
   } catch (const record::Error& error) {
-    EXPECT_STREQ(error.what(), "the shard of a full tensor; got part 1 of 2 of shape [4, 6] has shape [2, 6]; want [2, 3], the parallel model's; "
-                               "the single-rank model and the parallel one must hold the same parameters; next: compare Parameters::create in both layouts");
+    EXPECT_STREQ(error.what(),
+                 "the shard of a full tensor; got part 1 of 2 of shape [4, 6] has shape [2, 6]; "
+                 "want [2, 3], the parallel model's; "
+                 "the single-rank model and the parallel one must hold the same parameters; next: "
+                 "compare Parameters::create in both layouts");
   }
 }
 
@@ -47,7 +55,8 @@ TEST(LayoutReference, NeverAcceptsANaN) {
   const at::Tensor ones = at::ones({4});
   at::Tensor spoilt = ones.clone();
   spoilt[2] = nan;
-  for (const auto& [parallel, single] : {std::pair{spoilt, ones}, std::pair{ones, spoilt}, std::pair{spoilt, spoilt}}) {
+  for (const auto& [parallel, single] :
+       {std::pair{spoilt, ones}, std::pair{ones, spoilt}, std::pair{spoilt, spoilt}}) {
     const ReferencePair pairs[] = {{"grad:whole", ones, ones}, {"grad:spoilt", parallel, single}};
     const ReferenceDistance distance = reference_distance(pairs, reference_bound(StepConfig{}));
     EXPECT_FALSE(distance.within());
@@ -59,7 +68,8 @@ TEST(LayoutReference, NeverAcceptsANaN) {
 TEST(LayoutReference, MeasuresAShardByTheWholeTensor) {
   StepConfig config;
   config.model.precision = workloads::Precision::fp16;
-  const at::Tensor whole = at::tensor({1.1e-3f, -1.77e-4f, 4e-4f, 9e-4f}), shard = whole.narrow(0, 1, 1);
+  const at::Tensor whole = at::tensor({1.1e-3f, -1.77e-4f, 4e-4f, 9e-4f}),
+                   shard = whole.narrow(0, 1, 1);
   const ReferencePair cancelled[] = {{"grad:D", shard + 9.5e-6f, shard, whole}};
   const ReferenceDistance distance = reference_distance(cancelled, reference_bound(config));
   EXPECT_TRUE(distance.within());
@@ -81,7 +91,10 @@ TEST(LayoutReference, ATensorMayBeAsFarOffAsRoundingsMoveItOnOneRank) {
   EXPECT_TRUE(distance().within());
   EXPECT_DOUBLE_EQ(distance().bound, 3 * 7e-5);
   const record::Json fields = distance_fields(std::span(&pair, 1), bound);
-  EXPECT_NE(fields.at("why").get<std::string>().find("3 times 7e-05, by which rounding moves this tensor on one rank"), std::string::npos) << fields;
+  EXPECT_NE(fields.at("why").get<std::string>().find(
+                "3 times 7e-05, by which rounding moves this tensor on one rank"),
+            std::string::npos)
+      << fields;
   pair.rounding = 4e-5;
   EXPECT_FALSE(distance().within());
   // Where the count of roundings allows more, it is the measure, and the reason says nothing else.
@@ -104,7 +117,8 @@ TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   experts.experts = 4;
   EXPECT_TRUE(second_step_compared(experts));
   experts.optimizer = workloads::OptimizerKind::adam;
-  EXPECT_FALSE(second_step_compared(experts)) << "an update in the direction of a sign that is rounding";
+  EXPECT_FALSE(second_step_compared(experts))
+      << "an update in the direction of a sign that is rounding";
   StepConfig large;
   large.model.layers = 24;
   large.model.hidden = 4096;
@@ -116,11 +130,14 @@ TEST(LayoutReference, BoundOfBf16IsThatOfItsRoundingsAndBelowAMissingReduction) 
   StepConfig config;
   config.model.precision = workloads::Precision::bf16;
   const ReferenceBound bound = reference_bound(config);
-  EXPECT_NE(bound.why.find("bf16 values rounded 108 times in a row: 4 * sqrt(108) * 2^-9"), std::string::npos) << bound.why;
+  EXPECT_NE(bound.why.find("bf16 values rounded 108 times in a row: 4 * sqrt(108) * 2^-9"),
+            std::string::npos)
+      << bound.why;
   EXPECT_LT(bound.relative, 0.1);
   auto generator = at::detail::createCPUGenerator(3);
   const at::Tensor half = at::randn({4096}, generator), other = at::randn({4096}, generator);
-  const ReferencePair rounded[] = {{"grad:a", (half.to(at::kBFloat16) + other.to(at::kBFloat16)).to(at::kFloat), half + other}};
+  const ReferencePair rounded[] = {
+      {"grad:a", (half.to(at::kBFloat16) + other.to(at::kBFloat16)).to(at::kFloat), half + other}};
   EXPECT_TRUE(reference_distance(rounded, bound).within());
   const ReferencePair missing[] = {{"grad:a", half, half + other}};
   EXPECT_FALSE(reference_distance(missing, bound).within());

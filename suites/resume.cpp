@@ -17,15 +17,16 @@ Snapshot left_by(engines::Engine& engine, workloads::TrainStep& step) {
 
 }  // namespace
 
-void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs, std::span<const Snapshot> left,
-                 const workloads::Checkpoint& checkpoint) {
+void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs,
+                 std::span<const Snapshot> left, const workloads::Checkpoint& checkpoint) {
   const StepConfig& config = parts.config;
   parts.scope.enter(Phase::build, "resumed", config.resume_step());
   CollectivesOf collectives(parts, "resumed");
   const c10::StreamGuard guard(parts.stream);
-  workloads::TrainStep step(config.model, config.layout, parts.device, config.seed + kOtherSeed, config.engine.fault,
-                            config.rng_backend);
-  const auto engine = engines::make_engine(config.engine, parts.device, parts.stream, step, nullptr);
+  workloads::TrainStep step(config.model, config.layout, parts.device, config.seed + kOtherSeed,
+                            config.engine.fault, config.rng_backend);
+  const auto engine =
+      engines::make_engine(config.engine, parts.device, parts.stream, step, nullptr);
   for (const char* subject : {"resumed", "loaded"}) {
     checkpoint.load_into(step);
     for (std::int64_t index = config.resume_step(); index < config.steps; ++index) {
@@ -35,10 +36,13 @@ void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs, s
       parts.device.synchronize(parts.stream);
       const Snapshot& before = left[static_cast<std::size_t>(index)];
       if (!before.empty())
-        write_comparison(parts, "lockstep_graph", subject, subject, index, input.word, before, left_by(*engine, step));
+        write_comparison(parts, "lockstep_graph", subject, subject, index, input.word, before,
+                         left_by(*engine, step));
     }
   }
-  parts.scope.write("resumed", {{"arm", "resumed"}, {"step", config.resume_step()}, {"replays", engine->counters().replays}});
+  parts.scope.write("resumed", {{"arm", "resumed"},
+                                {"step", config.resume_step()},
+                                {"replays", engine->counters().replays}});
   engine->drop_graphs();
   collectives.write();
 }

@@ -17,21 +17,28 @@ namespace {
 /// Sums what the captures of a step added to the pools.
 class CapturedBytes final : public engines::Observer {
  public:
-  void after_capture(const engines::CaptureReport& report, const std::vector<fixtures::NamedTensor>&) override { bytes_ += report.pool_bytes; }
+  void after_capture(const engines::CaptureReport& report,
+                     const std::vector<fixtures::NamedTensor>&) override {
+    bytes_ += report.pool_bytes;
+  }
   std::int64_t take() { return std::exchange(bytes_, 0); }
 
  private:
   std::int64_t bytes_ = 0;
 };
 
-/// The schedule, and the samples of its steps: made before, because a copy from the host waits for the stream.
+/// The schedule, and the samples of its steps: made before, because a copy from the host waits for
+/// the stream.
 struct UnevenSteps {
   explicit UnevenSteps(const CaseParts& parts)
-      : schedule(workloads::length_schedule(parts.config.model.seq_length, parts.config.shape_buckets, parts.config.engine.warmup_steps)) {
+      : schedule(workloads::length_schedule(parts.config.model.seq_length,
+                                            parts.config.shape_buckets,
+                                            parts.config.engine.warmup_steps)) {
     const StepConfig& config = parts.config;
     for (std::int64_t step = 0; step < count(); ++step) {
       longest.push_back(workloads::longest_of(config.model, schedule, step));
-      batches.push_back(workloads::make_uneven_batch(config.model, config.layout, schedule, config.seed, step, parts.device.torch_device()));
+      batches.push_back(workloads::make_uneven_batch(
+          config.model, config.layout, schedule, config.seed, step, parts.device.torch_device()));
     }
   }
   std::int64_t count() const { return static_cast<std::int64_t>(schedule.steps.size()); }
@@ -50,8 +57,10 @@ class BucketArms {
         device_(parts.device, parts.config.engine.fault),
         eager_step_(step(parts.device)),
         graph_step_(step(device_)),
-        eager_(engines::make_engine(eager_config(), parts.device, parts.stream, *eager_step_, nullptr)),
-        graph_(parts.config.engine, device_, parts.stream, *graph_step_, &captured_, {steps.schedule.buckets, parts.config.shape_buckets}),
+        eager_(engines::make_engine(eager_config(), parts.device, parts.stream, *eager_step_,
+                                    nullptr)),
+        graph_(parts.config.engine, device_, parts.stream, *graph_step_, &captured_,
+               {steps.schedule.buckets, parts.config.shape_buckets}),
         pool_bytes_before_(parts.device.memory().pool) {}
 
   /// Runs step `index` in both. Waits for nothing, save to capture and to evict.
@@ -63,35 +72,42 @@ class BucketArms {
     graph_.step(steps_.batches[at], learning_rate, steps_.longest[at]);
     parts_.scope.enter(Phase::eager, "buckets_eager", index);
     const std::int64_t length = steps_.schedule.steps[at].value_or(steps_.longest[at]);
-    eager_->step(workloads::padded(steps_.batches[at], length, /*filler=*/config.model.vocab - 1, config.engine.fault.is("M144")), learning_rate);
+    eager_->step(workloads::padded(steps_.batches[at], length, /*filler=*/config.model.vocab - 1,
+                                   config.engine.fault.is("M144")),
+                 learning_rate);
   }
 
   void compare(const char* subject, std::int64_t index) {
     parts_.device.synchronize(parts_.stream);
     parts_.scope.enter(Phase::compare, "buckets_graph", index);
-    write_comparison(parts_, "buckets_eager", "buckets_graph", subject, index, "fresh", fixtures::on_host(eager_->outputs()),
-                     fixtures::on_host(graph_.outputs()));
+    write_comparison(parts_, "buckets_eager", "buckets_graph", subject, index, "fresh",
+                     fixtures::on_host(eager_->outputs()), fixtures::on_host(graph_.outputs()));
   }
 
   void write_step(std::int64_t index) {
     const engines::ShapeBuckets::Step& ran = graph_.latest();
     const GraphCounts& counts = device_.counts();
-    parts_.scope.write("bucket", {{"arm", "buckets_graph"},
-                                  {"step", index},
-                                  {"longest", steps_.longest[static_cast<std::size_t>(index)]},
-                                  {"length", ran.length},
-                                  {"replayed", ran.replayed},
-                                  {"captures", counts.captures_begun},
-                                  {"replays", counts.replays},
-                                  {"resident", graph_.resident()},
-                                  {"evicted", ran.evicted},
-                                  {"captured_bytes", captured_.take()},
-                                  {"pool_bytes", parts_.device.memory().pool - pool_bytes_before_}});
+    parts_.scope.write("bucket",
+                       {{"arm", "buckets_graph"},
+                        {"step", index},
+                        {"longest", steps_.longest[static_cast<std::size_t>(index)]},
+                        {"length", ran.length},
+                        {"replayed", ran.replayed},
+                        {"captures", counts.captures_begun},
+                        {"replays", counts.replays},
+                        {"resident", graph_.resident()},
+                        {"evicted", ran.evicted},
+                        {"captured_bytes", captured_.take()},
+                        {"pool_bytes", parts_.device.memory().pool - pool_bytes_before_}});
   }
 
-  /// Writes how many lengths went while the device still ran their graphs: where nothing waits between steps, that shows.
+  /// Writes how many lengths went while the device still ran their graphs: where nothing waits
+  /// between steps, that shows.
   void drop(const char* subject, std::int64_t last) {
-    parts_.scope.write("evictions", {{"arm", "buckets_graph"}, {"subject", subject}, {"step", last}, {"in_flight", graph_.counters().drops_in_flight}});
+    parts_.scope.write("evictions", {{"arm", "buckets_graph"},
+                                     {"subject", subject},
+                                     {"step", last},
+                                     {"in_flight", graph_.counters().drops_in_flight}});
     parts_.device.synchronize();
     graph_.drop_graphs();
   }
@@ -99,7 +115,8 @@ class BucketArms {
  private:
   std::unique_ptr<workloads::TrainStep> step(capture::Device& device) const {
     const StepConfig& config = parts_.config;
-    return std::make_unique<workloads::TrainStep>(config.model, config.layout, device, config.seed, config.engine.fault, config.rng_backend);
+    return std::make_unique<workloads::TrainStep>(config.model, config.layout, device, config.seed,
+                                                  config.engine.fault, config.rng_backend);
   }
   engines::EngineConfig eager_config() const {
     engines::EngineConfig config = parts_.config.engine;
@@ -123,11 +140,13 @@ Snapshot losses_and_gradients(workloads::TrainStep& step) {
   return fixtures::on_host(tensors);
 }
 
-/// The first step of each bucket, at the weights of the seed: padded, and each microbatch at its own length.
+/// The first step of each bucket, at the weights of the seed: padded, and each microbatch at its
+/// own length.
 void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
   const StepConfig& config = parts.config;
   const ReferenceBound bound = reference_bound(single_rank(config));
-  workloads::TrainStep step(config.model, config.layout, parts.device, config.seed, config.engine.fault, config.rng_backend);
+  workloads::TrainStep step(config.model, config.layout, parts.device, config.seed,
+                            config.engine.fault, config.rng_backend);
   std::set<std::int64_t> seen;
   for (std::size_t index = 0; index < steps.batches.size(); ++index) {
     const auto& bucket = steps.schedule.steps[index];
@@ -137,10 +156,12 @@ void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
     const workloads::Batch& batch = steps.batches[index];
     step.forward_backward(batch);
     const Snapshot bare = losses_and_gradients(step);
-    step.forward_backward(workloads::padded(batch, *bucket, config.model.vocab - 1, config.engine.fault.is("M144")));
+    step.forward_backward(
+        workloads::padded(batch, *bucket, config.model.vocab - 1, config.engine.fault.is("M144")));
     const Snapshot filled = losses_and_gradients(step);
     std::vector<ReferencePair> pairs;
-    for (std::size_t i = 0; i < bare.size(); ++i) pairs.push_back({bare[i].name, filled[i].tensor, bare[i].tensor});
+    for (std::size_t i = 0; i < bare.size(); ++i)
+      pairs.push_back({bare[i].name, filled[i].tensor, bare[i].tensor});
     std::vector<std::int64_t> lengths;
     for (const at::Tensor& tokens : batch.tokens) lengths.push_back(tokens.size(1));
     record::Json line = {{"step", number}, {"length", *bucket}, {"lengths", lengths}};

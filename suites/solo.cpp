@@ -14,7 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How much longer than its slowest launch a step's head start is, so that the host is ahead also when it stumbles.
+// How much longer than its slowest launch a step's head start is, so that the host is ahead also
+// when it stumbles.
 constexpr double kHeadStartFactor = 2;
 
 double ms_since(Clock::time_point begin) {
@@ -29,8 +30,13 @@ struct Repeated {
 
 class SoloArm {
  public:
-  SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated, std::vector<fixtures::NamedTensor> stale = {})
-      : parts_(parts), name_(std::move(name)), impl_(std::move(impl)), repeated_(std::move(repeated)), stale_(std::move(stale)) {}
+  SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated,
+          std::vector<fixtures::NamedTensor> stale = {})
+      : parts_(parts),
+        name_(std::move(name)),
+        impl_(std::move(impl)),
+        repeated_(std::move(repeated)),
+        stale_(std::move(stale)) {}
 
   void run(const std::vector<StepInput>& inputs) {
     ask_back();
@@ -55,11 +61,12 @@ class SoloArm {
   /// Returns the index of the last step.
   std::int64_t run_steps(Arm& arm, const std::vector<StepInput>& inputs) {
     const auto input = [&](std::int64_t step) -> const StepInput& {
-      // Every arm of a case has the capture's inputs in the step that captures; afterwards they take turns.
+      // Every arm of a case has the capture's inputs in the step that captures; afterwards they
+      // take turns.
       return inputs[static_cast<std::size_t>(step % parts_.config.steps)];
     };
-    const std::int64_t steps =
-        std::max(parts_.config.first_replay() + kSoloSteadySteps, parts_.config.steps + 1 + kSoloTimedSteps);
+    const std::int64_t steps = std::max(parts_.config.first_replay() + kSoloSteadySteps,
+                                        parts_.config.steps + 1 + kSoloTimedSteps);
     CollectivesOf collectives(parts_, name_);
     double slowest_launch_ms = 0;
     std::int64_t step = 0;
@@ -69,10 +76,13 @@ class SoloArm {
       const double launch_ms = ms_since(begin);
       parts_.device.synchronize(parts_.stream);
       const double wall_ms = ms_since(begin);
-      parts_.scope.write("timing", {{"arm", name_}, {"step", step}, {"wall_ms", wall_ms}, {"launch_ms", launch_ms}});
+      parts_.scope.write(
+          "timing",
+          {{"arm", name_}, {"step", step}, {"wall_ms", wall_ms}, {"launch_ms", launch_ms}});
       look("step", step);
       if (step < parts_.config.steps) compare(arm, step, input(step), wall_ms);
-      if (step > parts_.config.first_replay()) slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
+      if (step > parts_.config.first_replay())
+        slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
     }
     if (measure_busy(arm, step, input(step), slowest_launch_ms)) ++step;
     collectives.write();
@@ -82,15 +92,17 @@ class SoloArm {
   void compare(Arm& arm, std::int64_t step, const StepInput& input, double ms) {
     const Snapshot right = arm.look(step, input, ms);
     if (const Snapshot* left = repeated_.left.at(step))
-      write_comparison(parts_, repeated_.arm, name_, repeated_.subject, step, input.word, *left, right);
+      write_comparison(parts_, repeated_.arm, name_, repeated_.subject, step, input.word, *left,
+                       right);
   }
 
   /// One more step. Returns whether it ran: it needs a device with a clock of its own.
   bool measure_busy(Arm& arm, std::int64_t step, const StepInput& input, double slowest_launch_ms) {
     const c10::StreamGuard guard(parts_.stream);
     if (!parts_.device.busy_ms(0, [] {})) return false;
-    // Its device time is measured apart, with the device held back: that changes the host's time. What the device does in a
-    // step varies little, and a step that is held back takes as long as three.
+    // Its device time is measured apart, with the device held back: that changes the host's time.
+    // What the device does in a step varies little, and a step that is held back takes as long as
+    // three.
     const double head_start_ms = kHeadStartFactor * slowest_launch_ms;
     double launch_ms = 0;
     const auto device_ms = parts_.device.busy_ms(head_start_ms, [&] {
@@ -130,13 +142,18 @@ class SoloArm {
 
 }  // namespace
 
-void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& eager_a) {
-  SoloArm(parts, "solo_eager", "none", {.arm = "eager_a", .subject = "eager_repeats", .left = eager_a}).run(inputs);
+void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs,
+                    const History& eager_a) {
+  SoloArm(parts, "solo_eager", "none",
+          {.arm = "eager_a", .subject = "eager_repeats", .left = eager_a})
+      .run(inputs);
 }
 
-void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs, const History& lockstep_graph,
-                    std::vector<fixtures::NamedTensor> stale) {
-  SoloArm(parts, "solo_graph", parts.config.engine.impl, {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph}, std::move(stale))
+void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
+                    const History& lockstep_graph, std::vector<fixtures::NamedTensor> stale) {
+  SoloArm(parts, "solo_graph", parts.config.engine.impl,
+          {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph},
+          std::move(stale))
       .run(inputs);
 }
 
@@ -151,7 +168,8 @@ void flush_communicators(const CaseParts& parts) {
   // Of the kind that the group is connected for: another would connect it anew.
   const auto collective = [&](const comm::GroupLayout& group) {
     const at::Tensor one = at::zeros({1}, at::TensorOptions().device(parts.device.torch_device()));
-    group.point_to_point ? comm::ring_shift(one, 1, group.name) : comm::all_reduce_(one, group.name);
+    group.point_to_point ? comm::ring_shift(one, 1, group.name)
+                         : comm::all_reduce_(one, group.name);
   };
   in_every_group(collective);
   bool by_torch = false;

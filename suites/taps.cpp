@@ -27,7 +27,8 @@ std::pair<std::int64_t, std::string> module_of(const std::string& parameter) {
   if (!parameter.starts_with(kLayers)) return {-1, parameter.substr(0, parameter.find('.'))};
   const std::size_t dot = parameter.find('.', kLayers.size());
   const std::size_t end = parameter.find('.', dot + 1);
-  return {std::stoll(parameter.substr(kLayers.size(), dot - kLayers.size())), parameter.substr(dot + 1, end - dot - 1)};
+  return {std::stoll(parameter.substr(kLayers.size(), dot - kLayers.size())),
+          parameter.substr(dot + 1, end - dot - 1)};
 }
 
 void each_tensor(const c10::IValue& value, const auto& visit) {
@@ -40,13 +41,14 @@ void each_tensor(const c10::IValue& value, const auto& visit) {
 bool adds_up(std::string_view op) { return op == "aten::add" || op == "aten::add_"; }
 
 bool makes_no_value(std::string_view op) {
-  return op.starts_with("aten::empty") || op.starts_with("aten::new_empty") || op.starts_with("aten::resize") ||
-         op.starts_with("aten::set_");
+  return op.starts_with("aten::empty") || op.starts_with("aten::new_empty") ||
+         op.starts_with("aten::resize") || op.starts_with("aten::set_");
 }
 
 /// Of the node of autograd that this thread makes next.
 std::pair<std::uint64_t, std::int64_t> next_node() {
-  return {at::RecordFunction::currentThreadId(), static_cast<std::int64_t>(at::sequence_number::peek())};
+  return {at::RecordFunction::currentThreadId(),
+          static_cast<std::int64_t>(at::sequence_number::peek())};
 }
 
 /// "layers.0.attn.1.forward" -> "layers.0.attn.1": both graphs of one outstanding microbatch.
@@ -90,14 +92,16 @@ struct Taps::Callbacks {
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
       const std::string_view node = function.name();
-      taps->nodes_.push_back({.engine = node == "ReplayBackward" || node == "RecordBackward", .around = taps->made_here()});
+      taps->nodes_.push_back({.engine = node == "ReplayBackward" || node == "RecordBackward",
+                              .around = taps->made_here()});
       taps->nodes_from_here();  // recompute makes some, and the first may be of no operator
       return arguments;
     }
     const auto schema = function.operator_schema();
     const auto inputs = function.inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool written = schema && i < schema->arguments().size() && schema->arguments()[i].alias_info() &&
+      const bool written = schema && i < schema->arguments().size() &&
+                           schema->arguments()[i].alias_info() &&
                            schema->arguments()[i].alias_info()->isWrite();
       each_tensor(inputs[i], [&](const at::Tensor& tensor) {
         if (tensor.device() != taps->device_.torch_device() || !tensor.has_storage()) return;
@@ -114,8 +118,10 @@ struct Taps::Callbacks {
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       const std::lock_guard lock(taps->mutex_);
       if (taps->nodes_.empty()) return;
-      if (const auto& around = taps->nodes_.back().around) taps->forward_[next_node()] = *around;
-      else taps->forward_.erase(next_node());
+      if (const auto& around = taps->nodes_.back().around)
+        taps->forward_[next_node()] = *around;
+      else
+        taps->forward_.erase(next_node());
       taps->nodes_.pop_back();
       return;
     }
@@ -126,12 +132,14 @@ struct Taps::Callbacks {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto& arguments = static_cast<const Arguments&>(*context);
     for (const at::Tensor& tensor : arguments.written)
-      for (const at::Tensor& piece : taps->pieces(tensor)) taps->keep(op, piece, {function.threadId(), function.seqNr()});
+      for (const at::Tensor& piece : taps->pieces(tensor))
+        taps->keep(op, piece, {function.threadId(), function.seqNr()});
     for (const c10::IValue& output : function.outputs())
       each_tensor(output, [&](const at::Tensor& tensor) {
         if (tensor.device() != taps->device_.torch_device() || !tensor.has_storage()) return;
         const auto& old = arguments.storages;
-        if (std::ranges::find(old, tensor.storage().data()) != old.end()) return;  // a view, or written and kept above
+        if (std::ranges::find(old, tensor.storage().data()) != old.end())
+          return;  // a view, or written and kept above
         taps->keep(op, tensor, {function.threadId(), function.seqNr()});
       });
   }
@@ -142,10 +150,11 @@ Taps::Step::Step(Taps& taps) {
   Taps* none = nullptr;
   if (!living().compare_exchange_strong(none, &taps))
     throw std::logic_error("taps: a step of another arm is under way; next: end it first");
-  handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&Callbacks::begin, &Callbacks::end)
-                                      .needsInputs(true)
-                                      .needsOutputs(true)
-                                      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  handle_ = at::addGlobalCallback(
+      at::RecordFunctionCallback(&Callbacks::begin, &Callbacks::end)
+          .needsInputs(true)
+          .needsOutputs(true)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
 
 Taps::Step::~Step() {
@@ -159,7 +168,8 @@ Taps::Taps(capture::Device& device, workloads::TrainStep& step) : device_(device
     const std::uint64_t begin = device_.address(tensor.tensor);
     owners_[begin] = {.end = begin + tensor.tensor.nbytes(), .name = tensor.name};
   };
-  for (const auto& list : {step.parameters(), step.gradients(), step.optimizer_state(), step.masks(), step.ledgers()})
+  for (const auto& list :
+       {step.parameters(), step.gradients(), step.optimizer_state(), step.masks(), step.ledgers()})
     for (const auto& tensor : list) own(tensor);
   own({"losses", step.losses()});
   own({"learning_rate", step.learning_rate()});
@@ -192,8 +202,10 @@ void Taps::Now::work(const std::optional<order::Work>& now) {
   parts_ran = false;
 }
 
-std::vector<at::Tensor> Taps::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                                  const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) {
+std::vector<at::Tensor> Taps::run(const workloads::ModuleCall& call,
+                                  const std::vector<at::Tensor>& inputs,
+                                  const std::vector<at::Tensor>& parameters,
+                                  const workloads::ModuleBody& body) {
   const workloads::ModuleBody inside = [this, call, body](const std::vector<at::Tensor>& given) {
     const Inside part(*this, {.call = call, .weight_gradients = false, .engine = false});
     return body(given);
@@ -203,7 +215,8 @@ std::vector<at::Tensor> Taps::run(const workloads::ModuleCall& call, const std::
   return next_->run(call, inputs, parameters, inside);
 }
 
-void Taps::run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) {
+void Taps::run_weight_gradients(const workloads::ModuleCall& call,
+                                const std::function<void()>& body) {
   const std::function<void()> inside = [this, call, body] {
     const Inside part(*this, {.call = call, .weight_gradients = true, .engine = false});
     body();
@@ -230,12 +243,14 @@ void Taps::after_replay(const std::string& graph, const std::vector<fixtures::Na
   const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
   device_.synchronize(device_.current_stream());
   const std::lock_guard lock(mutex_);
-  // A graph of one module is launched once for each microbatch: that of the call, and its backward's the same.
+  // A graph of one module is launched once for each microbatch: that of the call, and its
+  // backward's the same.
   const bool module = graph.starts_with("layers.");
   const std::string both = module_graphs(graph);
   if (module && !regions_.empty()) replayed_microbatch_[both] = regions_.back().call.microbatch;
   std::vector<fixtures::NamedTensor> buffers;
-  for (const Captured& captured : captured_[graph]) buffers.push_back({captured.place.what, captured.buffer});
+  for (const Captured& captured : captured_[graph])
+    buffers.push_back({captured.place.what, captured.buffer});
   if (buffers.empty()) return;
   const std::vector<fixtures::NamedTensor> values = fixtures::on_host(buffers);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -254,15 +269,21 @@ const Taps::Owner* Taps::owner(const at::Tensor& tensor) const {
   return address < candidate.end ? &candidate : nullptr;
 }
 
-/// By tensor of the step: what clears, reduces or gathers writes many of them at once, and each has a name.
+/// By tensor of the step: what clears, reduces or gathers writes many of them at once, and each has
+/// a name.
 std::vector<at::Tensor> Taps::pieces(const at::Tensor& written) const {
   const std::uint64_t begin = device_.address(written), end = begin + written.nbytes();
   auto owned = owners_.lower_bound(begin);
-  if (!written.is_contiguous() || owned == owners_.end() || owned->first != begin || owned->second.end >= end) return {written};
+  if (!written.is_contiguous() || owned == owners_.end() || owned->first != begin ||
+      owned->second.end >= end)
+    return {written};
   std::vector<at::Tensor> pieces;
-  const auto element = [&](std::uint64_t address) { return static_cast<std::int64_t>((address - begin) / written.itemsize()); };
+  const auto element = [&](std::uint64_t address) {
+    return static_cast<std::int64_t>((address - begin) / written.itemsize());
+  };
   for (; owned != owners_.end() && owned->first < end; ++owned)
-    pieces.push_back(written.view(-1).slice(0, element(owned->first), element(std::min(owned->second.end, end))));
+    pieces.push_back(written.view(-1).slice(0, element(owned->first),
+                                            element(std::min(owned->second.end, end))));
   return pieces;
 }
 
@@ -276,7 +297,8 @@ void Taps::keep(const std::string& op, const at::Tensor& result, NodeNumber node
                   written->name.starts_with("experts:") || written->name == "schedule"))
     return;  // what a step writes about itself
   if (!written && engine_at_work(recorded)) return;
-  if (!written && between_nodes() && !adds_up(op)) return;  // hooks: where they run among the nodes is an engine's affair
+  if (!written && between_nodes() && !adds_up(op))
+    return;  // hooks: where they run among the nodes is an engine's affair
   TapPlace place = place_of(written, op, node);
   // What is written again replaces what was there; the last one counts.
   if (!written) place.ordinal = now_.ordinals[place]++;
@@ -295,18 +317,23 @@ void Taps::keep(const std::string& op, const at::Tensor& result, NodeNumber node
   captured_[capturing_].push_back({std::move(place), op, std::move(buffer)});
 }
 
-/// Outside the step's own work, between a part's call and its work, or in the node that an engine put in place of it.
+/// Outside the step's own work, between a part's call and its work, or in the node that an engine
+/// put in place of it.
 bool Taps::engine_at_work(bool recorded) const {
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
-  if (!backward && regions_.empty() && step_.inside() == workloads::TrainStep::Inside::neither) return true;
+  if (!backward && regions_.empty() && step_.inside() == workloads::TrainStep::Inside::neither)
+    return true;
   if (recorded || next_ == nullptr) return false;
   if (!backward) return !regions_.empty() && regions_.back().engine;
   return !nodes_.empty() && nodes_.back().engine;
 }
 
-bool Taps::between_nodes() const { return nodes_.empty() && torch::autograd::get_current_graph_task_id() != -1; }
+bool Taps::between_nodes() const {
+  return nodes_.empty() && torch::autograd::get_current_graph_task_id() != -1;
+}
 
-/// A node that no operator made, as recompute's and fused linear layers', has the next number, and belongs where its number begins.
+/// A node that no operator made, as recompute's and fused linear layers', has the next number, and
+/// belongs where its number begins.
 void Taps::nodes_from_here() { forward_[next_node()] = here(); }
 
 std::optional<TapPlace> Taps::made_here() const {
@@ -331,8 +358,11 @@ TapPlace Taps::here() {
   } else if (backward) {
     // Its hooks run before a node does. Accumulators have no number.
     const auto node = torch::autograd::get_current_node();
-    const auto after = node ? forward_.upper_bound({node->thread_id(), static_cast<std::int64_t>(node->sequence_nr())}) : forward_.begin();
-    if (after != forward_.begin() && std::prev(after)->first.first == node->thread_id()) now_.last_backward = std::prev(after)->second;
+    const auto after = node ? forward_.upper_bound({node->thread_id(),
+                                                    static_cast<std::int64_t>(node->sequence_nr())})
+                            : forward_.begin();
+    if (after != forward_.begin() && std::prev(after)->first.first == node->thread_id())
+      now_.last_backward = std::prev(after)->second;
     place.layer = now_.last_backward.layer;
     place.module = now_.last_backward.module;
     place.direction = "backward";
@@ -340,7 +370,8 @@ TapPlace Taps::here() {
     place.module = now_.parts_ran ? "output" : "embedding";
     place.direction = now_.running->forward ? "forward" : "backward";
   } else {
-    place.module = step_.inside() == workloads::TrainStep::Inside::passes ? "reduction" : "optimizer";
+    place.module =
+        step_.inside() == workloads::TrainStep::Inside::passes ? "reduction" : "optimizer";
   }
   return place;
 }
@@ -355,7 +386,10 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, NodeNumber 
   if (node.second >= 0) forward_[node] = place;  // recompute makes nodes in a backward
   // A graph of their own may hold them, so they are counted apart from the backward's results.
   const bool delayed = !backward && !regions_.empty() && regions_.back().weight_gradients;
-  place.what = written ? written->name : sum ? "sum of gradients" : delayed ? "delayed weight gradients" : op;
+  place.what = written   ? written->name
+               : sum     ? "sum of gradients"
+               : delayed ? "delayed weight gradients"
+                         : op;
   if (!written) return place;
   const auto colon = written->name.find(':');
   if (written->name.starts_with("grad:")) {
@@ -364,8 +398,13 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, NodeNumber 
     const bool added = backward || delayed || capturing_.ends_with(".backward");
     if (!added) place.microbatch = -1;
     place.direction = added ? "backward" : "";
-  } else if (written->name.starts_with("param:") || written->name.starts_with("state:") || written->name == "learning_rate") {
-    place = {.microbatch = -1, .layer = -1, .module = "optimizer", .direction = "", .what = written->name};
+  } else if (written->name.starts_with("param:") || written->name.starts_with("state:") ||
+             written->name == "learning_rate") {
+    place = {.microbatch = -1,
+             .layer = -1,
+             .module = "optimizer",
+             .direction = "",
+             .what = written->name};
   }
   return place;
 }

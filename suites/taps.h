@@ -1,14 +1,16 @@
-// What every operator of a training step left, in execution order, with the place in the model that it belongs to: for
-// finding the first tensor in which two arms differ (suites/divergence.h).
+// What every operator of a training step left, in execution order, with the place in the model that
+// it belongs to: for finding the first tensor in which two arms differ (suites/divergence.h).
 //
-// Operators are seen where PyTorch's profilers see them (at::RecordFunction), so the model takes no part; modules and
-// microbatches come from the seam at which engines take over parts of the model (workloads/module_runner.h). Outside
-// captures a result is copied to the host at once. Inside one the copy becomes part of the graph and goes to memory that
-// was set aside before, so that the graph's own pool is laid out as without taps; it is read after each replay of that
-// graph. Work that runs beside a capture without being recorded (warm-up passes, a launch on another stream) is not seen, nor
-// what an engine does outside the step's own forward, backward and optimizer (copies of state, static inputs), nor what hooks
-// do between two of autograd's nodes but for the step's own tensors: a replay calls them elsewhere by design.
-// Copies add nodes and time: a race may not show again.
+// Operators are seen where PyTorch's profilers see them (at::RecordFunction), so the model takes no
+// part; modules and microbatches come from the seam at which engines take over parts of the model
+// (workloads/module_runner.h). Outside captures a result is copied to the host at once. Inside one
+// the copy becomes part of the graph and goes to memory that was set aside before, so that the
+// graph's own pool is laid out as without taps; it is read after each replay of that graph. Work
+// that runs beside a capture without being recorded (warm-up passes, a launch on another stream) is
+// not seen, nor what an engine does outside the step's own forward, backward and optimizer (copies
+// of state, static inputs), nor what hooks do between two of autograd's nodes but for the step's
+// own tensors: a replay calls them elsewhere by design. Copies add nodes and time: a race may not
+// show again.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -30,9 +32,10 @@
 
 namespace graphproof::suites {
 
-/// `layer` -1: outside the layers; `microbatch` -1: outside forward and backward. `direction`: "forward", "backward", or ""
-/// outside both. `what`: the tensor of the step that was written ("grad:layers.0.mlp.up.weight"), else the operator.
-/// `ordinal` counts an operator's results at one place; a written tensor has one place for each microbatch.
+/// `layer` -1: outside the layers; `microbatch` -1: outside forward and backward. `direction`:
+/// "forward", "backward", or "" outside both. `what`: the tensor of the step that was written
+/// ("grad:layers.0.mlp.up.weight"), else the operator. `ordinal` counts an operator's results at
+/// one place; a written tensor has one place for each microbatch.
 struct TapPlace {
   std::int64_t microbatch = -1, layer = -1;
   std::string module, direction, what;
@@ -46,8 +49,8 @@ struct Tap {
   at::Tensor value;  // on the host
 };
 
-/// The taps of one arm: observer of its engine and runner of its model's parts. One thread at a time, as a step and its
-/// backward are.
+/// The taps of one arm: observer of its engine and runner of its model's parts. One thread at a
+/// time, as a step and its backward are.
 class Taps final : public engines::Observer, public workloads::ModuleRunner {
  public:
   /// No more is kept of one step (bytes of host memory).
@@ -56,7 +59,8 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   /// Both outlive it.
   Taps(capture::Device& device, workloads::TrainStep& step);
 
-  /// Puts itself between the step and `engine`, which may be a runner itself. Once, after the engine was made.
+  /// Puts itself between the step and `engine`, which may be a runner itself. Once, after the
+  /// engine was made.
   void surround(engines::Engine& engine);
   /// Sets memory aside for a capture whose results are like `eager`'s. Once, outside captures.
   void reserve(const std::vector<Tap>& eager);
@@ -78,13 +82,19 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   /// Some were left out: kMostBytes was reached, or reserve() had no room for them.
   bool truncated() const { return truncated_; }
 
-  void before_capture(const std::string& graph, const std::vector<fixtures::NamedTensor>& state) override;
-  void after_capture(const engines::CaptureReport& report, const std::vector<fixtures::NamedTensor>& state) override;
-  void after_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>& outputs) override;
+  void before_capture(const std::string& graph,
+                      const std::vector<fixtures::NamedTensor>& state) override;
+  void after_capture(const engines::CaptureReport& report,
+                     const std::vector<fixtures::NamedTensor>& state) override;
+  void after_replay(const std::string& graph,
+                    const std::vector<fixtures::NamedTensor>& outputs) override;
 
-  std::vector<at::Tensor> run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                              const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) override;
-  void run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) override;
+  std::vector<at::Tensor> run(const workloads::ModuleCall& call,
+                              const std::vector<at::Tensor>& inputs,
+                              const std::vector<at::Tensor>& parameters,
+                              const workloads::ModuleBody& body) override;
+  void run_weight_gradients(const workloads::ModuleCall& call,
+                            const std::function<void()>& body) override;
   bool captures_parts() const override { return next_ && next_->captures_parts(); }
 
  private:
@@ -93,9 +103,11 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   struct Region {
     workloads::ModuleCall call;
     bool weight_gradients;  // those that the part's backward left for later
-    bool engine;            // between the call and the part's own work: the engine's copies, which eager does not have
+    bool engine;  // between the call and the part's own work: the engine's copies, which eager does
+                  // not have
   };
-  using NodeNumber = std::pair<std::uint64_t, std::int64_t>;  // the thread that made it, which counts its own; -1: none
+  using NodeNumber = std::pair<std::uint64_t, std::int64_t>;  // the thread that made it, which
+                                                              // counts its own; -1: none
   struct Owner {
     std::uint64_t end = 0;
     std::string name;
@@ -130,8 +142,9 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   capture::Device& device_;
   workloads::TrainStep& step_;
   workloads::ModuleRunner* next_ = nullptr;  // the engine, where it runs modules itself
-  std::map<std::uint64_t, Owner> owners_;  // by address
-  std::map<std::pair<at::ScalarType, std::int64_t>, std::vector<at::Tensor>> room_;  // flat, by type and elements
+  std::map<std::uint64_t, Owner> owners_;    // by address
+  std::map<std::pair<at::ScalarType, std::int64_t>, std::vector<at::Tensor>>
+      room_;  // flat, by type and elements
 
   std::mutex mutex_;  // autograd's device thread runs operators too
   std::vector<Region> regions_;
@@ -139,14 +152,15 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
     bool engine;                     // an engine put it in place of a part of the model
     std::optional<TapPlace> around;  // where nodes that the thread makes belong once it has run
   };
-  std::vector<Running> nodes_;  // of autograd
+  std::vector<Running> nodes_;              // of autograd
   std::map<NodeNumber, TapPlace> forward_;  // where nodes from this one on were made
   Now now_, outside_capture_;
   std::int64_t bytes_ = 0;
   bool truncated_ = false;
-  std::string capturing_;  // the graph being captured
-  std::map<std::string, std::vector<Captured>> captured_;       // by graph
-  std::map<std::string, std::int64_t> replayed_microbatch_;     // by module graphs: of the latest forward
+  std::string capturing_;                                  // the graph being captured
+  std::map<std::string, std::vector<Captured>> captured_;  // by graph
+  std::map<std::string, std::int64_t>
+      replayed_microbatch_;  // by module graphs: of the latest forward
   std::vector<Tap> seen_;
 };
 

@@ -1,5 +1,6 @@
-// Phase validate: may this case run at all? Decided from the case and the rule set `graphproof` alone, before CUDA,
-// NCCL or MPI is initialised, so that a forbidden combination never touches a device.
+// Phase validate: may this case run at all? Decided from the case and the rule set `graphproof`
+// alone, before CUDA, NCCL or MPI is initialised, so that a forbidden combination never touches a
+// device.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,9 @@ struct ValidatedCase {
   double validate_ms = 0;
 };
 
-/// Throws record::ReadError for a batch file that contradicts itself (an id that is not the axes', another device than
-/// this program's, another world size than the starter's), matrix::InputError for axes that no table knows.
+/// Throws record::ReadError for a batch file that contradicts itself (an id that is not the axes',
+/// another device than this program's, another world size than the starter's), matrix::InputError
+/// for axes that no table knows.
 std::vector<ValidatedCase> validate(const record::Batch& batch, const matrix::Catalogue& catalogue,
                                     const matrix::Machine& machine, int world_size);
 

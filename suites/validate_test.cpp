@@ -32,7 +32,8 @@ class Validate : public testing::Test {
     return "";
   }
   const matrix::Catalogue catalogue_ = matrix::load_catalogue();
-  const matrix::Machine machine_{.device = "sim", .slots = 1, .stack = {{"torch_version", "2.11.0"}}};
+  const matrix::Machine machine_{
+      .device = "sim", .slots = 1, .stack = {{"torch_version", "2.11.0"}}};
 };
 
 TEST_F(Validate, RefusesEachForbiddenCombinationByItsRuleWithAWholeMessage) {
@@ -48,19 +49,22 @@ TEST_F(Validate, RefusesEachForbiddenCombinationByItsRuleWithAWholeMessage) {
     ASSERT_TRUE(cases[0].refusal.has_value());
     const matrix::Finding& refusal = *cases[0].refusal;
     EXPECT_EQ(refusal.rule, rule);
-    for (const std::string& part : {refusal.what, refusal.got, refusal.want, refusal.why, refusal.next})
+    for (const std::string& part :
+         {refusal.what, refusal.got, refusal.want, refusal.why, refusal.next})
       EXPECT_FALSE(part.empty());
   }
 }
 
 TEST_F(Validate, AcceptsTheCasesThatTheEnginesAreMadeFor) {
-  for (const auto& validated : validate(batch_of({"microbatches=2", "impl=manual,dropout=true", "impl=full_iteration"}),
-                                        catalogue_, machine_, 1))
+  for (const auto& validated :
+       validate(batch_of({"microbatches=2", "impl=manual,dropout=true", "impl=full_iteration"}),
+                catalogue_, machine_, 1))
     EXPECT_FALSE(validated.refusal.has_value()) << validated.listed.name;
 }
 
 TEST_F(Validate, KeepsRefusedAndAcceptedCasesOfOneBatchApart) {
-  const auto cases = validate(batch_of({"impl=manual", "impl=full_iteration,nan_check_loss=true"}), catalogue_, machine_, 1);
+  const auto cases = validate(batch_of({"impl=manual", "impl=full_iteration,nan_check_loss=true"}),
+                              catalogue_, machine_, 1);
   EXPECT_FALSE(cases[0].refusal.has_value());
   EXPECT_TRUE(cases[1].refusal.has_value());
 }
@@ -69,15 +73,18 @@ TEST_F(Validate, RejectsAnIdThatIsNotTheAxes) {
   auto batch = batch_of({"impl=manual"});
   batch.cases[0].id = "0000000000000000";
   const std::string message = contradiction(batch);
-  EXPECT_NE(message.find("id of case impl=manual; got 0000000000000000"), std::string::npos) << message;
+  EXPECT_NE(message.find("id of case impl=manual; got 0000000000000000"), std::string::npos)
+      << message;
   EXPECT_NE(message.find("next: "), std::string::npos);
 }
 
 TEST_F(Validate, RejectsABatchForAnotherDeviceOrWorld) {
   auto batch = batch_of({"impl=manual"});
-  EXPECT_NE(contradiction(batch, 2).find("got 1; want 2, the number of ranks that were started"), std::string::npos);
+  EXPECT_NE(contradiction(batch, 2).find("got 1; want 2, the number of ranks that were started"),
+            std::string::npos);
   batch.device = "cuda";
-  EXPECT_NE(contradiction(batch).find("device of batch b001; got cuda; want sim"), std::string::npos);
+  EXPECT_NE(contradiction(batch).find("device of batch b001; got cuda; want sim"),
+            std::string::npos);
 }
 
 TEST_F(Validate, RejectsAnUnknownAxis) {

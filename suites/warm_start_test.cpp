@@ -29,7 +29,8 @@ TEST(WarmStartTest, NobodyWaitsForEver) {
     ADD_FAILURE() << "it returned";
   } catch (const std::runtime_error& error) {
     EXPECT_EQ(std::string(error.what()),
-              "nobody said that the cases may begin; got no file /nowhere/go; want it within 5 ms; ranks that wait for ever "
+              "nobody said that the cases may begin; got no file /nowhere/go; want it within 5 ms; "
+              "ranks that wait for ever "
               "hold a GPU; next: look whether the launcher lives");
   }
 }

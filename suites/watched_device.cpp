@@ -14,7 +14,8 @@ Graphs& leaked() {
   return *graphs;
 }
 
-// M71 stands for a graph that a static object holds: it is destroyed behind main, when MPI has been finalised.
+// M71 stands for a graph that a static object holds: it is destroyed behind main, when MPI has been
+// finalised.
 Graphs& held_by_a_static() {
   static Graphs graphs;
   return graphs;
@@ -22,8 +23,11 @@ Graphs& held_by_a_static() {
 
 class WatchedGraph final : public capture::Graph {
  public:
-  WatchedGraph(std::unique_ptr<capture::Graph> graph, std::shared_ptr<GraphCounts> counts, const fixtures::Fault& fault)
-      : graph_(std::move(graph)), counts_(std::move(counts)), keeps_(fault.is("M89") || fault.is("M71")),
+  WatchedGraph(std::unique_ptr<capture::Graph> graph, std::shared_ptr<GraphCounts> counts,
+               const fixtures::Fault& fault)
+      : graph_(std::move(graph)),
+        counts_(std::move(counts)),
+        keeps_(fault.is("M89") || fault.is("M71")),
         keeper_(fault.is("M71") ? held_by_a_static() : leaked()) {}
   ~WatchedGraph() override {
     if (keeps_) keeper_.push_back(std::move(graph_));
@@ -47,7 +51,8 @@ class WatchedGraph final : public capture::Graph {
     if (counts_->watch_operands) look_at_operands();
     const std::int64_t before = graph_->replays();
     graph_->replay();
-    // The graph's own count, which is kept where the launch happens: a replay() that launches nothing adds nothing.
+    // The graph's own count, which is kept where the launch happens: a replay() that launches
+    // nothing adds nothing.
     counts_->replays += graph_->replays() - before;
   }
   void reset() override {
@@ -64,7 +69,8 @@ class WatchedGraph final : public capture::Graph {
     if (!operands) return;
     if (!counts_->operands) counts_->operands = capture::Operands{};
     counts_->operands->blocks += operands->blocks;
-    counts_->operands->freed.insert(counts_->operands->freed.end(), operands->freed.begin(), operands->freed.end());
+    counts_->operands->freed.insert(counts_->operands->freed.end(), operands->freed.begin(),
+                                    operands->freed.end());
   }
 
   std::shared_ptr<GraphCounts> counts_;

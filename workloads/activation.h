@@ -1,6 +1,7 @@
-// What stands between the two linear layers of a feed-forward part. With a gate (Shazeer 2020) the first layer has two rows
-// for each inner element, the gate's and the value's, one behind the other: so a tensor parallel shard holds whole pairs.
-// Megatron-LM keeps all gates before all values within each rank, so its full weight depends on the layout; ours must not.
+// What stands between the two linear layers of a feed-forward part. With a gate (Shazeer 2020) the
+// first layer has two rows for each inner element, the gate's and the value's, one behind the
+// other: so a tensor parallel shard holds whole pairs. Megatron-LM keeps all gates before all
+// values within each rank, so its full weight depends on the layout; ours must not.
 #pragma once
 
 #include "fixtures/torch.h"
@@ -9,7 +10,9 @@
 namespace graphproof::workloads {
 
 /// Rows of the first linear layer for each inner element.
-inline std::int64_t rows_of_element(Activation activation) { return activation == Activation::swiglu ? 2 : 1; }
+inline std::int64_t rows_of_element(Activation activation) {
+  return activation == Activation::swiglu ? 2 : 1;
+}
 
 /// x [..., F * rows_of_element] to [..., F]: gelu(x) in the tanh form, or silu(gate) * value.
 inline at::Tensor activate(const at::Tensor& x, Activation activation) {

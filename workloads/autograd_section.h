@@ -1,4 +1,5 @@
-// A stretch of work between two cuts of autograd's graph, whose backward is called apart from its neighbours'.
+// A stretch of work between two cuts of autograd's graph, whose backward is called apart from its
+// neighbours'.
 #pragma once
 
 #include <utility>
@@ -12,7 +13,8 @@ class AutogradSection {
  public:
   using Tensors = std::vector<at::Tensor>;
 
-  /// work(leaves), leaves the `given` floating point tensors without their history. Returns its outputs without theirs.
+  /// work(leaves), leaves the `given` floating point tensors without their history. Returns its
+  /// outputs without theirs.
   template <class Work>
   Tensors forward(const Tensors& given, const Work& work) {
     inputs_.clear();
@@ -23,8 +25,8 @@ class AutogradSection {
     return detached;
   }
 
-  /// gradients: one for each output. Adds to the gradients of the parameters and returns those of the inputs, undefined where
-  /// the outputs don't depend on one. Forgets the forward.
+  /// gradients: one for each output. Adds to the gradients of the parameters and returns those of
+  /// the inputs, undefined where the outputs don't depend on one. Forgets the forward.
   Tensors backward(const Tensors& gradients) {
     torch::autograd::backward(std::exchange(outputs_, {}), gradients);
     Tensors found;

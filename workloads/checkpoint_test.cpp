@@ -10,7 +10,13 @@ namespace graphproof::workloads {
 namespace {
 
 ModelConfig small_job() {
-  return {.hidden = 32, .heads = 4, .ffn = 64, .vocab = 64, .seq_length = 8, .dropout = 0.1, .precision = Precision::bf16,
+  return {.hidden = 32,
+          .heads = 4,
+          .ffn = 64,
+          .vocab = 64,
+          .seq_length = 8,
+          .dropout = 0.1,
+          .precision = Precision::bf16,
           .optimizer = OptimizerKind::adam};
 }
 
@@ -67,8 +73,8 @@ TEST(Checkpoint, OfAnotherConfigurationIsRefused) {
   ModelConfig wider = small_job(), plain = small_job();
   wider.ffn = 128;
   plain.optimizer = OptimizerKind::sgd;
-  for (const auto& [config, said] :
-       {std::pair{wider, "want the same name and shape"}, std::pair{plain, "for a model that keeps"}}) {
+  for (const auto& [config, said] : {std::pair{wider, "want the same name and shape"},
+                                     std::pair{plain, "for a model that keeps"}}) {
     Job other(1, config);
     try {
       saved.load_into(other.step);

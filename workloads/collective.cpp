@@ -11,19 +11,27 @@ namespace graphproof::workloads {
 namespace {
 
 constexpr std::int64_t kElementBytes = sizeof(float);
-// What PyTorch's allocator maps at a time in an expandable segment (c10/core/AllocatorConfig.h, large_segment_size).
+// What PyTorch's allocator maps at a time in an expandable segment (c10/core/AllocatorConfig.h,
+// large_segment_size).
 constexpr std::int64_t kPiece = std::int64_t{20} << 20;
-// The input around the first border, the result two borders further, one piece of slack at each end.
+// The input around the first border, the result two borders further, one piece of slack at each
+// end.
 constexpr std::int64_t kPieces = 5;
 // Sums of up to 2^16 ranks stay below 2^24, where fp32 is exact.
 constexpr std::int64_t kValues = 251;
 
-void run_all_gather(at::Tensor& out, const at::Tensor& in, const std::string& group) { comm::all_gather_into(out, in, group); }
-void run_all_reduce(at::Tensor& out, const at::Tensor& in, const std::string& group) { comm::all_reduce_into(out, in, group); }
+void run_all_gather(at::Tensor& out, const at::Tensor& in, const std::string& group) {
+  comm::all_gather_into(out, in, group);
+}
+void run_all_reduce(at::Tensor& out, const at::Tensor& in, const std::string& group) {
+  comm::all_reduce_into(out, in, group);
+}
 void run_reduce_scatter(at::Tensor& out, const at::Tensor& in, const std::string& group) {
   comm::reduce_scatter_into(out, in, group);
 }
-void run_send_recv(at::Tensor& out, const at::Tensor& in, const std::string& group) { comm::ring_exchange_into(out, in, group); }
+void run_send_recv(at::Tensor& out, const at::Tensor& in, const std::string& group) {
+  comm::ring_exchange_into(out, in, group);
+}
 void run_all_reduce_in_place(at::Tensor& out, const at::Tensor& in, const std::string& group) {
   out.copy_(in);
   comm::all_reduce_(out, group);
@@ -50,7 +58,8 @@ constexpr std::int64_t kAligned = 512;
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
 
-/// How far apart the arena's borders are: the allocator's pieces, or just room for a buffer where the device has none.
+/// How far apart the arena's borders are: the allocator's pieces, or just room for a buffer where
+/// the device has none.
 std::int64_t border_distance(const capture::Device& device, std::int64_t bytes) {
   const at::Tensor probe = at::empty({1}, at::TensorOptions().device(device.torch_device()));
   return device.physical_span(device.address(probe)).bytes > 0 ? kPiece : aligned(bytes);
@@ -66,20 +75,29 @@ const Kind& kind_of(const std::string& collective) {
 
 }  // namespace
 
-Collective::Collective(CollectiveConfig config, capture::Device& device, const fixtures::Fault& fault)
-    : config_(std::move(config)), device_(device), size_(comm::group_size(config_.group)), index_(comm::group_index(config_.group)) {
+Collective::Collective(CollectiveConfig config, capture::Device& device,
+                       const fixtures::Fault& fault)
+    : config_(std::move(config)),
+      device_(device),
+      size_(comm::group_size(config_.group)),
+      index_(comm::group_index(config_.group)) {
   const Kind& kind = kind_of(config_.collective);
   const std::int64_t whole = config_.bytes, part = whole / size_;
   if (size_ < 2 || whole <= 0 || whole % (kElementBytes * size_) != 0 || whole > kPiece)
-    throw std::invalid_argument("collective of " + std::to_string(whole) + " bytes over " + std::to_string(size_) +
-                                " ranks; want at least two ranks and a multiple of " + std::to_string(kElementBytes * size_) +
-                                " bytes up to " + std::to_string(kPiece) + ", since a larger buffer straddles on every rank");
+    throw std::invalid_argument(
+        "collective of " + std::to_string(whole) + " bytes over " + std::to_string(size_) +
+        " ranks; want at least two ranks and a multiple of " +
+        std::to_string(kElementBytes * size_) + " bytes up to " + std::to_string(kPiece) +
+        ", since a larger buffer straddles on every rank");
   border_distance_ = border_distance(device_, whole);
-  arena_ = at::empty({kPieces * border_distance_ / kElementBytes}, at::TensorOptions().device(device_.torch_device()));
+  arena_ = at::empty({kPieces * border_distance_ / kElementBytes},
+                     at::TensorOptions().device(device_.torch_device()));
   const std::uint64_t begin = device_.address(arena_);
   if (const capture::PhysicalSpan span = device_.physical_span(begin); span.bytes > 0) {
-    const auto to_border = static_cast<std::int64_t>(span.begin + static_cast<std::uint64_t>(span.bytes) - begin);
-    // Where one allocation backs the whole arena there is no border, and offsets are all that can differ.
+    const auto to_border =
+        static_cast<std::int64_t>(span.begin + static_cast<std::uint64_t>(span.bytes) - begin);
+    // Where one allocation backs the whole arena there is no border, and offsets are all that can
+    // differ.
     if (to_border <= kPiece) first_border_ = to_border;
   }
   const bool across = (config_.per_rank || fault.is("M52")) && index_ % 2 == 1;
@@ -87,8 +105,10 @@ Collective::Collective(CollectiveConfig config, capture::Device& device, const f
   out_ = place("result", kind.out_is_part ? part : whole, 2, across);
 }
 
-at::Tensor Collective::place(const char* buffer, std::int64_t bytes, std::int64_t border, bool across) {
-  const std::int64_t offset = first_border_ + border * border_distance_ + (across ? border_distance_ - aligned(bytes / 2) : 0);
+at::Tensor Collective::place(const char* buffer, std::int64_t bytes, std::int64_t border,
+                             bool across) {
+  const std::int64_t offset = first_border_ + border * border_distance_ +
+                              (across ? border_distance_ - aligned(bytes / 2) : 0);
   const at::Tensor tensor = arena_.narrow(0, offset / kElementBytes, bytes / kElementBytes);
   BufferPlace placed{.buffer = buffer, .bytes = bytes, .offset = offset};
   const std::uint64_t address = device_.address(tensor);
@@ -102,7 +122,8 @@ at::Tensor Collective::place(const char* buffer, std::int64_t bytes, std::int64_
 }
 
 at::Tensor Collective::values_of(int rank, std::int64_t step, std::int64_t elements) const {
-  const at::Tensor counts = at::arange(elements, at::TensorOptions().device(device_.torch_device()).dtype(at::kLong));
+  const at::Tensor counts =
+      at::arange(elements, at::TensorOptions().device(device_.torch_device()).dtype(at::kLong));
   return (counts * 7 + (131 * rank + 17 * step)).remainder(kValues).to(at::kFloat);
 }
 
@@ -118,10 +139,14 @@ at::Tensor Collective::expected(std::int64_t step) const {
     return total;
   };
   switch (kind_of(config_.collective).result) {
-    case Result::sum: return sum();
-    case Result::own_part_of_sum: return sum().narrow(0, index_ * out_.numel(), out_.numel()).contiguous();
-    case Result::of_the_one_before: return values((index_ + size_ - 1) % size_);
-    case Result::everybodys: break;
+    case Result::sum:
+      return sum();
+    case Result::own_part_of_sum:
+      return sum().narrow(0, index_ * out_.numel(), out_.numel()).contiguous();
+    case Result::of_the_one_before:
+      return values((index_ + size_ - 1) % size_);
+    case Result::everybodys:
+      break;
   }
   std::vector<at::Tensor> parts;
   for (int rank = 0; rank < size_; ++rank) parts.push_back(values(rank));

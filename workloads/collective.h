@@ -1,15 +1,18 @@
-// One collective as a workload of its own: the smallest program in which the meeting of NCCL, the allocator and a CUDA
-// graph can go wrong. Inputs change with every step; values are whole numbers so small that every sum is exact in
-// whatever order, so the result can be computed on one rank alone and compared byte for byte.
+// One collective as a workload of its own: the smallest program in which the meeting of NCCL, the
+// allocator and a CUDA graph can go wrong. Inputs change with every step; values are whole numbers
+// so small that every sum is exact in whatever order, so the result can be computed on one rank
+// alone and compared byte for byte.
 //
-// Buffers. A library may register a buffer only where one physical allocation of the driver backs all of it; expandable
-// segments are made of 20 MiB pieces (fixtures/capture: PhysicalSpan). Both buffers lie in one arena so that their place
-// is chosen and not met by chance:
+// Buffers. A library may register a buffer only where one physical allocation of the driver backs
+// all of it; expandable segments are made of 20 MiB pieces (fixtures/capture: PhysicalSpan). Both
+// buffers lie in one arena so that their place is chosen and not met by chance:
 //   symmetric   every rank's buffers begin at the border between two pieces
-//   per_rank    on odd ranks they lie across the middle of a border, on even ranks as above; so some ranks' buffers can
+//   per_rank    on odd ranks they lie across the middle of a border, on even ranks as above; so
+//   some ranks' buffers can
 //               be registered and others' can not
 //
-// Letters: N ranks of the group, B bytes of the largest buffer of a rank (axis collective_bytes), fp32 throughout.
+// Letters: N ranks of the group, B bytes of the largest buffer of a rank (axis collective_bytes),
+// fp32 throughout.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +35,8 @@ struct CollectiveConfig {
   std::string group;
 };
 
-/// Where a buffer lies. Without spans (sim) `offset` counts from the arena's begin and nothing straddles.
+/// Where a buffer lies. Without spans (sim) `offset` counts from the arena's begin and nothing
+/// straddles.
 struct BufferPlace {
   std::string buffer;
   std::int64_t bytes = 0;
@@ -43,14 +47,15 @@ struct BufferPlace {
 
 class Collective {
  public:
-  /// Places the buffers, with the stream current that will run the collective. std::invalid_argument for a collective
-  /// that is not in the table or a size that does not divide. M52 places them per rank whatever `config` says.
+  /// Places the buffers, with the stream current that will run the collective.
+  /// std::invalid_argument for a collective that is not in the table or a size that does not
+  /// divide. M52 places them per rank whatever `config` says.
   Collective(CollectiveConfig config, capture::Device& device, const fixtures::Fault& fault);
 
   /// Fills the input for `step`, on the current stream. Never inside a capture.
   void load(std::int64_t step);
-  /// The collective, once, on the current stream; may be captured. all_reduce_in_place copies its input first, so that
-  /// a replay writes the whole result.
+  /// The collective, once, on the current stream; may be captured. all_reduce_in_place copies its
+  /// input first, so that a replay writes the whole result.
   void issue();
   /// What `issue` must leave in result() after load(step), computed by this rank alone.
   at::Tensor expected(std::int64_t step) const;

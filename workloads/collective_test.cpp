@@ -1,5 +1,5 @@
-// The single collective in one process, over a wire that echoes, on the simulated device. suites/rank_program_test runs
-// it on real ranks.
+// The single collective in one process, over a wire that echoes, on the simulated device.
+// suites/rank_program_test runs it on real ranks.
 #include "workloads/collective.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kPiece = std::int64_t{20} << 20;
 
-/// The CPU with memory that consists of pieces, as an expandable segment does; borders lie `shift` bytes behind the
-/// multiples of a piece.
+/// The CPU with memory that consists of pieces, as an expandable segment does; borders lie `shift`
+/// bytes behind the multiples of a piece.
 class PiecewiseDevice final : public fixtures::CpuDevice {
  public:
   explicit PiecewiseDevice(std::int64_t shift) : shift_(static_cast<std::uint64_t>(shift)) {}
@@ -39,7 +39,8 @@ class CollectiveTest : public testing::Test {
     groups_ = std::make_unique<comm::ProcessGroups>(2, rank, std::move(transports));
     groups_->use({{.name = "dp", .ranks = {{0, 1}}}}, comm::Milliseconds(1000));
   }
-  static CollectiveConfig config(const char* collective, bool per_rank = false, std::int64_t bytes = 1 << 16) {
+  static CollectiveConfig config(const char* collective, bool per_rank = false,
+                                 std::int64_t bytes = 1 << 16) {
     return {.collective = collective, .bytes = bytes, .per_rank = per_rank, .group = "dp"};
   }
   comm::EchoTransport::Log log_;
@@ -62,8 +63,11 @@ TEST_F(CollectiveTest, LargestBufferHasTheBytesThatTheAxisSays) {
     const char* collective;
     std::int64_t input, result;
   };
-  const Row rows[] = {{"all_gather", 1 << 15, 1 << 16}, {"all_reduce", 1 << 16, 1 << 16}, {"all_reduce_in_place", 1 << 16, 1 << 16},
-                      {"reduce_scatter", 1 << 16, 1 << 15}, {"send_recv", 1 << 16, 1 << 16}};
+  const Row rows[] = {{"all_gather", 1 << 15, 1 << 16},
+                      {"all_reduce", 1 << 16, 1 << 16},
+                      {"all_reduce_in_place", 1 << 16, 1 << 16},
+                      {"reduce_scatter", 1 << 16, 1 << 15},
+                      {"send_recv", 1 << 16, 1 << 16}};
   for (const Row& row : rows) {
     Collective collective(config(row.collective), device_, {});
     EXPECT_EQ(collective.input().tensor.nbytes(), row.input) << row.collective;
@@ -80,22 +84,31 @@ TEST_F(CollectiveTest, ExpectedFollowsFromEverybodysInputs) {
     return one.input().tensor.clone();
   };
   for (const std::int64_t step : {0, 3}) {
-    const at::Tensor first = input_of("all_reduce", 0, step), second = input_of("all_reduce", 1, step);
+    const at::Tensor first = input_of("all_reduce", 0, step),
+                     second = input_of("all_reduce", 1, step);
     EXPECT_FALSE(at::equal(first, second)) << "ranks hold different values";
     as_rank(1);
-    EXPECT_TRUE(at::equal(Collective(config("all_reduce"), device_, {}).expected(step), first + second));
-    EXPECT_TRUE(at::equal(Collective(config("all_reduce_in_place"), device_, {}).expected(step), first + second));
+    EXPECT_TRUE(
+        at::equal(Collective(config("all_reduce"), device_, {}).expected(step), first + second));
+    EXPECT_TRUE(at::equal(Collective(config("all_reduce_in_place"), device_, {}).expected(step),
+                          first + second));
     EXPECT_TRUE(at::equal(Collective(config("send_recv"), device_, {}).expected(step), first));
-    EXPECT_TRUE(at::equal(Collective(config("reduce_scatter"), device_, {}).expected(step), (first + second).chunk(2)[1]));
+    EXPECT_TRUE(at::equal(Collective(config("reduce_scatter"), device_, {}).expected(step),
+                          (first + second).chunk(2)[1]));
     const at::Tensor parts[] = {input_of("all_gather", 0, step), input_of("all_gather", 1, step)};
-    EXPECT_TRUE(at::equal(Collective(config("all_gather"), device_, {}).expected(step), at::cat({parts[0], parts[1]})));
+    EXPECT_TRUE(at::equal(Collective(config("all_gather"), device_, {}).expected(step),
+                          at::cat({parts[0], parts[1]})));
   }
-  EXPECT_FALSE(at::equal(input_of("all_reduce", 0, 0), input_of("all_reduce", 0, 1))) << "inputs change with the step";
+  EXPECT_FALSE(at::equal(input_of("all_reduce", 0, 0), input_of("all_reduce", 0, 1)))
+      << "inputs change with the step";
 }
 
 TEST_F(CollectiveTest, IssueCallsItsCollectiveOnceAndTheInPlaceFormCopiesFirst) {
-  const std::pair<const char*, const char*> rows[] = {{"all_gather", "all_gather dp 1"}, {"all_reduce", "all_reduce dp 1"}, {"all_reduce_in_place", "all_reduce dp 1"},
-                                                      {"reduce_scatter", "reduce_scatter dp 1"}, {"send_recv", "send_recv dp 1"}};
+  const std::pair<const char*, const char*> rows[] = {{"all_gather", "all_gather dp 1"},
+                                                      {"all_reduce", "all_reduce dp 1"},
+                                                      {"all_reduce_in_place", "all_reduce dp 1"},
+                                                      {"reduce_scatter", "reduce_scatter dp 1"},
+                                                      {"send_recv", "send_recv dp 1"}};
   for (const auto& [collective, call] : rows) {
     as_rank(0);
     log_.calls.clear();
@@ -104,7 +117,8 @@ TEST_F(CollectiveTest, IssueCallsItsCollectiveOnceAndTheInPlaceFormCopiesFirst) 
     const at::Tensor input = one.input().tensor.clone();
     one.issue();
     EXPECT_EQ(log_.calls, std::vector<std::string>{call}) << collective;
-    EXPECT_TRUE(at::equal(one.input().tensor, input)) << collective << " leaves its input for the next replay";
+    EXPECT_TRUE(at::equal(one.input().tensor, input))
+        << collective << " leaves its input for the next replay";
   }
 }
 
@@ -131,7 +145,8 @@ TEST_F(CollectiveTest, PerRankBuffersLieAcrossABorderOnOddRanksOnly) {
       const Collective placed(config(collective, true, 16 << 20), device, {});
       for (const BufferPlace& place : placed.places()) {
         EXPECT_EQ(place.straddles, rank == 1) << collective << " " << place.buffer;
-        EXPECT_EQ(place.offset, rank == 1 ? kPiece - place.bytes / 2 : 0) << collective << " " << place.buffer;
+        EXPECT_EQ(place.offset, rank == 1 ? kPiece - place.bytes / 2 : 0)
+            << collective << " " << place.buffer;
       }
     }
 }
@@ -143,23 +158,33 @@ TEST_F(CollectiveTest, WithoutPiecesOnlyTheOffsetDiffers) {
     EXPECT_FALSE(place.straddles);
     EXPECT_EQ(place.span_bytes, 0);
   }
-  EXPECT_NE(per_rank.places()[0].offset, Collective(config("all_reduce", false), device_, {}).places()[0].offset);
+  EXPECT_NE(per_rank.places()[0].offset,
+            Collective(config("all_reduce", false), device_, {}).places()[0].offset);
 }
 
 TEST_F(CollectiveTest, FaultM52PlacesPerRankWhateverTheCaseSays) {
   as_rank(1);
   PiecewiseDevice device(kPiece / 4);
-  EXPECT_TRUE(Collective(config("all_gather", false, 16 << 20), device, {.id = "M52"}).places()[1].straddles);
+  EXPECT_TRUE(Collective(config("all_gather", false, 16 << 20), device, {.id = "M52"})
+                  .places()[1]
+                  .straddles);
   as_rank(0);
-  EXPECT_FALSE(Collective(config("all_gather", false, 16 << 20), device, {.id = "M52"}).places()[1].straddles);
+  EXPECT_FALSE(Collective(config("all_gather", false, 16 << 20), device, {.id = "M52"})
+                   .places()[1]
+                   .straddles);
 }
 
 TEST_F(CollectiveTest, WhatCannotBePlacedIsRefused) {
   as_rank(0);
-  const auto make = [&](CollectiveConfig wanted) { return message_of([&] { Collective one(wanted, device_, {}); }); };
-  EXPECT_EQ(make(config("all_to_all")), "collective `all_to_all`; want one of all_gather, all_reduce, all_reduce_in_place, reduce_scatter, send_recv");
+  const auto make = [&](CollectiveConfig wanted) {
+    return message_of([&] { Collective one(wanted, device_, {}); });
+  };
+  EXPECT_EQ(make(config("all_to_all")),
+            "collective `all_to_all`; want one of all_gather, all_reduce, all_reduce_in_place, "
+            "reduce_scatter, send_recv");
   EXPECT_EQ(make(config("all_reduce", false, 1028)),
-            "collective of 1028 bytes over 2 ranks; want at least two ranks and a multiple of 8 bytes up to 20971520, since a larger buffer straddles on every rank");
+            "collective of 1028 bytes over 2 ranks; want at least two ranks and a multiple of 8 "
+            "bytes up to 20971520, since a larger buffer straddles on every rank");
   EXPECT_NE(make(config("all_reduce", false, 21 << 20)).find("up to 20971520"), std::string::npos);
   CollectiveConfig alone = config("all_reduce");
   alone.group = "";

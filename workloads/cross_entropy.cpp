@@ -21,14 +21,17 @@ at::Tensor largest_over_ranks(const at::Tensor& x, const Layout& layout) {
   return layout.tp == 1 ? x : at::amax(comm::all_gather(x.unsqueeze(0), layout.tp_group), {0});
 }
 
-// Written as one autograd node because the collectives inside it have no gradient of their own: the gradient
-// (softmax - one_hot) / N needs none. `weights` has one tensor or none: PyTorch takes no undefined one as an argument.
+// Written as one autograd node because the collectives inside it have no gradient of their own: the
+// gradient (softmax - one_hot) / N needs none. `weights` has one tensor or none: PyTorch takes no
+// undefined one as an argument.
 struct VocabParallelCrossEntropy : torch::autograd::Function<VocabParallelCrossEntropy> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& labels,
-                            const at::Tensor& columns, const Layout& layout, const std::vector<at::Tensor>& weights) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
+                            const at::Tensor& labels, const at::Tensor& columns,
+                            const Layout& layout, const std::vector<at::Tensor>& weights) {
     const at::Tensor largest = largest_over_ranks(at::amax(logits, {1}), layout);  // [N]
     const at::Tensor shifted = logits - largest.unsqueeze(1);
-    const at::Tensor one_hot = labels.unsqueeze(1).eq(columns);  // [N, V/T] bool, no true where another rank owns it
+    const at::Tensor one_hot =
+        labels.unsqueeze(1).eq(columns);  // [N, V/T] bool, no true where another rank owns it
     // [N], exact: all terms but one are zero.
     const at::Tensor target = sum_over_ranks((shifted * one_hot).sum({1}), layout);
     const at::Tensor exponential = shifted.exp();
@@ -44,17 +47,20 @@ struct VocabParallelCrossEntropy : torch::autograd::Function<VocabParallelCrossE
     const auto saved = context->get_saved_variables();
     const at::Tensor &softmax = saved[0], &one_hot = saved[1];
     const double tokens = static_cast<double>(softmax.size(0));
-    const at::Tensor each = saved.size() > 2 ? (gradients[0] * saved[2]).unsqueeze(1) : gradients[0] / tokens;
+    const at::Tensor each =
+        saved.size() > 2 ? (gradients[0] * saved[2]).unsqueeze(1) : gradients[0] / tokens;
     return {(softmax - one_hot.to(softmax.scalar_type())) * each, {}, {}, {}, {}};
   }
 };
 
 }  // namespace
 
-at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& columns,
-                                        const Layout& layout, const at::Tensor& weights) {
-  return VocabParallelCrossEntropy::apply(logits, labels, columns, layout,
-                                           weights.defined() ? std::vector<at::Tensor>{weights} : std::vector<at::Tensor>());
+at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                        const at::Tensor& columns, const Layout& layout,
+                                        const at::Tensor& weights) {
+  return VocabParallelCrossEntropy::apply(
+      logits, labels, columns, layout,
+      weights.defined() ? std::vector<at::Tensor>{weights} : std::vector<at::Tensor>());
 }
 
 }  // namespace graphproof::workloads

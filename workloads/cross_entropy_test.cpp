@@ -20,13 +20,14 @@ TEST(CrossEntropy, EqualsTheLibrarysLossAndGradient) {
   torch::autograd::backward({expected * 3});
 
   at::Tensor x = host_logits.detach().to(device).requires_grad_(true);
-  const at::Tensor loss =
-      vocab_parallel_cross_entropy(x, labels.to(device), at::arange(kVocab, at::kLong).to(device), {});
+  const at::Tensor loss = vocab_parallel_cross_entropy(
+      x, labels.to(device), at::arange(kVocab, at::kLong).to(device), {});
   torch::autograd::backward({loss * 3});
 
   EXPECT_NEAR(on_host(loss)[0], expected.item<float>(), 1e-6 * expected.item<float>());
   const auto got = on_host(x.grad()), want = on_host(host_logits.grad());
-  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-7) << "element " << i;
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], 1e-7) << "element " << i;
 }
 
 TEST(CrossEntropy, SurvivesLogitsThatExpWouldOverflow) {

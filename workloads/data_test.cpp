@@ -33,8 +33,10 @@ TEST(Data, DataParallelRanksShareTheGlobalBatchOfOneRank) {
   for (int rank = 0; rank < 2; ++rank) {
     const Batch part = make_batch(kConfig, {.dp = 2, .dp_rank = rank}, 1, 5, at::kCPU);
     for (int m = 0; m < 2; ++m) {
-      EXPECT_TRUE(at::equal(part.tokens[m], global.tokens[rank * 2 + m])) << "rank " << rank << " microbatch " << m;
-      EXPECT_TRUE(at::equal(part.labels[m], global.labels[rank * 2 + m])) << "rank " << rank << " microbatch " << m;
+      EXPECT_TRUE(at::equal(part.tokens[m], global.tokens[rank * 2 + m]))
+          << "rank " << rank << " microbatch " << m;
+      EXPECT_TRUE(at::equal(part.labels[m], global.labels[rank * 2 + m]))
+          << "rank " << rank << " microbatch " << m;
     }
   }
 }
@@ -49,7 +51,8 @@ TEST(Data, ContextParallelRanksHaveAnEarlyAndALateChunkOfEverySequence) {
     for (std::size_t m = 0; m < 2; ++m) {
       ASSERT_EQ(part.tokens[m].sizes(), (std::vector<std::int64_t>{3, 4}));
       for (std::int64_t s = 0; s < 4; ++s) {
-        const std::int64_t position = positions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(s)];
+        const std::int64_t position =
+            positions[static_cast<std::size_t>(rank)][static_cast<std::size_t>(s)];
         EXPECT_TRUE(at::equal(part.tokens[m].select(1, s), whole.tokens[m].select(1, position)));
         EXPECT_TRUE(at::equal(part.labels[m].select(1, s), whole.labels[m].select(1, position)));
       }
@@ -66,7 +69,8 @@ TEST(Data, PackedSequencesAreDocumentsOneBehindTheOtherAndPadding) {
   ModelConfig config = kConfig;
   config.seq_length = 16;
   config.packed = true;
-  const Batch batch = make_batch(config, {}, 1, 0, at::kCPU), other = make_batch(config, {}, 1, 1, at::kCPU);
+  const Batch batch = make_batch(config, {}, 1, 0, at::kCPU),
+              other = make_batch(config, {}, 1, 1, at::kCPU);
   ASSERT_EQ(batch.documents.size(), 2u);
   EXPECT_FALSE(at::equal(batch.documents[0], batch.documents[1]));
   EXPECT_FALSE(at::equal(batch.documents[0], other.documents[0]));
@@ -77,8 +81,11 @@ TEST(Data, PackedSequencesAreDocumentsOneBehindTheOtherAndPadding) {
       for (std::int64_t s = 0; s < 16; ++s) {
         const auto document = batch.documents[m].index({b, s}).item<std::int64_t>();
         const auto next = s < 15 ? batch.documents[m].index({b, s + 1}).item<std::int64_t>() : -2;
-        EXPECT_TRUE(next == document || next == document + 1 || next < 0) << "documents follow one another";
-        EXPECT_EQ(batch.weights[m].index({b, s}).item<float>() > 0, document >= 0 && next == document) << "only a label of the same document counts";
+        EXPECT_TRUE(next == document || next == document + 1 || next < 0)
+            << "documents follow one another";
+        EXPECT_EQ(batch.weights[m].index({b, s}).item<float>() > 0,
+                  document >= 0 && next == document)
+            << "only a label of the same document counts";
       }
     EXPECT_EQ(batch.documents[m].select(1, 0).max().item<std::int64_t>(), 0);
     EXPECT_GT(batch.documents[m].max().item<std::int64_t>(), 0);

@@ -39,12 +39,14 @@ class DdpReductionTest : public testing::Test {
   std::int64_t issued() const { return groups_->ledger().totals().count; }
   void expect_gradients(double want) const {
     for (std::size_t i = 0; i < buffer_.size(); ++i) {
-      EXPECT_TRUE(at::equal(buffer_[i], at::full_like(buffer_[i], want))) << i << ": " << buffer_[i].view({-1})[0] << ", want " << want;
+      EXPECT_TRUE(at::equal(buffer_[i], at::full_like(buffer_[i], want)))
+          << i << ": " << buffer_[i].view({-1})[0] << ", want " << want;
       EXPECT_EQ(parameters_[i].grad().data_ptr(), buffer_[i].data_ptr()) << "a gradient moved";
     }
   }
 
-  comm::EchoTransport::Log log_{.calls = {}, .limit = {}, .torch = c10::make_intrusive<comm::EchoBackend>(0, 2, kEchoSum)};
+  comm::EchoTransport::Log log_{
+      .calls = {}, .limit = {}, .torch = c10::make_intrusive<comm::EchoBackend>(0, 2, kEchoSum)};
   std::unique_ptr<comm::ProcessGroups> groups_;
   std::vector<at::Tensor> parameters_, buffer_;
 };
@@ -52,7 +54,8 @@ class DdpReductionTest : public testing::Test {
 TEST_F(DdpReductionTest, TheLastBackwardLeavesTheMeansWhereTheGradientsLie) {
   DdpReduction reduction(parameters_, comm::torch_group("dp", at::kCPU));
   EXPECT_EQ(reduction.buckets(), 2u);
-  for (int step = 0; step < 14; ++step) {  // past the steps at which the reducer and its logger do more
+  for (int step = 0; step < 14;
+       ++step) {  // past the steps at which the reducer and its logger do more
     zero();
     reduction.begin_step();
     backward(1);
@@ -84,7 +87,9 @@ TEST_F(DdpReductionTest, TheBucketsAreCutAnewOnceAtTheSecondStep) {
 }
 
 TEST_F(DdpReductionTest, ItsHooksGoWithIt) {
-  { DdpReduction reduction(parameters_, comm::torch_group("dp", at::kCPU)); }
+  {
+    DdpReduction reduction(parameters_, comm::torch_group("dp", at::kCPU));
+  }
   backward(1);
   expect_gradients(1);
   EXPECT_EQ(issued(), 0);

@@ -21,7 +21,8 @@ struct Product {
 
 TEST(DelayedGradients, BackwardMakesTheInputsGradientAndTheWeightsIsAddedLater) {
   Product product;
-  const at::Tensor y = linear_product(product.x, product.weight, product.weight.grad(), /*fused=*/false, &product.delayed);
+  const at::Tensor y = linear_product(product.x, product.weight, product.weight.grad(),
+                                      /*fused=*/false, &product.delayed);
   EXPECT_EQ(on_host(y.detach()), (std::vector<float>{1, 4, 6, 3, 10, 12}));
   torch::autograd::backward({y.sum()});
   EXPECT_EQ(on_host(product.x.grad()), (std::vector<float>{3, 4, 3, 4}));
@@ -45,14 +46,17 @@ TEST(DelayedGradients, OfSeveralWeightsInOneTensorEachIsAddedToItsOwn) {
 TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
   Product product;
   EXPECT_THROW(product.delayed.add(), std::logic_error);
-  torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});
+  torch::autograd::backward(
+      {linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed)
+           .sum()});
   product.delayed.add();
   try {
     product.delayed.add();
     FAIL() << "accepted";
   } catch (const std::logic_error& error) {
     EXPECT_STREQ(error.what(),
-                 "delayed weight gradients: got none that are owed; want those of the backward before; why: they would be missing "
+                 "delayed weight gradients: got none that are owed; want those of the backward "
+                 "before; why: they would be missing "
                  "or counted twice; next: call it once behind each backward of the part");
   }
 }
@@ -60,14 +64,18 @@ TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
 TEST(DelayedGradients, AStepThatEndsWithSomeOwedIsRefused) {
   Product product;
   product.delayed.require_none_owed();
-  torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});
+  torch::autograd::backward(
+      {linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed)
+           .sum()});
   try {
     product.delayed.require_none_owed();
     FAIL() << "accepted";
   } catch (const std::logic_error& error) {
     EXPECT_STREQ(error.what(),
-                 "delayed weight gradients: got 1 still owed at the end of the step; want none; why: a graph that ends here lacks them, "
-                 "and what they are made of is memory of its pool; next: call add() behind each backward of the part");
+                 "delayed weight gradients: got 1 still owed at the end of the step; want none; "
+                 "why: a graph that ends here lacks them, "
+                 "and what they are made of is memory of its pool; next: call add() behind each "
+                 "backward of the part");
   }
   product.delayed.add();
   product.delayed.require_none_owed();
@@ -75,7 +83,9 @@ TEST(DelayedGradients, AStepThatEndsWithSomeOwedIsRefused) {
 
 TEST(DelayedGradients, WhatIsOwedToAStepThatEndedCanBeForgotten) {
   Product product;
-  torch::autograd::backward({linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed).sum()});
+  torch::autograd::backward(
+      {linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed)
+           .sum()});
   product.delayed.forget();
   EXPECT_FALSE(product.delayed.owed());
 }

@@ -1,5 +1,5 @@
-// The device of a test program, sim or cuda as linked: one per process, made before the first tensor and never
-// destroyed, because tensors of static lifetime inside LibTorch may outlive main.
+// The device of a test program, sim or cuda as linked: one per process, made before the first
+// tensor and never destroyed, because tensors of static lifetime inside LibTorch may outlive main.
 #pragma once
 
 #include "fixtures/capture/device.h"

@@ -20,7 +20,8 @@ std::uint64_t hash(std::string_view text) {
 
 }  // namespace
 
-Draw::Draw(std::uint64_t seed, std::string_view name) : key_(mix(hash(name) ^ mix(seed + kGolden))) {}
+Draw::Draw(std::uint64_t seed, std::string_view name)
+    : key_(mix(hash(name) ^ mix(seed + kGolden))) {}
 
 std::uint64_t Draw::bits(std::uint64_t index) const { return mix(key_ + (index + 1) * kGolden); }
 

@@ -7,13 +7,17 @@
 namespace graphproof::workloads {
 
 ExchangeStream::ExchangeStream(capture::Device& device, std::string group, fixtures::Fault fault)
-    : device_(device), group_(std::move(group)), fault_(std::move(fault)), side_(device.stream_from_pool()) {}
+    : device_(device),
+      group_(std::move(group)),
+      fault_(std::move(fault)),
+      side_(device.stream_from_pool()) {}
 
 ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
   const at::NoGradGuard no_grad;
   // M166 stands for an exchange that sends a copy and does not keep it.
   const at::Tensor sent = fault_.is("M166") ? rows.detach().clone() : rows.detach().contiguous();
-  // Both are memory of the current stream, which is behind the exchange again before they can be given back.
+  // Both are memory of the current stream, which is behind the exchange again before they can be
+  // given back.
   Exchange exchange{sent, at::empty_like(sent), c10::Event(side_.device_type())};
   const c10::impl::VirtualGuardImpl streams(side_.device_type());
   c10::Event ready(side_.device_type());
@@ -28,8 +32,10 @@ ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
 }
 
 at::Tensor ExchangeStream::end(Exchange exchange) const {
-  // M115 stands for a schedule that forgets to wait, on a network that is slow; of a capture the missing join is enough.
-  if (!fault_.is("M115")) exchange.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+  // M115 stands for a schedule that forgets to wait, on a network that is slow; of a capture the
+  // missing join is enough.
+  if (!fault_.is("M115"))
+    exchange.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
   return exchange.arrived;
 }
 

@@ -1,5 +1,6 @@
-// A stream of its own for the exchange of tokens between expert parallel ranks, so that it runs beside another microbatch's
-// computation. Forks from the current stream, and what waits joins it again.
+// A stream of its own for the exchange of tokens between expert parallel ranks, so that it runs
+// beside another microbatch's computation. Forks from the current stream, and what waits joins it
+// again.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -21,7 +22,8 @@ class ExchangeStream {
     at::Tensor sent, arrived;
     c10::Event over;
   };
-  /// Enqueues an all-to-all of rows [N * A, ...] behind all work of the current stream, outside autograd.
+  /// Enqueues an all-to-all of rows [N * A, ...] behind all work of the current stream, outside
+  /// autograd.
   Exchange begin(const at::Tensor& rows);
   /// Makes the current stream wait for it. Returns what arrived, of the same shape.
   at::Tensor end(Exchange exchange) const;

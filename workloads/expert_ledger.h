@@ -1,6 +1,6 @@
-// Where the tokens of this stage's expert layers went, counted in device memory where they are routed: an assignment (a token and one
-// of its experts) is either carried to its expert or dropped for lack of room. A dispatch that loses tokens without
-// saying so breaks the sum.
+// Where the tokens of this stage's expert layers went, counted in device memory where they are
+// routed: an assignment (a token and one of its experts) is either carried to its expert or dropped
+// for lack of room. A dispatch that loses tokens without saying so breaks the sum.
 #pragma once
 
 #include <vector>
@@ -28,8 +28,8 @@ class ExpertLedger {
     if (!on_) return;
     for (at::Tensor counter : {assigned_, carried_, dropped_, overflowed_}) counter.zero_();
   }
-  /// Enqueues what the router of `layer`, counted in the whole model, decided: assigned [N, E] bool, before capacity; dropped [N, E] bool, those that
-  /// it has no room for.
+  /// Enqueues what the router of `layer`, counted in the whole model, decided: assigned [N, E]
+  /// bool, before capacity; dropped [N, E] bool, those that it has no room for.
   void routed(std::int64_t layer, const at::Tensor& assigned, const at::Tensor& dropped) const {
     const std::int64_t place = layout_.expert_place(config_, layer);
     assigned_.select(0, place).add_(assigned.sum({0}));
@@ -42,9 +42,9 @@ class ExpertLedger {
     carried_.select(0, layout_.expert_place(config_, layer)).add_(carried.sum({0}));
   }
 
-  /// Of this rank's tokens and its stage's L expert layers in the last step, int64 out, static: "experts:assigned" and
-  /// "experts:carried" [L, E], "experts:dropped" [L], "experts:overflowed" [L], the microbatches in which something was
-  /// dropped. Empty for a dense model.
+  /// Of this rank's tokens and its stage's L expert layers in the last step, int64 out, static:
+  /// "experts:assigned" and "experts:carried" [L, E], "experts:dropped" [L], "experts:overflowed"
+  /// [L], the microbatches in which something was dropped. Empty for a dense model.
   std::vector<fixtures::NamedTensor> probes() const {
     if (!on_) return {};
     return {{"experts:assigned", assigned_},

@@ -15,8 +15,16 @@ namespace graphproof::workloads::fp8_weights_test {
 namespace {
 
 ModelConfig dense() {
-  return {.layers = 3, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 3,
-          .qkv_bias = true, .linear_bias = true, .fp8_weights = true};
+  return {.layers = 3,
+          .hidden = 32,
+          .heads = 4,
+          .ffn = 64,
+          .vocab = 64,
+          .seq_length = 8,
+          .microbatches = 3,
+          .qkv_bias = true,
+          .linear_bias = true,
+          .fp8_weights = true};
 }
 ModelConfig with_experts() {
   ModelConfig config = dense();
@@ -31,7 +39,8 @@ ModelConfig hybrid() {
   config.hybrid = true;
   return config;
 }
-const std::map<std::string, ModelConfig (*)()> kModels{{"dense", dense}, {"experts", with_experts}, {"hybrid", hybrid}};
+const std::map<std::string, ModelConfig (*)()> kModels{
+    {"dense", dense}, {"experts", with_experts}, {"hybrid", hybrid}};
 
 using Values = std::map<std::string, std::vector<float>>;
 
@@ -57,17 +66,20 @@ void pass(StepUnderTest& bench) {
 void train(StepUnderTest& bench, const ModelConfig& config, std::int64_t index) {
   const c10::StreamGuard guard(bench.stream);
   bench.step.learning_rate(0.1);
-  bench.step.forward_backward(make_batch(config, {}, StepUnderTest::kSeed, index, bench.device.torch_device()));
+  bench.step.forward_backward(
+      make_batch(config, {}, StepUnderTest::kSeed, index, bench.device.torch_device()));
   bench.step.optimizer_step();
 }
 
-// All 253 numbers that e4m3 has, from its definition: sign, 4 bits of exponent with bias 7, 3 of mantissa, no infinity.
+// All 253 numbers that e4m3 has, from its definition: sign, 4 bits of exponent with bias 7, 3 of
+// mantissa, no infinity.
 std::vector<double> numbers_of_e4m3() {
   std::vector<double> numbers;
   for (int exponent = 0; exponent < 16; ++exponent)
     for (int mantissa = 0; mantissa < 8; ++mantissa) {
       if (exponent == 15 && mantissa == 7) continue;  // NaN
-      const double value = exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+      const double value =
+          exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
       numbers.insert(numbers.end(), {value, -value});
     }
   return numbers;
@@ -77,26 +89,38 @@ TEST(Fp8Weights, AreTheNearestNumbersOfE4m3UnderTheScaleOfTheirPart) {
   const std::vector<double> numbers = numbers_of_e4m3();
   const at::Tensor weight = at::empty({4, 6});
   float* elements = weight.mutable_data_ptr<float>();
-  for (int i = 0; i < 24; ++i) elements[i] = static_cast<float>(std::sin(1.0 + i) * std::pow(10.0, i / 6 - 2));
+  for (int i = 0; i < 24; ++i)
+    elements[i] = static_cast<float>(std::sin(1.0 + i) * std::pow(10.0, i / 6 - 2));
   for (const auto& [dimension, parts] : {std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 3}}) {
     const std::vector<float> rounded = on_host(rounded_to_e4m3(weight, dimension, parts));
     for (int i = 0; i < 24; ++i) {
-      const auto part_of = [&](int element) { return (dimension == 0 ? element / 6 : element % 6) / ((dimension == 0 ? 4 : 6) / parts); };
+      const auto part_of = [&](int element) {
+        return (dimension == 0 ? element / 6 : element % 6) / ((dimension == 0 ? 4 : 6) / parts);
+      };
       double largest = 0;
       for (int j = 0; j < 24; ++j)
-        if (part_of(j) == part_of(i)) largest = std::max(largest, std::abs(static_cast<double>(elements[j])));
+        if (part_of(j) == part_of(i))
+          largest = std::max(largest, std::abs(static_cast<double>(elements[j])));
       const double scaled = elements[i] * 448 / largest;
-      const double nearest = *std::min_element(numbers.begin(), numbers.end(), [&](double a, double b) { return std::abs(a - scaled) < std::abs(b - scaled); });
+      const double nearest = *std::min_element(
+          numbers.begin(), numbers.end(),
+          [&](double a, double b) { return std::abs(a - scaled) < std::abs(b - scaled); });
       // Scaling there and back rounds twice in fp32.
-      EXPECT_NEAR(rounded[static_cast<std::size_t>(i)], nearest * largest / 448, 2 * std::ldexp(std::abs(nearest) * largest / 448, -24)) << "element " << i;
+      EXPECT_NEAR(rounded[static_cast<std::size_t>(i)], nearest * largest / 448,
+                  2 * std::ldexp(std::abs(nearest) * largest / 448, -24))
+          << "element " << i;
     }
   }
-  EXPECT_EQ(on_host(rounded_to_e4m3(at::zeros({2, 2}), 0, 1)), std::vector<float>(4, 0)) << "a scale of zeros is finite";
+  EXPECT_EQ(on_host(rounded_to_e4m3(at::zeros({2, 2}), 0, 1)), std::vector<float>(4, 0))
+      << "a scale of zeros is finite";
   const at::Tensor experts = at::stack({weight, 100 * weight});
-  EXPECT_EQ(on_host(rounded_to_e4m3(experts, 1, 2)[1]), on_host(rounded_to_e4m3(100 * weight, 0, 2))) << "experts have scales of their own";
+  EXPECT_EQ(on_host(rounded_to_e4m3(experts, 1, 2)[1]),
+            on_host(rounded_to_e4m3(100 * weight, 0, 2)))
+      << "experts have scales of their own";
 }
 
-// The whole meaning of the axis but for when copies are made: a model with these weights, whose gradients are these.
+// The whole meaning of the axis but for when copies are made: a model with these weights, whose
+// gradients are these.
 TEST(Fp8Weights, GiveTheBitsOfAModelThatHasTheCopiesForWeights) {
   for (const auto& [name, make] : kModels)
     for (const bool fused : {false, true}) {
@@ -116,15 +140,17 @@ TEST(Fp8Weights, GiveTheBitsOfAModelThatHasTheCopiesForWeights) {
           }
       EXPECT_EQ(replaced + 1, copies.size()) << "each has a parameter; the other one counts";
       pass(other);
-      EXPECT_EQ(values_of(rounded.step.gradients()), values_of(other.step.gradients())) << name << fused;
+      EXPECT_EQ(values_of(rounded.step.gradients()), values_of(other.step.gradients()))
+          << name << fused;
       EXPECT_EQ(on_host(rounded.step.losses()), on_host(other.step.losses())) << name << fused;
     }
 }
 
-/// An engine's place in the model that makes the copies again in every microbatch, as without the cache.
+/// An engine's place in the model that makes the copies again in every microbatch, as without the
+/// cache.
 struct MakesAlways : ModuleRunner {
-  std::vector<at::Tensor> run(const ModuleCall&, const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>&,
-                              const ModuleBody& body) override {
+  std::vector<at::Tensor> run(const ModuleCall&, const std::vector<at::Tensor>& inputs,
+                              const std::vector<at::Tensor>&, const ModuleBody& body) override {
     return body(inputs);
   }
   bool captures_parts() const override { return true; }
@@ -152,20 +178,24 @@ TEST(Fp8Weights, ThatAreKeptGiveTheBitsOfThoseThatAreMadeInEveryMicrobatch) {
 
 TEST(Fp8Weights, AreMadeOnceAStepFromTheWeightsOfThatStepWhateverIsComputedAgain) {
   for (const auto& [name, make] : kModels)
-    for (const RecomputeConfig& recompute : {RecomputeConfig{}, full(RecomputeConfig::Method::uniform, 1),
-                                             selective({RecomputedPart::mlp}), selective({RecomputedPart::moe}),
-                                             selective({RecomputedPart::shared_experts, RecomputedPart::moe_act})}) {
+    for (const RecomputeConfig& recompute :
+         {RecomputeConfig{}, full(RecomputeConfig::Method::uniform, 1),
+          selective({RecomputedPart::mlp}), selective({RecomputedPart::moe}),
+          selective({RecomputedPart::shared_experts, RecomputedPart::moe_act})}) {
       ModelConfig config = make();
       config.recompute = recompute;
       if (recompute.of(RecomputedPart::mlp) && config.experts > 0) continue;
-      if ((recompute.of(RecomputedPart::moe) || recompute.of(RecomputedPart::moe_act)) && config.experts == 0) continue;
+      if ((recompute.of(RecomputedPart::moe) || recompute.of(RecomputedPart::moe_act)) &&
+          config.experts == 0)
+        continue;
       StepUnderTest bench(config);
       for (std::int64_t i = 0; i < 2; ++i) {
         Values wanted;
         const auto copies = values_of(bench.step.ledgers(), "fp8:layers.");
         for (const auto& [parameter, tensor] : bench.step.parameters()) {
           const std::string copy = "fp8:" + parameter.substr(6);
-          if (copies.contains(copy)) wanted[copy] = on_host(rounded_to_e4m3(tensor, tensor.dim() - 1, 1));
+          if (copies.contains(copy))
+            wanted[copy] = on_host(rounded_to_e4m3(tensor, tensor.dim() - 1, 1));
         }
         train(bench, config, i);
         EXPECT_EQ(values_of(bench.step.ledgers(), "fp8:layers."), wanted) << name << " step " << i;
@@ -183,14 +213,16 @@ TEST(Fp8Weights, LeaveTheFirstAndTheLastLayerOfTheModelAloneWhereThatIsAskedFor)
   StepUnderTest bench(config);
   pass(bench);
   EXPECT_EQ(on_host(copies_made(bench.step.ledgers())), (std::vector<float>{0, 4, 0}));
-  for (const auto& [copy, values] : values_of(bench.step.ledgers(), "fp8:layers.")) EXPECT_TRUE(copy.starts_with("fp8:layers.1.")) << copy;
+  for (const auto& [copy, values] : values_of(bench.step.ledgers(), "fp8:layers."))
+    EXPECT_TRUE(copy.starts_with("fp8:layers.1.")) << copy;
   ModelConfig none = config;
   none.layers = config.layers = 2;
   none.fp8_weights = none.first_last_layers_bf16 = false;
   StepUnderTest ends(config), plain(none);
   pass(ends);
   pass(plain);
-  EXPECT_EQ(left_by(ends.step), left_by(plain.step)) << "a model of these two layers is that without the axis";
+  EXPECT_EQ(left_by(ends.step), left_by(plain.step))
+      << "a model of these two layers is that without the axis";
 }
 
 TEST(Fp8Weights, OfAnEvaluationAreThoseOfTheLatestWeightsAndLeaveTheNextStepItsOwn) {
@@ -227,7 +259,8 @@ TEST(Fp8Weights, TakeTheGradientOfBf16AndFp16WeightsToo) {
     StepUnderTest bench(config);
     pass(bench);
     for (const auto& [name, values] : values_of(bench.step.gradients(), "grad:layers."))
-      EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](float value) { return value != 0; })) << name;
+      EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](float value) { return value != 0; }))
+          << name;
   }
 }
 

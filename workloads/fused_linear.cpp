@@ -7,7 +7,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct FusedLinear : torch::autograd::Function<FusedLinear> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& main_gradient) {
     context->save_for_backward({x, weight});
     // Not with the others: it may be added to between forward and backward.
     context->saved_data["main_gradient"] = main_gradient;
@@ -30,8 +31,8 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
 
 }  // namespace
 
-at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient, bool fused,
-                          DelayedGradients* delayed) {
+at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
   if (delayed) return delayed_product(x, weight, main_gradient, *delayed);
   return fused ? FusedLinear::apply(x, weight, main_gradient) : at::mm(x, weight.t());
 }

@@ -1,5 +1,5 @@
-// Clipping by the norm of all gradients of the model (Pascanu et al. 2013), as Megatron-LM's clip_grad_by_total_norm_fp32:
-// each element of the model counts once, however many ranks hold it.
+// Clipping by the norm of all gradients of the model (Pascanu et al. 2013), as Megatron-LM's
+// clip_grad_by_total_norm_fp32: each element of the model counts once, however many ranks hold it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,9 +15,10 @@ inline constexpr double kLargestGradientNorm = 1.0;
 
 class GradientClip {
  public:
-  /// `gradients` outlives it. `sharded`: it is zero where another data parallel rank owns an element.
-  GradientClip(const Parameters& parameters, const GradientBuffer& gradients, const Layout& layout, bool sharded,
-               fixtures::Fault fault);
+  /// `gradients` outlives it. `sharded`: it is zero where another data parallel rank owns an
+  /// element.
+  GradientClip(const Parameters& parameters, const GradientBuffer& gradients, const Layout& layout,
+               bool sharded, fixtures::Fault fault);
 
   /// Enqueues: gradients *= min(1, kLargestGradientNorm / (norm + 1e-6)). Capturable.
   void clip();
@@ -30,7 +31,8 @@ class GradientClip {
   const Layout layout_;
   const bool sharded_;
   const fixtures::Fault fault_;
-  at::Tensor shared_counted_;  // [elements of shared()] fp32: 1 where this rank counts, 0 where another does
+  at::Tensor shared_counted_;  // [elements of shared()] fp32: 1 where this rank counts, 0 where
+                               // another does
   at::Tensor norm_;
 };
 

@@ -10,18 +10,24 @@
 namespace graphproof::workloads {
 namespace {
 
-/// How often a backward adds to the gradient of a parameter. Autograd sums what one backward makes and adds once; layer by layer
-/// (overlap_ep_comm) each piece has a backward of its own, so a tied embedding is added to by the head first and at the end again.
-/// M173 stands for hooks that know of one addition alone.
-std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name, const fixtures::Fault& fault) {
+/// How often a backward adds to the gradient of a parameter. Autograd sums what one backward makes
+/// and adds once; layer by layer (overlap_ep_comm) each piece has a backward of its own, so a tied
+/// embedding is added to by the head first and at the end again. M173 stands for hooks that know of
+/// one addition alone.
+std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name,
+                       const fixtures::Fault& fault) {
   const bool on_one_stage = layout.first_stage() && layout.last_stage();
-  return config.overlap_ep_comm && config.tied_embeddings && on_one_stage && name == "param:embedding.weight" && !fault.is("M173") ? 2 : 1;
+  return config.overlap_ep_comm && config.tied_embeddings && on_one_stage &&
+                 name == "param:embedding.weight" && !fault.is("M173")
+             ? 2
+             : 1;
 }
 
 }  // namespace
 
-GradientReduction::GradientReduction(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-                                     const GradientBuffer& gradients, HostChecks& checks, capture::Device& device,
+GradientReduction::GradientReduction(const ModelConfig& config, const Layout& layout,
+                                     const Parameters& parameters, const GradientBuffer& gradients,
+                                     HostChecks& checks, capture::Device& device,
                                      fixtures::Fault fault)
     : config_(config),
       layout_(layout),
@@ -42,10 +48,12 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
   std::int64_t own_elements = 0;
   for (Bucket& bucket : cut_buckets(config, layout, parameters, gradients)) {
     Stretch own;
-    if (config.distributed_optimizer) own = {.begin = own_elements, .elements = bucket.own().elements};
+    if (config.distributed_optimizer)
+      own = {.begin = own_elements, .elements = bucket.own().elements};
     own_elements += own.elements;
     std::int64_t count = 0;
-    for (const std::size_t i : bucket.parameters) count += additions(config, layout, parameters.all()[i].name, fault_);
+    for (const std::size_t i : bucket.parameters)
+      count += additions(config, layout, parameters.all()[i].name, fault_);
     buckets_.push_back({.bucket = std::move(bucket), .own = own, .additions = count});
   }
   if (config.distributed_optimizer) own_ = at::zeros({own_elements}, gradients.flat().options());
@@ -58,7 +66,8 @@ void GradientReduction::hang_hooks(const Parameters& parameters) {
       bucket_of_[parameters.all()[i].tensor.unsafeGetTensorImpl()] = b;
       torch::autograd::impl::grad_accumulator(parameters.all()[i].tensor)
           ->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-              [this, b](const torch::autograd::variable_list& outputs, const torch::autograd::variable_list&) {
+              [this, b](const torch::autograd::variable_list& outputs,
+                        const torch::autograd::variable_list&) {
                 added(b);
                 return outputs;
               }));
@@ -66,7 +75,9 @@ void GradientReduction::hang_hooks(const Parameters& parameters) {
 }
 
 void GradientReduction::added(const at::Tensor& parameter) {
-  if (const auto bucket = bucket_of_.find(parameter.unsafeGetTensorImpl()); bucket != bucket_of_.end()) added(bucket->second);
+  if (const auto bucket = bucket_of_.find(parameter.unsafeGetTensorImpl());
+      bucket != bucket_of_.end())
+    added(bucket->second);
 }
 
 void GradientReduction::begin_step() {
@@ -120,14 +131,19 @@ void GradientReduction::finish() {
   if (buckets_.empty()) {
     checks_.gradients(gradients_.flat());
     if (!ddp_ && config_.experts > 0 && layout_.expert_replicas() > 1)
-      comm::all_reduce_(gradients_.experts(), layout_.edp_group);  // each tensor parallel rank had tokens of its own
+      comm::all_reduce_(gradients_.experts(),
+                        layout_.edp_group);  // each tensor parallel rank had tokens of its own
   } else {
-    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
+    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum
+    // all ranks agree.
     if (fault_.is("M88") && layout_.dp_rank == 1) gradients_.views().front().tensor.zero_();
     for (Reduced& bucket : buckets_)
-      if (!bucket.done) reduce(bucket);  // without overlap, or of a parameter that took no part in the last microbatch
+      if (!bucket.done)
+        reduce(
+            bucket);  // without overlap, or of a parameter that took no part in the last microbatch
     // M11 stands for a join that a capture forgets: it ends with work that nothing waits for.
-    if (config_.overlap_grad_reduce && !(fault_.is("M11") && device_.capturing(device_.current_stream()))) {
+    if (config_.overlap_grad_reduce &&
+        !(fault_.is("M11") && device_.capturing(device_.current_stream()))) {
       c10::Event reduced(side_.device_type());
       reduced.record(side_);
       reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
@@ -141,13 +157,15 @@ void GradientReduction::finish() {
 
 void GradientReduction::keep_own() {
   at::Tensor(gradients_.flat()).zero_();
-  for (const Reduced& bucket : buckets_) bucket.bucket.own().of(gradients_.flat()).copy_(bucket.own.of(own_));
+  for (const Reduced& bucket : buckets_)
+    bucket.bucket.own().of(gradients_.flat()).copy_(bucket.own.of(own_));
 }
 
 void GradientReduction::gather() {
   const at::NoGradGuard no_grad;
   if (!own_.defined()) return;
-  for (const Reduced& bucket : buckets_) comm::all_reduce_(bucket.bucket.of(gradients_.flat()), bucket.bucket.group);
+  for (const Reduced& bucket : buckets_)
+    comm::all_reduce_(bucket.bucket.of(gradients_.flat()), bucket.bucket.group);
 }
 
 }  // namespace graphproof::workloads

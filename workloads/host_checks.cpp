@@ -11,19 +11,25 @@ namespace {
 
 void require_finite(const at::Tensor& values, const std::string& what) {
   if (at::isfinite(values).all().item<bool>()) return;
-  throw std::runtime_error(what + ": got a value that is not finite; want finite values; why: training on would spread it "
-                           "to every parameter; next: ./graphproof repro this case, whose evidence names the first tensor "
-                           "that differs from eager, or look at the data of this step");
+  throw std::runtime_error(
+      what +
+      ": got a value that is not finite; want finite values; why: training on would spread it "
+      "to every parameter; next: ./graphproof repro this case, whose evidence names the first "
+      "tensor "
+      "that differs from eager, or look at the data of this step");
 }
 
 }  // namespace
 
 HostChecks::HostChecks(const ModelConfig& config, fixtures::Fault fault)
     // M81 stands for a check that nobody took out of the captured region.
-    : check_loss_(config.nan_check_loss || fault.is("M81")), check_gradients_(config.nan_check_grad), fault_(std::move(fault)) {}
+    : check_loss_(config.nan_check_loss || fault.is("M81")),
+      check_gradients_(config.nan_check_grad),
+      fault_(std::move(fault)) {}
 
 bool HostChecks::asked(bool by_configuration, std::int64_t looked) const {
-  // M98 stands for a check that a wrapper around replayed modules leaves out once they are captured.
+  // M98 stands for a check that a wrapper around replayed modules leaves out once they are
+  // captured.
   return by_configuration && !(fault_.is("M98") && looked > 0);
 }
 

@@ -1,6 +1,7 @@
-// The host's checks for NaN, as Megatron-LM's check_for_nan_in_loss_and_grad: after each microbatch's forward the host reads
-// the loss, and before gradients are reduced it reads them, a bucket at a time where they are reduced under backward. Each one
-// waits for the device, so no capture can hold it.
+// The host's checks for NaN, as Megatron-LM's check_for_nan_in_loss_and_grad: after each
+// microbatch's forward the host reads the loss, and before gradients are reduced it reads them, a
+// bucket at a time where they are reduced under backward. Each one waits for the device, so no
+// capture can hold it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,8 +17,9 @@ class HostChecks {
  public:
   HostChecks(const ModelConfig& config, fixtures::Fault fault);
 
-  /// Both throw std::runtime_error for a number that is not finite, without effect where the configuration does not ask.
-  /// Refused by the device (capture::DeviceError 900) while the stream captures.
+  /// Both throw std::runtime_error for a number that is not finite, without effect where the
+  /// configuration does not ask. Refused by the device (capture::DeviceError 900) while the stream
+  /// captures.
   ///   value  [] fp32 in
   void loss(const at::Tensor& value, std::int64_t microbatch);
   ///   gradients  [elements] fp32 in  some of this rank's, that nothing is about to write

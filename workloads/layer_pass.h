@@ -1,9 +1,11 @@
-// One microbatch's way through one expert layer in pieces, so that the exchange of its tokens runs beside computation of
-// another microbatch, as Megatron-LM's --overlap-moe-expert-parallel-comm: autograd's graph is cut around both exchanges, which
-// run on a stream of their own (exchange_stream.h).
+// One microbatch's way through one expert layer in pieces, so that the exchange of its tokens runs
+// beside computation of another microbatch, as Megatron-LM's --overlap-moe-expert-parallel-comm:
+// autograd's graph is cut around both exchanges, which run on a stream of their own
+// (exchange_stream.h).
 //
-// The pieces of a forward are called in the order in which they stand here, those of a backward too, and between them those of
-// other passes: layer_turns.h has the order. Tensors outside tensor parallel regions, [N/P, H].
+// The pieces of a forward are called in the order in which they stand here, those of a backward
+// too, and between them those of other passes: layer_turns.h has the order. Tensors outside tensor
+// parallel regions, [N/P, H].
 #pragma once
 
 #include <optional>
@@ -25,17 +27,21 @@ class LayerPass {
   const Layer& layer() const { return *layer_; }
 
   void attend(const at::Tensor& x) {
-    left_ = attend_.forward({x}, [this](const auto& in) { return layer_->attend(in[0], pass_, kept_); });
+    left_ = attend_.forward({x},
+                            [this](const auto& in) { return layer_->attend(in[0], pass_, kept_); });
   }
   void dispatch() { begin(left_[Layer::kDeparting]); }
   void work() {
-    const auto rows = work_.forward({end()}, [this](const auto& in) { return std::vector{layer_->work(in[0], pass_, kept_)}; });
+    const auto rows = work_.forward(
+        {end()}, [this](const auto& in) { return std::vector{layer_->work(in[0], pass_, kept_)}; });
     left_[Layer::kDeparting] = rows[0];
   }
   void combine() { begin(left_[Layer::kDeparting]); }
   at::Tensor finish() {
     left_[Layer::kDeparting] = end();
-    return finish_.forward(std::exchange(left_, {}), [this](const auto& in) { return std::vector{layer_->finish(in, pass_, kept_)}; })[0];
+    return finish_.forward(std::exchange(left_, {}), [this](const auto& in) {
+      return std::vector{layer_->finish(in, pass_, kept_)};
+    })[0];
   }
 
   void finish_backward(const at::Tensor& gradient) { left_ = finish_.backward({gradient}); }

@@ -1,5 +1,6 @@
-// The layers of one microbatch's forward beside those of another's backward, in Megatron-LM's order (combined_1f1b): what a layer
-// of one computes hides what the other's tokens need to travel. Either may be missing.
+// The layers of one microbatch's forward beside those of another's backward, in Megatron-LM's order
+// (combined_1f1b): what a layer of one computes hides what the other's tokens need to travel.
+// Either may be missing.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace graphproof::workloads {
 /// A chunk's layers in one microbatch.
 using ChunkPass = std::vector<LayerPass>;
 
-/// What one of the two needs and leaves: x [N/P, H] of the forward, the gradient of it of the backward.
+/// What one of the two needs and leaves: x [N/P, H] of the forward, the gradient of it of the
+/// backward.
 struct LayerTurn {
   ChunkPass* layers = nullptr;  // null: missing
   at::Tensor x;
@@ -26,11 +28,14 @@ struct LayerTurnNotes {
   std::function<void(const std::vector<at::Tensor>&)> added;
 };
 
-/// Runs both; x of each is then what the chunk returns, and the gradient of what it was given. `delayed`: weight gradients are owed
-/// after each backward, and called for behind it; those of the chunk's first layer when everything else is enqueued.
-inline void run_layer_turns(LayerTurn& forward, LayerTurn& backward, bool delayed, const LayerTurnNotes& notes,
+/// Runs both; x of each is then what the chunk returns, and the gradient of what it was given.
+/// `delayed`: weight gradients are owed after each backward, and called for behind it; those of the
+/// chunk's first layer when everything else is enqueued.
+inline void run_layer_turns(LayerTurn& forward, LayerTurn& backward, bool delayed,
+                            const LayerTurnNotes& notes,
                             const std::function<void()>& before_last_weight_gradients) {
-  const std::size_t forwards = forward.layers ? forward.layers->size() : 0, backwards = backward.layers ? backward.layers->size() : 0;
+  const std::size_t forwards = forward.layers ? forward.layers->size() : 0,
+                    backwards = backward.layers ? backward.layers->size() : 0;
   const auto weight_gradients = [&](LayerPass& pass) {
     notes.weight_gradients(pass.layer());
     pass.attend_weight_gradients();

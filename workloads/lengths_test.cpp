@@ -47,9 +47,11 @@ TEST(Lengths, MakeACacheOfAnyBoundEvictWhatFirstInFirstOutWouldKeepAndTakeItBack
           captured.push_back(*step);
         }
       }
-      const std::string where = "bound " + std::to_string(bound) + ", warm-up " + std::to_string(warmup);
+      const std::string where =
+          "bound " + std::to_string(bound) + ", warm-up " + std::to_string(warmup);
       ASSERT_FALSE(evicted.empty()) << where;
-      EXPECT_TRUE(bound == 1 || evicted.front() != schedule.buckets.front()) << where << ": the first in is the latest used";
+      EXPECT_TRUE(bound == 1 || evicted.front() != schedule.buckets.front())
+          << where << ": the first in is the latest used";
       EXPECT_GE(std::count(captured.begin(), captured.end(), evicted.front()), 2) << where;
       EXPECT_TRUE(replayed_behind_an_eviction) << where;
     }
@@ -61,9 +63,11 @@ TEST(Lengths, AreThoseOfTheStepOnEveryRankAndNoMicrobatchIsLonger) {
     const std::int64_t longest = longest_of(kUneven, schedule, step);
     const auto bucket = schedule.steps[static_cast<std::size_t>(step)];
     const auto holds = std::lower_bound(schedule.buckets.begin(), schedule.buckets.end(), longest);
-    EXPECT_EQ(holds == schedule.buckets.end() ? std::nullopt : std::optional(*holds), bucket) << "step " << step;
+    EXPECT_EQ(holds == schedule.buckets.end() ? std::nullopt : std::optional(*holds), bucket)
+        << "step " << step;
     for (int rank = 0; rank < 2; ++rank) {
-      const Batch batch = make_uneven_batch(kUneven, {.dp = 2, .dp_rank = rank}, schedule, 1, step, at::kCPU);
+      const Batch batch =
+          make_uneven_batch(kUneven, {.dp = 2, .dp_rank = rank}, schedule, 1, step, at::kCPU);
       for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
         EXPECT_LE(batch.tokens[m].size(1), longest);
         EXPECT_GE(batch.tokens[m].size(1), 2);
@@ -90,8 +94,10 @@ TEST(Lengths, TooShortSequencesAreRefused) {
     length_schedule(7, 2, 1);
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "shape buckets: got seq_length = 7 for 3 buckets; want at least 8; why: each needs a length of its own; "
-                               "next: change seq_length or shape_buckets");
+    EXPECT_STREQ(error.what(),
+                 "shape buckets: got seq_length = 7 for 3 buckets; want at least 8; why: each "
+                 "needs a length of its own; "
+                 "next: change seq_length or shape_buckets");
   }
 }
 
@@ -106,17 +112,22 @@ std::vector<std::vector<float>> left_by(TrainStep& step, const Batch& batch) {
 TEST(Lengths, WhatLiesInThePaddingChangesNoBit) {
   StepUnderTest under_test(kUneven);
   const LengthSchedule schedule = length_schedule(kUneven.seq_length, 2, 1);
-  const Batch batch = make_uneven_batch(kUneven, {}, schedule, 1, 2, under_test.device.torch_device());
-  EXPECT_EQ(left_by(under_test.step, padded(batch, 8, 0)), left_by(under_test.step, padded(batch, 8, 63)));
+  const Batch batch =
+      make_uneven_batch(kUneven, {}, schedule, 1, 2, under_test.device.torch_device());
+  EXPECT_EQ(left_by(under_test.step, padded(batch, 8, 0)),
+            left_by(under_test.step, padded(batch, 8, 63)));
 }
 
 TEST(Lengths, APaddedStepIsTheStepWithoutPaddingUpToReorderedSums) {
   StepUnderTest under_test(kUneven);
   const LengthSchedule schedule = length_schedule(kUneven.seq_length, 2, 1);
-  const Batch batch = make_uneven_batch(kUneven, {}, schedule, 1, 3, under_test.device.torch_device());
-  const auto bare = left_by(under_test.step, batch), filled = left_by(under_test.step, padded(batch, 8, 5)),
+  const Batch batch =
+      make_uneven_batch(kUneven, {}, schedule, 1, 3, under_test.device.torch_device());
+  const auto bare = left_by(under_test.step, batch),
+             filled = left_by(under_test.step, padded(batch, 8, 5)),
              counted = left_by(under_test.step, padded(batch, 8, 5, /*counted=*/true));
-  // 4 sqrt(n) 2^-24 of the largest element for sums of n = 96 products, 66 in a chain (suites/reference.cpp derives it).
+  // 4 sqrt(n) 2^-24 of the largest element for sums of n = 96 products, 66 in a chain
+  // (suites/reference.cpp derives it).
   const double bound = 4 * std::sqrt(96.0) * std::pow(2.0, -24) * 66;
   double off = 0;
   for (std::size_t i = 0; i < bare.size(); ++i) {

@@ -1,5 +1,6 @@
-// Linear layers split over the T tensor parallel ranks (Shoeybi et al. 2019, section 3): column-parallel splits the
-// outputs and needs no communication forward, row-parallel splits the inputs and sums the partial products.
+// Linear layers split over the T tensor parallel ranks (Shoeybi et al. 2019, section 3):
+// column-parallel splits the outputs and needs no communication forward, row-parallel splits the
+// inputs and sums the partial products.
 //
 // N = B*S tokens, P parts of a sequence (tensor_parallel.h), I inputs, O outputs.
 #pragma once
@@ -17,8 +18,9 @@
 
 namespace graphproof::workloads {
 
-// Weights have variance gain^2 / I, so that activations keep their size. Far larger than Megatron's 0.02 for small
-// models on purpose: there every layer would hardly matter, and a defect in it would hide. u has variance 1/3.
+// Weights have variance gain^2 / I, so that activations keep their size. Far larger than Megatron's
+// 0.02 for small models on purpose: there every layer would hardly matter, and a defect in it would
+// hide. u has variance 1/3.
 inline Distribution weight_distribution(std::int64_t inputs, double gain) {
   return {0.0, gain * std::sqrt(3.0 / static_cast<double>(inputs))};
 }
@@ -26,23 +28,28 @@ inline Distribution weight_distribution(std::int64_t inputs, double gain) {
 inline constexpr Distribution kBiasDistribution{0.0, 0.1};
 
 /// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T].
-inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight, const Layout& layout) {
+inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight,
+                                  const Layout& layout) {
   return at::mm(enter_tensor_parallel(x, layout), weight.t());
 }
 
 class ColumnParallelLinear {
  public:
-  ColumnParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name, std::int64_t inputs,
-                       std::int64_t outputs, bool with_bias, bool fused = false, DelayedGradients* delayed = nullptr)
+  ColumnParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name,
+                       std::int64_t inputs, std::int64_t outputs, bool with_bias,
+                       bool fused = false, DelayedGradients* delayed = nullptr)
       : layout_(layout), fused_(fused), delayed_(delayed) {
     const Shard rows{0, layout.tp_rank, layout.tp};
-    weight_ = parameters.create(name + ".weight", {outputs, inputs}, rows, weight_distribution(inputs, 1.0));
+    weight_ = parameters.create(name + ".weight", {outputs, inputs}, rows,
+                                weight_distribution(inputs, 1.0));
     if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, rows, kBiasDistribution);
   }
 
   /// x [N/P, I] from outside the region. Returns [N, O/T]: this rank's outputs.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
-    const at::Tensor y = linear_product(enter_tensor_parallel(x, layout_), used_weight(weight_, pass), weight_.grad(), fused_, delayed_);
+    const at::Tensor y =
+        linear_product(enter_tensor_parallel(x, layout_), used_weight(weight_, pass),
+                       weight_.grad(), fused_, delayed_);
     return bias_.defined() ? y + bias_ : y;
   }
 
@@ -55,22 +62,27 @@ class ColumnParallelLinear {
 
 class RowParallelLinear {
  public:
-  RowParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name, std::int64_t inputs,
-                    std::int64_t outputs, bool with_bias, double gain, bool fused = false, DelayedGradients* delayed = nullptr)
+  RowParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name,
+                    std::int64_t inputs, std::int64_t outputs, bool with_bias, double gain,
+                    bool fused = false, DelayedGradients* delayed = nullptr)
       : layout_(layout), fused_(fused), delayed_(delayed) {
     weight_ = parameters.create(name + ".weight", {outputs, inputs}, {1, layout.tp_rank, layout.tp},
                                 weight_distribution(inputs, gain));
-    if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, whole(layout), kBiasDistribution);
+    if (with_bias)
+      bias_ = parameters.create(name + ".bias", {outputs}, whole(layout), kBiasDistribution);
   }
 
-  /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after the sum,
-  /// once. `stray` is the planted fault M15: the bias is launched on that stream, ordered with nothing.
-  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass, std::optional<c10::Stream> stray = std::nullopt) const {
-    const at::Tensor y = leave_tensor_parallel(linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
+  /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after
+  /// the sum, once. `stray` is the planted fault M15: the bias is launched on that stream, ordered
+  /// with nothing.
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass,
+                     std::optional<c10::Stream> stray = std::nullopt) const {
+    const at::Tensor y = leave_tensor_parallel(
+        linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
     if (!bias_.defined()) return y;
     if (stray) {
-      // In place and outside autograd: no block of another stream is allocated and no node remembers the stream, so
-      // nothing but the launch itself goes astray.
+      // In place and outside autograd: no block of another stream is allocated and no node
+      // remembers the stream, so nothing but the launch itself goes astray.
       const c10::StreamGuard guard(*stray);
       y.detach().add_(bias_.detach());
       return y;

@@ -8,7 +8,8 @@
 namespace graphproof::workloads {
 
 LossScaleConstants loss_scale_constants(const ModelConfig& config) {
-  const auto tokens = static_cast<double>(config.microbatches * config.microbatch_size * config.seq_length);
+  const auto tokens =
+      static_cast<double>(config.microbatches * config.microbatch_size * config.seq_length);
   // 2^16 is the first power of two that fp16 cannot hold.
   const int largest = 16 + static_cast<int>(std::ceil(std::log2(tokens)));
   constexpr int kDynamicMargin = 5, kConstantMargin = 10;
@@ -16,7 +17,8 @@ LossScaleConstants loss_scale_constants(const ModelConfig& config) {
   return {.initial = std::ldexp(1.0, largest - margin), .growth_interval = 1};
 }
 
-LossScale::LossScale(const ModelConfig& config, at::Device device, std::vector<std::string> groups, fixtures::Fault fault)
+LossScale::LossScale(const ModelConfig& config, at::Device device, std::vector<std::string> groups,
+                     fixtures::Fault fault)
     : dynamic_(config.loss_scaling == LossScaling::dynamic),
       constants_(loss_scale_constants(config)),
       groups_(std::move(groups)),
@@ -32,7 +34,8 @@ void LossScale::unscale(at::Tensor gradients) {
   const at::NoGradGuard no_grad;
   gradients.mul_(scale_.reciprocal());
   at::Tensor anywhere = at::isfinite(gradients).logical_not().any().to(at::kFloat).view({1});
-  // M96 stands for a look that one rank takes alone and tells nobody about: it skips steps that the others take.
+  // M96 stands for a look that one rank takes alone and tells nobody about: it skips steps that the
+  // others take.
   if (fault_.is("M96") && comm::group_index(groups_.front()) > 0) anywhere.fill_(1);
   for (const std::string& group : groups_)
     if (comm::group_size(group) > 1 && !fault_.is("M96")) comm::all_reduce_(anywhere, group);
@@ -50,7 +53,9 @@ void LossScale::next_scale() {
 }
 
 std::vector<fixtures::NamedTensor> LossScale::state() const {
-  return {{"state:loss_scale.scale", scale_}, {"state:loss_scale.good_steps", good_steps_}, {"state:loss_scale.skipped", skipped_}};
+  return {{"state:loss_scale.scale", scale_},
+          {"state:loss_scale.good_steps", good_steps_},
+          {"state:loss_scale.skipped", skipped_}};
 }
 
 }  // namespace graphproof::workloads

@@ -1,5 +1,5 @@
-// What the reference model is and how it is trained (ModelConfig), and where this rank stands in it (Layout). Plain
-// values, no LibTorch.
+// What the reference model is and how it is trained (ModelConfig), and where this rank stands in it
+// (Layout). Plain values, no LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,18 @@ struct ModelConfig {
   Activation activation = Activation::gelu;
   PositionEmbedding position_embedding = PositionEmbedding::rope;
   bool tied_embeddings = false;  // the output layer's weight is the embedding's
-  bool packed = false;  // documents in a sequence, and padding: data.h
+  bool packed = false;           // documents in a sequence, and padding: data.h
   bool qkv_bias = false, linear_bias = false;
   double dropout = 0.0;  // probability
-  bool hybrid = false;    // layers 0, 2, 4 ... are mamba layers
-  std::int64_t experts = 0, topk = 0;  // routed experts of a layer and of a token; 0 is a dense model
+  bool hybrid = false;   // layers 0, 2, 4 ... are mamba layers
+  std::int64_t experts = 0,
+               topk = 0;  // routed experts of a layer and of a token; 0 is a dense model
   bool dropless = false, gather_tokens = false;  // how tokens get to experts: moe.h
   bool router_aux_loss = false, router_z_loss = false, router_score_correction = false;  // moe.h
   bool shared_expert = false;          // beside the routed ones, of the same inner size
   bool shared_expert_overlap = false;  // shared_expert_stream.h
-  /// Of a single rank that stands for more: the tokens that each rank of a layout with so many context and sequence parallel
-  /// parts would have share a capacity of their own.
+  /// Of a single rank that stands for more: the tokens that each rank of a layout with so many
+  /// context and sequence parallel parts would have share a capacity of their own.
   int capacity_cp = 1, capacity_parts = 1;
   RecomputeConfig recompute = {};
   Precision precision = Precision::fp32;
@@ -42,15 +43,16 @@ struct ModelConfig {
   OptimizerKind optimizer = OptimizerKind::sgd;
   bool clip_grad = false;     // by the norm of all gradients, gradient_clip.h
   bool weight_decay = false;  // optimizer.h
-  bool nan_check_loss = false, nan_check_grad = false;  // host_checks.h
-  bool overlap_grad_reduce = false;                     // gradient_reduction.h
-  bool distributed_optimizer = false;                   // parameter_shards.h
-  bool overlap_param_gather = false;                    // parameter_gather.h
-  bool grad_accumulation_fusion = false;                // fused_linear.h
-  bool overlap_ep_comm = false;                         // layer_pass.h
-  bool delay_wgrad = false;                             // delayed_gradients.h
+  bool nan_check_loss = false, nan_check_grad = false;       // host_checks.h
+  bool overlap_grad_reduce = false;                          // gradient_reduction.h
+  bool distributed_optimizer = false;                        // parameter_shards.h
+  bool overlap_param_gather = false;                         // parameter_gather.h
+  bool grad_accumulation_fusion = false;                     // fused_linear.h
+  bool overlap_ep_comm = false;                              // layer_pass.h
+  bool delay_wgrad = false;                                  // delayed_gradients.h
   bool fp8_weights = false, first_last_layers_bf16 = false;  // fp8_weights.h
-  /// Of a single rank that stands for more: the ranks over which a weight is cut, and an expert's, have scales of their own.
+  /// Of a single rank that stands for more: the ranks over which a weight is cut, and an expert's,
+  /// have scales of their own.
   int fp8_parts = 1, fp8_expert_parts = 1;
 
   bool rounds_weights(std::int64_t layer) const {
@@ -59,13 +61,13 @@ struct ModelConfig {
   bool mamba(std::int64_t layer) const { return hybrid && layer % 2 == 0; }
 };
 
-/// How context parallel ranks get each other's keys and values, as Megatron-LM's --cp-comm-type: passed round a ring, one
-/// rank's at a time, or all at once.
+/// How context parallel ranks get each other's keys and values, as Megatron-LM's --cp-comm-type:
+/// passed round a ring, one rank's at a time, or all at once.
 enum class CpCommType { p2p, all_gather };
 
-/// Where this rank stands. A group of one rank issues no collective; names are those of comm::ProcessGroups. The experts
-/// are split over `ep` of a stage's ranks and each of them over `etp`, neighbours in the groups ep and etp; ranks that hold
-/// the same parts are the group edp.
+/// Where this rank stands. A group of one rank issues no collective; names are those of
+/// comm::ProcessGroups. The experts are split over `ep` of a stage's ranks and each of them over
+/// `etp`, neighbours in the groups ep and etp; ranks that hold the same parts are the group edp.
 struct Layout {
   int tp = 1, dp = 1, tp_rank = 0, dp_rank = 0;
   std::string tp_group, dp_group;
@@ -74,18 +76,22 @@ struct Layout {
   int etp = 1, etp_rank = 0;
   std::string etp_group;
   bool sequence_parallel = false;  // see tensor_parallel.h
-  /// Context parallelism: of every sequence this rank has two chunks (context_parallel.h). Such ranks hold the same
-  /// parameters as data parallel ones do: gradients are reduced over dp_cp, both kinds together.
+  /// Context parallelism: of every sequence this rank has two chunks (context_parallel.h). Such
+  /// ranks hold the same parameters as data parallel ones do: gradients are reduced over dp_cp,
+  /// both kinds together.
   int cp = 1, cp_rank = 0;
   std::string cp_group, dp_cp_group;
   CpCommType cp_comm_type = CpCommType::p2p;
-  /// Pipeline stage, and of how many chunks it is made. The layers are cut into pp * vpp equal pieces; stage p holds pieces
-  /// p, p + pp, p + 2 pp and so on as its chunks, as Megatron-LM places them. Each directed edge between two stages is a
-  /// group (comm::edge_name); the embedding group is first and last stage.
+  /// Pipeline stage, and of how many chunks it is made. The layers are cut into pp * vpp equal
+  /// pieces; stage p holds pieces p, p + pp, p + 2 pp and so on as its chunks, as Megatron-LM
+  /// places them. Each directed edge between two stages is a group (comm::edge_name); the embedding
+  /// group is first and last stage.
   int pp = 1, pp_rank = 0, vpp = 1;
-  std::int64_t microbatch_group = 0;  // microbatches that a chunk runs before the next chunk does; 0 is pp
+  std::int64_t microbatch_group =
+      0;  // microbatches that a chunk runs before the next chunk does; 0 is pp
   std::string embedding_group;
-  std::string pp_group;  // the stages, where the optimizer asks all of them: the norm, or whether anything is infinite
+  std::string pp_group;  // the stages, where the optimizer asks all of them: the norm, or whether
+                         // anything is infinite
 
   /// Ranks of a pipeline stage.
   int stage_ranks() const { return tp * cp * dp; }
@@ -105,14 +111,18 @@ struct Layout {
   std::int64_t first_layer(const ModelConfig& config, std::int64_t chunk) const {
     return chunk_layers(config) * (chunk * pp + pp_rank);
   }
-  bool holds(const ModelConfig& config, std::int64_t layer) const { return layer / chunk_layers(config) % pp == pp_rank; }
+  bool holds(const ModelConfig& config, std::int64_t layer) const {
+    return layer / chunk_layers(config) % pp == pp_rank;
+  }
   /// Where a layer that this stage holds stands among its layers.
   std::int64_t place(const ModelConfig& config, std::int64_t layer) const {
     return layer / chunk_layers(config) / pp * chunk_layers(config) + layer % chunk_layers(config);
   }
-  /// Of this stage's layers, those that have experts if the model has any, and where such a layer stands among them. Every
-  /// chunk of a hybrid model has as many mamba layers as others.
-  std::int64_t expert_layers(const ModelConfig& config) const { return stage_layers(config) / (config.hybrid ? 2 : 1); }
+  /// Of this stage's layers, those that have experts if the model has any, and where such a layer
+  /// stands among them. Every chunk of a hybrid model has as many mamba layers as others.
+  std::int64_t expert_layers(const ModelConfig& config) const {
+    return stage_layers(config) / (config.hybrid ? 2 : 1);
+  }
   std::int64_t expert_place(const ModelConfig& config, std::int64_t layer) const {
     return place(config, layer) / (config.hybrid ? 2 : 1);
   }

@@ -16,8 +16,18 @@ namespace graphproof::workloads::moe_test {
 namespace {
 
 constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
-const ModelConfig kExperts{.layers = 2, .hidden = 8, .heads = 4, .kv_groups = 2, .ffn = 16, .vocab = 12, .seq_length = 5,
-                           .microbatch_size = 2, .microbatches = 2, .linear_bias = true, .experts = 4, .topk = 2,
+const ModelConfig kExperts{.layers = 2,
+                           .hidden = 8,
+                           .heads = 4,
+                           .kv_groups = 2,
+                           .ffn = 16,
+                           .vocab = 12,
+                           .seq_length = 5,
+                           .microbatch_size = 2,
+                           .microbatches = 2,
+                           .linear_bias = true,
+                           .experts = 4,
+                           .topk = 2,
                            .shared_expert = true};
 
 struct Bench : StepUnderTest {
@@ -30,7 +40,9 @@ struct Bench : StepUnderTest {
   }
 };
 
-double sum(const std::vector<float>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+double sum(const std::vector<float>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
 
 TEST(Moe, EveryAssignmentIsCarriedOrCountedAsDropped) {
   Bench bench(kExperts);
@@ -49,7 +61,8 @@ TEST(Moe, EveryAssignmentIsCarriedOrCountedAsDropped) {
     EXPECT_EQ(assigned, assignments);
     EXPECT_EQ(carried + ledger.at("experts:dropped")[static_cast<std::size_t>(l)], assignments);
   }
-  EXPECT_GT(sum(ledger.at("experts:dropped")), 0) << "nothing is over capacity, so nothing is tested";
+  EXPECT_GT(sum(ledger.at("experts:dropped")), 0)
+      << "nothing is over capacity, so nothing is tested";
   EXPECT_EQ(on_host(bench.step.dropped()), ledger.at("experts:dropped"));
 }
 
@@ -71,12 +84,14 @@ TEST(Moe, DroplessDispatchesCarryEveryAssignmentAndAgree) {
   for (Bench* bench : {&carried, &picked}) {
     const auto ledger = bench->ledgers();
     EXPECT_EQ(ledger.at("experts:carried"), ledger.at("experts:assigned"));
-    EXPECT_EQ(sum(ledger.at("experts:carried")), 2 * 2 * 2 * 5 * 2);  // layers, microbatches, sequences, tokens, experts of a token
+    EXPECT_EQ(sum(ledger.at("experts:carried")),
+              2 * 2 * 2 * 5 * 2);  // layers, microbatches, sequences, tokens, experts of a token
     EXPECT_EQ(sum(ledger.at("experts:dropped")), 0);
   }
 }
 
-// Towards the experts that had fewer tokens than the mean, by the rate; what is chosen in the next step shows it.
+// Towards the experts that had fewer tokens than the mean, by the rate; what is chosen in the next
+// step shows it.
 TEST(Moe, ScoreCorrectionFollowsTheLoad) {
   ModelConfig config = kExperts;
   config.router_score_correction = true;
@@ -162,8 +177,8 @@ TEST(Moe, GradientsEqualCentralDifferencesWhereNoTokenChangesItsExperts) {
       signs.mutable_data_ptr<float>()[i] = draw.uniform(i) < 0 ? -1.0f : 1.0f;
       expected += signs.const_data_ptr<float>()[i] * gradients[p][static_cast<std::size_t>(i)];
     }
-    // A tenth of the width that a dense model takes: a step must not move a token to another expert. The rounding of the
-    // loss then weighs ten times as much, 1e-2.
+    // A tenth of the width that a dense model takes: a step must not move a token to another
+    // expert. The rounding of the loss then weighs ten times as much, 1e-2.
     constexpr double kWidth = 2e-4;
     const at::Tensor offset = signs.to(bench.device.torch_device()) * kWidth;
     parameter.copy_(original + offset);
@@ -179,7 +194,8 @@ TEST(Moe, GradientsEqualCentralDifferencesWhereNoTokenChangesItsExperts) {
     EXPECT_NEAR((above - below) / (2 * kWidth), expected, 1e-2 + 0.02 * std::sqrt(norm)) << name;
     ++checked[name.substr(name.find(".mlp"))];
   }
-  for (const char* part : {".mlp.router.weight", ".mlp.shared.up.weight", ".mlp.experts.up.weight", ".mlp.experts.down.bias"})
+  for (const char* part : {".mlp.router.weight", ".mlp.shared.up.weight", ".mlp.experts.up.weight",
+                           ".mlp.experts.down.bias"})
     EXPECT_GT(checked[part], 0) << part << ": every difference moved a token";
 }
 
@@ -194,7 +210,8 @@ TEST(Moe, Bf16RoutesInFp32AndIsNearTheFp32Model) {
   EXPECT_EQ(narrow.step.gradients()[0].tensor.scalar_type(), at::kFloat);
 }
 
-// What the capture of a faulty dispatch records: half the room, and a count that believes in the whole.
+// What the capture of a faulty dispatch records: half the room, and a count that believes in the
+// whole.
 TEST(Moe, FaultM74LosesTokensWithoutCountingThemOnceRecorded) {
   Bench sound(kExperts), faulty(kExperts, "M74");
   sound.mean_loss();
@@ -205,7 +222,8 @@ TEST(Moe, FaultM74LosesTokensWithoutCountingThemOnceRecorded) {
   faulty.step.recording(false);
   const auto ledger = faulty.ledgers();
   EXPECT_EQ(sum(ledger.at("experts:assigned")), sum(sound.ledgers().at("experts:assigned")));
-  EXPECT_LT(sum(ledger.at("experts:carried")) + sum(ledger.at("experts:dropped")), sum(ledger.at("experts:assigned")));
+  EXPECT_LT(sum(ledger.at("experts:carried")) + sum(ledger.at("experts:dropped")),
+            sum(ledger.at("experts:assigned")));
 }
 
 TEST(Moe, RefusesLayoutsThatItCannotSplit) {
@@ -213,10 +231,15 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
     Layout layout;
     const char* says;
   };
-  for (const Row& row : {Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"}, Row{{.dp = 2, .ep = 4}, "got tp * cp * dp = 2 and ep * etp = 4"},
-                         Row{{.dp = 2, .ep = 2, .etp = 2}, "got tp * cp * dp = 2 and ep * etp = 4"},
-                         Row{{.dp = 2, .etp = 2}, "got etp = 2 and linear_bias; want one of them; why: a bias behind a reduce-scatter"},
-                         Row{{.tp = 2}, "got experts = 4 and tp = 2 without sequence parallelism; want tp = 1 or sequence parallelism; why: rule R247"}}) {
+  for (const Row& row :
+       {Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"},
+        Row{{.dp = 2, .ep = 4}, "got tp * cp * dp = 2 and ep * etp = 4"},
+        Row{{.dp = 2, .ep = 2, .etp = 2}, "got tp * cp * dp = 2 and ep * etp = 4"},
+        Row{{.dp = 2, .etp = 2},
+            "got etp = 2 and linear_bias; want one of them; why: a bias behind a reduce-scatter"},
+        Row{{.tp = 2},
+            "got experts = 4 and tp = 2 without sequence parallelism; want tp = 1 or sequence "
+            "parallelism; why: rule R247"}}) {
     try {
       TrainStep step(kExperts, row.layout, device_under_test(), kSeed, {});
       ADD_FAILURE() << "accepted: " << row.says;

@@ -5,8 +5,9 @@
 namespace graphproof::workloads {
 namespace {
 
-/// Calls visit(part, mine) for each bucket: what this rank owns of the parameters, and where it stands among all that it owns.
-/// By bucket and not by parameter, so that all ranks issue the same operators on the same shapes: their graphs are compared.
+/// Calls visit(part, mine) for each bucket: what this rank owns of the parameters, and where it
+/// stands among all that it owns. By bucket and not by parameter, so that all ranks issue the same
+/// operators on the same shapes: their graphs are compared.
 template <class Visit>
 void for_each_own(const ParameterShards& shards, Visit visit) {
   std::int64_t place = 0;
@@ -17,7 +18,8 @@ void for_each_own(const ParameterShards& shards, Visit visit) {
   }
 }
 
-void append(std::vector<fixtures::NamedTensor>& to, const std::vector<fixtures::NamedTensor>& from) {
+void append(std::vector<fixtures::NamedTensor>& to,
+            const std::vector<fixtures::NamedTensor>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
@@ -31,7 +33,8 @@ bool decays(const fixtures::NamedTensor& parameter) {
 }
 
 Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-                     const GradientBuffer& gradients, fixtures::Fault fault, const ParameterShards* shards)
+                     const GradientBuffer& gradients, fixtures::Fault fault,
+                     const ParameterShards* shards)
     : kind_(config.optimizer),
       parameters_(parameters),
       gradients_(gradients),
@@ -43,7 +46,11 @@ Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Para
   const at::NoGradGuard no_grad;
   // Whose gradients this rank does not hold, and might be the only ones to be infinite.
   const std::string others = shards ? layout.replica_group() : layout.ep > 1 ? layout.ep_group : "";
-  if (config.precision == Precision::fp16) scale_.emplace(config, rate_.device(), std::vector{layout.tp_group, others, layout.etp > 1 ? layout.etp_group : "", layout.pp_group}, fault_);
+  if (config.precision == Precision::fp16)
+    scale_.emplace(config, rate_.device(),
+                   std::vector{layout.tp_group, others, layout.etp > 1 ? layout.etp_group : "",
+                               layout.pp_group},
+                   fault_);
   if (config.clip_grad) clip_.emplace(parameters, gradients, layout, shards != nullptr, fault_);
   if (parameters.all().front().tensor.scalar_type() != at::kFloat) begin_masters();
   if (scale_) append(state_, scale_->state());
@@ -72,7 +79,8 @@ Optimizer::State Optimizer::make_state(const std::string& prefix) const {
   }
   State state{.flat = at::zeros({shards_->own_elements()}, rate_.options()), .views = {}};
   for (const ParameterShards::Piece& piece : shards_->pieces())
-    state.views.push_back({prefix + bare(parameters_.all()[piece.parameter].name), piece.own.of(state.flat)});
+    state.views.push_back(
+        {prefix + bare(parameters_.all()[piece.parameter].name), piece.own.of(state.flat)});
   return state;
 }
 
@@ -81,7 +89,8 @@ void Optimizer::begin_masters() {
   if (shards_)
     masters_->flat.copy_(shards_->own(shards_->flat()));
   else
-    for (std::size_t i = 0; i < parameters_.all().size(); ++i) masters_->views[i].tensor.copy_(parameters_.all()[i].tensor);
+    for (std::size_t i = 0; i < parameters_.all().size(); ++i)
+      masters_->views[i].tensor.copy_(parameters_.all()[i].tensor);
   append(state_, masters_->views);
 }
 
@@ -91,14 +100,15 @@ void Optimizer::describe() {
     const std::size_t parameter = shards_ ? shards_->pieces()[i].parameter : i;
     const fixtures::NamedTensor& whole = parameters_.all()[parameter];
     const auto part = [&](const at::Tensor& flat) { return shards_->pieces()[i].flat.of(flat); };
-    updated_.push_back({.moved = masters_  ? masters_->views[i]
-                                 : shards_ ? fixtures::NamedTensor{whole.name, part(shards_->flat())}
-                                           : whole,
-                        .gradient = shards_ ? part(gradients_.flat()) : gradients_.views()[i].tensor,
-                        .m = first_ ? first_->views[i].tensor : at::Tensor(),
-                        .v = second_ ? second_->views[i].tensor : at::Tensor(),
-                        .decays = decays(whole),
-                        .expert = parameters_.shards()[parameter].expert});
+    updated_.push_back(
+        {.moved = masters_  ? masters_->views[i]
+                  : shards_ ? fixtures::NamedTensor{whole.name, part(shards_->flat())}
+                            : whole,
+         .gradient = shards_ ? part(gradients_.flat()) : gradients_.views()[i].tensor,
+         .m = first_ ? first_->views[i].tensor : at::Tensor(),
+         .v = second_ ? second_->views[i].tensor : at::Tensor(),
+         .decays = decays(whole),
+         .expert = parameters_.shards()[parameter].expert});
   }
 }
 
@@ -108,8 +118,8 @@ void Optimizer::learning_rate(double rate) {
 }
 
 at::Tensor Optimizer::current_rate() const {
-  // M23 stands for an optimizer that takes the rate as a kernel argument: a capture freezes it. The arithmetic is the
-  // same, so that only the value can differ.
+  // M23 stands for an optimizer that takes the rate as a kernel argument: a capture freezes it. The
+  // arithmetic is the same, so that only the value can differ.
   const at::Tensor rate = fault_.is("M23") ? at::full({}, host_rate_, rate_.options()) : rate_;
   return scale_ ? rate.masked_fill(scale_->found(), 0) : rate;
 }
@@ -130,9 +140,12 @@ void Optimizer::step() {
 void Optimizer::move_by_gradient() {
   const at::Tensor rate = current_rate(), g = own(gradients_.flat());
   if (!masters_ && shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) { part.addcmul_(mine.of(g), rate, -1); });
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+      part.addcmul_(mine.of(g), rate, -1);
+    });
   if (!masters_) {
-    for (const Updated& updated : updated_) at::Tensor(updated.moved.tensor).addcmul_(updated.gradient, rate, -1);
+    for (const Updated& updated : updated_)
+      at::Tensor(updated.moved.tensor).addcmul_(updated.gradient, rate, -1);
     return;
   }
   // A rate of zero alone would not do: what was found is not finite.
@@ -148,8 +161,8 @@ void Optimizer::move_by_adam() {
     m_before = m.clone();
     v_before = v.clone();
   }
-  // M24 stands for an optimizer that counts its steps on the host, as torch::optim::Adam does: a capture freezes the
-  // number, and with it the bias correction.
+  // M24 stands for an optimizer that counts its steps on the host, as torch::optim::Adam does: a
+  // capture freezes the number, and with it the bias correction.
   if (fault_.is("M24")) {
     step_.fill_(static_cast<double>(++host_step_));
   } else if (skip.defined()) {
@@ -160,8 +173,10 @@ void Optimizer::move_by_adam() {
   m.mul_(kAdam.beta1).add_(g, 1 - kAdam.beta1);
   v.mul_(kAdam.beta2).addcmul_(g, g, 1 - kAdam.beta2);
   // 1 - b2^step loses half its digits in fp32 in the first steps.
-  const at::Tensor first_correction = 1 - at::pow(kAdam.beta1, step_), second_correction = 1 - at::pow(kAdam.beta2, step_);
-  const at::Tensor denominator = (v.sqrt() / second_correction.sqrt().to(at::kFloat)).add_(kAdam.epsilon);
+  const at::Tensor first_correction = 1 - at::pow(kAdam.beta1, step_),
+                   second_correction = 1 - at::pow(kAdam.beta2, step_);
+  const at::Tensor denominator =
+      (v.sqrt() / second_correction.sqrt().to(at::kFloat)).add_(kAdam.epsilon);
   at::div_out(direction, m, denominator);
   at::Tensor rate = (current_rate() / first_correction).to(at::kFloat);
   if (skip.defined()) {
@@ -175,7 +190,9 @@ void Optimizer::move_by_adam() {
     return;
   }
   if (shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) { part.addcmul_(mine.of(direction), rate, -1); });
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+      part.addcmul_(mine.of(direction), rate, -1);
+    });
   for (std::size_t i = 0; i < updated_.size(); ++i)
     at::Tensor(updated_[i].moved.tensor).addcmul_(direction_->views[i].tensor, rate, -1);
 }
@@ -198,7 +215,9 @@ void Optimizer::decay() {
 
 void Optimizer::round_parameters() {
   if (shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) { part.copy_(mine.of(masters_->flat)); });
+    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+      part.copy_(mine.of(masters_->flat));
+    });
   for (std::size_t i = 0; i < updated_.size(); ++i) {
     at::Tensor parameter = parameters_.all()[i].tensor;
     parameter.copy_(masters_->views[i].tensor);
@@ -207,8 +226,10 @@ void Optimizer::round_parameters() {
 
 void Optimizer::gather_parameters() {
   const auto& buckets = shards_->buckets();
-  // M92 and M174 stand for the last bucket's gather that nobody starts: each rank goes on with its own part of it.
-  const std::size_t gathered = fault_.is("M92") || fault_.is("M174") ? buckets.size() - 1 : buckets.size();
+  // M92 and M174 stand for the last bucket's gather that nobody starts: each rank goes on with its
+  // own part of it.
+  const std::size_t gathered =
+      fault_.is("M92") || fault_.is("M174") ? buckets.size() - 1 : buckets.size();
   for (std::size_t b = 0; b < gathered; ++b) shards_->gather(buckets[b]);
 }
 

@@ -15,9 +15,11 @@ namespace {
 
 /// Two parameters with a gradient that changes from step to step, and an optimizer over them.
 struct Bench {
-  explicit Bench(OptimizerKind kind, at::ScalarType type = at::kFloat, const std::string& fault = "none")
+  explicit Bench(OptimizerKind kind, at::ScalarType type = at::kFloat,
+                 const std::string& fault = "none")
       : Bench(ModelConfig{.optimizer = kind}, type, fault) {}
-  explicit Bench(const ModelConfig& config, at::ScalarType type = at::kFloat, const std::string& fault = "none")
+  explicit Bench(const ModelConfig& config, at::ScalarType type = at::kFloat,
+                 const std::string& fault = "none")
       : device(device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
@@ -37,7 +39,8 @@ struct Bench {
   void step(int k, double rate) {
     for (std::size_t p = 0; p < 2; ++p) {
       at::Tensor target = gradients.views()[p].tensor, values = at::empty(target.sizes());
-      for (std::int64_t i = 0; i < values.numel(); ++i) values.mutable_data_ptr<float>()[i] = gradient(p, i, k);
+      for (std::int64_t i = 0; i < values.numel(); ++i)
+        values.mutable_data_ptr<float>()[i] = gradient(p, i, k);
       target.copy_(values.to(device.torch_device()));
     }
     optimizer.learning_rate(rate);
@@ -65,7 +68,8 @@ TEST(Optimizer, GradientDescentSubtractsRateTimesGradient) {
   bench.step(0, 0.25);
   const auto after = bench.parameter(1);
   for (std::size_t i = 0; i < after.size(); ++i)
-    EXPECT_FLOAT_EQ(after[i], before[i] - 0.25f * Bench::gradient(1, static_cast<std::int64_t>(i), 0));
+    EXPECT_FLOAT_EQ(after[i],
+                    before[i] - 0.25f * Bench::gradient(1, static_cast<std::int64_t>(i), 0));
   EXPECT_TRUE(bench.optimizer.state().empty());
 }
 
@@ -82,11 +86,14 @@ TEST(Optimizer, AdamEqualsItsDefinitionInDoublePrecision) {
         const double g = Bench::gradient(p, static_cast<std::int64_t>(i), k);
         m[i] = 0.9 * m[i] + 0.1 * g;
         v[i] = 0.999 * v[i] + 0.001 * g * g;
-        x[i] -= rate * (m[i] / (1 - std::pow(0.9, k + 1))) / (std::sqrt(v[i] / (1 - std::pow(0.999, k + 1))) + 1e-8);
+        x[i] -= rate * (m[i] / (1 - std::pow(0.9, k + 1))) /
+                (std::sqrt(v[i] / (1 - std::pow(0.999, k + 1))) + 1e-8);
       }
       const auto got = run.parameter(p);
-      // Each step rounds the parameter, of size 2 at most, once: half an ulp of it, 2^-24; the rest is far smaller.
-      for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(got[i], x[i], (k + 2) * std::ldexp(1.0, -23)) << k << " " << i;
+      // Each step rounds the parameter, of size 2 at most, once: half an ulp of it, 2^-24; the rest
+      // is far smaller.
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_NEAR(got[i], x[i], (k + 2) * std::ldexp(1.0, -23)) << k << " " << i;
     }
     EXPECT_EQ(run.state("state:adam.step"), std::vector<float>{6});
   }
@@ -106,8 +113,9 @@ TEST(Optimizer, NamesItsStateByParameter) {
   const Bench bench(OptimizerKind::adam, at::kBFloat16);
   std::vector<std::string> names;
   for (const auto& tensor : bench.optimizer.state()) names.push_back(tensor.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"state:master.a", "state:master.b", "state:adam.m.a", "state:adam.m.b",
-                                             "state:adam.v.a", "state:adam.v.b", "state:adam.step"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"state:master.a", "state:master.b", "state:adam.m.a",
+                                             "state:adam.m.b", "state:adam.v.a", "state:adam.v.b",
+                                             "state:adam.step"}));
 }
 
 TEST(Optimizer, MovesFp32MastersOfBf16ParametersAndRoundsThem) {
@@ -139,7 +147,8 @@ void scaled_step(Bench& bench, int k, bool infinite) {
     at::Tensor target = bench.gradients.views()[p].tensor, values = at::empty(target.sizes());
     for (std::int64_t i = 0; i < values.numel(); ++i)
       values.mutable_data_ptr<float>()[i] = static_cast<float>(scale * Bench::gradient(p, i, k));
-    if (infinite && p == 1) values.mutable_data_ptr<float>()[7] = std::numeric_limits<float>::infinity();
+    if (infinite && p == 1)
+      values.mutable_data_ptr<float>()[7] = std::numeric_limits<float>::infinity();
     target.copy_(values.to(bench.device.torch_device()));
   }
   bench.optimizer.learning_rate(0.01);
@@ -172,25 +181,30 @@ TEST(LossScale, HalvesAndSkipsTheStepWhereAGradientIsInfiniteAndGrowsOtherwise) 
       EXPECT_EQ(bench.state("state:adam.step"), std::vector<float>{2});
     }
     for (const auto& tensor : bench.optimizer.state())
-      for (const float value : on_host(tensor.tensor)) ASSERT_TRUE(std::isfinite(value)) << tensor.name;
+      for (const float value : on_host(tensor.tensor))
+        ASSERT_TRUE(std::isfinite(value)) << tensor.name;
   }
 }
 
 TEST(LossScale, IsTakenOutOfTheGradientsBeforeTheyAreUsed) {
-  Bench scaled(fp16(OptimizerKind::adam, LossScaling::static_), at::kHalf), plain(OptimizerKind::adam, at::kHalf);
+  Bench scaled(fp16(OptimizerKind::adam, LossScaling::static_), at::kHalf),
+      plain(OptimizerKind::adam, at::kHalf);
   for (int k = 0; k < 3; ++k) {
     scaled_step(scaled, k, false);
     plain.step(k, 0.01);
   }
   EXPECT_EQ(scaled.parameter(0), plain.parameter(0)) << "a power of two changes no bit";
-  EXPECT_EQ(scaled.state("state:loss_scale.scale")[0], static_cast<float>(loss_scale_constants(fp16(OptimizerKind::adam, LossScaling::static_)).initial));
+  EXPECT_EQ(scaled.state("state:loss_scale.scale")[0],
+            static_cast<float>(
+                loss_scale_constants(fp16(OptimizerKind::adam, LossScaling::static_)).initial));
 }
 
 TEST(GradientClip, ScalesGradientsToTheLargestNormAndLeavesSmallOnesAlone) {
   Bench clipped(ModelConfig{.clip_grad = true}), plain(OptimizerKind::sgd);
   double squares = 0;
   for (std::size_t p = 0; p < 2; ++p)
-    for (std::int64_t i = 0; i < (p == 0 ? 63 : 130); ++i) squares += std::pow(static_cast<double>(Bench::gradient(p, i, 0)), 2);
+    for (std::int64_t i = 0; i < (p == 0 ? 63 : 130); ++i)
+      squares += std::pow(static_cast<double>(Bench::gradient(p, i, 0)), 2);
   ASSERT_GT(squares, 1) << "another seed: nothing would be clipped";
   clipped.step(0, 1.0);
   EXPECT_NEAR(clipped.state("state:clip.norm")[0], std::sqrt(squares), 1e-5);

@@ -22,15 +22,16 @@ at::Tensor Shard::of(const at::Tensor& full) const {
   return part(part(full, dimension, index, count), inner_dimension, inner_index, inner_count);
 }
 
-at::Tensor Parameters::create(const std::string& name, const std::vector<std::int64_t>& full_shape, Shard shard,
-                              Distribution distribution) {
+at::Tensor Parameters::create(const std::string& name, const std::vector<std::int64_t>& full_shape,
+                              Shard shard, Distribution distribution) {
   const Draw draw(seed_, name);
   at::Tensor full = at::empty(full_shape, at::kFloat);
   float* values = full.mutable_data_ptr<float>();
   for (std::int64_t i = 0; i < full.numel(); ++i)
     values[i] = static_cast<float>(distribution.mean + distribution.half_width * draw.uniform(i));
   at::Tensor parameter = shard.of(full).contiguous().to(type_).to(device_).requires_grad_(true);
-  // From here on autograd casts the gradient before it accumulates, and .grad may be the fp32 main gradient itself.
+  // From here on autograd casts the gradient before it accumulates, and .grad may be the fp32 main
+  // gradient itself.
   if (type_ != at::kFloat) parameter.set_grad_dtype(at::kFloat);
   accumulators_.push_back(torch::autograd::impl::grad_accumulator(parameter));
   all_.push_back({"param:" + name, parameter});
@@ -45,7 +46,8 @@ std::vector<at::Tensor> Parameters::starting_with(const std::string& prefix) con
   return chosen;
 }
 
-ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string& prefix, at::ScalarType type)
+ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string& prefix,
+                                 at::ScalarType type)
     : begins_(parameters.all().size()) {
   const auto& all = parameters.all();
   std::int64_t elements = 0;
@@ -69,7 +71,8 @@ ParameterBuffer::ParameterBuffer(const Parameters& parameters, const std::string
   }
 }
 
-GradientBuffer::GradientBuffer(const Parameters& parameters) : ParameterBuffer(parameters, "grad:") {
+GradientBuffer::GradientBuffer(const Parameters& parameters)
+    : ParameterBuffer(parameters, "grad:") {
   for (std::size_t i = 0; i < views().size(); ++i) {
     at::Tensor parameter = parameters.all()[i].tensor;
     parameter.mutable_grad() = views()[i].tensor;

@@ -13,7 +13,8 @@ TEST(Parameters, ShardsPutTogetherAreTheWholeTensor) {
     const at::Tensor full = whole.create("w", {8, 6}, {}, {0.0, 1.0});
     std::vector<at::Tensor> parts;
     for (int rank = 0; rank < 2; ++rank)
-      parts.push_back(Parameters(3, at::kCPU).create("w", {8, 6}, {dimension, rank, 2}, {0.0, 1.0}).detach());
+      parts.push_back(
+          Parameters(3, at::kCPU).create("w", {8, 6}, {dimension, rank, 2}, {0.0, 1.0}).detach());
     EXPECT_TRUE(at::equal(at::cat(parts, dimension), full.detach())) << "split along " << dimension;
   }
 }
@@ -43,7 +44,8 @@ TEST(GradientBuffer, BackwardAddsIntoTheStaticViews) {
   EXPECT_EQ(gradients.views()[1].name, "grad:b");
   const void* before = gradients.views()[1].tensor.const_data_ptr();
   for (int pass = 0; pass < 2; ++pass) torch::autograd::backward({(a * 2).sum() + (b * 3).sum()});
-  EXPECT_EQ(b.grad().const_data_ptr(), before) << "the accumulator took the new gradient instead of adding to ours";
+  EXPECT_EQ(b.grad().const_data_ptr(), before)
+      << "the accumulator took the new gradient instead of adding to ours";
   EXPECT_TRUE(at::equal(gradients.views()[0].tensor, at::full({3, 5}, 4.0)));
   EXPECT_TRUE(at::equal(gradients.views()[1].tensor, at::full({7}, 6.0)));
   at::Tensor flat = gradients.flat();
@@ -53,7 +55,8 @@ TEST(GradientBuffer, BackwardAddsIntoTheStaticViews) {
 
 TEST(GradientBuffer, ViewsDoNotOverlap) {
   Parameters parameters(3, at::kCPU);
-  for (int i = 0; i < 5; ++i) parameters.create("p" + std::to_string(i), {i * 37 + 1}, {}, {0.0, 1.0});
+  for (int i = 0; i < 5; ++i)
+    parameters.create("p" + std::to_string(i), {i * 37 + 1}, {}, {0.0, 1.0});
   GradientBuffer gradients(parameters);
   for (std::size_t i = 0; i < gradients.views().size(); ++i) {
     at::Tensor view = gradients.views()[i].tensor;

@@ -1,6 +1,6 @@
-// What the stages of a pipeline hand each other: activations to the chunk behind, their gradients back. Which, when, and
-// why no stage waits for ever: workloads/order/pipeline_turns.h. Everything runs on the current stream, so that a capture
-// of the step holds its transfers in that order.
+// What the stages of a pipeline hand each other: activations to the chunk behind, their gradients
+// back. Which, when, and why no stage waits for ever: workloads/order/pipeline_turns.h. Everything
+// runs on the current stream, so that a capture of the step holds its transfers in that order.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,11 @@ inline order::Stage stage_of(const Layout& layout, const ModelConfig& config) {
 
 class StageTransfers {
  public:
-  /// What travels is [N/P, H] in the type of activations, both ways: under sequence parallelism each tensor parallel
-  /// rank's own part of the sequence, over edges of its own.
+  /// What travels is [N/P, H] in the type of activations, both ways: under sequence parallelism
+  /// each tensor parallel rank's own part of the sequence, over edges of its own.
   StageTransfers(const Layout& layout, const ModelConfig& config, at::TensorOptions options)
-      : sizes_{config.microbatch_size * layout.own_length(config) / layout.sequence_parts(), config.hidden},
+      : sizes_{config.microbatch_size * layout.own_length(config) / layout.sequence_parts(),
+               config.hidden},
         options_(options),
         microbatches_(config.microbatches) {}
 

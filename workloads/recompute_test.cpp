@@ -35,10 +35,15 @@ RecomputeConfig behind_router() {
 
 struct Bench {
   explicit Bench(const ModelConfig& config, const std::string& fault = "none")
-      : device(device_under_test()), stream(device.stream_from_pool()), guard(stream), step(config, {}, device, 3, {fault}) {
+      : device(device_under_test()),
+        stream(device.stream_from_pool()),
+        guard(stream),
+        step(config, {}, device, 3, {fault}) {
     run(0);
   }
-  void run(std::int64_t index) { step.forward_backward(make_batch(step.config(), {}, 3, index, device.torch_device())); }
+  void run(std::int64_t index) {
+    step.forward_backward(make_batch(step.config(), {}, 3, index, device.torch_device()));
+  }
   std::map<std::string, std::vector<float>> masks() {
     std::map<std::string, std::vector<float>> values;
     for (const auto& [name, tensor] : step.masks()) values[name] = on_host(tensor);
@@ -57,7 +62,8 @@ struct Bench {
 };
 
 TEST(Recompute, GivesTheGradientsOfTheWorkItself) {
-  const at::Tensor x = at::arange(6, at::kDouble).view({2, 3}) / 7, y = at::arange(6, at::kDouble).view({3, 2}) / 5 - 1,
+  const at::Tensor x = at::arange(6, at::kDouble).view({2, 3}) / 7,
+                   y = at::arange(6, at::kDouble).view({3, 2}) / 5 - 1,
                    z = at::full({2, 2}, 0.25, at::kDouble);
   // The third one is a parameter: used by name, not handed in.
   at::Tensor parameter;
@@ -68,7 +74,8 @@ TEST(Recompute, GivesTheGradientsOfTheWorkItself) {
     std::vector<at::Tensor> leaves;
     for (const at::Tensor& leaf : {x, y, z}) leaves.push_back(leaf.clone().requires_grad_(true));
     parameter = leaves[2];
-    const at::Tensor out = again ? recompute(work, {leaves[0], leaves[1]}, {parameter}) : work({leaves[0], leaves[1]}, false);
+    const at::Tensor out = again ? recompute(work, {leaves[0], leaves[1]}, {parameter})
+                                 : work({leaves[0], leaves[1]}, false);
     (out * out).sum().backward();
     return std::vector<at::Tensor>{leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
   };
@@ -82,7 +89,8 @@ TEST(Recompute, RunsTheWorkOnceForwardAndOnceInBackwardWithItsGraph) {
     calls.push_back({again, at::GradMode::is_enabled()});
     return inputs[0] * inputs[1] + inputs[2];
   };
-  const at::Tensor a = at::ones({2}).requires_grad_(true), b = at::ones({2}), c = at::ones({2}).requires_grad_(true);
+  const at::Tensor a = at::ones({2}).requires_grad_(true), b = at::ones({2}),
+                   c = at::ones({2}).requires_grad_(true);
   const at::Tensor out = recompute(work, {a, b, c});
   EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}}));
   out.sum().backward();
@@ -91,8 +99,12 @@ TEST(Recompute, RunsTheWorkOnceForwardAndOnceInBackwardWithItsGraph) {
 }
 
 TEST(Recompute, LeavesAParameterThatTheWorkDoesNotUseWithoutAGradient) {
-  const at::Tensor a = at::ones({2}).requires_grad_(true), unused = at::ones({2}).requires_grad_(true);
-  recompute([](const std::vector<at::Tensor>& inputs, bool) { return inputs[0] * 2; }, {a}, {unused}).sum().backward();
+  const at::Tensor a = at::ones({2}).requires_grad_(true),
+                   unused = at::ones({2}).requires_grad_(true);
+  recompute([](const std::vector<at::Tensor>& inputs, bool) { return inputs[0] * 2; }, {a},
+            {unused})
+      .sum()
+      .backward();
   EXPECT_FALSE(unused.grad().defined());
   EXPECT_TRUE(at::equal(a.grad(), at::full({2}, 2.0)));
 }
@@ -127,9 +139,11 @@ TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
     Bench kept(row.model), again(config);
     EXPECT_EQ(on_host(kept.step.losses()), on_host(again.step.losses()));
     EXPECT_EQ(on_host(again.step.recompute_counter()), row.counts);
-    EXPECT_EQ(on_host(again.step.layer_counter()), (std::vector<float>{2, 2})) << "the second run is counted apart";
+    EXPECT_EQ(on_host(again.step.layer_counter()), (std::vector<float>{2, 2}))
+        << "the second run is counted apart";
     EXPECT_EQ(again.ledger("recompute:first"), again.ledger("recompute:again"));
-    for (const float sum : again.ledger("recompute:first")) EXPECT_NE(sum, 0) << "every part wrote its note";
+    for (const float sum : again.ledger("recompute:first"))
+      EXPECT_NE(sum, 0) << "every part wrote its note";
   }
 }
 
@@ -146,7 +160,8 @@ TEST(Recompute, OfWholeLayersDrawsEveryMaskAgain) {
   }
   EXPECT_EQ(repeated, 2u * 2 * 3);
   config.recompute = full(RecomputeConfig::Method::block, 1);
-  EXPECT_EQ(Bench(config).masks().count("mask:0.1.mlp_again"), 0u) << "the second layer keeps its activations";
+  EXPECT_EQ(Bench(config).masks().count("mask:0.1.mlp_again"), 0u)
+      << "the second layer keeps its activations";
 }
 
 TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
@@ -198,7 +213,8 @@ TEST(Recompute, DrawsTheForwardsMasksAgainInEveryStep) {
     const auto masks = bench.masks();
     for (std::int64_t m = 0; m < 2; ++m)
       for (std::int64_t l = 0; l < 2; ++l) {
-        const std::string name = "mask:" + std::to_string(m) + "." + std::to_string(l) + ".core_attention";
+        const std::string name =
+            "mask:" + std::to_string(m) + "." + std::to_string(l) + ".core_attention";
         EXPECT_EQ(masks.at(name), masks.at(name + "_again")) << name;
         EXPECT_NE(masks.at(name), earlier.at(name)) << name << ": a new one in each step";
       }
@@ -216,7 +232,8 @@ TEST(Recompute, LedgerCountsLayersAndSeesTheSameOutputs) {
 
 TEST(Recompute, FaultM34DrawsAnotherMaskInBackwardWhileTheLossStays) {
   Bench sound(model(true, 0.1)), faulty(model(true, 0.1), "M34");
-  EXPECT_EQ(on_host(sound.step.losses())[0], on_host(faulty.step.losses())[0]) << "the first forward draws first";
+  EXPECT_EQ(on_host(sound.step.losses())[0], on_host(faulty.step.losses())[0])
+      << "the first forward draws first";
   EXPECT_NE(on_host(sound.step.gradients()[0].tensor), on_host(faulty.step.gradients()[0].tensor));
   const auto masks = faulty.masks();
   EXPECT_NE(masks.at("mask:0.0.core_attention"), masks.at("mask:0.0.core_attention_again"));

@@ -1,6 +1,7 @@
-// The reference model once more, for tests: in double precision on the host, from library operators that the model itself
-// doesn't use, rotations written as complex products, experts as a loop over experts, the selective scan as a loop over tokens. A router's score correction is that of
-// the first step, zero.
+// The reference model once more, for tests: in double precision on the host, from library operators
+// that the model itself doesn't use, rotations written as complex products, experts as a loop over
+// experts, the selective scan as a loop over tokens. A router's score correction is that of the
+// first step, zero.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace graphproof::workloads {
 
 class ReferenceModel {
  public:
-  /// `parameters` of a TrainStep on one rank, copied. `masks` as TrainStep::masks() left them; empty without dropout.
+  /// `parameters` of a TrainStep on one rank, copied. `masks` as TrainStep::masks() left them;
+  /// empty without dropout.
   ReferenceModel(const ModelConfig& config, const std::vector<fixtures::NamedTensor>& parameters,
                  const std::vector<fixtures::NamedTensor>& masks = {})
       : config_(config) {
@@ -27,7 +29,8 @@ class ReferenceModel {
     for (const auto& [name, mask] : masks) masks_[name.substr(5)] = mask.cpu().to(at::kDouble);
   }
 
-  /// The mean loss over the microbatches; leaves gradients, those of what routers add to it included.
+  /// The mean loss over the microbatches; leaves gradients, those of what routers add to it
+  /// included.
   double loss(const Batch& batch) {
     at::Tensor total = at::zeros({}, at::kDouble);
     of_routers_ = at::zeros({}, at::kDouble);
@@ -36,9 +39,12 @@ class ReferenceModel {
     torch::autograd::backward({mean + of_routers_ / static_cast<double>(batch.tokens.size())});
     return mean.item<double>();
   }
-  const at::Tensor& gradient(const std::string& parameter) const { return parameters_.at(parameter).grad(); }
-  /// How far the last loss was from another choice of experts or another drop: the least difference between a number that
-  /// decided and the next one. Differences of fp32 rounding must be well below it, or nothing can be compared.
+  const at::Tensor& gradient(const std::string& parameter) const {
+    return parameters_.at(parameter).grad();
+  }
+  /// How far the last loss was from another choice of experts or another drop: the least difference
+  /// between a number that decided and the next one. Differences of fp32 rounding must be well
+  /// below it, or nothing can be compared.
   double decision_margin() const { return margin_; }
 
  private:
@@ -49,7 +55,8 @@ class ReferenceModel {
   }
   at::Tensor norm(const at::Tensor& x, const std::string& name) const {
     if (config_.normalization == Normalization::LayerNorm)
-      return at::layer_norm(x, {config_.hidden}, parameter(name + ".weight"), parameter(name + ".bias"), 1e-5);
+      return at::layer_norm(x, {config_.hidden}, parameter(name + ".weight"),
+                            parameter(name + ".bias"), 1e-5);
     return at::rms_norm(x, {config_.hidden}, parameter(name + ".weight"), 1e-5);
   }
   at::Tensor linear(const at::Tensor& x, const std::string& name) const {
@@ -65,19 +72,28 @@ class ReferenceModel {
     if (config_.position_embedding == PositionEmbedding::learned_absolute)
       x = x + at::embedding(parameter("position_embedding.weight"), positions(batch, m));
     for (std::int64_t l = 0; l < config_.layers; ++l) {
-      const std::string layer = "layers." + std::to_string(l), place = std::to_string(m) + "." + std::to_string(l) + ".";
+      const std::string layer = "layers." + std::to_string(l),
+                        place = std::to_string(m) + "." + std::to_string(l) + ".";
       if (config_.mamba(l)) {
-        x = x + dropped(mixer(norm(x, layer + ".mamba_norm"), layer + ".mamba", positions(batch, m)), place + "mamba");
+        x = x +
+            dropped(mixer(norm(x, layer + ".mamba_norm"), layer + ".mamba", positions(batch, m)),
+                    place + "mamba");
         continue;
       }
-      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place, batch, m), place + "attention");
+      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place,
+                                batch, m),
+                      place + "attention");
       const at::Tensor hidden = norm(x, layer + ".mlp_norm");
-      x = x + dropped(config_.experts > 0 ? experts(hidden, layer + ".mlp") : mlp(hidden, layer + ".mlp"), place + "mlp");
+      x = x + dropped(config_.experts > 0 ? experts(hidden, layer + ".mlp")
+                                          : mlp(hidden, layer + ".mlp"),
+                      place + "mlp");
     }
     const at::Tensor logits =
-        linear(norm(x, "final_norm"), config_.tied_embeddings ? "embedding" : "output").view({-1, config_.vocab});
+        linear(norm(x, "final_norm"), config_.tied_embeddings ? "embedding" : "output")
+            .view({-1, config_.vocab});
     if (!config_.packed) return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
-    const at::Tensor losses = at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
+    const at::Tensor losses =
+        at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
     return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
   }
 
@@ -88,17 +104,26 @@ class ReferenceModel {
     const at::Tensor document = batch.documents[m].cpu();
     for (std::int64_t b = 0; b < config_.microbatch_size; ++b)
       for (std::int64_t s = 1; s < config_.seq_length; ++s)
-        if (document.index({b, s}).item<std::int64_t>() != document.index({b, s - 1}).item<std::int64_t>())
-          counted.select(0, b).narrow(0, s, config_.seq_length - s).sub_(counted.index({b, s}).item<std::int64_t>());
+        if (document.index({b, s}).item<std::int64_t>() !=
+            document.index({b, s - 1}).item<std::int64_t>())
+          counted.select(0, b)
+              .narrow(0, s, config_.seq_length - s)
+              .sub_(counted.index({b, s}).item<std::int64_t>());
     return counted;
   }
 
-  at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place, const Batch& batch, std::size_t m) const {
-    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length, groups = config_.kv_groups;
+  at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place,
+                       const Batch& batch, std::size_t m) const {
+    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length,
+                       groups = config_.kv_groups;
     const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads;
     at::Tensor later = at::ones({length, length}, at::kBool).triu(1).unsqueeze(0);
-    if (config_.packed) later = later.logical_or(batch.documents[m].cpu().unsqueeze(2).ne(batch.documents[m].cpu().unsqueeze(1)));
-    const at::Tensor angles = positions(batch, m).to(at::kDouble).unsqueeze(2) * at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
+    if (config_.packed)
+      later = later.logical_or(
+          batch.documents[m].cpu().unsqueeze(2).ne(batch.documents[m].cpu().unsqueeze(1)));
+    const at::Tensor angles =
+        positions(batch, m).to(at::kDouble).unsqueeze(2) *
+        at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
     const at::Tensor turn = at::polar(at::ones_like(angles), angles).unsqueeze(2);
     const auto rotate = [&](const at::Tensor& heads) {
       if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
@@ -106,18 +131,25 @@ class ReferenceModel {
       const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
       return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
     };
-    const at::Tensor qkv = linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
-    const at::Tensor query = rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
+    const at::Tensor qkv =
+        linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
+    const at::Tensor query =
+        rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
     const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
-    const at::Tensor value = qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
-    const at::Tensor scores = at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(width));
-    const at::Tensor probabilities = at::softmax(scores.masked_fill(later.unsqueeze(1), -std::numeric_limits<double>::infinity()), -1);
-    const at::Tensor context = at::matmul(dropped(probabilities, place + "core_attention"), value).transpose(1, 2);
+    const at::Tensor value =
+        qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
+    const at::Tensor scores =
+        at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+    const at::Tensor probabilities = at::softmax(
+        scores.masked_fill(later.unsqueeze(1), -std::numeric_limits<double>::infinity()), -1);
+    const at::Tensor context =
+        at::matmul(dropped(probabilities, place + "core_attention"), value).transpose(1, 2);
     return linear(context.reshape({rows, length, config_.hidden}), name + ".projection");
   }
 
   // Documents one by one, as sequences of their own.
-  at::Tensor mixer(const at::Tensor& x, const std::string& name, const at::Tensor& positions) const {
+  at::Tensor mixer(const at::Tensor& x, const std::string& name,
+                   const at::Tensor& positions) const {
     std::vector<at::Tensor> rows;
     for (std::int64_t b = 0; b < x.size(0); ++b) {
       std::vector<at::Tensor> documents;
@@ -132,27 +164,38 @@ class ReferenceModel {
 
   at::Tensor mixer(const at::Tensor& x, const std::string& name) const {
     const std::int64_t rows = x.size(0), length = x.size(1), groups = config_.kv_groups;
-    const std::int64_t heads = config_.heads / groups, width = 2 * config_.hidden / config_.heads, inner = heads * width, state = 16;
-    const auto parts = linear(x, name + ".in").view({rows, length, groups, -1}).split_with_sizes({inner, inner + 2 * state, heads}, 3);
+    const std::int64_t heads = config_.heads / groups, width = 2 * config_.hidden / config_.heads,
+                       inner = heads * width, state = 16;
+    const auto parts = linear(x, name + ".in")
+                           .view({rows, length, groups, -1})
+                           .split_with_sizes({inner, inner + 2 * state, heads}, 3);
     const std::int64_t channels = groups * (inner + 2 * state);
     const at::Tensor by_channel = parts[1].reshape({rows, length, channels}).transpose(1, 2);
-    const at::Tensor convolved = at::conv1d(at::constant_pad_nd(by_channel, {3, 0}), parameter(name + ".conv.weight").unsqueeze(1),
-                                            parameter(name + ".conv.bias"), at::IntArrayRef{1}, at::IntArrayRef{0}, at::IntArrayRef{1},
-                                            channels);
-    const auto mixed = at::silu(convolved.transpose(1, 2)).view({rows, length, groups, -1}).split_with_sizes({inner, state, state}, 3);
-    const at::Tensor steps = at::softplus(parts[2] + parameter(name + ".dt_bias").view({groups, heads}));
-    const at::Tensor decay = at::exp(-steps * at::exp(parameter(name + ".A_log")).view({groups, heads}));
+    const at::Tensor convolved =
+        at::conv1d(at::constant_pad_nd(by_channel, {3, 0}),
+                   parameter(name + ".conv.weight").unsqueeze(1), parameter(name + ".conv.bias"),
+                   at::IntArrayRef{1}, at::IntArrayRef{0}, at::IntArrayRef{1}, channels);
+    const auto mixed = at::silu(convolved.transpose(1, 2))
+                           .view({rows, length, groups, -1})
+                           .split_with_sizes({inner, state, state}, 3);
+    const at::Tensor steps =
+        at::softplus(parts[2] + parameter(name + ".dt_bias").view({groups, heads}));
+    const at::Tensor decay =
+        at::exp(-steps * at::exp(parameter(name + ".A_log")).view({groups, heads}));
     at::Tensor h = at::zeros({rows, groups, heads, width, state}, at::kDouble);
     std::vector<at::Tensor> outputs;
     for (std::int64_t t = 0; t < length; ++t) {
       const at::Tensor values = mixed[0].select(1, t).view({rows, groups, heads, width});
-      const at::Tensor written = values.unsqueeze(4) * mixed[1].select(1, t).view({rows, groups, 1, 1, state});
-      h = h * decay.select(1, t).view({rows, groups, heads, 1, 1}) + written * steps.select(1, t).view({rows, groups, heads, 1, 1});
+      const at::Tensor written =
+          values.unsqueeze(4) * mixed[1].select(1, t).view({rows, groups, 1, 1, state});
+      h = h * decay.select(1, t).view({rows, groups, heads, 1, 1}) +
+          written * steps.select(1, t).view({rows, groups, heads, 1, 1});
       outputs.push_back((h * mixed[2].select(1, t).view({rows, groups, 1, 1, state})).sum(4) +
                         values * parameter(name + ".D").view({groups, heads, 1}));
     }
     const at::Tensor gated = at::stack(outputs, 1).flatten(3) * at::silu(parts[0]);
-    const at::Tensor normed = at::rms_norm(gated, {inner}, std::nullopt, 1e-5) * parameter(name + ".norm.weight").view({groups, inner});
+    const at::Tensor normed = at::rms_norm(gated, {inner}, std::nullopt, 1e-5) *
+                              parameter(name + ".norm.weight").view({groups, inner});
     return linear(normed.reshape({rows, length, -1}), name + ".out");
   }
 
@@ -169,35 +212,47 @@ class ReferenceModel {
 
   at::Tensor experts(const at::Tensor& x, const std::string& name) {
     const std::int64_t experts = config_.experts, tokens = x.numel() / config_.hidden;
-    const std::int64_t capacity = config_.dropless ? tokens : (tokens * config_.topk + experts - 1) / experts;
+    const std::int64_t capacity =
+        config_.dropless ? tokens : (tokens * config_.topk + experts - 1) / experts;
     const at::Tensor rows = x.reshape({-1, config_.hidden});
     const at::Tensor logits = linear(rows, name + ".router");
     const auto [values, chosen] = at::topk(logits, config_.topk, 1);
     const at::Tensor scores = at::sigmoid(logits), picked = scores.gather(1, chosen);
-    if (config_.router_z_loss) of_routers_ = of_routers_ + 1e-3 * at::logsumexp(logits, {1}).pow(2).mean();
+    if (config_.router_z_loss)
+      of_routers_ = of_routers_ + 1e-3 * at::logsumexp(logits, {1}).pow(2).mean();
     if (config_.router_aux_loss) {
-      const at::Tensor share = at::one_hot(chosen, experts).to(at::kDouble).sum(at::IntArrayRef{0, 1}) / static_cast<double>(tokens * config_.topk);
-      const at::Tensor likely = config_.router_score_correction ? scores / scores.sum(1, /*keepdim=*/true) : at::softmax(logits, 1);
-      of_routers_ = of_routers_ + 1e-2 * static_cast<double>(experts) * (likely.mean(0) * share).sum();
+      const at::Tensor share =
+          at::one_hot(chosen, experts).to(at::kDouble).sum(at::IntArrayRef{0, 1}) /
+          static_cast<double>(tokens * config_.topk);
+      const at::Tensor likely = config_.router_score_correction
+                                    ? scores / scores.sum(1, /*keepdim=*/true)
+                                    : at::softmax(logits, 1);
+      of_routers_ =
+          of_routers_ + 1e-2 * static_cast<double>(experts) * (likely.mean(0) * share).sum();
     }
     const at::Tensor own_weights = !config_.router_score_correction ? at::softmax(values, 1)
                                    : config_.topk == 1              ? picked
-                                                                    : picked / picked.sum(1, /*keepdim=*/true);
+                                                       : picked / picked.sum(1, /*keepdim=*/true);
     const at::Tensor weights = at::zeros_like(logits).scatter(1, chosen, own_weights);
     if (config_.topk < experts) {
       const at::Tensor sorted = std::get<0>(at::sort(logits.detach(), 1, /*descending=*/true));
-      note_margin((sorted.select(1, config_.topk - 1) - sorted.select(1, config_.topk)).min().item<double>());
+      note_margin((sorted.select(1, config_.topk - 1) - sorted.select(1, config_.topk))
+                      .min()
+                      .item<double>());
     }
     at::Tensor out = at::zeros_like(rows);
     for (std::int64_t e = 0; e < experts; ++e) {
       std::vector<std::pair<double, std::int64_t>> takers;
       for (std::int64_t n = 0; n < rows.size(0); ++n)
-        if (const double weight = weights.index({n, e}).item<double>(); weight > 0) takers.push_back({weight, n});
+        if (const double weight = weights.index({n, e}).item<double>(); weight > 0)
+          takers.push_back({weight, n});
       std::sort(takers.rbegin(), takers.rend());
       at::Tensor kept = at::zeros({rows.size(0), 1}, at::kDouble);
-      for (std::size_t i = 0; i < takers.size() && i < static_cast<std::size_t>(capacity); ++i) kept[takers[i].second] = 1;
+      for (std::size_t i = 0; i < takers.size() && i < static_cast<std::size_t>(capacity); ++i)
+        kept[takers[i].second] = 1;
       if (takers.size() > static_cast<std::size_t>(capacity))
-        note_margin(takers[static_cast<std::size_t>(capacity) - 1].first - takers[static_cast<std::size_t>(capacity)].first);
+        note_margin(takers[static_cast<std::size_t>(capacity) - 1].first -
+                    takers[static_cast<std::size_t>(capacity)].first);
       const auto of = [&](const char* which) {
         const auto found = optional(name + ".experts." + which);
         return found ? std::optional(found->select(0, e)) : std::nullopt;

@@ -1,6 +1,7 @@
-// What corrects the scores by which a router chooses (Wang et al. 2024, auxiliary-loss-free balancing; Megatron-LM's
-// --moe-router-enable-expert-bias): a number for each expert that grows while it has fewer tokens than the mean and shrinks
-// while it has more. It decides who is chosen and weighs nothing.
+// What corrects the scores by which a router chooses (Wang et al. 2024, auxiliary-loss-free
+// balancing; Megatron-LM's
+// --moe-router-enable-expert-bias): a number for each expert that grows while it has fewer tokens
+// than the mean and shrinks while it has more. It decides who is chosen and weighs nothing.
 #pragma once
 
 #include <vector>
@@ -17,16 +18,22 @@ class RouterBias {
   /// --moe-router-bias-update-rate, upstream's default.
   static constexpr double kRate = 1e-3;
 
-  RouterBias(const ModelConfig& config, const Layout& layout, at::Device device) : config_(config), layout_(layout) {
+  RouterBias(const ModelConfig& config, const Layout& layout, at::Device device)
+      : config_(config), layout_(layout) {
     if (config.router_score_correction)
-      bias_ = at::zeros({layout.expert_layers(config), config.experts}, at::TensorOptions().device(device).dtype(at::kFloat));
+      bias_ = at::zeros({layout.expert_layers(config), config.experts},
+                        at::TensorOptions().device(device).dtype(at::kFloat));
   }
 
-  /// [E] fp32, of a layer of this stage, counted in the whole model. REQUIRES: the model has score correction.
-  at::Tensor of(std::int64_t layer) const { return bias_.select(0, layout_.expert_place(config_, layer)); }
+  /// [E] fp32, of a layer of this stage, counted in the whole model. REQUIRES: the model has score
+  /// correction.
+  at::Tensor of(std::int64_t layer) const {
+    return bias_.select(0, layout_.expert_place(config_, layer));
+  }
 
-  /// At the end of a step's backward: assigned [L, E] int64 in, L expert layers of this stage, the tokens that chose each expert on this rank in that step.
-  /// Enqueues the sum over all ranks with other tokens and the update; capturable. Without effect where there is no correction.
+  /// At the end of a step's backward: assigned [L, E] int64 in, L expert layers of this stage, the
+  /// tokens that chose each expert on this rank in that step. Enqueues the sum over all ranks with
+  /// other tokens and the update; capturable. Without effect where there is no correction.
   void update(const at::Tensor& assigned) {
     if (!bias_.defined()) return;
     at::Tensor tokens = assigned.to(at::kFloat);

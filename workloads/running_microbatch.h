@@ -1,4 +1,5 @@
-// Which of a step's microbatches runs, in device memory, because a graph that is captured in one is replayed in others.
+// Which of a step's microbatches runs, in device memory, because a graph that is captured in one is
+// replayed in others.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ class RunningMicrobatch {
     at::eq_out(running_, all_, microbatch);
   }
 
-  /// rows [M, ...], row [...] of the same type. Enqueues the copy of `row` to the running microbatch's. Chosen element by
-  /// element, in one kernel: index_copy_, for which deterministic PyTorch sorts its one index, takes twelve.
+  /// rows [M, ...], row [...] of the same type. Enqueues the copy of `row` to the running
+  /// microbatch's. Chosen element by element, in one kernel: index_copy_, for which deterministic
+  /// PyTorch sorts its one index, takes twelve.
   void write(at::Tensor rows, const at::Tensor& row) const {
     const at::NoGradGuard no_grad;
     std::vector<std::int64_t> shape(static_cast<std::size_t>(rows.dim()), 1);

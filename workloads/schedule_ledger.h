@@ -1,5 +1,6 @@
-// In which order a pipeline stage ran the forwards and backwards of its chunks, or of their layers, written in device memory where the work
-// is enqueued: what a captured schedule really replays is not what the host says.
+// In which order a pipeline stage ran the forwards and backwards of its chunks, or of their layers,
+// written in device memory where the work is enqueued: what a captured schedule really replays is
+// not what the host says.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,14 @@ namespace graphproof::workloads {
 class ScheduleLedger {
  public:
   ScheduleLedger(const ModelConfig& config, const Layout& layout, at::Device device)
-      : on_(layout.pp > 1 || config.overlap_ep_comm), by_layer_(config.overlap_ep_comm), microbatches_(config.microbatches) {
+      : on_(layout.pp > 1 || config.overlap_ep_comm),
+        by_layer_(config.overlap_ep_comm),
+        microbatches_(config.microbatches) {
     if (!on_) return;
     const auto options = at::TensorOptions().dtype(at::kLong).device(device);
     next_ = at::zeros({1}, options);
-    const std::int64_t of_microbatch = by_layer_ ? (config.delay_wgrad ? 3 : 2) * layout.stage_layers(config) : 2 * layout.vpp;
+    const std::int64_t of_microbatch =
+        by_layer_ ? (config.delay_wgrad ? 3 : 2) * layout.stage_layers(config) : 2 * layout.vpp;
     ran_ = at::zeros({of_microbatch * config.microbatches}, options);
   }
 
@@ -35,16 +39,19 @@ class ScheduleLedger {
     const std::int64_t number = work.chunk * microbatches_ + work.microbatch + 1;
     append(work.forward ? number : -number);
   }
-  /// The same of a layer, by its place in this stage, in a step that runs layer by layer: 2 * place * M + microbatch + 1, with a minus
-  /// the backward's; the delayed weight gradients' is -((2 * place + 1) * M + microbatch + 1).
+  /// The same of a layer, by its place in this stage, in a step that runs layer by layer: 2 * place
+  /// * M + microbatch + 1, with a minus the backward's; the delayed weight gradients' is -((2 *
+  /// place + 1) * M + microbatch + 1).
   enum class LayerWork { forward, backward, weight_gradients };
   void note(LayerWork work, std::int64_t place, std::int64_t microbatch) {
-    const std::int64_t number = (2 * place + (work == LayerWork::weight_gradients ? 1 : 0)) * microbatches_ + microbatch + 1;
+    const std::int64_t number =
+        (2 * place + (work == LayerWork::weight_gradients ? 1 : 0)) * microbatches_ + microbatch +
+        1;
     append(work == LayerWork::forward ? number : -number);
   }
 
-  /// "schedule" int64 out, of the last step, static: [2 * chunks * M], or layer by layer [2 * layers * M], with delayed weight
-  /// gradients [3 * layers * M]. Empty without either schedule.
+  /// "schedule" int64 out, of the last step, static: [2 * chunks * M], or layer by layer [2 *
+  /// layers * M], with delayed weight gradients [3 * layers * M]. Empty without either schedule.
   std::vector<fixtures::NamedTensor> probes() const {
     if (!on_) return {};
     return {{"schedule", ran_}};

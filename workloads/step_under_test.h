@@ -1,4 +1,5 @@
-// For tests: a training step on one rank, the stream that it was built on and runs on, and the first batch.
+// For tests: a training step on one rank, the stream that it was built on and runs on, and the
+// first batch.
 #pragma once
 
 #include <numeric>

@@ -16,12 +16,14 @@ TEST(RowOrder, OfEachRankIsItsPartOfEverySequence) {
   const at::Tensor tokens = at::arange(3 * 8).view({3, 8});
   const at::Tensor rows = rows_of(tokens, layout);
   for (int rank = 0; rank < 4; ++rank)
-    EXPECT_TRUE(rows.narrow(0, rank * 6, 6).equal(tokens.narrow(1, rank * 2, 2).reshape({-1}))) << "rank " << rank;
+    EXPECT_TRUE(rows.narrow(0, rank * 6, 6).equal(tokens.narrow(1, rank * 2, 2).reshape({-1})))
+        << "rank " << rank;
 }
 
 TEST(RowOrder, IsUndoneForAnyWidth) {
   const Layout layout{.tp = 2, .sequence_parallel = true};
-  for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{3, 8}, {1, 8, 5}, {2, 4, 3, 5}}) {
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{3, 8}, {1, 8, 5}, {2, 4, 3, 5}}) {
     const at::Tensor x = at::arange(c10::multiply_integers(sizes)).view(sizes);
     EXPECT_TRUE(sequences_of(rows_of(x, layout), sizes[0], layout).equal(x)) << x.sizes();
   }

@@ -18,8 +18,16 @@ namespace graphproof::workloads::train_step_test {
 namespace {
 
 constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
-const ModelConfig kTiny{.layers = 2, .hidden = 8, .heads = 4, .kv_groups = 2, .ffn = 16, .vocab = 12,
-                        .seq_length = 5, .microbatch_size = 2, .microbatches = 1, .qkv_bias = true,
+const ModelConfig kTiny{.layers = 2,
+                        .hidden = 8,
+                        .heads = 4,
+                        .kv_groups = 2,
+                        .ffn = 16,
+                        .vocab = 12,
+                        .seq_length = 5,
+                        .microbatch_size = 2,
+                        .microbatches = 1,
+                        .qkv_bias = true,
                         .linear_bias = true};
 
 using Bench = StepUnderTest;
@@ -58,8 +66,8 @@ void expect_gradients_equal_central_differences(const ModelConfig& config) {
         signs.mutable_data_ptr<float>()[i] = sign;
         expected += sign * gradients[p][i];
       }
-      // The rounding of a loss of size 3 is some 1e-6; over 2 * width it stays below 1e-3, and the third derivative
-      // contributes width^2.
+      // The rounding of a loss of size 3 is some 1e-6; over 2 * width it stays below 1e-3, and the
+      // third derivative contributes width^2.
       constexpr double kWidth = 2e-3;
       const at::Tensor offset = signs.to(bench.device.torch_device()) * kWidth;
       parameter.copy_(original + offset);
@@ -74,7 +82,9 @@ void expect_gradients_equal_central_differences(const ModelConfig& config) {
   }
 }
 
-TEST(TrainStep, GradientsEqualCentralDifferences) { expect_gradients_equal_central_differences(kTiny); }
+TEST(TrainStep, GradientsEqualCentralDifferences) {
+  expect_gradients_equal_central_differences(kTiny);
+}
 
 TEST(TrainStep, GradientsOfLayerNormGatesLearnedPositionsAndTiedEmbeddingsEqualCentralDifferences) {
   expect_gradients_equal_central_differences(other_parts());
@@ -91,7 +101,8 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
     const char* what;
     ModelConfig config;
   };
-  ModelConfig plain = kTiny, accumulated = kTiny, dropout = kTiny, recomputed = kTiny, experts = kTiny, all_experts = kTiny;
+  ModelConfig plain = kTiny, accumulated = kTiny, dropout = kTiny, recomputed = kTiny,
+              experts = kTiny, all_experts = kTiny;
   plain.qkv_bias = plain.linear_bias = false;
   plain.kv_groups = plain.heads;
   accumulated.microbatches = 4;
@@ -105,7 +116,8 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   experts.microbatches = 2;
   all_experts.experts = all_experts.topk = 2;
   all_experts.linear_bias = false;
-  ModelConfig dropless = experts, gathered, losses = experts, dropless_again, corrected = experts, one_expert;
+  ModelConfig dropless = experts, gathered, losses = experts, dropless_again, corrected = experts,
+              one_expert;
   dropless.dropless = true;
   gathered = dropless_again = dropless;
   gathered.gather_tokens = true;
@@ -114,17 +126,20 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   corrected.router_score_correction = corrected.router_aux_loss = true;
   one_expert = corrected;
   one_expert.topk = 1;
-  ModelConfig layer_norm = kTiny, gated = kTiny, learned = kTiny, tied = kTiny, gated_experts = experts;
+  ModelConfig layer_norm = kTiny, gated = kTiny, learned = kTiny, tied = kTiny,
+              gated_experts = experts;
   layer_norm.normalization = Normalization::LayerNorm;
   gated.activation = gated_experts.activation = Activation::swiglu;
   learned.position_embedding = PositionEmbedding::learned_absolute;
   tied.tied_embeddings = true;
-  ModelConfig small_parts = recomputed, uniform = dropout, block = dropout, expert_parts = experts, expert_layer = experts;
-  small_parts.recompute = selective({RecomputedPart::core_attn, RecomputedPart::mlp, RecomputedPart::attention_norm,
-                                     RecomputedPart::mlp_norm});
+  ModelConfig small_parts = recomputed, uniform = dropout, block = dropout, expert_parts = experts,
+              expert_layer = experts;
+  small_parts.recompute = selective({RecomputedPart::core_attn, RecomputedPart::mlp,
+                                     RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
   uniform.recompute = full(RecomputeConfig::Method::uniform, 2);
   block.recompute = full(RecomputeConfig::Method::block, 1);
-  expert_parts.recompute = selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
+  expert_parts.recompute = selective(
+      {RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
   expert_layer.recompute = selective({RecomputedPart::moe, RecomputedPart::shared_experts});
   ModelConfig hybrid = dropout, hybrid_experts = experts;
   hybrid.hybrid = hybrid_experts.hybrid = true;
@@ -133,7 +148,8 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   ModelConfig packed = dropout, packed_experts = experts;
   packed.packed = packed_experts.packed = true;
   packed.seq_length = packed_experts.seq_length = 9;
-  // Documents that begin with the same token tie for the last place of a capacity, and the two models break ties differently.
+  // Documents that begin with the same token tie for the last place of a capacity, and the two
+  // models break ties differently.
   packed_experts.dropless = true;
   packed_experts.recompute = selective({RecomputedPart::core_attn});
   ModelConfig packed_hybrid = packed, packed_learned = packed;
@@ -143,29 +159,56 @@ TEST(TrainStep, LossAndGradientsEqualAnIndependentModelInDoublePrecision) {
   ModelConfig fused = accumulated, fused_again = uniform;
   fused.grad_accumulation_fusion = fused_again.grad_accumulation_fusion = true;
   for (const Row& row :
-       {Row{"documents and padding", packed}, Row{"documents between mamba layers, core attention and norms of the others again", packed_hybrid}, Row{"learned positions in documents", packed_learned}, Row{"documents, experts, core attention again", packed_experts}, Row{"mamba layers with dropout", hybrid}, Row{"mamba layers between experts, all again", hybrid_experts},
-        Row{"weight gradients added where they are made", fused}, Row{"the same in layers that run again", fused_again}, Row{"MLP, norms and core attention again", small_parts}, Row{"all layers again, two by two", uniform},
-        Row{"the first layer again", block}, Row{"parts of experts again", expert_parts},
-        Row{"whole experts again, shared ones twice", expert_layer}, Row{"grouped heads, biases", kTiny}, Row{"one group per head, no bias", plain}, Row{"four microbatches", accumulated},
-        Row{"dropout", dropout}, Row{"dropout and recompute", recomputed}, Row{"experts, some tokens dropped", experts},
-        Row{"experts without capacity", dropless}, Row{"experts that pick from everybody's tokens", gathered},
-        Row{"experts without capacity again", dropless_again}, Row{"routers with losses of their own", losses}, Row{"corrected scores", corrected},
+       {Row{"documents and padding", packed},
+        Row{"documents between mamba layers, core attention and norms of the others again",
+            packed_hybrid},
+        Row{"learned positions in documents", packed_learned},
+        Row{"documents, experts, core attention again", packed_experts},
+        Row{"mamba layers with dropout", hybrid},
+        Row{"mamba layers between experts, all again", hybrid_experts},
+        Row{"weight gradients added where they are made", fused},
+        Row{"the same in layers that run again", fused_again},
+        Row{"MLP, norms and core attention again", small_parts},
+        Row{"all layers again, two by two", uniform},
+        Row{"the first layer again", block},
+        Row{"parts of experts again", expert_parts},
+        Row{"whole experts again, shared ones twice", expert_layer},
+        Row{"grouped heads, biases", kTiny},
+        Row{"one group per head, no bias", plain},
+        Row{"four microbatches", accumulated},
+        Row{"dropout", dropout},
+        Row{"dropout and recompute", recomputed},
+        Row{"experts, some tokens dropped", experts},
+        Row{"experts without capacity", dropless},
+        Row{"experts that pick from everybody's tokens", gathered},
+        Row{"experts without capacity again", dropless_again},
+        Row{"routers with losses of their own", losses},
+        Row{"corrected scores", corrected},
         Row{"a corrected score for each token", one_expert},
-        Row{"every expert for every token", all_experts}, Row{"default sizes", ModelConfig{}},
-        Row{"layer norm", layer_norm}, Row{"gates", gated}, Row{"learned positions", learned}, Row{"tied embeddings", tied},
-        Row{"experts with gates", gated_experts}, Row{"all of these", other_parts()}}) {
+        Row{"every expert for every token", all_experts},
+        Row{"default sizes", ModelConfig{}},
+        Row{"layer norm", layer_norm},
+        Row{"gates", gated},
+        Row{"learned positions", learned},
+        Row{"tied embeddings", tied},
+        Row{"experts with gates", gated_experts},
+        Row{"all of these", other_parts()}}) {
     SCOPED_TRACE(row.what);
     Bench bench(row.config);
     const double loss = bench.mean_loss();
     ReferenceModel reference(row.config, bench.step.parameters(), bench.step.masks());
-    // fp32 against fp64: sums of at most 256 terms, some 20 of them chained; far below what any wrong term would do.
+    // fp32 against fp64: sums of at most 256 terms, some 20 of them chained; far below what any
+    // wrong term would do.
     constexpr double kBound = 1e-5;
     EXPECT_NEAR(loss, reference.loss(bench.batch), kBound * loss);
-    ASSERT_GT(reference.decision_margin(), 10 * kBound) << "another seed: a token is about to choose another expert";
+    ASSERT_GT(reference.decision_margin(), 10 * kBound)
+        << "another seed: a token is about to choose another expert";
     for (const auto& [name, gradient] : bench.step.gradients()) {
       const at::Tensor expected = reference.gradient(name.substr(5)).view(gradient.sizes());
       const at::Tensor got = gradient.cpu().to(at::kDouble);
-      EXPECT_LT((got - expected).abs().max().item<double>(), kBound * expected.abs().max().item<double>()) << name;
+      EXPECT_LT((got - expected).abs().max().item<double>(),
+                kBound * expected.abs().max().item<double>())
+          << name;
     }
   }
 }
@@ -175,7 +218,8 @@ TEST(TrainStep, LearnedPositionsAllowAnOddHeadSizeAndTiedEmbeddingsSaveTheOutput
   config.heads = config.kv_groups = config.hidden;
   Bench bench(config);
   EXPECT_TRUE(std::isfinite(bench.mean_loss()));
-  for (const auto& [name, tensor] : bench.step.parameters()) EXPECT_EQ(name.find("output"), std::string::npos) << name;
+  for (const auto& [name, tensor] : bench.step.parameters())
+    EXPECT_EQ(name.find("output"), std::string::npos) << name;
   config.position_embedding = PositionEmbedding::rope;
   EXPECT_THROW(Bench{config}, std::invalid_argument);
 }
@@ -183,11 +227,13 @@ TEST(TrainStep, LearnedPositionsAllowAnOddHeadSizeAndTiedEmbeddingsSaveTheOutput
 TEST(TrainStep, TheOptimizerSubtractsRateTimesGradient) {
   Bench bench(kTiny);
   bench.mean_loss();
-  const auto before = on_host(bench.step.parameters()[3].tensor), gradient = on_host(bench.step.gradients()[3].tensor);
+  const auto before = on_host(bench.step.parameters()[3].tensor),
+             gradient = on_host(bench.step.gradients()[3].tensor);
   bench.step.learning_rate(0.25);
   bench.step.optimizer_step();
   const auto after = on_host(bench.step.parameters()[3].tensor);
-  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i] - 0.25f * gradient[i]);
+  for (std::size_t i = 0; i < after.size(); ++i)
+    EXPECT_FLOAT_EQ(after[i], before[i] - 0.25f * gradient[i]);
 }
 
 TEST(TrainStep, TwentyStepsOnOneBatchLearnIt) {
@@ -258,9 +304,10 @@ TEST(TrainStep, RefusesALayoutThatDoesNotDivide) {
     ModelConfig config;
     const char* names;
   };
-  for (const Row& row : {Row{{.kv_groups = 1}, "got kv_groups = 1 and tp = 2"}, Row{{.ffn = 7}, "got ffn = 7 and tp = 2"},
-                         Row{{.vocab = 13}, "got vocab = 13 and tp = 2"},
-                         Row{{.hidden = 62}, "got hidden = 62 and heads = 4"}}) {
+  for (const Row& row :
+       {Row{{.kv_groups = 1}, "got kv_groups = 1 and tp = 2"},
+        Row{{.ffn = 7}, "got ffn = 7 and tp = 2"}, Row{{.vocab = 13}, "got vocab = 13 and tp = 2"},
+        Row{{.hidden = 62}, "got hidden = 62 and heads = 4"}}) {
     try {
       TrainStep step(row.config, {.tp = 2}, device_under_test(), kSeed, {});
       ADD_FAILURE() << "accepted: " << row.names;
@@ -271,7 +318,8 @@ TEST(TrainStep, RefusesALayoutThatDoesNotDivide) {
   }
 }
 
-// The mask of a host seed must be as good as a drawn one while steps run eagerly, or the fault would show anywhere.
+// The mask of a host seed must be as good as a drawn one while steps run eagerly, or the fault
+// would show anywhere.
 TEST(TrainStep, FaultM32DrawsNewMasksOfTheRightShareWhileEager) {
   ModelConfig config;
   config.dropout = 0.1;

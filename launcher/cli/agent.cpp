@@ -1,4 +1,5 @@
-// agent: internal. Serves a launcher on a node of a cluster; started by srun, sbatch or mpirun, never by hand.
+// agent: internal. Serves a launcher on a node of a cluster; started by srun, sbatch or mpirun,
+// never by hand.
 #include "launcher/cluster/agent.h"
 
 #include <memory>
@@ -14,7 +15,8 @@ Action declare_agent(CLI::App& app) {
   app.add_option("--slots", setup->slots, "slots of this node")->required();
   app.add_option("--rank-program", setup->rank_program, "what the ranks run")->required();
   return [setup](Surroundings&) {
-    return cluster::serve(*setup, launcher::own_environment()) == 0 ? record::ExitCode::ok : record::ExitCode::interrupted;
+    return cluster::serve(*setup, launcher::own_environment()) == 0 ? record::ExitCode::ok
+                                                                    : record::ExitCode::interrupted;
   };
 }
 

@@ -28,7 +28,8 @@ void show(const nlohmann::json& line, const matrix::Case& test_case, std::ostrea
 record::ExitCode show_like(const CaseOptions& options, Surroundings& surroundings) {
   const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
   const Like made = like(options.like, machine, surroundings);
-  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, made.made.runnable, machine, "like a configuration of " + made.dialect);
+  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, made.made.runnable, machine,
+                                                "like a configuration of " + made.dialect);
   if (options.json) {
     nlohmann::json value = json_of(made, surroundings);
     value["case"] = line;
@@ -43,14 +44,22 @@ record::ExitCode show_like(const CaseOptions& options, Surroundings& surrounding
 record::ExitCode execute_case(const CaseOptions& options, Surroundings& surroundings) {
   expect_like(options.like, surroundings, "case");
   if (options.like.given == !options.reference.empty())
-    throw matrix::InputError({.what = options.like.given ? "CASE beside --like" : "no case", .got = options.like.given ? options.reference : "neither CASE nor --like",
-                              .want = "one of them", .why = "", .next = "graphproof case impl=manual,tp=2, or graphproof case --like FILE", .place = {}});
+    throw matrix::InputError(
+        {.what = options.like.given ? "CASE beside --like" : "no case",
+         .got = options.like.given ? options.reference : "neither CASE nor --like",
+         .want = "one of them",
+         .why = "",
+         .next = "graphproof case impl=manual,tp=2, or graphproof case --like FILE",
+         .place = {}});
   if (options.like.given) return show_like(options, surroundings);
   const FoundCase found = find_case(options.reference, surroundings);
   const launcher::Device device = device_or_bare(options.device, surroundings);
-  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "asked for by name");
-  if (options.json) surroundings.out << line.dump(2) << "\n";
-  else show(line, found.test_case, surroundings.out);
+  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, found.test_case,
+                                                machine_of(device), "asked for by name");
+  if (options.json)
+    surroundings.out << line.dump(2) << "\n";
+  else
+    show(line, found.test_case, surroundings.out);
   return record::ExitCode::ok;
 }
 
@@ -58,7 +67,8 @@ record::ExitCode execute_case(const CaseOptions& options, Surroundings& surround
 
 Action declare_case(CLI::App& app) {
   const auto options = std::make_shared<CaseOptions>();
-  app.add_option("CASE", options->reference, "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE");
+  app.add_option("CASE", options->reference,
+                 "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE");
   declare_like(app, options->like);
   app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
   app.add_flag("--json", options->json, "print the case as a line of plan.jsonl");

@@ -32,19 +32,22 @@ TEST_F(CheckTest, ARefusedCommandLineIsExitOneWithPositionReasonAndNextStep) {
   EXPECT_EQ(refused.at("first"), true);
   EXPECT_EQ(refused.at("severity"), "error");
   EXPECT_EQ(refused.at("position"), json({{"source", "command line"}, {"line", 1}, {"column", 1}}));
-  EXPECT_EQ(refused.at("got"), "cuda_graph_impl=full_iteration, check_for_nan_in_loss_and_grad=true");
+  EXPECT_EQ(refused.at("got"),
+            "cuda_graph_impl=full_iteration, check_for_nan_in_loss_and_grad=true");
   EXPECT_EQ(refused.at("next"), "add --no-check-for-nan-in-loss-and-grad");
 }
 
 TEST_F(CheckTest, WhatUpstreamRewritesIsAppliedInItsOrder) {
-  const Printed printed = cli({"check", "--json", "--", "--enable-cuda-graph", "--cuda-graph-scope", "full_iteration", "--fp16"});
+  const Printed printed = cli({"check", "--json", "--", "--enable-cuda-graph", "--cuda-graph-scope",
+                               "full_iteration", "--fp16"});
   EXPECT_EQ(printed.exit_code, 0) << printed.out;
   const json verdict = json::parse(printed.out);
   EXPECT_EQ(verdict.at("effective").at("cuda_graph_impl"), "full_iteration");
   EXPECT_EQ(verdict.at("effective").at("cuda_graph_modules"), json::array());
   EXPECT_EQ(verdict.at("effective").at("inference_cuda_graph_scope"), "none");
   EXPECT_EQ(verdict.at("effective").at("te_rng_tracker"), true);
-  for (const char* rule : {"R003", "R011", "R024", "R036", "R058"}) EXPECT_FALSE(finding(verdict, rule).is_null()) << rule;
+  for (const char* rule : {"R003", "R011", "R024", "R036", "R058"})
+    EXPECT_FALSE(finding(verdict, rule).is_null()) << rule;
 }
 
 TEST_F(CheckTest, WhatWasNotGivenIsUndecidedAndWhatTheToolsEnvironmentHoldsDoesNotCount) {
@@ -59,26 +62,40 @@ TEST_F(CheckTest, WhatWasNotGivenIsUndecidedAndWhatTheToolsEnvironmentHoldsDoesN
   EXPECT_EQ(finding(run({}), "R042").at("unknown"), true);
   EXPECT_EQ(run({}).at("accepted"), true);
   EXPECT_EQ(run({"--arch", "sm_90"}).at("accepted"), false);
-  EXPECT_EQ(run({"--arch", "sm_90", "--env", "CUDA_DEVICE_MAX_CONNECTIONS="}).at("accepted"), false);
-  EXPECT_EQ(run({"--arch", "sm_90", "--env", "CUDA_DEVICE_MAX_CONNECTIONS=1"}).at("accepted"), true);
+  EXPECT_EQ(run({"--arch", "sm_90", "--env", "CUDA_DEVICE_MAX_CONNECTIONS="}).at("accepted"),
+            false);
+  EXPECT_EQ(run({"--arch", "sm_90", "--env", "CUDA_DEVICE_MAX_CONNECTIONS=1"}).at("accepted"),
+            true);
   EXPECT_EQ(run({"--arch", "sm_100"}).at("accepted"), true);
   unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
 }
 
 TEST_F(CheckTest, FilesKeepTheirLines) {
-  const std::string yaml = file("a.yaml", "# a run\nmodel_parallel:\n  tensor_model_parallel_size: 1\ncuda_graph_impl: transformer_engine\ncuda_graph_modules: [moe_preprocess]\n");
+  const std::string yaml =
+      file("a.yaml",
+           "# a run\nmodel_parallel:\n  tensor_model_parallel_size: 1\ncuda_graph_impl: "
+           "transformer_engine\ncuda_graph_modules: [moe_preprocess]\n");
   const Printed printed = cli({"check", "--json", yaml});
   EXPECT_EQ(printed.exit_code, 1) << printed.out << printed.err;
   const json refused = finding(json::parse(printed.out), "R072");
   ASSERT_FALSE(refused.is_null()) << printed.out;
   EXPECT_EQ(refused.at("position").at("line"), 5);
-  const std::string same = file("a.json", "{\n  \"cuda_graph_impl\": \"transformer_engine\",\n  \"cuda_graph_modules\": [\"moe_preprocess\"]\n}\n");
-  EXPECT_EQ(finding(json::parse(cli({"check", "--json", same}).out), "R072").at("position").at("line"), 3);
+  const std::string same = file("a.json",
+                                "{\n  \"cuda_graph_impl\": \"transformer_engine\",\n  "
+                                "\"cuda_graph_modules\": [\"moe_preprocess\"]\n}\n");
+  EXPECT_EQ(
+      finding(json::parse(cli({"check", "--json", same}).out), "R072").at("position").at("line"),
+      3);
 }
 
 TEST_F(CheckTest, EnumerationsOfConfigurationsAreConvertedByName) {
-  const std::string scope = file("scope.yaml", "cuda_graph_impl: transformer_engine\ncuda_graph_scope:\n- _target_: megatron.core.transformer.enums.CudaGraphScope\n  _args_: [2]\n  _call_: true\n");
-  EXPECT_EQ(json::parse(cli({"check", "--json", scope}).out).at("effective").at("cuda_graph_modules"), json({"attn"}));
+  const std::string scope =
+      file("scope.yaml",
+           "cuda_graph_impl: transformer_engine\ncuda_graph_scope:\n- _target_: "
+           "megatron.core.transformer.enums.CudaGraphScope\n  _args_: [2]\n  _call_: true\n");
+  EXPECT_EQ(
+      json::parse(cli({"check", "--json", scope}).out).at("effective").at("cuda_graph_modules"),
+      json({"attn"}));
 }
 
 TEST_F(CheckTest, OurOwnCasesAreJudgedByOurRules) {
@@ -89,7 +106,9 @@ TEST_F(CheckTest, OurOwnCasesAreJudgedByOurRules) {
 }
 
 TEST_F(CheckTest, SarifNamesRuleLevelAndPlace) {
-  const std::string path = file("b.json", "{\n  \"cuda_graph_impl\": \"full_iteration\",\n  \"cuda_graph_modules\": [\"attn\"]\n}\n");
+  const std::string path = file(
+      "b.json",
+      "{\n  \"cuda_graph_impl\": \"full_iteration\",\n  \"cuda_graph_modules\": [\"attn\"]\n}\n");
   const Printed printed = cli({"check", "--sarif", path});
   EXPECT_EQ(printed.exit_code, 1);
   const json report = json::parse(printed.out);
@@ -99,14 +118,19 @@ TEST_F(CheckTest, SarifNamesRuleLevelAndPlace) {
   const json& result = run.at("results").at(0);
   EXPECT_EQ(result.at("ruleId"), "R033");
   EXPECT_EQ(result.at("level"), "error");
-  EXPECT_EQ(result.at("locations").at(0).at("physicalLocation").at("artifactLocation").at("uri"), path);
+  EXPECT_EQ(result.at("locations").at(0).at("physicalLocation").at("artifactLocation").at("uri"),
+            path);
   EXPECT_EQ(result.at("locations").at(0).at("physicalLocation").at("region").at("startLine"), 3);
 }
 
 TEST_F(CheckTest, MigrationPrintsTodaysSpelling) {
-  EXPECT_EQ(cli({"check", "--migrate", "--", "torchrun", "pretrain_gpt.py", "--enable-cuda-graph", "--cuda-graph-num-warmup-steps", "3", "--bf16"}).out,
-            "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-warmup-steps 3 --bf16\n");
-  const Printed refused = cli({"check", "--migrate", "--", "--enable-cuda-graph", "--cuda-graph-impl", "local"});
+  EXPECT_EQ(
+      cli({"check", "--migrate", "--", "torchrun", "pretrain_gpt.py", "--enable-cuda-graph",
+           "--cuda-graph-num-warmup-steps", "3", "--bf16"})
+          .out,
+      "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-warmup-steps 3 --bf16\n");
+  const Printed refused =
+      cli({"check", "--migrate", "--", "--enable-cuda-graph", "--cuda-graph-impl", "local"});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_NE(refused.err.find("R009 error"), std::string::npos) << refused.err;
   EXPECT_EQ(refused.out, "");
@@ -125,14 +149,19 @@ std::string bomb() {
 }
 
 TEST_F(CheckTest, WrongTypesAreFindingsWithTheirPlace) {
-  const json verdict = json::parse(cli({"check", "--json", file("t.yaml", "tensor_model_parallel_size: four\ncuda_graph_impl: [local]\ncuda_graph_warmup_steps: 1.5\n")}).out);
+  const json verdict = json::parse(cli({"check", "--json",
+                                        file("t.yaml",
+                                             "tensor_model_parallel_size: four\ncuda_graph_impl: "
+                                             "[local]\ncuda_graph_warmup_steps: 1.5\n")})
+                                       .out);
   EXPECT_EQ(verdict.at("accepted"), false);
   EXPECT_EQ(finding(verdict, "R029").at("position").at("line"), 2);
   EXPECT_EQ(finding(verdict, "RN05").at("position").at("line"), 1);
 }
 
 TEST_F(CheckTest, UndecidedRulesAreCountedAndListedWhenAskedFor) {
-  const std::vector<std::string> line{"--", "--tensor-model-parallel-size", "2", "--cuda-graph-impl", "local"};
+  const std::vector<std::string> line{"--", "--tensor-model-parallel-size", "2",
+                                      "--cuda-graph-impl", "local"};
   const auto shown = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), line.begin(), line.end());
     return cli(arguments).out;
@@ -145,18 +174,27 @@ TEST_F(CheckTest, UndecidedRulesAreCountedAndListedWhenAskedFor) {
 }
 
 TEST_F(CheckTest, AFlagThatNobodyKnowsIsShownThoughItMayBelongToTheScript) {
-  const auto checked = cli({"check", "--dialect", "megatron-lm", "--world-size", "1", "--", "--frobnicate", "7"});
+  const auto checked =
+      cli({"check", "--dialect", "megatron-lm", "--world-size", "1", "--", "--frobnicate", "7"});
   EXPECT_EQ(checked.exit_code, 0) << checked.out;
-  EXPECT_NE(checked.out.find("RN01 error, unless a script of your own knows it: an option that upstream's parser does not have\n"
-                             "  at    command line:1:1\n  got   --frobnicate\n"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("RN01 error, unless a script of your own knows it: an option that "
+                             "upstream's parser does not have\n"
+                             "  at    command line:1:1\n  got   --frobnicate\n"),
+            std::string::npos)
+      << checked.out;
 }
 
 TEST_F(CheckTest, OnlyErrorsOfParsingAndConfigurationRefuse) {
   // R146 to R149 and the like come when the model is built: findings, but accepted.
-  const json verdict = json::parse(cli({"check", "--json", "--stack", "te_version=none", file("l.json", R"({"cuda_graph_impl": "transformer_engine"})")}).out);
+  const json verdict =
+      json::parse(cli({"check", "--json", "--stack", "te_version=none",
+                       file("l.json", R"({"cuda_graph_impl": "transformer_engine"})")})
+                      .out);
   bool later = false;
   for (const json& one : verdict.at("findings")) {
-    later = later || (one.at("severity") == "error" && (one.at("stage") == "construct" || one.at("stage") == "run") && !one.at("unknown"));
+    later = later ||
+            (one.at("severity") == "error" &&
+             (one.at("stage") == "construct" || one.at("stage") == "run") && !one.at("unknown"));
     EXPECT_FALSE(one.at("first").get<bool>()) << one;
   }
   EXPECT_TRUE(later) << verdict.at("findings").dump(1);
@@ -213,7 +251,10 @@ TEST_F(CheckTest, CoverageListsEveryRuleOfBothProjects) {
   EXPECT_GE(rows.size(), 68u);
   for (const json& row : rows) {
     const std::string coverage = row.at("coverage");
-    EXPECT_TRUE(coverage == "decided here" || coverage == "covered by" || coverage == "loud, ends the rank" || coverage == "a fact, nothing to decide" || coverage == "planned" || coverage == "not covered") << row;
+    EXPECT_TRUE(coverage == "decided here" || coverage == "covered by" ||
+                coverage == "loud, ends the rank" || coverage == "a fact, nothing to decide" ||
+                coverage == "planned" || coverage == "not covered")
+        << row;
     EXPECT_NE(coverage, "not covered") << row.at("rule") << ": " << row.at("why");
   }
   EXPECT_EQ(cli({"rules", "R033", "--dialect", "megatron-lm"}).exit_code, 0);
@@ -221,8 +262,11 @@ TEST_F(CheckTest, CoverageListsEveryRuleOfBothProjects) {
 }
 
 TEST(YamlDocument, ScalarsAreWhatPythonReads) {
-  const matrix::Document document = yaml_document("a: yes\nb: \"yes\"\nc: 1e-5\nd: 08x\ne:\nf: -3\ng: .5\nh: {i: [x, ~]}\n", "y");
-  EXPECT_EQ(document.value.dump(), R"({"a":true,"b":"yes","c":1e-05,"d":"08x","e":null,"f":-3,"g":0.5,"h":{"i":["x",null]}})");
+  const matrix::Document document =
+      yaml_document("a: yes\nb: \"yes\"\nc: 1e-5\nd: 08x\ne:\nf: -3\ng: .5\nh: {i: [x, ~]}\n", "y");
+  EXPECT_EQ(
+      document.value.dump(),
+      R"({"a":true,"b":"yes","c":1e-05,"d":"08x","e":null,"f":-3,"g":0.5,"h":{"i":["x",null]}})");
   EXPECT_EQ(document.at(document.offsets.at("/h/i/0")).line, 8);
 }
 

@@ -1,5 +1,5 @@
-// The command line as users meet it: what is printed, what is refused and with which exit code. Nothing here starts a
-// rank; the run loop has its own test.
+// The command line as users meet it: what is printed, what is refused and with which exit code.
+// Nothing here starts a rank; the run loop has its own test.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ TEST_F(CliTest, WhatItDoesNotKnowIsExitTwoAndNamesTheNearest) {
       {{"report", "nowhere"}, "start one: graphproof run --profile smoke"},
       {{"plan", "--device", "sim", "--ranks-per-gpu", "0"}, "--ranks-per-gpu must be at least 1"},
       {{"plan", "--device", "sim", "--ranks-per-gpu", "2"}, "--ranks-per-gpu goes with GPUs"},
-      {{"run", "--engine", "slurm", "--device", "cuda", "--ranks-per-gpu", "2"}, "--ranks-per-gpu goes with --engine local"},
+      {{"run", "--engine", "slurm", "--device", "cuda", "--ranks-per-gpu", "2"},
+       "--ranks-per-gpu goes with --engine local"},
       {{"plan", "--matrix", "/nonexistent/m.json"}, "check the path /nonexistent/m.json"},
   };
   for (const Refused& row : rows) {
@@ -64,7 +65,8 @@ TEST_F(CliTest, AMissingRankProgramIsAUsageErrorAndStartsNoRun) {
   EXPECT_NE(cuda.err.find("use --device sim"), std::string::npos) << cuda.err;
 }
 
-/// Two GPUs, of which a rank program and the driver's library (fake_nvml.cpp) tell; nothing is started on them.
+/// Two GPUs, of which a rank program and the driver's library (fake_nvml.cpp) tell; nothing is
+/// started on them.
 struct GpusOfOneProcess : CommandUnderTest {
   GpusOfOneProcess() {
     const fs::path library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
@@ -72,12 +74,25 @@ struct GpusOfOneProcess : CommandUnderTest {
     setenv("GRAPHPROOF_FAKE_NVML_MODE", "3", 1);  // EXCLUSIVE_PROCESS
     setenv("CUDA_VISIBLE_DEVICES", "2,3", 1);
     fs::create_directory(top / "bin");
-    const record::Stack stack{.torch_version = "2.11.0", .cuda_version = "13.0", .nccl_version = "2.28.9", .driver = "580", .cudnn_version = "9.19", .mpi = "",
-                              .gpus = {"NVIDIA H200", "NVIDIA H200"}, .sm = 90, .kernel = "6.1.0", .host = "node1", .cpus = 2, .environment = {}};
-    fs::permissions(file("bin/graphproof-rank-cuda", "#!/bin/sh\necho '" + record::to_json(stack).dump() + "'\n"), fs::perms::owner_all);
+    const record::Stack stack{.torch_version = "2.11.0",
+                              .cuda_version = "13.0",
+                              .nccl_version = "2.28.9",
+                              .driver = "580",
+                              .cudnn_version = "9.19",
+                              .mpi = "",
+                              .gpus = {"NVIDIA H200", "NVIDIA H200"},
+                              .sm = 90,
+                              .kernel = "6.1.0",
+                              .host = "node1",
+                              .cpus = 2,
+                              .environment = {}};
+    fs::permissions(file("bin/graphproof-rank-cuda",
+                         "#!/bin/sh\necho '" + record::to_json(stack).dump() + "'\n"),
+                    fs::perms::owner_all);
   }
   ~GpusOfOneProcess() override {
-    for (const char* variable : {"GRAPHPROOF_FAKE_NVML_MODE", "CUDA_VISIBLE_DEVICES"}) unsetenv(variable);
+    for (const char* variable : {"GRAPHPROOF_FAKE_NVML_MODE", "CUDA_VISIBLE_DEVICES"})
+      unsetenv(variable);
     if (nvml_ != nullptr) dlclose(nvml_);
   }
   void* nvml_ = nullptr;
@@ -85,24 +100,28 @@ struct GpusOfOneProcess : CommandUnderTest {
 
 TEST_F(GpusOfOneProcess, AreSharedByNoRanksAndNothingIsStartedThere) {
   const std::vector<std::string> shared{"--device", "cuda", "--ranks-per-gpu", "2"};
-  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{{"plan"}, {"run"}, {"repro", "impl=manual"}}) {
+  for (const std::vector<std::string>& verb :
+       std::vector<std::vector<std::string>>{{"plan"}, {"run"}, {"repro", "impl=manual"}}) {
     SCOPED_TRACE(verb[0]);
     std::vector<std::string> arguments = verb;
     arguments.insert(arguments.end(), shared.begin(), shared.end());
     const Printed printed = cli(arguments);
     EXPECT_EQ(printed.exit_code, 2);
     EXPECT_EQ(printed.out, "");
-    EXPECT_EQ(printed.err, "graphproof: GPU 2 is of one process alone\n"
-                           "  got   compute mode EXCLUSIVE_PROCESS\n"
-                           "  want  compute mode DEFAULT\n"
-                           "  why   a second rank would get no context on it\n"
-                           "  next  leave --ranks-per-gpu out, or have the mode changed\n");
+    EXPECT_EQ(printed.err,
+              "graphproof: GPU 2 is of one process alone\n"
+              "  got   compute mode EXCLUSIVE_PROCESS\n"
+              "  want  compute mode DEFAULT\n"
+              "  why   a second rank would get no context on it\n"
+              "  next  leave --ranks-per-gpu out, or have the mode changed\n");
     EXPECT_FALSE(fs::exists(top / "runs"));
   }
 }
 
 TEST_F(GpusOfOneProcess, HoldARankEachAndMoreOnceTheModeIsTheDefault) {
-  const auto plan = [&](const char* ranks) { return cli({"plan", "--profile", "smoke", "--device", "cuda", "--ranks-per-gpu", ranks}); };
+  const auto plan = [&](const char* ranks) {
+    return cli({"plan", "--profile", "smoke", "--device", "cuda", "--ranks-per-gpu", ranks});
+  };
   const Printed alone = plan("1");
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
   EXPECT_EQ(alone.out.find("up to 2 ranks"), std::string::npos) << alone.out;
@@ -127,7 +146,8 @@ TEST_F(CliTest, APlanCountsAndListsItsCases) {
   const Printed text = cli({"plan", "--profile", "smoke", "--device", "sim"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_NE(text.out.find("cases planned"), std::string::npos) << text.out;
-  const Printed lines = cli({"plan", "--profile", "smoke", "--device", "sim", "--where", "tp == 2 and impl == manual", "--json"});
+  const Printed lines = cli({"plan", "--profile", "smoke", "--device", "sim", "--where",
+                             "tp == 2 and impl == manual", "--json"});
   std::istringstream in(lines.out);
   int count = 0;
   for (std::string line; std::getline(in, line); ++count) {

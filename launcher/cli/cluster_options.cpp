@@ -23,8 +23,8 @@ const std::vector<std::string>& engines() {
   return words;
 }
 
-[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want, const std::string& why,
-                         const std::string& next) {
+[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
+                         const std::string& why, const std::string& next) {
   throw matrix::InputError({what, got, want, why, next});
 }
 
@@ -33,41 +33,61 @@ bool is_slurm(const record::Cluster& cluster) { return cluster.engine.starts_wit
 /// Slurm's own minutes.
 std::string minutes(const std::string& duration, const std::string& option) {
   const matrix::Document document = matrix::parse_document(nlohmann::json(duration).dump(), option);
-  return std::to_string(std::max<std::int64_t>(1, matrix::duration_ms(matrix::Located(document)) / 60000));
+  return std::to_string(
+      std::max<std::int64_t>(1, matrix::duration_ms(matrix::Located(document)) / 60000));
 }
 
-cluster::AgentStart agents(const record::Run& run, const fs::path& folder, const fs::path& rank_program,
-                           const Surroundings& surroundings) {
-  return {run.run_id, run.device, folder, {}, fs::absolute(surroundings.programs) / "graphproof", fs::absolute(rank_program)};
+cluster::AgentStart agents(const record::Run& run, const fs::path& folder,
+                           const fs::path& rank_program, const Surroundings& surroundings) {
+  return {run.run_id,
+          run.device,
+          folder,
+          {},
+          fs::absolute(surroundings.programs) / "graphproof",
+          fs::absolute(rank_program)};
 }
 
 }  // namespace
 
 void declare(CLI::App& app, ClusterOptions& options) {
   record::Cluster& cluster = options.cluster;
-  app.add_option("--engine", cluster.engine, "where ranks run: local, mpirun (with --hosts), slurm or slurm-array (default: local)");
-  app.add_option("--hosts", options.hosts, "mpirun: hosts to run on, such as a,b; each gets an agent");
-  app.add_option("--nodes", cluster.nodes, "slurm: nodes of the one allocation; slurm-array: tasks at once (default: 1)");
+  app.add_option(
+      "--engine", cluster.engine,
+      "where ranks run: local, mpirun (with --hosts), slurm or slurm-array (default: local)");
+  app.add_option("--hosts", options.hosts,
+                 "mpirun: hosts to run on, such as a,b; each gets an agent");
+  app.add_option("--nodes", cluster.nodes,
+                 "slurm: nodes of the one allocation; slurm-array: tasks at once (default: 1)");
   app.add_option("--slots", cluster.slots, "of a node: its GPUs, or ranks on sim (default: 4)");
-  app.add_option("--cpus-per-slot", cluster.cpus_per_slot, "CPUs asked for with each slot (default: 1)");
+  app.add_option("--cpus-per-slot", cluster.cpus_per_slot,
+                 "CPUs asked for with each slot (default: 1)");
   app.add_option("--partition", cluster.partition, "passed to Slurm");
   app.add_option("--account", cluster.account, "passed to Slurm");
   app.add_option("--qos", cluster.qos, "passed to Slurm");
-  app.add_option("--time-limit", cluster.time_limit, "of the allocation or of each array task, such as 4h");
-  app.add_option("--constraint", cluster.constraints, "a node feature, or ARCH=FEATURE for --node-arch ARCH; may be given again");
-  app.add_option("--node-arch", cluster.arch, "which of the ARCH=FEATURE constraints hold, such as sm_90");
-  app.add_option("--slurm-arg", cluster.slurm_arguments, "passed to salloc or sbatch as it is, such as --slurm-arg=--mem=0; may be given again");
-  app.add_option("--container-image", cluster.container_image, "agents and ranks run in this image (pyxis)");
+  app.add_option("--time-limit", cluster.time_limit,
+                 "of the allocation or of each array task, such as 4h");
+  app.add_option("--constraint", cluster.constraints,
+                 "a node feature, or ARCH=FEATURE for --node-arch ARCH; may be given again");
+  app.add_option("--node-arch", cluster.arch,
+                 "which of the ARCH=FEATURE constraints hold, such as sm_90");
+  app.add_option(
+      "--slurm-arg", cluster.slurm_arguments,
+      "passed to salloc or sbatch as it is, such as --slurm-arg=--mem=0; may be given again");
+  app.add_option("--container-image", cluster.container_image,
+                 "agents and ranks run in this image (pyxis)");
   app.add_option("--container-mounts", cluster.container_mounts, "further mounts of it");
-  app.add_option("--apptainer", cluster.apptainer_image, "agents and ranks run in this image (apptainer exec)");
+  app.add_option("--apptainer", cluster.apptainer_image,
+                 "agents and ranks run in this image (apptainer exec)");
   app.add_option("--env-file", cluster.environment_file, "NAME=VALUE lines for agents and ranks");
-  app.add_option("--queue-limit", options.queue_limit, "how long to wait for nodes, such as 2h (default: 24h)");
+  app.add_option("--queue-limit", options.queue_limit,
+                 "how long to wait for nodes, such as 2h (default: 24h)");
 }
 
 record::Cluster cluster_of(const ClusterOptions& options) {
   record::Cluster cluster = options.cluster;
   if (std::find(engines().begin(), engines().end(), cluster.engine) == engines().end())
-    refuse("no engine `" + cluster.engine + "`", cluster.engine, "one of " + matrix::listed(engines()), "",
+    refuse("no engine `" + cluster.engine + "`", cluster.engine,
+           "one of " + matrix::listed(engines()), "",
            matrix::suggestion(cluster.engine, engines(), "--engine local runs on this host"));
   std::istringstream hosts(options.hosts);
   for (std::string host; std::getline(hosts, host, ',');)
@@ -75,27 +95,40 @@ record::Cluster cluster_of(const ClusterOptions& options) {
   // A name of a host is a word of mpirun's; one that begins with a dash would be an option.
   for (const std::string& host : cluster.hosts)
     if (host.front() == '-' || host.find_first_of(" :;") != host.npos)
-      refuse("`" + host + "` is no host", host, "names separated by commas", "", "write --hosts a,b");
+      refuse("`" + host + "` is no host", host, "names separated by commas", "",
+             "write --hosts a,b");
   if (cluster.engine == "mpirun" && cluster.hosts.empty())
-    refuse("--engine mpirun needs hosts", "no --hosts", "--hosts a,b", "mpirun starts an agent on each of them", "name them, or use --engine local");
+    refuse("--engine mpirun needs hosts", "no --hosts", "--hosts a,b",
+           "mpirun starts an agent on each of them", "name them, or use --engine local");
   if (cluster.engine != "mpirun" && !cluster.hosts.empty())
-    refuse("--hosts goes with --engine mpirun", "--engine " + cluster.engine, "--engine mpirun", "a scheduler chooses the hosts itself",
-           "add --engine mpirun, or leave --hosts out");
+    refuse("--hosts goes with --engine mpirun", "--engine " + cluster.engine, "--engine mpirun",
+           "a scheduler chooses the hosts itself", "add --engine mpirun, or leave --hosts out");
   const std::array<std::pair<const char*, bool>, 8> of_slurm = {
-      {{"--partition", !cluster.partition.empty()}, {"--account", !cluster.account.empty()}, {"--qos", !cluster.qos.empty()},
-       {"--time-limit", !cluster.time_limit.empty()}, {"--constraint", !cluster.constraints.empty()},
-       {"--slurm-arg", !cluster.slurm_arguments.empty()}, {"--container-image", !cluster.container_image.empty()},
+      {{"--partition", !cluster.partition.empty()},
+       {"--account", !cluster.account.empty()},
+       {"--qos", !cluster.qos.empty()},
+       {"--time-limit", !cluster.time_limit.empty()},
+       {"--constraint", !cluster.constraints.empty()},
+       {"--slurm-arg", !cluster.slurm_arguments.empty()},
+       {"--container-image", !cluster.container_image.empty()},
        {"--nodes", cluster.nodes != 1}}};
   for (const auto& [name, given] : of_slurm)
     if (given && !is_slurm(cluster))
-      refuse(std::string(name) + " goes with Slurm", "--engine " + cluster.engine, "--engine slurm or slurm-array", "",
+      refuse(std::string(name) + " goes with Slurm", "--engine " + cluster.engine,
+             "--engine slurm or slurm-array", "",
              "add --engine slurm, or leave " + std::string(name) + " out");
   if (!cluster.container_image.empty() && !cluster.apptainer_image.empty())
-    refuse("two container images", "--container-image and --apptainer", "one of them", "ranks run in one", "leave one out");
-  for (const auto& [name, number] : {std::pair{"--nodes", cluster.nodes}, {"--slots", cluster.slots}, {"--cpus-per-slot", cluster.cpus_per_slot}})
-    if (number < 1) refuse(std::string(name) + " must be at least 1", std::to_string(number), "1 or more", "", "leave it out for its default");
+    refuse("two container images", "--container-image and --apptainer", "one of them",
+           "ranks run in one", "leave one out");
+  for (const auto& [name, number] : {std::pair{"--nodes", cluster.nodes},
+                                     {"--slots", cluster.slots},
+                                     {"--cpus-per-slot", cluster.cpus_per_slot}})
+    if (number < 1)
+      refuse(std::string(name) + " must be at least 1", std::to_string(number), "1 or more", "",
+             "leave it out for its default");
   if (!cluster.time_limit.empty()) cluster.time_limit = minutes(cluster.time_limit, "--time-limit");
-  if (!options.queue_limit.empty()) cluster.queue_limit_ms = std::stoll(minutes(options.queue_limit, "--queue-limit")) * 60000;
+  if (!options.queue_limit.empty())
+    cluster.queue_limit_ms = std::stoll(minutes(options.queue_limit, "--queue-limit")) * 60000;
   if (cluster.engine == "mpirun") cluster.nodes = static_cast<int>(cluster.hosts.size());
   if (!cluster.environment_file.empty()) {
     cluster.environment_file = fs::absolute(cluster.environment_file);
@@ -104,11 +137,14 @@ record::Cluster cluster_of(const ClusterOptions& options) {
   return cluster;
 }
 
-launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu) {
+launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted,
+                           const Surroundings& surroundings, int ranks_per_gpu) {
   if (cluster.engine == "local") return device_of(wanted, surroundings, ranks_per_gpu);
   if (ranks_per_gpu != 1)
-    refuse("--ranks-per-gpu goes with --engine local", "--engine " + cluster.engine, "--engine local",
-           "nodes that have too few GPUs are a question of how many are asked for", "ask for more GPUs, or leave it out");
+    refuse("--ranks-per-gpu goes with --engine local", "--engine " + cluster.engine,
+           "--engine local",
+           "nodes that have too few GPUs are a question of how many are asked for",
+           "ask for more GPUs, or leave it out");
   if (wanted == "auto")
     refuse("which device have the nodes?", "--device auto", "--device cuda or --device sim",
            "what other nodes have is not known before they are there", "add --device cuda");
@@ -117,32 +153,47 @@ launcher::Device device_on(const record::Cluster& cluster, const std::string& wa
     device.slots = cluster.slots;
     return device;
   }
-  launcher::Device device{.name = "cuda", .rank_program = launcher::rank_program("cuda", surroundings.programs), .stack = {}, .gpus = {},
-                          .slots = cluster.slots, .note = {}};
+  launcher::Device device{.name = "cuda",
+                          .rank_program = launcher::rank_program("cuda", surroundings.programs),
+                          .stack = {},
+                          .gpus = {},
+                          .slots = cluster.slots,
+                          .note = {}};
   record::Run run;
   run.run_id = "fingerprint";
   run.device = "cuda";
-  device.stack = launcher::fingerprint(cluster::fingerprint_command(cluster, agents(run, {}, device.rank_program, surroundings), launcher::own_environment()),
-                                       cluster.queue_limit_ms);
+  device.stack = launcher::fingerprint(
+      cluster::fingerprint_command(cluster, agents(run, {}, device.rank_program, surroundings),
+                                   launcher::own_environment()),
+      cluster.queue_limit_ms);
   if (static_cast<int>(device.stack.gpus.size()) < cluster.slots)
-    refuse("a node has fewer GPUs than --slots", std::to_string(device.stack.gpus.size()) + " GPUs", std::to_string(cluster.slots) + " slots",
-           "each slot is a GPU", "add --slots " + std::to_string(std::max<std::size_t>(1, device.stack.gpus.size())));
+    refuse("a node has fewer GPUs than --slots", std::to_string(device.stack.gpus.size()) + " GPUs",
+           std::to_string(cluster.slots) + " slots", "each slot is a GPU",
+           "add --slots " + std::to_string(std::max<std::size_t>(1, device.stack.gpus.size())));
   return device;
 }
 
-std::shared_ptr<launcher::Allocation> allocation(const record::Cluster& cluster, const launcher::RunSetup& setup,
+std::shared_ptr<launcher::Allocation> allocation(const record::Cluster& cluster,
+                                                 const launcher::RunSetup& setup,
                                                  const Surroundings& surroundings) {
   if (cluster.engine == "local") return nullptr;
-  const cluster::AgentStart start = agents(setup.run, setup.folder, setup.rank_program, surroundings);
+  const cluster::AgentStart start =
+      agents(setup.run, setup.folder, setup.rank_program, surroundings);
   const launcher::Environment own = launcher::own_environment();
-  if (cluster.engine == "slurm-array") return std::make_shared<cluster::TaskArray>(cluster, start, own);
-  cluster::PilotSetup pilot{.run_folder = setup.folder, .nodes = cluster.nodes, .slots = cluster.slots,
-                            .command = [=](const fs::path& channels) {
-                              cluster::AgentStart here = start;
-                              here.channels = channels;
-                              return cluster::pilot_command(cluster, here, own);
-                            },
-                            .cancel = {}, .queue_limit_ms = cluster.queue_limit_ms, .granted = cluster::said_when_granted(cluster)};
+  if (cluster.engine == "slurm-array")
+    return std::make_shared<cluster::TaskArray>(cluster, start, own);
+  cluster::PilotSetup pilot{.run_folder = setup.folder,
+                            .nodes = cluster.nodes,
+                            .slots = cluster.slots,
+                            .command =
+                                [=](const fs::path& channels) {
+                                  cluster::AgentStart here = start;
+                                  here.channels = channels;
+                                  return cluster::pilot_command(cluster, here, own);
+                                },
+                            .cancel = {},
+                            .queue_limit_ms = cluster.queue_limit_ms,
+                            .granted = cluster::said_when_granted(cluster)};
   if (is_slurm(cluster)) pilot.cancel = cluster::cancel_command(setup.run.run_id, own);
   return std::make_shared<cluster::Pilot>(std::move(pilot));
 }
@@ -155,7 +206,8 @@ record::Cluster recorded_cluster(const fs::path& run_folder) {
 }
 
 void write_cluster(const record::Cluster& cluster, const fs::path& run_folder) {
-  if (cluster.engine != "local") record::write_json(run_folder / "cluster.json", record::to_json(cluster));
+  if (cluster.engine != "local")
+    record::write_json(run_folder / "cluster.json", record::to_json(cluster));
 }
 
 }  // namespace graphproof::cli

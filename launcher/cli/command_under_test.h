@@ -22,8 +22,12 @@ struct Printed {
 struct CommandUnderTest : testing::Test {
   Printed cli(const std::vector<std::string>& arguments) const {
     std::ostringstream out, err;
-    Surroundings surroundings{.catalogue = catalogue, .command_line = arguments, .out = out, .err = err,
-                              .programs = top / "bin", .runs = top / "runs"};
+    Surroundings surroundings{.catalogue = catalogue,
+                              .command_line = arguments,
+                              .out = out,
+                              .err = err,
+                              .programs = top / "bin",
+                              .runs = top / "runs"};
     const int exit_code = run_command_line(arguments, surroundings);
     return {exit_code, out.str(), err.str()};
   }
@@ -34,7 +38,8 @@ struct CommandUnderTest : testing::Test {
   }
 
   const matrix::Catalogue catalogue = matrix::load_catalogue();
-  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher looks for.
+  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher
+  // looks for.
   const record::ScratchFolder scratch{"/tmp"};
   const std::filesystem::path top = scratch.path();
 };

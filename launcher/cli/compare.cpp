@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "launcher/cli/verb.h"
-#include "launcher/run_reports.h"
 #include "launcher/run_folder.h"
+#include "launcher/run_reports.h"
 #include "reports/compare.h"
 
 namespace graphproof::cli {
@@ -15,9 +15,12 @@ struct CompareOptions {
 };
 
 record::ExitCode execute_compare(const CompareOptions& options, Surroundings& surroundings) {
-  const auto read = [&](const std::string& run) { return launcher::read_run(launcher::find_run(surroundings.runs, run)); };
+  const auto read = [&](const std::string& run) {
+    return launcher::read_run(launcher::find_run(surroundings.runs, run));
+  };
   const reports::Comparison comparison = reports::compare(read(options.left), read(options.right));
-  surroundings.out << (options.json ? reports::to_json(comparison).dump(2) + "\n" : reports::text(comparison));
+  surroundings.out << (options.json ? reports::to_json(comparison).dump(2) + "\n"
+                                    : reports::text(comparison));
   return reports::exit_code(comparison);
 }
 

@@ -12,25 +12,34 @@
 namespace graphproof::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, cover::Format>, 4> kFormats = {{
-    {"auto", cover::Format::automatic}, {"pict", cover::Format::pict}, {"acts", cover::Format::acts}, {"clauses", cover::Format::clauses}}};
+constexpr std::array<std::pair<std::string_view, cover::Format>, 4> kFormats = {
+    {{"auto", cover::Format::automatic},
+     {"pict", cover::Format::pict},
+     {"acts", cover::Format::acts},
+     {"clauses", cover::Format::clauses}}};
 
 }  // namespace
 
 void declare(CLI::App& app, ModelOptions& options) {
   app.add_option("MODEL", options.path, "the model's file")->required();
-  app.add_option("--format", options.format, "pict, acts, clauses, graphproof (a matrix file), or auto (default: by the content)");
+  app.add_option(
+      "--format", options.format,
+      "pict, acts, clauses, graphproof (a matrix file), or auto (default: by the content)");
   app.add_option("--device", options.device, "for a matrix file: sim, cuda or auto (default sim)");
 }
 
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings) {
   const std::string text = read_input(options.path);
-  const bool is_matrix_file = options.format == "graphproof" || (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
+  const bool is_matrix_file =
+      options.format == "graphproof" ||
+      (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
   if (is_matrix_file) {
     const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
     cover::ModelFile file;
-    const matrix::MatrixFile matrix_file = matrix::parse_matrix_file(text, options.path, surroundings.catalogue, read_input);
-    file.model = matrix::cover_model(matrix_file, surroundings.catalogue, machine, std::nullopt, true);
+    const matrix::MatrixFile matrix_file =
+        matrix::parse_matrix_file(text, options.path, surroundings.catalogue, read_input);
+    file.model =
+        matrix::cover_model(matrix_file, surroundings.catalogue, machine, std::nullopt, true);
     return file;
   }
   std::vector<std::string> names;
@@ -39,7 +48,9 @@ cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings
     names.emplace_back(name);
   }
   names.emplace_back("graphproof");
-  throw matrix::InputError({"no format `" + options.format + "`", options.format, "one of " + matrix::listed(names), "", matrix::suggestion(options.format, names, "leave it out")});
+  throw matrix::InputError({"no format `" + options.format + "`", options.format,
+                            "one of " + matrix::listed(names), "",
+                            matrix::suggestion(options.format, names, "leave it out")});
 }
 
 nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells) {

@@ -1,4 +1,5 @@
-// The model that `cover` and `verify` work on: a PICT or ACTS model, the clause form, or a matrix file of ours.
+// The model that `cover` and `verify` work on: a PICT or ACTS model, the clause form, or a matrix
+// file of ours.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +17,8 @@ struct ModelOptions {
 };
 void declare(CLI::App& app, ModelOptions& options);
 
-/// Throws InputError or ReadError. A matrix file is read for this machine: what it can't run is no row.
+/// Throws InputError or ReadError. A matrix file is read for this machine: what it can't run is no
+/// row.
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings);
 
 /// {"parameter": "value"} of some cells of a row.

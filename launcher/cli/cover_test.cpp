@@ -15,7 +15,9 @@ namespace fs = std::filesystem;
 
 struct CoverVerbTest : CommandUnderTest {
   CoverVerbTest() {
-    file("m.pict", "os: linux, mac, win\narch: x86, arm\ngpu: none, one, two\n\nIF [os] = \"mac\" THEN [gpu] = \"none\";\nIF [arch] = \"arm\" THEN [os] <> \"win\";\n");
+    file("m.pict",
+         "os: linux, mac, win\narch: x86, arm\ngpu: none, one, two\n\nIF [os] = \"mac\" THEN [gpu] "
+         "= \"none\";\nIF [arch] = \"arm\" THEN [os] <> \"win\";\n");
   }
 
   std::string read(const std::string& name) const {
@@ -27,12 +29,18 @@ struct CoverVerbTest : CommandUnderTest {
 TEST_F(CoverVerbTest, WhatCoverWritesVerifyAccepts) {
   const std::string model = top / "m.pict";
   for (const char* out : {"rows.csv", "rows.jsonl"}) {
-    const Printed covered = cli({"cover", model, "--strength", "2", "--steps", "500", "--out", top / out});
+    const Printed covered =
+        cli({"cover", model, "--strength", "2", "--steps", "500", "--out", top / out});
     ASSERT_EQ(covered.exit_code, 0) << covered.err;
-    EXPECT_NE(covered.out.find("3 parameters, 2 at a time: 21 combinations, 18 covered, 3 unreachable"), std::string::npos) << covered.out;
+    EXPECT_NE(
+        covered.out.find("3 parameters, 2 at a time: 21 combinations, 18 covered, 3 unreachable"),
+        std::string::npos)
+        << covered.out;
     const Printed verified = cli({"verify", model, top / out, "--strength", "2"});
     EXPECT_EQ(verified.exit_code, 0) << verified.out;
-    EXPECT_NE(verified.out.find("complete; 18 of 18 reachable combinations covered"), std::string::npos) << verified.out;
+    EXPECT_NE(verified.out.find("complete; 18 of 18 reachable combinations covered"),
+              std::string::npos)
+        << verified.out;
   }
 }
 
@@ -59,8 +67,10 @@ TEST_F(CoverVerbTest, ExplainNamesTheConstraintOfEachExclusion) {
   ASSERT_EQ(covered.exit_code, 0) << covered.err;
   const auto report = nlohmann::json::parse(covered.out);
   EXPECT_EQ(report.at("excluded").size(), 3u);
-  EXPECT_EQ(report.at("excluded")[0].at("because")[0], "line 5") << report.dump(2);  // a mac has no gpu
-  EXPECT_EQ(report.at("excluded")[2].at("because")[0], "line 6") << report.dump(2);  // arm has no win
+  EXPECT_EQ(report.at("excluded")[0].at("because")[0], "line 5")
+      << report.dump(2);  // a mac has no gpu
+  EXPECT_EQ(report.at("excluded")[2].at("because")[0], "line 6")
+      << report.dump(2);  // arm has no win
   EXPECT_EQ(report.at("table").size(), report.at("rows").get<std::size_t>());
   EXPECT_EQ(report.at("combinations")[0].at("unreachable"), 3);
 }
@@ -85,11 +95,14 @@ TEST_F(CoverVerbTest, CostsAreReadByName) {
   ASSERT_EQ(covered.exit_code, 0) << covered.err;
   EXPECT_LT(nlohmann::json::parse(covered.out).at("cost").get<double>(), 40);
   file("cost.json", "{\"gpu\": {\"tow\": 8}}");
-  EXPECT_NE(cli({"cover", top / "m.pict", "--cost", costs}).err.find("did you mean `two`?"), std::string::npos);
+  EXPECT_NE(cli({"cover", top / "m.pict", "--cost", costs}).err.find("did you mean `two`?"),
+            std::string::npos);
 }
 
 TEST_F(CoverVerbTest, AMatrixFileIsAModelToo) {
-  const std::string matrix = file("matrix.json", R"({"schema": "graphproof-matrix/1", "axes": {"impl": ["none", "manual"], "tp": [1, 2], "microbatches": [1, 2]},
+  const std::string matrix = file(
+      "matrix.json",
+      R"({"schema": "graphproof-matrix/1", "axes": {"impl": ["none", "manual"], "tp": [1, 2], "microbatches": [1, 2]},
     "profiles": {"p": {}}})");
   const Printed covered = cli({"cover", matrix, "--format", "graphproof"});
   EXPECT_EQ(covered.exit_code, 0) << covered.err;
@@ -103,7 +116,8 @@ struct RefusedModel {
 
 TEST_F(CoverVerbTest, BadInputIsExitTwoWithPlaceAndHint) {
   const std::string model = top / "m.pict";
-  const std::string broken = file("broken.pict", "os: linux, mac\nIF [oss] = \"mac\" THEN [os] = \"linux\";\n");
+  const std::string broken =
+      file("broken.pict", "os: linux, mac\nIF [oss] = \"mac\" THEN [os] = \"linux\";\n");
   const std::string contradiction = file("none.pict", "a: 0, 1\n[a] = 0;\n[a] = 1;\n");
   const RefusedModel rows[] = {
       {{"cover", broken}, "broken.pict:2:4"},

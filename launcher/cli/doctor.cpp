@@ -1,4 +1,5 @@
-// doctor: can this host run cases? The same look is taken before a run's first case and after infrastructure trouble.
+// doctor: can this host run cases? The same look is taken before a run's first case and after
+// infrastructure trouble.
 #include <fmt/format.h>
 
 #include <memory>
@@ -21,10 +22,12 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   const launcher::Device device = device_or_bare(options.device, surroundings);
   std::error_code absent;
   const bool exists = std::filesystem::is_directory(surroundings.runs, absent);
-  launcher::HostFacts facts = launcher::look_at_host(exists ? surroundings.runs : std::filesystem::current_path(), device.name,
-                                                           device.slots, device.gpus, device.rank_program);
+  launcher::HostFacts facts =
+      launcher::look_at_host(exists ? surroundings.runs : std::filesystem::current_path(),
+                             device.name, device.slots, device.gpus, device.rank_program);
   if (device.slots > 1 && !device.rank_program.empty())
-    facts.all_reduce = launcher::try_all_reduce(device.rank_program, device.name, device.slots, device.gpus);
+    facts.all_reduce =
+        launcher::try_all_reduce(device.rank_program, device.name, device.slots, device.gpus);
   const std::vector<launcher::Finding> findings = launcher::examine(facts);
   const auto health = launcher::worst(findings);
   if (options.json) {
@@ -32,11 +35,16 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
   } else {
     if (!device.rank_program.empty()) surroundings.out << stack_line(device.stack) << "\n";
     for (const launcher::Finding& one : findings)
-      surroundings.out << fmt::format("{:<8} {:<20} {}{}\n", launcher::name(one.health), one.check, reports::printable(one.got),
-                                      one.health == launcher::Health::ok ? "" : "; want " + one.want + "; " + one.why + "; next: " + one.next);
-    surroundings.out << fmt::format("{}: {} ({} slots on {})\n", facts.host, launcher::name(health), facts.slots, facts.device);
+      surroundings.out << fmt::format(
+          "{:<8} {:<20} {}{}\n", launcher::name(one.health), one.check, reports::printable(one.got),
+          one.health == launcher::Health::ok
+              ? ""
+              : "; want " + one.want + "; " + one.why + "; next: " + one.next);
+    surroundings.out << fmt::format("{}: {} ({} slots on {})\n", facts.host, launcher::name(health),
+                                    facts.slots, facts.device);
   }
-  return health == launcher::Health::failure ? record::ExitCode::infrastructure : record::ExitCode::ok;
+  return health == launcher::Health::failure ? record::ExitCode::infrastructure
+                                             : record::ExitCode::ok;
 }
 
 }  // namespace

@@ -20,46 +20,64 @@ using reports::printable;
 
 std::string text_of(const dialect::Configuration& configuration, const char* option) {
   const auto found = configuration.values.find(option);
-  if (found == configuration.values.end() || std::holds_alternative<matrix::Absent>(found->second) || std::holds_alternative<matrix::Unknown>(found->second)) return "";
+  if (found == configuration.values.end() ||
+      std::holds_alternative<matrix::Absent>(found->second) ||
+      std::holds_alternative<matrix::Unknown>(found->second))
+    return "";
   const auto* text = std::get_if<std::string>(&found->second);
   return text != nullptr ? *text : matrix::value_text(found->second);
 }
 
-// The tuned recipe that a harness line names, sooner than a library one; null where none is published.
-const matrix::Recipe* recipe_of(const dialect::Configuration& configuration, const std::vector<matrix::Recipe>& recipes) {
-  std::string precision = text_of(configuration, "harness_compute_dtype"), name = text_of(configuration, "harness_model_recipe_name");
+// The tuned recipe that a harness line names, sooner than a library one; null where none is
+// published.
+const matrix::Recipe* recipe_of(const dialect::Configuration& configuration,
+                                const std::vector<matrix::Recipe>& recipes) {
+  std::string precision = text_of(configuration, "harness_compute_dtype"),
+              name = text_of(configuration, "harness_model_recipe_name");
   precision.erase(std::remove(precision.begin(), precision.end(), '_'), precision.end());
-  name += "_" + text_of(configuration, "harness_task") + "_" + text_of(configuration, "harness_num_gpus") + "gpu_" + text_of(configuration, "harness_gpu") + "_" + precision;
-  if (const std::string variant = text_of(configuration, "harness_config_variant"); !variant.empty()) name += "_" + variant;
+  name += "_" + text_of(configuration, "harness_task") + "_" +
+          text_of(configuration, "harness_num_gpus") + "gpu_" +
+          text_of(configuration, "harness_gpu") + "_" + precision;
+  if (const std::string variant = text_of(configuration, "harness_config_variant");
+      !variant.empty())
+    name += "_" + variant;
   const matrix::Recipe* found = nullptr;
   for (const matrix::Recipe& recipe : recipes)
     if (recipe.name == name && (found == nullptr || recipe.of == "perf")) found = &recipe;
   return found;
 }
 
-// What a reader of this surface knows of: an option of the command line alone says nothing in a configuration object, and
-// the other way round, unless it was written there.
+// What a reader of this surface knows of: an option of the command line alone says nothing in a
+// configuration object, and the other way round, unless it was written there.
 bool of_surface(const dialect::Option& option, dialect::Surface surface) {
   switch (option.where) {
     case dialect::Where::both:
-    case dialect::Where::stack: return true;
-    case dialect::Where::cli: return surface == dialect::Surface::command_line;
-    case dialect::Where::config: return surface != dialect::Surface::command_line;
+    case dialect::Where::stack:
+      return true;
+    case dialect::Where::cli:
+      return surface == dialect::Surface::command_line;
+    case dialect::Where::config:
+      return surface != dialect::Surface::command_line;
     case dialect::Where::harness:
-    case dialect::Where::retired: return false;
+    case dialect::Where::retired:
+      return false;
   }
   return false;
 }
 
 // A recipe's own settings stand wherever neither a flag nor a rule wrote over them.
-TrainingValues values_of(const dialect::Dialect& dialect, const dialect::Configuration& effective, const matrix::Recipe* recipe) {
+TrainingValues values_of(const dialect::Dialect& dialect, const dialect::Configuration& effective,
+                         const matrix::Recipe* recipe) {
   TrainingValues values;
   if (recipe != nullptr) values = recipe->values;
-  const dialect::Configuration defaults = dialect::Configuration::defaults(dialect.options, effective.surface);
+  const dialect::Configuration defaults =
+      dialect::Configuration::defaults(dialect.options, effective.surface);
   for (const auto& [name, value] : effective.values) {
     const dialect::Option* option = dialect.options.find(name);
     const bool written = effective.places.count(name) != 0;
-    if (option != nullptr && !of_surface(*option, effective.surface) && !(written && option->where != dialect::Where::harness)) continue;
+    if (option != nullptr && !of_surface(*option, effective.surface) &&
+        !(written && option->where != dialect::Where::harness))
+      continue;
     if (std::holds_alternative<matrix::Unknown>(value) && values.count(name) != 0) continue;
     const auto before = defaults.values.find(name);
     const bool rewritten = before == defaults.values.end() || !(before->second == value);
@@ -68,34 +86,50 @@ TrainingValues values_of(const dialect::Dialect& dialect, const dialect::Configu
   return values;
 }
 
-void show_finding(const char* rule_of, const std::string& rule, const std::string& severity, const std::string& what, const std::string& next, std::ostream& out) {
-  out << fmt::format("  {:<9} {} of {}, {}: {}\n", "meets", rule, rule_of, severity, printable(what));
+void show_finding(const char* rule_of, const std::string& rule, const std::string& severity,
+                  const std::string& what, const std::string& next, std::ostream& out) {
+  out << fmt::format("  {:<9} {} of {}, {}: {}\n", "meets", rule, rule_of, severity,
+                     printable(what));
   if (!next.empty()) out << fmt::format("  {:<9} next: {}\n", "", printable(next));
 }
 
 }  // namespace
 
 void declare_like(CLI::App& app, LikeOptions& options) {
-  app.add_option_function<std::string>("--like", [&options](const std::string& file) {
-       options.given = true;
-       options.file = file;
-     }, "a training configuration of Megatron-LM or Megatron Bridge: FILE, or `--like -- ARGS...`; its nearest case that this machine can run")
+  app.add_option_function<std::string>(
+         "--like",
+         [&options](const std::string& file) {
+           options.given = true;
+           options.file = file;
+         },
+         "a training configuration of Megatron-LM or Megatron Bridge: FILE, or `--like -- "
+         "ARGS...`; its nearest case that this machine can run")
       ->expected(0, 1);
   declare_surroundings(app, options);
 }
 
-void expect_like(const LikeOptions& options, const Surroundings& surroundings, const std::string& verb) {
+void expect_like(const LikeOptions& options, const Surroundings& surroundings,
+                 const std::string& verb) {
   if (!options.given && !surroundings.words.empty())
-    throw matrix::InputError({.what = "`" + verb + "` does not take words behind `--`", .got = surroundings.words.front(), .want = "--like before them", .why = "",
-                              .next = "graphproof " + verb + " --like -- ARGS...", .place = {}});
+    throw matrix::InputError({.what = "`" + verb + "` does not take words behind `--`",
+                              .got = surroundings.words.front(),
+                              .want = "--like before them",
+                              .why = "",
+                              .next = "graphproof " + verb + " --like -- ARGS...",
+                              .place = {}});
 }
 
-Like like(const LikeOptions& options, const matrix::Machine& machine, const Surroundings& surroundings) {
+Like like(const LikeOptions& options, const matrix::Machine& machine,
+          const Surroundings& surroundings) {
   const TrainingConfiguration configuration = read_training_configuration(options, surroundings);
   const auto* upstream = std::get_if<UpstreamConfiguration>(&configuration.value);
   if (upstream == nullptr)
-    throw matrix::InputError({.what = "a graphproof case is its own nearest case", .got = options.file, .want = "a configuration of Megatron-LM or Megatron Bridge", .why = "",
-                              .next = "graphproof repro CASE", .place = {}});
+    throw matrix::InputError({.what = "a graphproof case is its own nearest case",
+                              .got = options.file,
+                              .want = "a configuration of Megatron-LM or Megatron Bridge",
+                              .why = "",
+                              .next = "graphproof repro CASE",
+                              .place = {}});
   Like result;
   result.dialect = upstream->dialect.name + " " + upstream->dialect.version;
   result.verdict = dialect::check(upstream->dialect, upstream->reading);
@@ -107,37 +141,63 @@ Like like(const LikeOptions& options, const matrix::Machine& machine, const Surr
     recipe = recipe_of(effective, recipes);
     if (recipe != nullptr) result.recipe = recipe->name;
   }
-  result.made = matrix::nearest_case(values_of(upstream->dialect, effective, recipe), surroundings.catalogue, machine);
+  result.made = matrix::nearest_case(values_of(upstream->dialect, effective, recipe),
+                                     surroundings.catalogue, machine);
   for (const auto& [name, place] : effective.places)
-    if (result.made.read.count(name) == 0 && !name.starts_with("harness_")) result.left_out.push_back(name);
+    if (result.made.read.count(name) == 0 && !name.starts_with("harness_"))
+      result.left_out.push_back(name);
   return result;
 }
 
 void show(const Like& like, const Surroundings& surroundings, std::ostream& out) {
   for (const dialect::Finding& finding : like.verdict.findings)
     if (finding.first)
-      out << fmt::format("rejected by {}: {}: {}\n  got       {}\n  next      {}\n", like.dialect, finding.rule, printable(finding.what), printable(finding.got), printable(finding.next));
-  out << fmt::format("the nearest case to a configuration of {}{}\n", like.dialect, like.recipe.empty() ? "" : ", from the recipe " + like.recipe);
+      out << fmt::format("rejected by {}: {}: {}\n  got       {}\n  next      {}\n", like.dialect,
+                         finding.rule, printable(finding.what), printable(finding.got),
+                         printable(finding.next));
+  out << fmt::format("the nearest case to a configuration of {}{}\n", like.dialect,
+                     like.recipe.empty() ? "" : ", from the recipe " + like.recipe);
   for (const Mapped& one : like.made.account) {
     const std::string to = one.to.empty() ? "" : " -> " + one.to;
-    out << fmt::format("  {:<9} {}{}{}\n", matrix::mapped_text(one.kind), printable(one.from), printable(to), one.why.empty() ? "" : " (" + printable(one.why) + ")");
+    out << fmt::format("  {:<9} {}{}{}\n", matrix::mapped_text(one.kind), printable(one.from),
+                       printable(to), one.why.empty() ? "" : " (" + printable(one.why) + ")");
   }
-  if (!like.left_out.empty()) out << fmt::format("  dropped   {} (no axis says them)\n", printable(fmt::format("{}", fmt::join(like.left_out, ", "))));
-  for (const std::string& text : like.made.missing) out << fmt::format("  lacks     {}\n", printable(text));
+  if (!like.left_out.empty())
+    out << fmt::format("  dropped   {} (no axis says them)\n",
+                       printable(fmt::format("{}", fmt::join(like.left_out, ", "))));
+  for (const std::string& text : like.made.missing)
+    out << fmt::format("  lacks     {}\n", printable(text));
   for (const dialect::Finding& finding : like.verdict.findings)
-    if (!finding.unknown && !finding.first) show_finding(like.dialect.c_str(), finding.rule, finding.severity, finding.what, finding.next, out);
-  for (const matrix::Finding& finding : surroundings.catalogue.rules.evaluate(like.made.runnable, {}))
-    if (!finding.unknown) show_finding("graphproof", finding.rule, finding.severity, finding.what, finding.next, out);
+    if (!finding.unknown && !finding.first)
+      show_finding(like.dialect.c_str(), finding.rule, finding.severity, finding.what, finding.next,
+                   out);
+  for (const matrix::Finding& finding :
+       surroundings.catalogue.rules.evaluate(like.made.runnable, {}))
+    if (!finding.unknown)
+      show_finding("graphproof", finding.rule, finding.severity, finding.what, finding.next, out);
 }
 
 json json_of(const Like& like, const Surroundings& surroundings) {
   json account = json::array(), findings = json::array(), own = json::array();
-  for (const Mapped& one : like.made.account) account.push_back({{"kind", matrix::mapped_text(one.kind)}, {"from", one.from}, {"to", one.to}, {"why", one.why}});
+  for (const Mapped& one : like.made.account)
+    account.push_back({{"kind", matrix::mapped_text(one.kind)},
+                       {"from", one.from},
+                       {"to", one.to},
+                       {"why", one.why}});
   for (const dialect::Finding& finding : like.verdict.findings) findings.push_back(finding.json());
-  for (const matrix::Finding& finding : surroundings.catalogue.rules.evaluate(like.made.runnable, {})) own.push_back(finding.json());
-  return {{"dialect", like.dialect}, {"recipe", like.recipe}, {"accepted", like.verdict.accepted}, {"asked", matrix::case_name(surroundings.catalogue.axes, like.made.asked)},
-          {"nearest", matrix::case_name(surroundings.catalogue.axes, like.made.runnable)}, {"account", account}, {"left_out", like.left_out}, {"lacks", like.made.missing},
-          {"findings", findings}, {"rules", own}};
+  for (const matrix::Finding& finding :
+       surroundings.catalogue.rules.evaluate(like.made.runnable, {}))
+    own.push_back(finding.json());
+  return {{"dialect", like.dialect},
+          {"recipe", like.recipe},
+          {"accepted", like.verdict.accepted},
+          {"asked", matrix::case_name(surroundings.catalogue.axes, like.made.asked)},
+          {"nearest", matrix::case_name(surroundings.catalogue.axes, like.made.runnable)},
+          {"account", account},
+          {"left_out", like.left_out},
+          {"lacks", like.made.missing},
+          {"findings", findings},
+          {"rules", own}};
 }
 
 }  // namespace graphproof::cli

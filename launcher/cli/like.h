@@ -1,5 +1,5 @@
-// --like: a user's training configuration becomes the nearest case that this machine can run, with an account of what was
-// kept, shrunk and dropped, and of the rules that the configuration meets.
+// --like: a user's training configuration becomes the nearest case that this machine can run, with
+// an account of what was kept, shrunk and dropped, and of the rules that the configuration meets.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,18 +20,21 @@ struct LikeOptions : ConfigurationOptions {
 };
 void declare_like(CLI::App& app, LikeOptions& options);
 /// Words behind `--` mean a configuration only beside --like. Throws InputError.
-void expect_like(const LikeOptions& options, const Surroundings& surroundings, const std::string& verb);
+void expect_like(const LikeOptions& options, const Surroundings& surroundings,
+                 const std::string& verb);
 
 struct Like {
   std::string dialect;
-  dialect::Verdict verdict;          // of upstream, on the configuration as it is
-  std::string recipe;                // of a performance harness: the published recipe whose settings it starts from
+  dialect::Verdict verdict;  // of upstream, on the configuration as it is
+  std::string
+      recipe;  // of a performance harness: the published recipe whose settings it starts from
   matrix::NearestCase made;
-  std::vector<std::string> left_out; // options that were given and that no axis says
+  std::vector<std::string> left_out;  // options that were given and that no axis says
 };
 
 /// Throws InputError for what can't be read, and for a graphproof case, which needs no likeness.
-Like like(const LikeOptions& options, const matrix::Machine& machine, const Surroundings& surroundings);
+Like like(const LikeOptions& options, const matrix::Machine& machine,
+          const Surroundings& surroundings);
 
 /// A rejection first, then the account, then the rules.
 void show(const Like& like, const Surroundings& surroundings, std::ostream& out);

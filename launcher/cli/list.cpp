@@ -9,8 +9,8 @@
 #include "launcher/run_folder.h"
 #include "matrix/input_error.h"
 #include "matrix/listing.h"
-#include "reports/summary.h"
 #include "reports/printable.h"
+#include "reports/summary.h"
 
 namespace graphproof::cli {
 namespace {
@@ -27,16 +27,23 @@ json list_runs(const Surroundings& surroundings) {
   for (const std::string& id : launcher::run_ids(surroundings.runs)) {
     const reports::RunResult result = launcher::read_run(surroundings.runs / id);
     const record::Summary summary = reports::summary(result);
-    list.push_back({{"run", id}, {"profile", summary.profile}, {"device", summary.device}, {"cases", summary.coverage.planned},
-                    {"finished", summary.finished}, {"exit_code", summary.exit_code}});
+    list.push_back({{"run", id},
+                    {"profile", summary.profile},
+                    {"device", summary.device},
+                    {"cases", summary.coverage.planned},
+                    {"finished", summary.finished},
+                    {"exit_code", summary.exit_code}});
   }
   return list;
 }
 
 json list_cases(const ListOptions& options, const Surroundings& surroundings) {
   json list = json::array();
-  for (const reports::CaseResult& one : launcher::read_run(launcher::find_run(surroundings.runs, options.run)).cases)
-    list.push_back({{"id", one.plan.id}, {"verdict", one.record.verdict.text()}, {"ranks", one.plan.ranks},
+  for (const reports::CaseResult& one :
+       launcher::read_run(launcher::find_run(surroundings.runs, options.run)).cases)
+    list.push_back({{"id", one.plan.id},
+                    {"verdict", one.record.verdict.text()},
+                    {"ranks", one.plan.ranks},
                     {"name", one.plan.name}});
   return list;
 }
@@ -50,16 +57,25 @@ struct Listing {
 
 const std::vector<Listing>& listings() {
   const auto of_catalogue = [](json (*rows)(const matrix::Catalogue&)) {
-    return [rows](const ListOptions&, const Surroundings& surroundings) { return rows(surroundings.catalogue); };
+    return [rows](const ListOptions&, const Surroundings& surroundings) {
+      return rows(surroundings.catalogue);
+    };
   };
   static const std::vector<Listing> table = {
-      {"axes", {"name", "type", "values", "default", "unit", "meaning"}, of_catalogue(matrix::list_axes)},
+      {"axes",
+       {"name", "type", "values", "default", "unit", "meaning"},
+       of_catalogue(matrix::list_axes)},
       {"profiles", {"profile", "cases", "meaning"}, of_catalogue(matrix::list_profiles)},
       {"rules", {"rule", "stage", "status", "severity", "what"}, of_catalogue(matrix::list_rules)},
       {"checks", {"check", "verdict", "devices", "states"}, of_catalogue(matrix::list_checks)},
-      {"faults", {"fault", "detector", "isolation", "devices", "title"}, of_catalogue(matrix::list_faults)},
-      {"runs", {"run", "profile", "device", "cases", "finished", "exit_code"},
-       [](const ListOptions&, const Surroundings& surroundings) { return list_runs(surroundings); }},
+      {"faults",
+       {"fault", "detector", "isolation", "devices", "title"},
+       of_catalogue(matrix::list_faults)},
+      {"runs",
+       {"run", "profile", "device", "cases", "finished", "exit_code"},
+       [](const ListOptions&, const Surroundings& surroundings) {
+         return list_runs(surroundings);
+       }},
       {"cases", {"id", "verdict", "ranks", "name"}, list_cases},
   };
   return table;
@@ -82,7 +98,8 @@ void print(const json& rows, const std::vector<const char*>& columns, std::ostre
   std::vector<std::size_t> widths;
   for (const char* column : columns) {
     widths.push_back(0);
-    for (const json& row : rows) widths.back() = std::max(widths.back(), std::min(kWidest, cell(row, column).size()));
+    for (const json& row : rows)
+      widths.back() = std::max(widths.back(), std::min(kWidest, cell(row, column).size()));
   }
   for (const json& row : rows) {
     std::string line;
@@ -107,7 +124,8 @@ record::ExitCode execute_list(const ListOptions& options, Surroundings& surround
       print(rows, listing.columns, surroundings.out);
     return record::ExitCode::ok;
   }
-  throw matrix::InputError({"can't list `" + options.what + "`", options.what, "one of " + matrix::listed(names), "",
+  throw matrix::InputError({"can't list `" + options.what + "`", options.what,
+                            "one of " + matrix::listed(names), "",
                             matrix::suggestion(options.what, names, "graphproof list axes")});
 }
 
@@ -115,7 +133,8 @@ record::ExitCode execute_list(const ListOptions& options, Surroundings& surround
 
 Action declare_list(CLI::App& app) {
   const auto options = std::make_shared<ListOptions>();
-  app.add_option("WHAT", options->what, "axes, profiles, rules, checks, faults, runs or cases")->required();
+  app.add_option("WHAT", options->what, "axes, profiles, rules, checks, faults, runs or cases")
+      ->required();
   app.add_option("--run", options->run, "of which run the cases are (default: latest)");
   app.add_flag("--json", options->json, "print a JSON list");
   return [options](Surroundings& surroundings) { return execute_list(*options, surroundings); };

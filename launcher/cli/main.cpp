@@ -21,7 +21,8 @@ int main(int count, char** arguments) {
                                    .err = std::cerr,
                                    .terminal = isatty(STDOUT_FILENO) != 0,
                                    .programs = launcher::own_folder()};
-    if (winsize size{}; ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) surroundings.columns = size.ws_col;
+    if (winsize size{}; ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+      surroundings.columns = size.ws_col;
     const std::vector<std::string> words(arguments + 1, arguments + count);
     surroundings.command_line.insert(surroundings.command_line.end(), words.begin(), words.end());
     return cli::run_command_line(words, surroundings);

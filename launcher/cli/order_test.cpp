@@ -10,17 +10,19 @@ using OrderVerbTest = CommandUnderTest;
 using nlohmann::json;
 
 TEST_F(OrderVerbTest, PrintsOrderWarmupAndBuffersOfAStage) {
-  const Printed printed = cli({"order", "--pp", "2", "--pp-rank", "0", "--microbatches", "4", "--layers", "2", "--json"});
+  const Printed printed = cli(
+      {"order", "--pp", "2", "--pp-rank", "0", "--microbatches", "4", "--layers", "2", "--json"});
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
-  EXPECT_EQ(json::parse(printed.out),
-            (json{{"order", {1, 1, -1, 1, -1, 1, -1, -1}}, {"warmup", 1}, {"buffers", {0, 1, 2, 3, 0, 1, 2, 3}}}));
+  EXPECT_EQ(json::parse(printed.out), (json{{"order", {1, 1, -1, 1, -1, 1, -1, -1}},
+                                            {"warmup", 1},
+                                            {"buffers", {0, 1, 2, 3, 0, 1, 2, 3}}}));
   const Printed text = cli({"order", "--pp", "2", "--pp-rank", "0", "--microbatches", "4"});
   EXPECT_EQ(text.out, "order    1 1 -1 1 -1 1 -1 -1\nwarm-up  1\nbuffers  0 1 0 1\n");
 }
 
 TEST_F(OrderVerbTest, ExpandsLayersWithTagsAndHalfEntriesForWeightGradients) {
-  const Printed printed =
-      cli({"order", "--pp", "1", "--pp-rank", "0", "--microbatches", "1", "--layers", "3", "--overlap-ep", "--wgrad", "--json"});
+  const Printed printed = cli({"order", "--pp", "1", "--pp-rank", "0", "--microbatches", "1",
+                               "--layers", "3", "--overlap-ep", "--wgrad", "--json"});
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
   const json order = json::parse(printed.out);
   EXPECT_EQ(order.at("order").dump(), "[1,2,3,-3,-3.5,-2,-2.5,-1,-1.5]");
@@ -29,10 +31,13 @@ TEST_F(OrderVerbTest, ExpandsLayersWithTagsAndHalfEntriesForWeightGradients) {
 }
 
 TEST_F(OrderVerbTest, InterleavedStagesTakeTheirGroupFromThePipelineSize) {
-  const Printed as_given = cli({"order", "--pp", "2", "--pp-rank", "1", "--vpp", "2", "--microbatches", "4", "--group", "2", "--json"});
-  const Printed by_default = cli({"order", "--pp", "2", "--pp-rank", "1", "--vpp", "2", "--microbatches", "4", "--json"});
+  const Printed as_given = cli({"order", "--pp", "2", "--pp-rank", "1", "--vpp", "2",
+                                "--microbatches", "4", "--group", "2", "--json"});
+  const Printed by_default =
+      cli({"order", "--pp", "2", "--pp-rank", "1", "--vpp", "2", "--microbatches", "4", "--json"});
   EXPECT_EQ(as_given.out, by_default.out);
-  EXPECT_EQ(json::parse(by_default.out).at("order").dump(), "[1,1,2,-2,2,-2,1,-1,1,-1,2,-2,2,-2,-1,-1]");
+  EXPECT_EQ(json::parse(by_default.out).at("order").dump(),
+            "[1,1,2,-2,2,-2,1,-1,1,-1,2,-2,2,-2,-1,-1]");
 }
 
 TEST_F(OrderVerbTest, WhatNoPipelineHasIsAUsageErrorThatSaysWhatToChange) {
@@ -50,7 +55,8 @@ TEST_F(OrderVerbTest, WhatNoPipelineHasIsAUsageErrorThatSaysWhatToChange) {
               {{"--layer", "2"}, "--layers"}};
   for (const auto& row : rows) {
     std::vector<std::string> arguments = {"order"};
-    for (const auto& [name, value] : {std::pair{"--pp", "2"}, {"--pp-rank", "0"}, {"--microbatches", "4"}})
+    for (const auto& [name, value] :
+         {std::pair{"--pp", "2"}, {"--pp-rank", "0"}, {"--microbatches", "4"}})
       if (row.more[0] != name) arguments.insert(arguments.end(), {name, value});
     arguments.insert(arguments.end(), row.more.begin(), row.more.end());
     const Printed printed = cli(arguments);

@@ -11,8 +11,10 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string run_line(const Pipeline& pipeline, const std::string& shard, const std::string& folder) {
-  return fmt::format("./graphproof run --profile {} --device {} --shard {} --run-dir {}{}", pipeline.profile, pipeline.device, shard, folder,
+std::string run_line(const Pipeline& pipeline, const std::string& shard,
+                     const std::string& folder) {
+  return fmt::format("./graphproof run --profile {} --device {} --shard {} --run-dir {}{}",
+                     pipeline.profile, pipeline.device, shard, folder,
                      pipeline.budget.empty() ? "" : " --budget " + pipeline.budget);
 }
 
@@ -46,13 +48,16 @@ graphproof-report:
       junit: merged/junit.xml
 )",
                      fmt::arg("tags", joined(pipeline.tags)), fmt::arg("shards", pipeline.shards),
-                     fmt::arg("run", run_line(pipeline, "$CI_NODE_INDEX/$CI_NODE_TOTAL", "shards/$CI_NODE_INDEX")));
+                     fmt::arg("run", run_line(pipeline, "$CI_NODE_INDEX/$CI_NODE_TOTAL",
+                                              "shards/$CI_NODE_INDEX")));
 }
 
 std::string github_pipeline(const Pipeline& pipeline) {
   std::string numbers;
-  for (int shard = 1; shard <= pipeline.shards; ++shard) numbers += (shard == 1 ? "" : ", ") + std::to_string(shard);
-  return fmt::format(R"(name: graphproof
+  for (int shard = 1; shard <= pipeline.shards; ++shard)
+    numbers += (shard == 1 ? "" : ", ") + std::to_string(shard);
+  return fmt::format(
+      R"(name: graphproof
 on:
   schedule:
     - cron: "0 1 * * *"
@@ -94,12 +99,14 @@ jobs:
           name: merged
           path: merged/
 )",
-                     fmt::arg("tags", joined(pipeline.tags)), fmt::arg("numbers", numbers),
-                     fmt::arg("run", run_line(pipeline, fmt::format("${{{{ matrix.shard }}}}/{}", pipeline.shards), "shards/${{ matrix.shard }}")));
+      fmt::arg("tags", joined(pipeline.tags)), fmt::arg("numbers", numbers),
+      fmt::arg("run", run_line(pipeline, fmt::format("${{{{ matrix.shard }}}}/{}", pipeline.shards),
+                               "shards/${{ matrix.shard }}")));
 }
 
 std::string slurm_pipeline(const Pipeline& pipeline) {
-  return fmt::format(R"(#!/bin/bash
+  return fmt::format(
+      R"(#!/bin/bash
 # Submit with: bash THIS_FILE [sbatch options, such as --partition=gpu --gpus=8]
 set -euo pipefail
 folder=$PWD/runs/shards-$(date -u +%Y%m%d-%H%M%S)
@@ -111,8 +118,10 @@ sbatch --no-requeue --job-name=graphproof-merge --dependency=afterany:"$array" -
   "./graphproof merge --run-dir $folder/merged $folder/shard-*/"
 echo "shards and report in $folder"
 )",
-                     fmt::arg("shards", pipeline.shards),
-                     fmt::arg("run", run_line(pipeline, "\\$SLURM_ARRAY_TASK_ID/" + std::to_string(pipeline.shards), "$folder/shard-\\$SLURM_ARRAY_TASK_ID")));
+      fmt::arg("shards", pipeline.shards),
+      fmt::arg("run",
+               run_line(pipeline, "\\$SLURM_ARRAY_TASK_ID/" + std::to_string(pipeline.shards),
+                        "$folder/shard-\\$SLURM_ARRAY_TASK_ID")));
 }
 
 }  // namespace graphproof::cli

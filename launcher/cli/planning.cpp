@@ -29,21 +29,29 @@ const std::vector<std::string>& device_words() {
 void expect_device(const std::string& wanted) {
   const auto& words = device_words();
   if (std::find(words.begin(), words.end(), wanted) == words.end())
-    throw matrix::InputError({"no device `" + wanted + "`", wanted, "auto, sim or cuda", "",
-                              matrix::suggestion(wanted, words, "--device auto takes the GPUs if there are any")});
+    throw matrix::InputError(
+        {"no device `" + wanted + "`", wanted, "auto, sim or cuda", "",
+         matrix::suggestion(wanted, words, "--device auto takes the GPUs if there are any")});
 }
 
-matrix::MatrixFile matrix_file(const PlanOptions& options, const std::string& profile, const Surroundings& surroundings) {
-  if (options.matrix_file.empty()) return matrix::shipped_matrix_file(profile, surroundings.catalogue);
-  return matrix::parse_matrix_file(read_input(options.matrix_file), options.matrix_file, surroundings.catalogue, read_input);
+matrix::MatrixFile matrix_file(const PlanOptions& options, const std::string& profile,
+                               const Surroundings& surroundings) {
+  if (options.matrix_file.empty())
+    return matrix::shipped_matrix_file(profile, surroundings.catalogue);
+  return matrix::parse_matrix_file(read_input(options.matrix_file), options.matrix_file,
+                                   surroundings.catalogue, read_input);
 }
 
 /// The cases that an earlier plan wanted to pass: of a run, or of a plan.jsonl.
-std::vector<matrix::Case> earlier_cases(const std::string& source, const Surroundings& surroundings) {
-  const fs::path file = fs::is_regular_file(source) ? fs::path(source) : launcher::find_run(surroundings.runs, source) / "plan.jsonl";
+std::vector<matrix::Case> earlier_cases(const std::string& source,
+                                        const Surroundings& surroundings) {
+  const fs::path file = fs::is_regular_file(source)
+                            ? fs::path(source)
+                            : launcher::find_run(surroundings.runs, source) / "plan.jsonl";
   std::vector<matrix::Case> cases;
   for (const record::PlanLine& line : record::plan_from(read_input(file), file))
-    if (line.expect.kind != "rejected" && line.expect.kind != "fault") cases.push_back(matrix::case_from_json(surroundings.catalogue.axes, line.axes, file));
+    if (line.expect.kind != "rejected" && line.expect.kind != "fault")
+      cases.push_back(matrix::case_from_json(surroundings.catalogue.axes, line.axes, file));
   return cases;
 }
 
@@ -55,7 +63,8 @@ std::string profile_of(const PlanOptions& options, const matrix::MatrixFile* fil
   std::vector<std::string> names;
   for (const auto& [name, profile] : file->profiles) names.push_back(name);
   throw matrix::InputError({"which profile of " + options.matrix_file + "?", "no --profile",
-                            "one of " + matrix::listed(names), "the file has " + std::to_string(names.size()) + " profiles",
+                            "one of " + matrix::listed(names),
+                            "the file has " + std::to_string(names.size()) + " profiles",
                             "add --profile " + names.front()});
 }
 
@@ -73,18 +82,21 @@ record::Options recorded_options(const RunOptions& options, const Surroundings& 
   record::Options recorded;
   if (!options.isolation.empty()) recorded.isolation = options.isolation;
   if (std::find(words.begin(), words.end(), recorded.isolation) == words.end())
-    throw matrix::InputError({"no isolation `" + options.isolation + "`", options.isolation, "process or batch", "",
-                              matrix::suggestion(options.isolation, words, "--isolation process gives every case its own processes")});
+    throw matrix::InputError(
+        {"no isolation `" + options.isolation + "`", options.isolation, "process or batch", "",
+         matrix::suggestion(options.isolation, words,
+                            "--isolation process gives every case its own processes")});
   if (options.max_fail < 0)
-    throw matrix::InputError({"--max-fail can't be negative", std::to_string(options.max_fail), "1 or more; 0 for no bound", "",
-                              "leave it out for no bound"});
+    throw matrix::InputError({"--max-fail can't be negative", std::to_string(options.max_fail),
+                              "1 or more; 0 for no bound", "", "leave it out for no bound"});
   recorded.max_fail = options.max_fail;
   if (options.max_gpu_minutes < 0 || options.confirm < 0 || options.confirm > kMostConfirmations) {
     const bool minutes = options.max_gpu_minutes < 0;
-    throw matrix::InputError({minutes ? "--max-gpu-minutes can't be negative" : "--confirm is a number of runs",
-                              minutes ? std::to_string(options.max_gpu_minutes) : std::to_string(options.confirm),
-                              minutes ? "more than 0; 0 for no bound" : "0 to " + std::to_string(kMostConfirmations), "",
-                              "leave it out"});
+    throw matrix::InputError(
+        {minutes ? "--max-gpu-minutes can't be negative" : "--confirm is a number of runs",
+         minutes ? std::to_string(options.max_gpu_minutes) : std::to_string(options.confirm),
+         minutes ? "more than 0; 0 for no bound" : "0 to " + std::to_string(kMostConfirmations), "",
+         "leave it out"});
   }
   recorded.max_gpu_ms = static_cast<std::int64_t>(options.max_gpu_minutes * 60000);
   recorded.confirm = options.confirm;
@@ -94,64 +106,92 @@ record::Options recorded_options(const RunOptions& options, const Surroundings& 
   return recorded;
 }
 
-/// What a verdict is a verdict about. Host, kernel and environment may change with a restart of the machine.
+/// What a verdict is a verdict about. Host, kernel and environment may change with a restart of the
+/// machine.
 void expect_same_stack(const record::Run& recorded, const launcher::Device& device) {
   const auto parts = [](const record::Stack& stack, int slots) {
     return std::vector<std::pair<std::string, std::string>>{
-        {"torch", stack.torch_version}, {"cuda", stack.cuda_version},   {"nccl", stack.nccl_version},
-        {"driver", stack.driver},       {"cudnn", stack.cudnn_version}, {"mpi", stack.mpi},
-        {"gpus", nlohmann::json(stack.gpus).dump()}, {"slots", std::to_string(slots)}};
+        {"torch", stack.torch_version},
+        {"cuda", stack.cuda_version},
+        {"nccl", stack.nccl_version},
+        {"driver", stack.driver},
+        {"cudnn", stack.cudnn_version},
+        {"mpi", stack.mpi},
+        {"gpus", nlohmann::json(stack.gpus).dump()},
+        {"slots", std::to_string(slots)}};
   };
   const auto then = parts(recorded.stack, recorded.slots), now = parts(device.stack, device.slots);
   for (std::size_t i = 0; i < then.size(); ++i)
     if (then[i] != now[i])
-      throw matrix::InputError({"the stack is not the one that run " + recorded.run_id + " began on",
-                                now[i].first + " " + now[i].second, then[i].first + " " + then[i].second,
-                                "one run is a result about one stack", "start a new run here, and compare the two"});
+      throw matrix::InputError(
+          {"the stack is not the one that run " + recorded.run_id + " began on",
+           now[i].first + " " + now[i].second, then[i].first + " " + then[i].second,
+           "one run is a result about one stack", "start a new run here, and compare the two"});
 }
 
 /// `device`, whose GPUs ranks share where a case has more of them.
 launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
   if (ranks_per_gpu < 1)
-    throw matrix::InputError({"--ranks-per-gpu must be at least 1", std::to_string(ranks_per_gpu), "1 or more", "", "leave it out for a GPU a rank"});
+    throw matrix::InputError({"--ranks-per-gpu must be at least 1", std::to_string(ranks_per_gpu),
+                              "1 or more", "", "leave it out for a GPU a rank"});
   device.ranks_per_gpu = ranks_per_gpu;
   if (ranks_per_gpu == 1) return device;
   if (device.name != "cuda")
-    throw matrix::InputError({"--ranks-per-gpu goes with GPUs", "--ranks-per-gpu " + std::to_string(ranks_per_gpu) + " on the simulated device", "--device cuda",
-                              "the simulated device has room for " + std::to_string(device.slots) + " ranks anyway", "leave it out, or use --device cuda"});
+    throw matrix::InputError(
+        {"--ranks-per-gpu goes with GPUs",
+         "--ranks-per-gpu " + std::to_string(ranks_per_gpu) + " on the simulated device",
+         "--device cuda",
+         "the simulated device has room for " + std::to_string(device.slots) + " ranks anyway",
+         "leave it out, or use --device cuda"});
   const auto nvml = launcher::Nvml::open();
   for (const std::string& gpu : device.gpus)
     if (nvml && nvml->exclusive_process(gpu))
-      throw matrix::InputError({"GPU " + gpu + " is of one process alone", "compute mode EXCLUSIVE_PROCESS", "compute mode DEFAULT",
-                                "a second rank would get no context on it", "leave --ranks-per-gpu out, or have the mode changed"});
+      throw matrix::InputError({"GPU " + gpu + " is of one process alone",
+                                "compute mode EXCLUSIVE_PROCESS", "compute mode DEFAULT",
+                                "a second rank would get no context on it",
+                                "leave --ranks-per-gpu out, or have the mode changed"});
   return device;
 }
 
 }  // namespace
 
 void declare(CLI::App& app, PlanOptions& options) {
-  app.add_option("--profile", options.profile, "a shipped profile, or one of the matrix file (default: smoke)");
+  app.add_option("--profile", options.profile,
+                 "a shipped profile, or one of the matrix file (default: smoke)");
   app.add_option("--matrix", options.matrix_file, "a matrix file of your own");
-  app.add_option("--where", options.where, "run only cases for which this expression holds, such as 'tp == 2'");
+  app.add_option("--where", options.where,
+                 "run only cases for which this expression holds, such as 'tp == 2'");
   app.add_option("--device", options.device, "auto, sim or cuda (default: auto)");
   declare_ranks_per_gpu(app, options.ranks_per_gpu);
-  app.add_option("--seed", options.seed, "the run's one seed, and that of a drawn or covering plan (default: the profile's)");
-  app.add_option("--extend", options.extend, "RUN or plan.jsonl: keep the cases of this earlier plan as far as they are still valid");
+  app.add_option(
+      "--seed", options.seed,
+      "the run's one seed, and that of a drawn or covering plan (default: the profile's)");
+  app.add_option(
+      "--extend", options.extend,
+      "RUN or plan.jsonl: keep the cases of this earlier plan as far as they are still valid");
 }
 
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
   app.add_option("--ranks-per-gpu", ranks_per_gpu,
-                 "run cases of more ranks than there are GPUs too: so many ranks share one; what they compute counts, their times do not (default: 1)");
+                 "run cases of more ranks than there are GPUs too: so many ranks share one; what "
+                 "they compute counts, their times do not (default: 1)");
 }
 
-launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu) {
+launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings,
+                           int ranks_per_gpu) {
   expect_device(wanted);
   return shared(launcher::choose_device(wanted, surroundings.programs), ranks_per_gpu);
 }
 
-launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings, int ranks_per_gpu) {
+launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings,
+                                int ranks_per_gpu) {
   expect_device(wanted);
-  launcher::Device device{.name = "sim", .rank_program = {}, .stack = {}, .gpus = {}, .slots = launcher::kSimSlots, .note = {}};
+  launcher::Device device{.name = "sim",
+                          .rank_program = {},
+                          .stack = {},
+                          .gpus = {},
+                          .slots = launcher::kSimSlots,
+                          .note = {}};
   try {
     device = launcher::choose_device(wanted, surroundings.programs);
   } catch (const matrix::InputError&) {
@@ -163,12 +203,15 @@ launcher::Device device_or_bare(const std::string& wanted, const Surroundings& s
 matrix::Machine machine_of(const launcher::Device& device) {
   matrix::Machine machine{device.name, device.most_ranks(), {}};
   if (!device.rank_program.empty())
-    machine.stack = matrix::stack_variables(nlohmann::json::parse(record::to_json(device.stack).dump()));
+    machine.stack =
+        matrix::stack_variables(nlohmann::json::parse(record::to_json(device.stack).dump()));
   return machine;
 }
 
-std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run, const Surroundings& surroundings) {
-  const bool shipped = !matrix::shipped_profile_text(run.profile).empty() && run.matrix.name == "matrix/profiles/" + run.profile + ".json";
+std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run,
+                                                  const Surroundings& surroundings) {
+  const bool shipped = !matrix::shipped_profile_text(run.profile).empty() &&
+                       run.matrix.name == "matrix/profiles/" + run.profile + ".json";
   PlanOptions options{.matrix_file = shipped ? "" : run.matrix.name};
   try {
     matrix::MatrixFile file = matrix_file(options, run.profile, surroundings);
@@ -179,19 +222,24 @@ std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run, const 
   return std::nullopt;
 }
 
-record::PlanLine plan_line(const nlohmann::json& line) { return record::plan_line_from(line, "the plan"); }
+record::PlanLine plan_line(const nlohmann::json& line) {
+  return record::plan_line_from(line, "the plan");
+}
 
-Planned make_plan(const PlanOptions& options, const launcher::Device& device, const Surroundings& surroundings, bool explain) {
+Planned make_plan(const PlanOptions& options, const launcher::Device& device,
+                  const Surroundings& surroundings, bool explain) {
   const matrix::MatrixFile file = matrix_file(options, profile_of(options, nullptr), surroundings);
   const std::string profile = profile_of(options, options.matrix_file.empty() ? nullptr : &file);
   std::optional<matrix::Expression> where;
   if (!options.where.empty())
-    where = matrix::Expression::condition(options.where, file.scope, matrix::Origin::option("--where", options.where));
+    where = matrix::Expression::condition(options.where, file.scope,
+                                          matrix::Origin::option("--where", options.where));
   Planned planned;
   matrix::PlanChoices choices{.explain = explain};
   if (options.seed) choices.seed = static_cast<std::int64_t>(*options.seed);
   if (!options.extend.empty()) choices.previous = earlier_cases(options.extend, surroundings);
-  planned.plan = matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where, choices);
+  planned.plan =
+      matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where, choices);
   for (const nlohmann::json& line : planned.plan.lines) planned.lines.push_back(plan_line(line));
   heed_shared_gpus(planned.lines, device, surroundings.catalogue.checks);
   planned.seed = options.seed.value_or(static_cast<std::uint64_t>(planned.plan.seed));
@@ -199,24 +247,33 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device, co
 }
 
 void declare(CLI::App& app, RunOptions& options) {
-  app.add_option("--run-dir", options.run_dir, "the run's folder: absent or empty (default: runs/RUN_ID)");
+  app.add_option("--run-dir", options.run_dir,
+                 "the run's folder: absent or empty (default: runs/RUN_ID)");
   app.add_option("--isolation", options.isolation,
-                 "process: every case in processes of its own; batch: shared where they can be (default: as planned)");
-  app.add_option("--budget", options.budget, "start no more cases after this time, such as 30m or 1h30m; resume goes on");
-  app.add_option("--max-fail", options.max_fail, "start no more cases after this many failures (default: no bound)");
+                 "process: every case in processes of its own; batch: shared where they can be "
+                 "(default: as planned)");
+  app.add_option("--budget", options.budget,
+                 "start no more cases after this time, such as 30m or 1h30m; resume goes on");
+  app.add_option("--max-fail", options.max_fail,
+                 "start no more cases after this many failures (default: no bound)");
   declare(app, options.cluster);
-  app.add_option("--max-gpu-minutes", options.max_gpu_minutes, "start no more cases once GPUs were leased for this long together");
-  app.add_option("--confirm", options.confirm, "run each failure this often again, alone, to measure its rate; it never becomes a pass");
+  app.add_option("--max-gpu-minutes", options.max_gpu_minutes,
+                 "start no more cases once GPUs were leased for this long together");
+  app.add_option(
+      "--confirm", options.confirm,
+      "run each failure this often again, alone, to measure its rate; it never becomes a pass");
   app.add_flag("--cold", options.cold, "start no ranks before their slots are free");
 }
 
 std::string new_run_id() {
   const auto now = std::chrono::system_clock::now();
-  const auto salt = static_cast<std::uint64_t>(now.time_since_epoch().count()) ^ (static_cast<std::uint64_t>(getpid()) << 40);
+  const auto salt = static_cast<std::uint64_t>(now.time_since_epoch().count()) ^
+                    (static_cast<std::uint64_t>(getpid()) << 40);
   return launcher::make_run_id(std::chrono::system_clock::to_time_t(now), salt);
 }
 
-launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
+launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& options,
+                             const Surroundings& surroundings) {
   launcher::RunSetup setup;
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;
@@ -236,7 +293,8 @@ launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& o
   return setup;
 }
 
-launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options, const Surroundings& surroundings) {
+launcher::RunSetup new_run(const launcher::Device& device, const RunOptions& options,
+                           const Surroundings& surroundings) {
   launcher::RunSetup setup = run_setup(device, options, surroundings);
   const record::Cluster cluster = cluster_of(options.cluster);
   setup.folder = launcher::create_run_folder(surroundings.runs, options.run_dir, setup.run.run_id);
@@ -252,14 +310,17 @@ launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surr
   setup.run_name = setup.run.run_id;
   setup.plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
   if (const std::string now = launcher::plan_sha256(setup.plan); setup.run.plan_sha256 != now)
-    throw matrix::InputError({"the plan of run " + setup.run.run_id + " is not the one that it began with",
-                              setup.run.plan_sha256.empty() ? "a run without plan_sha256, of an older version"
-                                                            : "SHA-256 " + now,
-                              setup.run.plan_sha256.empty() ? "a run whose plan was hashed" : "SHA-256 " + setup.run.plan_sha256,
-                              "records of one plan and cases of another are no result",
-                              "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
+    throw matrix::InputError(
+        {"the plan of run " + setup.run.run_id + " is not the one that it began with",
+         setup.run.plan_sha256.empty() ? "a run without plan_sha256, of an older version"
+                                       : "SHA-256 " + now,
+         setup.run.plan_sha256.empty() ? "a run whose plan was hashed"
+                                       : "SHA-256 " + setup.run.plan_sha256,
+         "records of one plan and cases of another are no result",
+         "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
   const record::Cluster cluster = recorded_cluster(folder);
-  const launcher::Device device = device_on(cluster, setup.run.device, surroundings, setup.run.options.ranks_per_gpu);
+  const launcher::Device device =
+      device_on(cluster, setup.run.device, surroundings, setup.run.options.ranks_per_gpu);
   expect_same_stack(setup.run, device);
   setup.judge_program = launcher::judge_program(surroundings.programs);
   setup.rank_program = device.rank_program;
@@ -278,17 +339,23 @@ void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation)
 void fit(std::vector<record::PlanLine>& lines, const launcher::Device& device) {
   for (record::PlanLine& line : lines)
     if (!line.skip && line.ranks > device.most_ranks())
-      line.skip = record::Skip{*record::Verdict::from("skipped.gpus"),
-                               std::to_string(line.ranks) + " ranks, and this machine has room for " + std::to_string(device.most_ranks())};
+      line.skip =
+          record::Skip{*record::Verdict::from("skipped.gpus"),
+                       std::to_string(line.ranks) + " ranks, and this machine has room for " +
+                           std::to_string(device.most_ranks())};
 }
 
-void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device, const matrix::CheckTable& checks) {
+void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device,
+                      const matrix::CheckTable& checks) {
   for (record::PlanLine& line : lines) {
     if (device.ranks_per_gpu == 1 || line.skip || line.ranks <= device.slots) continue;
-    // Between ranks that share, NCCL takes its network in place of the memory of this host's other GPUs, which these cases are about.
+    // Between ranks that share, NCCL takes its network in place of the memory of this host's other
+    // GPUs, which these cases are about.
     if (line.axes.value("model", "") == "collective")
-      line.skip = record::Skip{*record::Verdict::from("skipped.gpus"), "it asks how NCCL reaches the other GPUs of a host, and " +
-                               std::to_string(line.ranks) + " ranks would share " + std::to_string(device.slots)};
+      line.skip = record::Skip{*record::Verdict::from("skipped.gpus"),
+                               "it asks how NCCL reaches the other GPUs of a host, and " +
+                                   std::to_string(line.ranks) + " ranks would share " +
+                                   std::to_string(device.slots)};
     std::erase_if(line.required_checks, [&](const std::string& check) {
       const matrix::CheckEntry* entry = checks.find(check);
       return entry != nullptr && entry->own_gpu;
@@ -313,7 +380,8 @@ FoundCase find_case(const std::string& reference, const Surroundings& surroundin
       return found;
     } catch (const matrix::InputError&) {
       // A name needs no run to be understood; anything else was meant to be in it.
-      const bool name = parts.case_text.find('=') != std::string::npos || parts.case_text == "default";
+      const bool name =
+          parts.case_text.find('=') != std::string::npos || parts.case_text == "default";
       if (parts.run || !name) throw;
     }
   }

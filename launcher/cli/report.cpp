@@ -1,5 +1,5 @@
-// report: a run's closing table again. Reports that are missing are rebuilt from the journal, so a run whose launcher
-// was killed gets them too.
+// report: a run's closing table again. Reports that are missing are rebuilt from the journal, so a
+// run whose launcher was killed gets them too.
 #include <memory>
 
 #include "launcher/cli/show_run.h"
@@ -38,7 +38,8 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
 Action declare_report(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
   app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
-  app.add_flag("--judge-again", options->judge_again, "judge its evidence with today's checks; the journal stays as it is");
+  app.add_flag("--judge-again", options->judge_again,
+               "judge its evidence with today's checks; the journal stays as it is");
   app.add_flag("--json", options->json, "print it as summary.json");
   return [options](Surroundings& surroundings) { return execute_report(*options, surroundings); };
 }

@@ -1,5 +1,5 @@
-// A case as a shell script of its own: environment, batch file, mpirun. For a machine or a debugger where graphproof's
-// launcher is not wanted.
+// A case as a shell script of its own: environment, batch file, mpirun. For a machine or a debugger
+// where graphproof's launcher is not wanted.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace graphproof::cli {
 
-/// POSIX sh. Takes a folder as its argument, or makes one; leaves there batch.json, the ranks' logs, their heartbeats and,
-/// in case/, their evidence. Ends with mpirun's exit code, or 124 when the sum of the phases' limits has passed. It judges
-/// nothing. The only fixed paths in it are the rank program's; `limits_ms` holds every phase.
-std::string repro_script(const record::PlanLine& line, const launcher::Device& device, const record::Limits& limits_ms,
-                         std::uint64_t seed);
+/// POSIX sh. Takes a folder as its argument, or makes one; leaves there batch.json, the ranks'
+/// logs, their heartbeats and, in case/, their evidence. Ends with mpirun's exit code, or 124 when
+/// the sum of the phases' limits has passed. It judges nothing. The only fixed paths in it are the
+/// rank program's; `limits_ms` holds every phase.
+std::string repro_script(const record::PlanLine& line, const launcher::Device& device,
+                         const record::Limits& limits_ms, std::uint64_t seed);
 
 }  // namespace graphproof::cli

@@ -1,5 +1,5 @@
-// resume: goes on with a run whose launcher was killed, interrupted, out of time or out of disk. Its plan, options and
-// stack are the recorded ones; what has a record is not run again.
+// resume: goes on with a run whose launcher was killed, interrupted, out of time or out of disk.
+// Its plan, options and stack are the recorded ones; what has a record is not run again.
 #include <fmt/format.h>
 
 #include <memory>
@@ -31,11 +31,13 @@ record::ExitCode execute_resume(const ResumeOptions& options, Surroundings& surr
                               "watch it: graphproof status " + folder.string()});
   const reports::RunResult recorded = launcher::read_run(folder);
   if (recorded.ending == reports::Ending::finished) {
-    surroundings.err << "run " << recorded.run.run_id << " is finished: there is nothing to resume\n";
+    surroundings.err << "run " << recorded.run.run_id
+                     << " is finished: there is nothing to resume\n";
     show_result(recorded, folder, surroundings, options.json);
     return reports::exit_code(recorded);
   }
-  return run_and_show(recorded_run(folder, surroundings), surroundings, options.json, launcher::resume);
+  return run_and_show(recorded_run(folder, surroundings), surroundings, options.json,
+                      launcher::resume);
 }
 
 }  // namespace

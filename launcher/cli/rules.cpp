@@ -1,4 +1,5 @@
-// rules: what is refused and why, in full; our own rules or those of an upstream dialect, and where each is settled.
+// rules: what is refused and why, in full; our own rules or those of an upstream dialect, and where
+// each is settled.
 #include <fmt/format.h>
 
 #include <map>
@@ -29,14 +30,19 @@ std::set<std::string> known_ids(const matrix::Catalogue& catalogue) {
     ids.insert(check);
     ids.insert(check.substr(0, check.find('.')));
   }
-  for (const json& row : matrix::list_faults(catalogue)) ids.insert(row.at("fault").get<std::string>());
+  for (const json& row : matrix::list_faults(catalogue))
+    ids.insert(row.at("fault").get<std::string>());
   return ids;
 }
 
 json rows_of(const RulesOptions& options, const matrix::Catalogue& catalogue) {
-  if (options.dialect == "graphproof" || (options.dialect.empty() && !options.coverage)) return matrix::list_rules(catalogue);
-  const std::string dialect = options.dialect.empty() ? "megatron-bridge" : options.dialect;  // which has Megatron-LM's rules too
-  return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version), known_ids(catalogue));
+  if (options.dialect == "graphproof" || (options.dialect.empty() && !options.coverage))
+    return matrix::list_rules(catalogue);
+  const std::string dialect = options.dialect.empty()
+                                  ? "megatron-bridge"
+                                  : options.dialect;  // which has Megatron-LM's rules too
+  return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version),
+                                      known_ids(catalogue));
 }
 
 std::string listed_ids(const json& row, const char* key) {
@@ -50,12 +56,18 @@ void show_coverage(const json& rows, std::ostream& out) {
   for (const json& row : rows) {
     const std::string coverage = row.at("coverage").get<std::string>();
     ++counts[coverage];
-    out << fmt::format("{:<6} {:<8} {:<8} {:<28} {}\n", row.at("rule").get<std::string>(), row.at("status").get<std::string>(), row.at("severity").get<std::string>(),
-                       coverage + (coverage == "covered by" ? listed_ids(row, "covered_by") : coverage == "planned" ? listed_ids(row, "planned") : ""), reports::printable(row.at("what").get<std::string>()));
+    out << fmt::format("{:<6} {:<8} {:<8} {:<28} {}\n", row.at("rule").get<std::string>(),
+                       row.at("status").get<std::string>(), row.at("severity").get<std::string>(),
+                       coverage + (coverage == "covered by" ? listed_ids(row, "covered_by")
+                                   : coverage == "planned"  ? listed_ids(row, "planned")
+                                                            : ""),
+                       reports::printable(row.at("what").get<std::string>()));
   }
   for (const json& row : rows)
     if (row.at("status") == "dead" || row.at("status") == "removed")
-      out << fmt::format("{} is {}: {}\n", row.at("rule").get<std::string>(), row.at("status").get<std::string>(), reports::printable(row.at("why").get<std::string>()));
+      out << fmt::format("{} is {}: {}\n", row.at("rule").get<std::string>(),
+                         row.at("status").get<std::string>(),
+                         reports::printable(row.at("why").get<std::string>()));
   out << rows.size() << " rules";
   for (const auto& [coverage, count] : counts) out << ", " << count << " " << coverage;
   out << "\n";
@@ -63,8 +75,12 @@ void show_coverage(const json& rows, std::ostream& out) {
 
 record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surroundings) {
   if (options.coverage && options.dialect == "graphproof")
-    throw matrix::InputError({.what = "our own rules are all decided here", .got = "--coverage --dialect graphproof", .want = "an upstream dialect", .why = "",
-                              .next = "graphproof rules --coverage", .place = {}});
+    throw matrix::InputError({.what = "our own rules are all decided here",
+                              .got = "--coverage --dialect graphproof",
+                              .want = "an upstream dialect",
+                              .why = "",
+                              .next = "graphproof rules --coverage",
+                              .place = {}});
   json rows = rows_of(options, surroundings.catalogue);
   if (!options.id.empty()) {
     std::vector<std::string> ids;
@@ -74,8 +90,11 @@ record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surrou
       if (ids.back() == options.id) found.push_back(row);
     }
     if (found.empty())
-      throw matrix::InputError({"no rule `" + options.id + "`", options.id, "one of " + matrix::listed(ids), "",
-                                matrix::suggestion(options.id, ids, "graphproof list rules; those of upstream: graphproof rules --dialect megatron-bridge")});
+      throw matrix::InputError({"no rule `" + options.id + "`", options.id,
+                                "one of " + matrix::listed(ids), "",
+                                matrix::suggestion(options.id, ids,
+                                                   "graphproof list rules; those of upstream: "
+                                                   "graphproof rules --dialect megatron-bridge")});
     rows = std::move(found);
   }
   if (options.json) {
@@ -90,7 +109,8 @@ record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surrou
     surroundings.out << row.at("rule").get<std::string>() << "\n";
     for (const auto& [key, value] : row.items())
       if (key != "rule" && !value.empty() && value != "")
-        surroundings.out << fmt::format("  {:<10} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+        surroundings.out << fmt::format(
+            "  {:<10} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return record::ExitCode::ok;
 }
@@ -100,9 +120,12 @@ record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surrou
 Action declare_rules(CLI::App& app) {
   const auto options = std::make_shared<RulesOptions>();
   app.add_option("RULE", options->id, "one rule's id (default: all)");
-  app.add_option("--dialect", options->dialect, "graphproof (default), megatron-lm, megatron-bridge or legacy");
-  app.add_option("--version", options->version, "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
-  app.add_flag("--coverage", options->coverage, "where each upstream rule is settled: here, by a check of a run, or nowhere");
+  app.add_option("--dialect", options->dialect,
+                 "graphproof (default), megatron-lm, megatron-bridge or legacy");
+  app.add_option("--version", options->version,
+                 "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
+  app.add_flag("--coverage", options->coverage,
+               "where each upstream rule is settled: here, by a check of a run, or nowhere");
   app.add_flag("--json", options->json, "print a JSON list");
   return [options](Surroundings& surroundings) { return execute_rules(*options, surroundings); };
 }

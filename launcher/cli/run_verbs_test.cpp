@@ -1,5 +1,6 @@
-// The verbs that start ranks, as users meet them: with a rank program and a judge that follow a script, on the simulated
-// device. Every case ends `unexercised` there (exit 4), because that judge knows one check only.
+// The verbs that start ranks, as users meet them: with a rank program and a judge that follow a
+// script, on the simulated device. Every case ends `unexercised` there (exit 4), because that judge
+// knows one check only.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -24,18 +25,27 @@ struct RunVerbsTest : CommandUnderTest {
   RunVerbsTest() {
     fs::create_directories(top / "bin");
     const fs::path fake = fs::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank";
-    for (const char* program : {"graphproof-rank-sim", "graphproof-judge"}) fs::create_symlink(fake, top / "bin" / program);
+    for (const char* program : {"graphproof-rank-sim", "graphproof-judge"})
+      fs::create_symlink(fake, top / "bin" / program);
     fs::create_symlink(fake.parent_path() / "graphproof-start", top / "bin/graphproof-start");
   }
   ~RunVerbsTest() override { unsetenv("GRAPHPROOF_FAKE_DRIVER"); }
   void SetUp() override {
-    ASSERT_FALSE(launcher::find_program("mpirun", launcher::own_environment()).empty()) << "this machine has no mpirun: ./graphproof installs it";
+    ASSERT_FALSE(launcher::find_program("mpirun", launcher::own_environment()).empty())
+        << "this machine has no mpirun: ./graphproof installs it";
   }
 
   /// A few cases of one rank each.
   Printed run(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"run", "--profile", "smoke", "--device", "sim", "--where",
-                                          "tp == 1 and dp == 1 and impl in {none, manual} and not dropout", "--json"};
+    std::vector<std::string> arguments = {
+        "run",
+        "--profile",
+        "smoke",
+        "--device",
+        "sim",
+        "--where",
+        "tp == 1 and dp == 1 and impl in {none, manual} and not dropout",
+        "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return cli(arguments);
   }
@@ -77,7 +87,8 @@ TEST_F(RunVerbsTest, RerunTakesCasesByAnExpression) {
   EXPECT_EQ(cli({"rerun", parent, "--where", "impl == nonsense"}).exit_code, 2);
   const Printed none = cli({"rerun", parent, "--where", "impl == none", "--failed"});
   EXPECT_EQ(none.exit_code, 4);
-  EXPECT_NE(none.err.find("has no such case"), std::string::npos) << "beside --failed it narrows: " << none.err;
+  EXPECT_NE(none.err.find("has no such case"), std::string::npos)
+      << "beside --failed it narrows: " << none.err;
 }
 
 TEST_F(RunVerbsTest, StatusIsWatchedUntilTheRunHasEnded) {
@@ -92,7 +103,8 @@ TEST_F(RunVerbsTest, DoctorLooksAtThisMachine) {
   EXPECT_NE(doctor.exit_code, 2) << doctor.err;
   EXPECT_EQ(json_of(doctor).at("schema"), "graphproof-doctor/1");
   EXPECT_NE(cli({"doctor", "--device", "sim"}).out.find("mpirun"), std::string::npos);
-  EXPECT_NE(doctor.out.find("4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s"), std::string::npos) << doctor.out;
+  EXPECT_NE(doctor.out.find("4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s"), std::string::npos)
+      << doctor.out;
   setenv("GRAPHPROOF_FAKE_NO_SUM", "1", 1);
   const Printed ill = cli({"doctor", "--device", "sim"});
   unsetenv("GRAPHPROOF_FAKE_NO_SUM");
@@ -115,7 +127,8 @@ TEST_F(RunVerbsTest, SelftestMissesALieThatItsJudgeDoesNotSee) {
 }
 
 TEST_F(RunVerbsTest, FaultsKeepTheirIsolation) {
-  const Printed printed = cli({"run", "--profile", "faults", "--device", "sim", "--where", "fault == M23", "--isolation", "process", "--json"});
+  const Printed printed = cli({"run", "--profile", "faults", "--device", "sim", "--where",
+                               "fault == M23", "--isolation", "process", "--json"});
   ASSERT_NE(printed.exit_code, 2) << printed.err;
   int faults = 0;
   for (const record::PlanLine& line : plan()) {
@@ -153,7 +166,8 @@ TEST_F(RunVerbsTest, AFinishedRunIsNotResumedAndKeepsItsExitCode) {
   const std::string journal = record::read_text(latest() / "journal.jsonl");
   const Printed printed = cli({"resume"});
   EXPECT_EQ(printed.exit_code, 4);
-  EXPECT_NE(printed.err.find("is finished: there is nothing to resume"), std::string::npos) << printed.err;
+  EXPECT_NE(printed.err.find("is finished: there is nothing to resume"), std::string::npos)
+      << printed.err;
   EXPECT_EQ(record::read_text(latest() / "journal.jsonl"), journal);
 }
 
@@ -176,7 +190,8 @@ TEST_F(RunVerbsTest, AKilledRunSaysWhatResumeWouldDoAndResumesTheRestAlone) {
   EXPECT_EQ(resumed.exit_code, 4) << resumed.err;
   EXPECT_EQ(json_of(resumed).at("ending"), "finished");
   EXPECT_NE(resumed.err.find("torn"), std::string::npos) << resumed.err;
-  EXPECT_EQ(record::read_text(latest() / "journal.jsonl").size(), journal.size()) << "the same record once more";
+  EXPECT_EQ(record::read_text(latest() / "journal.jsonl").size(), journal.size())
+      << "the same record once more";
 }
 
 TEST_F(RunVerbsTest, ARunGoesOnOnlyWithItsOwnPlanOnItsOwnStack) {
@@ -186,14 +201,16 @@ TEST_F(RunVerbsTest, ARunGoesOnOnlyWithItsOwnPlanOnItsOwnStack) {
   Printed printed = cli({"resume"});
   EXPECT_EQ(printed.exit_code, 2);
   EXPECT_NE(printed.err.find("driver 999.1"), std::string::npos) << printed.err;
-  EXPECT_NE(printed.err.find("one run is a result about one stack"), std::string::npos) << printed.err;
+  EXPECT_NE(printed.err.find("one run is a result about one stack"), std::string::npos)
+      << printed.err;
   unsetenv("GRAPHPROOF_FAKE_DRIVER");
   std::string text = record::read_text(latest() / "plan.jsonl");
   text.replace(text.find("\"why\":\""), 7, "\"why\":\"x");
   std::ofstream(latest() / "plan.jsonl") << text;
   printed = cli({"resume"});
   EXPECT_EQ(printed.exit_code, 2);
-  EXPECT_NE(printed.err.find("is not the one that it began with"), std::string::npos) << printed.err;
+  EXPECT_NE(printed.err.find("is not the one that it began with"), std::string::npos)
+      << printed.err;
 }
 
 TEST_F(RunVerbsTest, ARunWhoseLauncherLivesIsNotResumedAndItsStatusNamesIt) {
@@ -202,12 +219,15 @@ TEST_F(RunVerbsTest, ARunWhoseLauncherLivesIsNotResumedAndItsStatusNamesIt) {
   const launcher::RunLock lock(latest());
   const Printed printed = cli({"resume"});
   EXPECT_EQ(printed.exit_code, 2);
-  EXPECT_NE(printed.err.find("process " + std::to_string(getpid())), std::string::npos) << printed.err;
-  const auto example = fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "reports/record/schema/examples/live.json";
+  EXPECT_NE(printed.err.find("process " + std::to_string(getpid())), std::string::npos)
+      << printed.err;
+  const auto example =
+      fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "reports/record/schema/examples/live.json";
   fs::copy_file(example, latest() / "live.json");
   const nlohmann::json status = json_of(cli({"status", "--json"}));
   EXPECT_EQ(status.at("state"), "running");
-  EXPECT_NE(status.at("launcher").get<std::string>().find(std::to_string(getpid())), std::string::npos);
+  EXPECT_NE(status.at("launcher").get<std::string>().find(std::to_string(getpid())),
+            std::string::npos);
   EXPECT_EQ(status.at("live").at("running").at(0).at("ranks").at(0).at("phase"), "replay");
   const std::string text = cli({"status"}).out;
   EXPECT_NE(text.find("rank 0  replay"), std::string::npos) << text;
@@ -229,7 +249,8 @@ TEST_F(RunVerbsTest, ARerunIsARunOfItsOwnThatNamesItsParent) {
   EXPECT_EQ(json_of(one).at("cases").at(0).at("id"), lines[1].id);
   EXPECT_EQ(run_json().at("parent"), parent);
   EXPECT_NE(run_json().at("run_id"), parent);
-  const Printed all = cli({"rerun", parent, "--verdict", "unexercised", "--isolation", "process", "--json"});
+  const Printed all =
+      cli({"rerun", parent, "--verdict", "unexercised", "--isolation", "process", "--json"});
   EXPECT_EQ(json_of(all).at("cases").size(), lines.size());
   EXPECT_EQ(json_of(all).at("cases").at(0).at("isolation"), "process");
 }
@@ -238,11 +259,17 @@ TEST_F(RunVerbsTest, ReproAndExplainNameTheFirstDivergentTensor) {
   setenv("GRAPHPROOF_FAKE", "wrong replay 1", 1);
   const Printed printed = cli({"repro", "impl=manual,tp=2", "--device", "sim"});
   unsetenv("GRAPHPROOF_FAKE");
-  const std::string named = "first divergent tensor: rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17";
+  const std::string named =
+      "first divergent tensor: rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, "
+      "element 17";
   EXPECT_NE(printed.out.find("\n" + named), std::string::npos) << printed.out << printed.err;
   const std::string of_the_run = "latest/" + plan().front().id;
   EXPECT_NE(cli({"explain", of_the_run}).out.find("\n" + named), std::string::npos);
-  EXPECT_EQ(json_of(cli({"explain", of_the_run, "--json"})).at("divergence").get<std::string>().rfind("rank 1, step 3", 0), 0u);
+  EXPECT_EQ(json_of(cli({"explain", of_the_run, "--json"}))
+                .at("divergence")
+                .get<std::string>()
+                .rfind("rank 1, step 3", 0),
+            0u);
 }
 
 TEST_F(RunVerbsTest, AScriptReproducesACaseWithoutTheLauncher) {
@@ -250,11 +277,16 @@ TEST_F(RunVerbsTest, AScriptReproducesACaseWithoutTheLauncher) {
   const Printed printed = cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", script});
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
   EXPECT_FALSE(fs::exists(top / "runs")) << "a script is no run";
-  const int status = std::system(("sh '" + script.string() + "' \"" + folder.string() + "\" >/dev/null 2>&1").c_str());
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << "\n" << record::read_text(folder / "starter.log");
-  for (const char* file : {"case/rank-0.evidence.jsonl", "case/rank-1.evidence.jsonl", "heartbeats.jsonl"})
+  const int status = std::system(
+      ("sh '" + script.string() + "' \"" + folder.string() + "\" >/dev/null 2>&1").c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      << status << "\n"
+      << record::read_text(folder / "starter.log");
+  for (const char* file :
+       {"case/rank-0.evidence.jsonl", "case/rank-1.evidence.jsonl", "heartbeats.jsonl"})
     EXPECT_GT(fs::file_size(folder / file), 0u) << file;
-  EXPECT_EQ(cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", "-"}).out, record::read_text(script));
+  EXPECT_EQ(cli({"repro", "impl=manual,tp=2", "--device", "sim", "--script", "-"}).out,
+            record::read_text(script));
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace graphproof::cli {
 
-/// On a terminal one line that is written over; elsewhere one line per finished case. With --json to the error stream,
-/// so that standard output holds the summary alone.
+/// On a terminal one line that is written over; elsewhere one line per finished case. With --json
+/// to the error stream, so that standard output holds the summary alone.
 class ProgressPrinter {
  public:
   ProgressPrinter(Surroundings& surroundings, bool json);
@@ -38,13 +38,14 @@ std::string stack_line(const record::Stack& stack);
 
 reports::TerminalStyle style_of(const Surroundings& surroundings);
 
-/// The kill matrix if faults were planted, the closing table, and where the rest lies; or summary.json.
-void show_result(const reports::RunResult& result, const std::filesystem::path& folder, Surroundings& surroundings,
-                 bool json);
+/// The kill matrix if faults were planted, the closing table, and where the rest lies; or
+/// summary.json.
+void show_result(const reports::RunResult& result, const std::filesystem::path& folder,
+                 Surroundings& surroundings, bool json);
 
 using RunLoop = reports::RunResult (*)(const launcher::RunSetup&, const launcher::RunListener&);
 /// Runs (or resumes) with the progress on the screen, then shows the result; the run's exit code.
-record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings, bool json,
-                              RunLoop loop = launcher::run);
+record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings,
+                              bool json, RunLoop loop = launcher::run);
 
 }  // namespace graphproof::cli

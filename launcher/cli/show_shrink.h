@@ -28,23 +28,24 @@ struct FailureGroup {
 };
 
 struct ShrinkResult {
-  std::string run, run_name, case_id, name;   // the failing case
-  std::string folder;                         // of the jobs, relative to the run
-  std::string ending = "finished";            // finished, budget, interrupted
+  std::string run, run_name, case_id, name;  // the failing case
+  std::string folder;                        // of the jobs, relative to the run
+  std::string ending = "finished";           // finished, budget, interrupted
   std::string device;
-  std::vector<FailureGroup> failures;         // the one that was looked into first
-  int passed = 0, failed = 0, silent = 0;     // other cases of the run: what they say of this failure
-  bool matrix_known = false;                  // its own constraints were kept
+  std::vector<FailureGroup> failures;      // the one that was looked into first
+  int passed = 0, failed = 0, silent = 0;  // other cases of the run: what they say of this failure
+  bool matrix_known = false;               // its own constraints were kept
   shrink::Answer answer;
-  std::vector<shrink::Evidence> evidence;     // of the run, then of the jobs
+  std::vector<shrink::Evidence> evidence;  // of the run, then of the jobs
   std::vector<ShrinkJob> jobs;
   matrix::Case smallest;
   std::string smallest_name;
-  bool reduced = false;                       // smaller jobs were looked for
-  std::string today;                          // UTC, YYYY-MM-DD
+  bool reduced = false;  // smaller jobs were looked for
+  std::string today;     // UTC, YYYY-MM-DD
 };
 
-/// The entry for the `known_issues` of a matrix file; null where nothing was located. It excuses for 30 days.
+/// The entry for the `known_issues` of a matrix file; null where nothing was located. It excuses
+/// for 30 days.
 nlohmann::ordered_json known_issue(const ShrinkResult& result, const shrink::Space& space);
 /// What shows the failure again in one line.
 std::string reproducer(const ShrinkResult& result);

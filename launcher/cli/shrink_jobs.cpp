@@ -18,23 +18,35 @@ using shrink::Outcome;
 Outcome outcome_of(const reports::CaseResult& result, const reports::Signature& signature) {
   const record::Record& record = result.record;
   const record::Verdict observed = record.observed;
-  if (record.verdict.in("infra") || record.verdict.in("not_run") || record.verdict.in("skipped") || observed.in("pass.rejected")) return Outcome::invalid;
-  if (observed.exit_code() == record::ExitCode::product) return reports::signature(record) == signature ? Outcome::fail : Outcome::invalid;
-  if (observed != record::Verdict::from("pass") && !observed.in("unexercised")) return Outcome::invalid;
+  if (record.verdict.in("infra") || record.verdict.in("not_run") || record.verdict.in("skipped") ||
+      observed.in("pass.rejected"))
+    return Outcome::invalid;
+  if (observed.exit_code() == record::ExitCode::product)
+    return reports::signature(record) == signature ? Outcome::fail : Outcome::invalid;
+  if (observed != record::Verdict::from("pass") && !observed.in("unexercised"))
+    return Outcome::invalid;
   if (signature.check.empty()) return Outcome::pass;
-  // A case in which the failing check has no say can't show the failure; one that it does not apply to can't have it.
+  // A case in which the failing check has no say can't show the failure; one that it does not apply
+  // to can't have it.
   const auto check = result.checks.find(signature.check);
   const bool shown = check != result.checks.end() && check->second != record::Result::unexercised;
   return shown ? Outcome::pass : Outcome::invalid;
 }
 
-ShrinkJobs::ShrinkJobs(Surroundings& surroundings, const reports::RunResult& run, const launcher::Device& device,
-                       reports::Signature signature, fs::path run_folder, fs::path folder)
-    : surroundings_(surroundings), run_(run), device_(device), machine_(machine_of(device)), signature_(std::move(signature)),
-      run_folder_(std::move(run_folder)), folder_(std::move(folder)) {}
+ShrinkJobs::ShrinkJobs(Surroundings& surroundings, const reports::RunResult& run,
+                       const launcher::Device& device, reports::Signature signature,
+                       fs::path run_folder, fs::path folder)
+    : surroundings_(surroundings),
+      run_(run),
+      device_(device),
+      machine_(machine_of(device)),
+      signature_(std::move(signature)),
+      run_folder_(std::move(run_folder)),
+      folder_(std::move(folder)) {}
 
 record::PlanLine ShrinkJobs::line_of(const matrix::Case& test_case) const {
-  record::PlanLine line = plan_line(matrix::plan_case(surroundings_.catalogue, test_case, machine_, "shrink"));
+  record::PlanLine line =
+      plan_line(matrix::plan_case(surroundings_.catalogue, test_case, machine_, "shrink"));
   line.isolation = "process";
   return line;
 }
@@ -51,7 +63,9 @@ std::vector<JobResult> ShrinkJobs::run(const std::vector<matrix::Case>& cases) {
     const record::PlanLine line = line_of(one);
     results.push_back({.case_id = line.id, .name = line.name, .verdict = "not_run", .folder = ""});
     const bool runs = !line.skip && line.expect.kind != "rejected";
-    const bool twice = std::any_of(plan.begin(), plan.end(), [&](const record::PlanLine& other) { return other.id == line.id; });
+    const bool twice = std::any_of(plan.begin(), plan.end(), [&](const record::PlanLine& other) {
+      return other.id == line.id;
+    });
     if (runs && !twice) plan.push_back(line);
   }
   if (plan.empty()) return results;
@@ -63,7 +77,10 @@ std::vector<JobResult> ShrinkJobs::run(const std::vector<matrix::Case>& cases) {
       result.verdict = std::string(done.record.observed.text());
       result.infrastructure = done.record.verdict.in("infra");
       if (!done.record.artefacts.empty())
-        result.folder = fs::relative(folder_ / fmt::format("round-{:03}", round_) / done.record.artefacts, run_folder_).string();
+        result.folder =
+            fs::relative(folder_ / fmt::format("round-{:03}", round_) / done.record.artefacts,
+                         run_folder_)
+                .string();
     }
   return results;
 }
@@ -76,8 +93,10 @@ reports::RunResult ShrinkJobs::run_round(std::vector<record::PlanLine> plan) {
   if (fs::exists(folder / "run.json")) {
     launcher::RunSetup setup = recorded_run(folder, surroundings_);
     if (setup.run.plan_sha256 != launcher::plan_sha256(plan))
-      throw matrix::InputError({"a round of an earlier shrink asks for other cases", folder.string(), "the cases of this one",
-                                "another version made it, or its files were changed", "remove " + folder_.string() + " and start again"});
+      throw matrix::InputError({"a round of an earlier shrink asks for other cases",
+                                folder.string(), "the cases of this one",
+                                "another version made it, or its files were changed",
+                                "remove " + folder_.string() + " and start again"});
     result = launcher::read_run(folder);
     if (result.ending != reports::Ending::finished) result = launcher::resume(setup, listener);
   } else {

@@ -1,5 +1,5 @@
-// The training configuration that a command line means: `FILE` or `-- ARGS...`, with what was said of the machine. Shared
-// by the verbs that take somebody's configuration.
+// The training configuration that a command line means: `FILE` or `-- ARGS...`, with what was said
+// of the machine. Shared by the verbs that take somebody's configuration.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -30,9 +30,9 @@ void declare_surroundings(CLI::App& app, ConfigurationOptions& options);
 /// Options of an upstream dialect, from a command line or a file.
 struct UpstreamConfiguration {
   dialect::Dialect dialect;
-  bool detected = false;               // the dialect was not named
+  bool detected = false;  // the dialect was not named
   dialect::Reading reading;
-  std::vector<std::string> words;      // of a command line; empty for a file
+  std::vector<std::string> words;  // of a command line; empty for a file
   std::size_t first_option = 0;
   std::optional<matrix::Document> document;
 };
@@ -48,7 +48,9 @@ struct TrainingConfiguration {
   std::string file;  // empty for a command line
 };
 
-/// Throws InputError for what can't be read: neither, both, no such file, broken JSON or YAML, a bad --stack.
-TrainingConfiguration read_training_configuration(const ConfigurationOptions& options, const Surroundings& surroundings);
+/// Throws InputError for what can't be read: neither, both, no such file, broken JSON or YAML, a
+/// bad --stack.
+TrainingConfiguration read_training_configuration(const ConfigurationOptions& options,
+                                                  const Surroundings& surroundings);
 
 }  // namespace graphproof::cli

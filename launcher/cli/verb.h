@@ -1,5 +1,5 @@
-// A verb of the command line: its name, what it is for, and how it is declared. One verb, one file; the table is in
-// verbs.cpp.
+// A verb of the command line: its name, what it is for, and how it is declared. One verb, one file;
+// the table is in verbs.cpp.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,16 +17,16 @@
 
 namespace graphproof::cli {
 
-/// What a verb works with. Results go to `out`, everything that only people read while they wait to `err`; with --json
-/// `out` gets one JSON value and nothing else.
+/// What a verb works with. Results go to `out`, everything that only people read while they wait to
+/// `err`; with --json `out` gets one JSON value and nothing else.
 struct Surroundings {
   const matrix::Catalogue& catalogue;
   std::vector<std::string> command_line;
   std::ostream& out;
   std::ostream& err;
-  bool terminal = false;                // out is one
+  bool terminal = false;  // out is one
   int columns = 100;
-  std::filesystem::path programs;       // folder of the rank programs and the judge
+  std::filesystem::path programs;  // folder of the rank programs and the judge
   std::filesystem::path runs = "runs";
   std::vector<std::string> words = {};  // behind `--`
 };
@@ -43,8 +43,8 @@ struct Verb {
 
 std::span<const Verb> verbs();
 
-/// The whole program but for what `main` owns: parses, runs the verb, prints errors. `arguments` without the program's
-/// name. The result is the exit code.
+/// The whole program but for what `main` owns: parses, runs the verb, prints errors. `arguments`
+/// without the program's name. The result is the exit code.
 int run_command_line(const std::vector<std::string>& arguments, Surroundings& surroundings);
 
 Action declare_run(CLI::App& app);

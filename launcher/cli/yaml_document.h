@@ -1,4 +1,5 @@
-// YAML as the located JSON document that the readers of matrix/ take: the same values, and the lines where they stand.
+// YAML as the located JSON document that the readers of matrix/ take: the same values, and the
+// lines where they stand.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace graphproof::cli {
 
-/// Plain scalars become null, booleans, integers and numbers as Python's loaders read them; quoted ones stay texts;
+/// Plain scalars become null, booleans, integers and numbers as Python's loaders read them; quoted
+/// ones stay texts;
 /// `<<` merges. Throws matrix::InputError with the place.
 matrix::Document yaml_document(const std::string& text, const std::string& source);
 

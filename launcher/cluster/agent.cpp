@@ -54,10 +54,17 @@ std::string host_name() {
 class Agent {
  public:
   Agent(const AgentSetup& setup, const launcher::Environment& environment)
-      : setup_(setup), environment_(environment), channel_(channel_folder(setup.channels, agent_number(environment))), orders_(orders_file(channel_)),
-        run_(record::run_from(record::read_json(setup.run_folder / "run.json"), setup.run_folder / "run.json")),
-        folders_(std::in_place, run_.run_id), nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
-        interval_(look_interval(channel_)), started_ms_(steady_ms()), launcher_ms_(started_ms_) {
+      : setup_(setup),
+        environment_(environment),
+        channel_(channel_folder(setup.channels, agent_number(environment))),
+        orders_(orders_file(channel_)),
+        run_(record::run_from(record::read_json(setup.run_folder / "run.json"),
+                              setup.run_folder / "run.json")),
+        folders_(std::in_place, run_.run_id),
+        nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
+        interval_(look_interval(channel_)),
+        started_ms_(steady_ms()),
+        launcher_ms_(started_ms_) {
     const fs::path plan = setup.run_folder / "plan.jsonl";
     for (record::PlanLine& line : record::plan_from(record::read_text(plan), plan)) {
       const std::string id = line.id;
@@ -70,25 +77,32 @@ class Agent {
     std::istringstream visible(value_of(environment, "CUDA_VISIBLE_DEVICES"));
     for (std::string gpu; std::getline(visible, gpu, ',');) gpus_.push_back(gpu);
     if (static_cast<int>(gpus_.size()) < setup_.slots)
-      throw record::ReadError({.what = "node " + node_ + " has too few GPUs for its slots",
-                               .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment, "CUDA_VISIBLE_DEVICES"),
-                               .want = std::to_string(setup_.slots) + " GPUs", .why = "each slot of the plan is a GPU",
-                               .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
+      throw record::ReadError(
+          {.what = "node " + node_ + " has too few GPUs for its slots",
+           .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment, "CUDA_VISIBLE_DEVICES"),
+           .want = std::to_string(setup_.slots) + " GPUs",
+           .why = "each slot of the plan is a GPU",
+           .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
     if (nvml_) cpus_ = launcher::cpus_of(*nvml_, gpus_);
     if (nvml_) gpu_health_ = std::make_unique<launcher::GpuHealth>(*nvml_, gpus_);
-    for (const std::string& gpu : gpus_) exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
+    for (const std::string& gpu : gpus_)
+      exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
   }
 
   int run() {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launcher::remove_abandoned_host_folders(run_.run_id);
     launcher::remove_cgroups(run_.run_id + ".");
-    // Array tasks are one a batch, and many on a node: an all-reduce of each would cost more than most of their cases.
+    // Array tasks are one a batch, and many on a node: an all-reduce of each would cost more than
+    // most of their cases.
     const bool whole = value_of(environment_, "SLURM_ARRAY_TASK_ID").empty();
-    const auto findings = launcher::examine(whole ? launcher::look_before_cases(setup_.run_folder, run_.device, setup_.slots, gpus_, setup_.rank_program)
-                                                  : launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}));
+    const auto findings = launcher::examine(
+        whole ? launcher::look_before_cases(setup_.run_folder, run_.device, setup_.slots, gpus_,
+                                            setup_.rank_program)
+              : launcher::look_at_host(setup_.run_folder, run_.device, setup_.slots, gpus_, {}));
     report({.report = "hello", .node = node_, .pid = getpid(), .job = job_, .gpus = gpus_});
-    for (const std::string& text : launcher::notable(findings)) report({.report = "doctor", .why = text});
+    for (const std::string& text : launcher::notable(findings))
+      report({.report = "doctor", .why = text});
     while (!(leaving_ && running_.empty() && held_.empty() && discarded_.empty())) {
       round(steady_ms());
       signals_.wait_for(kRound);
@@ -107,7 +121,9 @@ class Agent {
     if (now_ms - looked_ms_ >= interval_.count()) {
       looked_ms_ = now_ms;
       for (const std::string& line : orders_.next())
-        obey(record::order_from(record::parse_json(line, orders_file(channel_)), orders_file(channel_)), now_ms);
+        obey(record::order_from(record::parse_json(line, orders_file(channel_)),
+                                orders_file(channel_)),
+             now_ms);
     }
     step_batches(now_ms);
     step_held(now_ms);
@@ -123,14 +139,16 @@ class Agent {
       return leave("the launcher said so", now_ms);
     }
     if (order.order == "start") {
-      if (!leaving_) running_.insert_or_assign(order.batch, std::make_shared<BatchRun>(request(order), now_ms));
+      if (!leaving_)
+        running_.insert_or_assign(order.batch, std::make_shared<BatchRun>(request(order), now_ms));
       return;
     }
     if (order.order == "hold") return hold(order, now_ms);
     if (const auto deferred = deferred_.find(order.batch); deferred != deferred_.end()) {
       const record::Order start = std::move(deferred_.extract(deferred).mapped());
       if (order.order == "go") {
-        if (!leaving_) running_.emplace(order.batch, std::make_shared<BatchRun>(request(start), now_ms));
+        if (!leaving_)
+          running_.emplace(order.batch, std::make_shared<BatchRun>(request(start), now_ms));
         return;
       }
       record::Report given_up{.report = "over", .batch = order.batch};
@@ -164,7 +182,8 @@ class Agent {
     // That one is over, which its launcher did not know yet.
     launcher::BatchRequest next = request(order);
     next.held = true;
-    held_.emplace(order.batch, std::make_shared<BatchRun>(std::move(next), now_ms)).first->second->share_device();
+    held_.emplace(order.batch, std::make_shared<BatchRun>(std::move(next), now_ms))
+        .first->second->share_device();
   }
 
   void discard(Batches::node_type batch, std::int64_t now_ms) {
@@ -187,7 +206,8 @@ class Agent {
       group.attempts.push_back({plan_.at(one.case_id), one.attempt, one.again});
       group.attempts.back().line.isolation = order.isolation;
     }
-    launcher::BatchRequest request = launcher::batch_request(run_, setup_.run_folder, group, order.batch);
+    launcher::BatchRequest request =
+        launcher::batch_request(run_, setup_.run_folder, group, order.batch);
     request.node_folder = folders_->node();
     request.shm_folder = folders_->shm();
     request.nvml = nvml_.get();
@@ -195,7 +215,8 @@ class Agent {
     request.processes = &processes_;
     request.job.program = setup_.rank_program;
     if (!gpus_.empty())
-      for (const int slot : order.slots) request.job.gpus.push_back(gpus_.at(static_cast<std::size_t>(slot)));
+      for (const int slot : order.slots)
+        request.job.gpus.push_back(gpus_.at(static_cast<std::size_t>(slot)));
     if (!cpus_.empty())
       for (const int slot : order.slots) {
         const launcher::Cpus& own = cpus_.at(static_cast<std::size_t>(slot));
@@ -208,8 +229,10 @@ class Agent {
     for (auto next = running_.begin(); next != running_.end();) {
       BatchRun& batch = *next->second;
       for (record::Context& context : batch.step(now_ms)) {
-        if (context.infra && context.infra->kind == "preempted") preempted_.insert_or_assign(next->first, Preempted{std::move(context), now_ms});
-        else tell(context);
+        if (context.infra && context.infra->kind == "preempted")
+          preempted_.insert_or_assign(next->first, Preempted{std::move(context), now_ms});
+        else
+          tell(context);
       }
       if (batch.lost()) {
         report({.report = "lost", .batch = next->first});
@@ -218,7 +241,8 @@ class Agent {
         continue;
       }
       const auto preempted = preempted_.find(next->first);
-      if (!batch.over() || (preempted != preempted_.end() && now_ms - preempted->second.since_ms < kOwnSignal_ms)) {
+      if (!batch.over() ||
+          (preempted != preempted_.end() && now_ms - preempted->second.since_ms < kOwnSignal_ms)) {
         ++next;
         continue;
       }
@@ -235,31 +259,38 @@ class Agent {
 
   void over(const std::string& name, const BatchRun& batch) const {
     record::Report over{.report = "over", .batch = name, .immortal = batch.immortal()};
-    for (const launcher::Attempt& attempt : batch.not_done()) over.not_done.push_back(attempt.line.id);
+    for (const launcher::Attempt& attempt : batch.not_done())
+      over.not_done.push_back(attempt.line.id);
     // After a signal the launcher decides itself what was in progress.
     if (!leaving_ || told_) report(over);
   }
 
   /// The doctor, on the GPUs of a batch that met trouble.
   void look(const std::vector<std::string>& gpus) const {
-    for (const std::string& text : launcher::notable(launcher::examine(launcher::look_before_cases(setup_.run_folder, run_.device, setup_.slots, gpus, setup_.rank_program))))
+    for (const std::string& text : launcher::notable(launcher::examine(launcher::look_before_cases(
+             setup_.run_folder, run_.device, setup_.slots, gpus, setup_.rank_program))))
       report({.report = "doctor", .why = text});
   }
 
   void tell(const record::Context& context) {
     // What ends an allocation ends the ranks as well: that is not how the case ends.
     if (leaving_) return;
-    const fs::path folder = setup_.run_folder / launcher::attempt_folder(context.case_id, context.attempt);
+    const fs::path folder =
+        setup_.run_folder / launcher::attempt_folder(context.case_id, context.attempt);
     std::error_code exists;
     fs::create_directories(folder, exists);
     record::write_json(folder / "context.json", record::to_json(context));
     if (context.infra) met_infra_.insert(context.batch);
-    report({.report = "ended", .batch = context.batch, .case_id = context.case_id, .attempt = context.attempt});
+    report({.report = "ended",
+            .batch = context.batch,
+            .case_id = context.case_id,
+            .attempt = context.attempt});
   }
 
   void look_for_launcher(std::int64_t now_ms) {
     std::error_code absent;
-    if (fs::exists(revoked_file(setup_.channels), absent) || fs::exists(revoked_file(channel_), absent))
+    if (fs::exists(revoked_file(setup_.channels), absent) ||
+        fs::exists(revoked_file(channel_), absent))
       return leave("the launcher has given this node up", now_ms);
     const auto written = fs::last_write_time(setup_.run_folder / "live.json", absent);
     if (!absent && written != launcher_written_) {
@@ -267,7 +298,9 @@ class Agent {
       launcher_ms_ = now_ms;
     }
     if (now_ms - launcher_ms_ > setup_.launcher_silent_ms)
-      leave("nothing was heard of the launcher for " + std::to_string(setup_.launcher_silent_ms / 1000) + " s", now_ms);
+      leave("nothing was heard of the launcher for " +
+                std::to_string(setup_.launcher_silent_ms / 1000) + " s",
+            now_ms);
   }
 
   void leave(const std::string& why, std::int64_t now_ms) {
@@ -279,14 +312,21 @@ class Agent {
   }
 
   record::Live live(std::int64_t now_ms) const {
-    record::Live live{.run_id = run_.run_id, .pid = getpid(), .host = node_, .updated_ms = utc_ms(),
-                      .elapsed_seconds = static_cast<double>(now_ms - started_ms_) / 1000.0, .remaining_seconds = {},
-                      .stopping = "", .running = {}};
+    record::Live live{.run_id = run_.run_id,
+                      .pid = getpid(),
+                      .host = node_,
+                      .updated_ms = utc_ms(),
+                      .elapsed_seconds = static_cast<double>(now_ms - started_ms_) / 1000.0,
+                      .remaining_seconds = {},
+                      .stopping = "",
+                      .running = {}};
     for (const auto& [name, batch] : running_) live.running.push_back(batch->live(now_ms));
     return live;
   }
 
-  void report(const record::Report& report) const { append_line(reports_file(channel_), record::to_line(report)); }
+  void report(const record::Report& report) const {
+    append_line(reports_file(channel_), record::to_line(report));
+  }
 
   const AgentSetup& setup_;
   const launcher::Environment& environment_;
@@ -304,15 +344,17 @@ class Agent {
   std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
   Batches running_, held_;            // held: their ranks wait for their turn
   Batches discarded_;                 // held ones whose turn did not come: they are ended
-  std::map<std::string, record::Order> deferred_;  // by batch: what to hold where a GPU takes one process at a time starts cold
+  std::map<std::string, record::Order>
+      deferred_;  // by batch: what to hold where a GPU takes one process at a time starts cold
   bool exclusive_process_ = false;
-  /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its launcher decides.
+  /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its
+  /// launcher decides.
   struct Preempted {
     record::Context context;
     std::int64_t since_ms = 0;
   };
   std::map<std::string, Preempted> preempted_;  // by batch
-  std::set<std::string> met_infra_;   // batches whose cases ended infra.*
+  std::set<std::string> met_infra_;             // batches whose cases ended infra.*
   const std::chrono::milliseconds interval_;
   const std::int64_t started_ms_;
   std::int64_t launcher_ms_, looked_ms_ = 0, live_ms_ = 0;
@@ -328,14 +370,19 @@ int agent_number(const launcher::Environment& environment) {
     const std::string text = value_of(environment, name);
     int number = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (!text.empty() && error == std::errc() && end == text.data() + text.size() && number >= 0) return number;
+    if (!text.empty() && error == std::errc() && end == text.data() + text.size() && number >= 0)
+      return number;
   }
-  throw record::ReadError({.what = "this agent cannot tell which one it is",
-                           .got = "none of SLURM_ARRAY_TASK_ID, SLURM_NODEID, OMPI_COMM_WORLD_RANK", .want = "one of them",
-                           .why = "its orders are in a folder of that number",
-                           .next = "agents are started by graphproof run --engine slurm, slurm-array or mpirun"});
+  throw record::ReadError(
+      {.what = "this agent cannot tell which one it is",
+       .got = "none of SLURM_ARRAY_TASK_ID, SLURM_NODEID, OMPI_COMM_WORLD_RANK",
+       .want = "one of them",
+       .why = "its orders are in a folder of that number",
+       .next = "agents are started by graphproof run --engine slurm, slurm-array or mpirun"});
 }
 
-int serve(const AgentSetup& setup, const launcher::Environment& environment) { return Agent(setup, environment).run(); }
+int serve(const AgentSetup& setup, const launcher::Environment& environment) {
+  return Agent(setup, environment).run();
+}
 
 }  // namespace graphproof::cluster

@@ -1,8 +1,10 @@
-// The agent on a node: starts the batches that its launcher orders, watches and ends them as the launcher itself does on
-// its own host, and reports. The internal verb `agent`, one per node, started by srun, sbatch or mpirun.
+// The agent on a node: starts the batches that its launcher orders, watches and ends them as the
+// launcher itself does on its own host, and reports. The internal verb `agent`, one per node,
+// started by srun, sbatch or mpirun.
 //
-// It ends what it started and leaves when the launcher says so, when a signal comes (Slurm sends SIGTERM before the time
-// limit and for scancel), when its channel is revoked, and when nothing was heard of the launcher for a while.
+// It ends what it started and leaves when the launcher says so, when a signal comes (Slurm sends
+// SIGTERM before the time limit and for scancel), when its channel is revoked, and when nothing was
+// heard of the launcher for a while.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,8 @@
 
 namespace graphproof::cluster {
 
-// The launcher writes live.json once a second; a shared file system may show an old one for up to a minute.
+// The launcher writes live.json once a second; a shared file system may show an old one for up to a
+// minute.
 inline constexpr std::int64_t kLauncherSilent_ms = 90000;
 
 struct AgentSetup {
@@ -21,12 +24,13 @@ struct AgentSetup {
   std::int64_t launcher_silent_ms = kLauncherSilent_ms;
 };
 
-/// Serves the channel that `environment` names (see agent_number()). Returns the exit code: 0 after an order to leave,
-/// 5 otherwise. Throws record::ReadError for a run, plan or order that can't be read.
+/// Serves the channel that `environment` names (see agent_number()). Returns the exit code: 0 after
+/// an order to leave, 5 otherwise. Throws record::ReadError for a run, plan or order that can't be
+/// read.
 int serve(const AgentSetup& setup, const launcher::Environment& environment);
 
-/// Which of the run's agents this process is: SLURM_ARRAY_TASK_ID, SLURM_NODEID or OMPI_COMM_WORLD_RANK, the first that
-/// is set. Throws record::ReadError when none is.
+/// Which of the run's agents this process is: SLURM_ARRAY_TASK_ID, SLURM_NODEID or
+/// OMPI_COMM_WORLD_RANK, the first that is set. Throws record::ReadError when none is.
 int agent_number(const launcher::Environment& environment);
 
 }  // namespace graphproof::cluster

@@ -15,8 +15,10 @@ namespace graphproof::cluster {
 
 void append_line(const std::filesystem::path& file, const std::string& line) {
   const auto fail = [&](const char* what) {
-    throw record::WriteError({.what = std::string(what) + " " + file.string(), .got = std::strerror(errno),
-                              .want = "a file that can be appended to", .why = "launcher and agent talk through it",
+    throw record::WriteError({.what = std::string(what) + " " + file.string(),
+                              .got = std::strerror(errno),
+                              .want = "a file that can be appended to",
+                              .why = "launcher and agent talk through it",
                               .next = "free space in the run folder, then graphproof resume"});
   };
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -31,7 +33,8 @@ std::vector<std::string> LineReader::next() {
   const int descriptor = open(file_.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return lines;
   char buffer[65536];
-  for (ssize_t got; (got = pread(descriptor, buffer, sizeof buffer, static_cast<off_t>(read_bytes_))) > 0;) {
+  for (ssize_t got;
+       (got = pread(descriptor, buffer, sizeof buffer, static_cast<off_t>(read_bytes_))) > 0;) {
     read_bytes_ += static_cast<std::size_t>(got);
     partial_.append(buffer, static_cast<std::size_t>(got));
   }
@@ -45,10 +48,12 @@ std::vector<std::string> LineReader::next() {
 
 std::chrono::milliseconds look_interval(const std::filesystem::path& folder) {
   // ext4, XFS, Btrfs, tmpfs, overlay, ZFS: statfs(2).
-  constexpr std::array<unsigned long, 6> kLocal = {0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794c7630, 0x2fc12fc1};
+  constexpr std::array<unsigned long, 6> kLocal = {0xEF53,     0x58465342, 0x9123683E,
+                                                   0x01021994, 0x794c7630, 0x2fc12fc1};
   struct statfs facts;
   const bool local = statfs(folder.c_str(), &facts) == 0 &&
-                     std::find(kLocal.begin(), kLocal.end(), static_cast<unsigned long>(facts.f_type)) != kLocal.end();
+                     std::find(kLocal.begin(), kLocal.end(),
+                               static_cast<unsigned long>(facts.f_type)) != kLocal.end();
   return std::chrono::milliseconds(local ? 10 : 200);
 }
 

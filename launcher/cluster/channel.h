@@ -1,8 +1,9 @@
-// The files through which a launcher and an agent talk, on a file system that both see; nobody listens on a port. Each
-// file has one writer, which appends whole lines, and a reader that asks for what is new.
+// The files through which a launcher and an agent talk, on a file system that both see; nobody
+// listens on a port. Each file has one writer, which appends whole lines, and a reader that asks
+// for what is new.
 //
-// What a shared file system must give: a line appended and closed by one side is seen by who opens the file afterwards
-// (NFS's close-to-open), and a rename replaces a file at once.
+// What a shared file system must give: a line appended and closed by one side is seen by who opens
+// the file afterwards (NFS's close-to-open), and a rename replaces a file at once.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,8 @@
 
 namespace graphproof::cluster {
 
-/// Appends a whole line (with its newline) and closes the file, so that others see it. Throws record::WriteError.
+/// Appends a whole line (with its newline) and closes the file, so that others see it. Throws
+/// record::WriteError.
 void append_line(const std::filesystem::path& file, const std::string& line);
 
 /// The whole lines that were appended since the last call; an absent file has none.
@@ -28,15 +30,24 @@ class LineReader {
   std::string partial_;
 };
 
-/// How often `folder` may be looked into: every 10 ms on a disk of this host, every 200 ms where a look is a question to
-/// a server.
+/// How often `folder` may be looked into: every 10 ms on a disk of this host, every 200 ms where a
+/// look is a question to a server.
 std::chrono::milliseconds look_interval(const std::filesystem::path& folder);
 
-inline std::filesystem::path orders_file(const std::filesystem::path& channel) { return channel / "orders.jsonl"; }
-inline std::filesystem::path reports_file(const std::filesystem::path& channel) { return channel / "reports.jsonl"; }
-inline std::filesystem::path live_file(const std::filesystem::path& channel) { return channel / "live.json"; }
-/// In a channel, or in the folder of all of them: the launcher has given them up, and nothing more may be started.
-inline std::filesystem::path revoked_file(const std::filesystem::path& folder) { return folder / "revoked"; }
+inline std::filesystem::path orders_file(const std::filesystem::path& channel) {
+  return channel / "orders.jsonl";
+}
+inline std::filesystem::path reports_file(const std::filesystem::path& channel) {
+  return channel / "reports.jsonl";
+}
+inline std::filesystem::path live_file(const std::filesystem::path& channel) {
+  return channel / "live.json";
+}
+/// In a channel, or in the folder of all of them: the launcher has given them up, and nothing more
+/// may be started.
+inline std::filesystem::path revoked_file(const std::filesystem::path& folder) {
+  return folder / "revoked";
+}
 inline std::filesystem::path channel_folder(const std::filesystem::path& channels, int agent) {
   return channels / ("node-" + std::to_string(agent));
 }

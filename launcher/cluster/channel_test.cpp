@@ -40,12 +40,17 @@ TEST(ChannelTest, ALineThatCannotBeWrittenSaysWhere) {
     append_line("/nowhere/orders.jsonl", "x\n");
     ADD_FAILURE();
   } catch (const record::WriteError& error) {
-    EXPECT_NE(std::string(error.what()).find("/nowhere/orders.jsonl; got No such file"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("graphproof resume"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("/nowhere/orders.jsonl; got No such file"),
+              std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("graphproof resume"), std::string::npos)
+        << error.what();
   }
 }
 
-TEST(ChannelTest, ALocalDiskIsLookedAtOften) { EXPECT_EQ(look_interval("/dev/shm"), std::chrono::milliseconds(10)); }
+TEST(ChannelTest, ALocalDiskIsLookedAtOften) {
+  EXPECT_EQ(look_interval("/dev/shm"), std::chrono::milliseconds(10));
+}
 
 TEST(AgentTest, ItsNumberIsTheSchedulersOrTheStarters) {
   const struct {
@@ -55,7 +60,9 @@ TEST(AgentTest, ItsNumberIsTheSchedulersOrTheStarters) {
               {{{"OMPI_COMM_WORLD_RANK", "1"}}, 1},
               {{{"SLURM_ARRAY_TASK_ID", "40"}, {"SLURM_NODEID", "0"}}, 40}};
   for (const auto& row : rows) EXPECT_EQ(agent_number(row.environment), row.number);
-  for (const launcher::Environment& none : {launcher::Environment{}, launcher::Environment{{"SLURM_NODEID", "-1"}}, launcher::Environment{{"SLURM_NODEID", "1x"}}})
+  for (const launcher::Environment& none :
+       {launcher::Environment{}, launcher::Environment{{"SLURM_NODEID", "-1"}},
+        launcher::Environment{{"SLURM_NODEID", "1x"}}})
     EXPECT_THROW(agent_number(none), record::ReadError);
 }
 

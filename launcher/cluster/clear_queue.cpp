@@ -31,7 +31,8 @@ std::string clear_queue(const launcher::Command& cancel, std::int64_t limit_ms) 
   while (!said.empty() && said.back() == '\n') said.pop_back();
   std::string command;
   for (const std::string& word : cancel.arguments) command += (command.empty() ? "" : " ") + word;
-  return "jobs of this run may be left in the queue until their time limit (" + said + "): run `" + command + "`, or graphproof resume";
+  return "jobs of this run may be left in the queue until their time limit (" + said + "): run `" +
+         command + "`, or graphproof resume";
 }
 
 }  // namespace graphproof::cluster

@@ -13,22 +13,28 @@ using launcher::Command;
 using launcher::Environment;
 using Words = std::vector<std::string>;
 
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+void append(Words& words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
 
 void option(Words& words, const std::string& name, const std::string& value) {
   if (!value.empty()) words.push_back(name + "=" + value);
 }
 
 Words agent_words(const AgentStart& start, int slots) {
-  return {start.program, "agent", "--run", start.run_folder, "--channels", start.channels,
-          "--slots", std::to_string(slots), "--rank-program", start.rank_program};
+  return {start.program,    "agent",           "--run",   start.run_folder,
+          "--channels",     start.channels,    "--slots", std::to_string(slots),
+          "--rank-program", start.rank_program};
 }
 
 /// What runs inside an image sees the run and the programs under the same paths as outside.
 Words folders(const AgentStart& start) {
   Words folders;
-  for (const std::filesystem::path& folder : {start.run_folder, start.program.parent_path(), start.rank_program.parent_path()})
-    if (!folder.empty() && std::find(folders.begin(), folders.end(), folder.string()) == folders.end()) folders.push_back(folder);
+  for (const std::filesystem::path& folder :
+       {start.run_folder, start.program.parent_path(), start.rank_program.parent_path()})
+    if (!folder.empty() &&
+        std::find(folders.begin(), folders.end(), folder.string()) == folders.end())
+      folders.push_back(folder);
   return folders;
 }
 
@@ -44,7 +50,8 @@ Words apptainer_words(const record::Cluster& options, const AgentStart& start) {
 Words pyxis_words(const record::Cluster& options, const AgentStart& start) {
   if (options.container_image.empty()) return {};
   std::string mounts;
-  for (const std::string& folder : folders(start)) mounts += (mounts.empty() ? "" : ",") + folder + ":" + folder;
+  for (const std::string& folder : folders(start))
+    mounts += (mounts.empty() ? "" : ",") + folder + ":" + folder;
   if (!options.container_mounts.empty()) mounts += "," + options.container_mounts;
   return {"--container-image=" + options.container_image, "--container-mounts=" + mounts};
 }
@@ -73,7 +80,8 @@ Words step_words(const record::Cluster& options, const AgentStart& start, int no
   append(words, node_words(options, start, nodes, slots));
   append(words, {"--kill-on-bad-exit=1", "--mpi=none", "--cpu-bind=none", "--input=none"});
   // A task of an array has a log of its own already.
-  if (options.engine != "slurm-array") words.push_back("--output=" + (start.channels / "agent-%n.log").string());
+  if (options.engine != "slurm-array")
+    words.push_back("--output=" + (start.channels / "agent-%n.log").string());
   append(words, pyxis_words(options, start));
   append(words, apptainer_words(options, start));
   append(words, agent_words(start, slots));
@@ -83,18 +91,26 @@ Words step_words(const record::Cluster& options, const AgentStart& start, int no
 Environment environment_of(const record::Cluster& options, const Environment& own) {
   Environment environment = launcher::without_outer_starter(own);
   if (!options.environment_file.empty())
-    for (const auto& [name, value] : environment_file(options.environment_file)) environment[name] = value;
+    for (const auto& [name, value] : environment_file(options.environment_file))
+      environment[name] = value;
   return environment;
 }
 
-Command hosts_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
+Command hosts_command(const record::Cluster& options, const AgentStart& start,
+                      const Environment& own) {
   std::string hosts;
   for (const std::string& host : options.hosts) hosts += (hosts.empty() ? "" : ",") + host + ":1";
   Environment environment = environment_of(options, own);
-  environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}, {"PMIX_MCA_gds", "hash"}});
-  // Only a variable of the file is sure to be wanted elsewhere; the rest are those that ranks inherit on this host too.
-  const Environment file = options.environment_file.empty() ? Environment{} : environment_file(options.environment_file);
-  Words words = {"mpirun", "-np", std::to_string(options.hosts.size()), "--host", hosts, "--map-by", "node", "--bind-to", "none"};
+  environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                      {"PMIX_MCA_gds", "hash"}});
+  // Only a variable of the file is sure to be wanted elsewhere; the rest are those that ranks
+  // inherit on this host too.
+  const Environment file =
+      options.environment_file.empty() ? Environment{} : environment_file(options.environment_file);
+  Words words = {"mpirun", "-np",       std::to_string(options.hosts.size()),
+                 "--host", hosts,       "--map-by",
+                 "node",   "--bind-to", "none"};
   for (const auto& [name, value] : environment)
     if (launcher::passed_on(name) || file.contains(name)) append(words, {"-x", name});
   append(words, apptainer_words(options, start));
@@ -116,9 +132,11 @@ std::string constraint(const std::vector<std::string>& constraints, const std::s
   return all;
 }
 
-Command pilot_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
+Command pilot_command(const record::Cluster& options, const AgentStart& start,
+                      const Environment& own) {
   if (options.engine == "mpirun") return hosts_command(options, start, own);
-  // Without --kill-command salloc waits for an srun whose nodes were taken away, for ever if they are out of reach.
+  // Without --kill-command salloc waits for an srun whose nodes were taken away, for ever if they
+  // are out of reach.
   Words words = {"salloc", "--kill-command=TERM"};
   append(words, node_words(options, start, options.nodes, options.slots));
   append(words, job_words(options, start));
@@ -126,9 +144,12 @@ Command pilot_command(const record::Cluster& options, const AgentStart& start, c
   return {words, environment_of(options, own)};
 }
 
-std::string said_when_granted(const record::Cluster& options) { return options.engine == "slurm" ? "Granted job allocation" : ""; }
+std::string said_when_granted(const record::Cluster& options) {
+  return options.engine == "slurm" ? "Granted job allocation" : "";
+}
 
-Command fingerprint_command(const record::Cluster& options, const AgentStart& start, const Environment& own) {
+Command fingerprint_command(const record::Cluster& options, const AgentStart& start,
+                            const Environment& own) {
   Words words;
   if (options.engine == "mpirun") {
     words = {"mpirun", "-np", "1", "--host", options.hosts.at(0)};
@@ -142,7 +163,8 @@ Command fingerprint_command(const record::Cluster& options, const AgentStart& st
   append(words, apptainer_words(options, start));
   append(words, {start.rank_program, "--fingerprint"});
   Environment environment = environment_of(options, own);
-  if (options.engine == "mpirun") environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+  if (options.engine == "mpirun")
+    environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
   return {words, environment};
 }
 
@@ -164,7 +186,8 @@ Command cancel_command(const std::string& run_id, const Environment& own) {
 
 Environment environment_file(const std::filesystem::path& file) {
   const auto refuse = [&](const std::string& got, const std::string& next) {
-    throw matrix::InputError({"the environment file can't be read", got, "NAME=VALUE lines", "agents and ranks get them", next});
+    throw matrix::InputError({"the environment file can't be read", got, "NAME=VALUE lines",
+                              "agents and ranks get them", next});
   };
   std::ifstream in(file);
   if (!in) refuse("no " + file.string(), "check the path");

@@ -1,5 +1,5 @@
-// Agents that an earlier launcher of this run brought to nodes, and that may still be there: told to leave before anything
-// is started again.
+// Agents that an earlier launcher of this run brought to nodes, and that may still be there: told
+// to leave before anything is started again.
 #pragma once
 
 #include <filesystem>

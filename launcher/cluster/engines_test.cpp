@@ -1,5 +1,5 @@
-// One matrix, three engines, one set of verdicts: the programs themselves, on the simulated device, on this host, on named
-// hosts and on a Slurm of the test's own.
+// One matrix, three engines, one set of verdicts: the programs themselves, on the simulated device,
+// on this host, on named hosts and on a Slurm of the test's own.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,17 +26,29 @@ TEST(EnginesTest, TheSameMatrixHasTheSameVerdictsOnEveryEngine) {
   ASSERT_TRUE(fs::exists(bin / "graphproof-rank-sim")) << bin;
   const OwnSlurm slurm({.nodes = 2, .cpus = 8});
   const record::ScratchFolder scratch{"/tmp"};
-  const Engine engines[] = {{"local", {}},
-                            {"mpirun", {"--engine", "mpirun", "--hosts", "localhost,localhost", "--slots", "4"}},
-                            {"slurm", {"--engine", "slurm", "--nodes", "2", "--slots", "4"}},
-                            {"slurm-array", {"--engine", "slurm-array", "--nodes", "2", "--slots", "4"}}};
+  const Engine engines[] = {
+      {"local", {}},
+      {"mpirun", {"--engine", "mpirun", "--hosts", "localhost,localhost", "--slots", "4"}},
+      {"slurm", {"--engine", "slurm", "--nodes", "2", "--slots", "4"}},
+      {"slurm-array", {"--engine", "slurm-array", "--nodes", "2", "--slots", "4"}}};
   std::map<std::string, std::string> verdicts;
   for (const Engine& engine : engines) {
     SCOPED_TRACE(engine.name);
     const fs::path folder = scratch.path() / engine.name;
-    // As many slots as this host has on sim, so that the plans are equal: of what is planned, only the engine differs.
-    std::vector<std::string> words = {bin / "graphproof", "run", "--profile", "smoke", "--device", "sim", "--run-dir", folder, "--json",
-                                      "--where", "tp <= 2 and dp == 1 and impl in {none, manual} and not dropout"};
+    // As many slots as this host has on sim, so that the plans are equal: of what is planned, only
+    // the engine differs.
+    std::vector<std::string> words = {
+        bin / "graphproof",
+        "run",
+        "--profile",
+        "smoke",
+        "--device",
+        "sim",
+        "--run-dir",
+        folder,
+        "--json",
+        "--where",
+        "tp <= 2 and dp == 1 and impl in {none, manual} and not dropout"};
     words.insert(words.end(), engine.words.begin(), engine.words.end());
     launcher::Environment environment = slurm.environment();
     const launcher::Output run = launcher::run_to_end({words, environment}, 120000);

@@ -25,7 +25,8 @@ launcher::Output ip(const std::string& words) {
 
 void must(const std::string& words) {
   const launcher::Output output = ip(words);
-  if (output.timed_out || output.exit != launcher::Exit{}) throw std::runtime_error("ip " + words + " failed: " + output.error);
+  if (output.timed_out || output.exit != launcher::Exit{})
+    throw std::runtime_error("ip " + words + " failed: " + output.error);
 }
 
 }  // namespace
@@ -36,7 +37,8 @@ std::string NodeNetworks::missing() {
   if (launcher::find_program("ip", environment).empty()) return "this machine has no ip (iproute2)";
   const std::string probe = "gp" + std::to_string(getpid()) + "p";
   const launcher::Output output = ip("netns add " + probe);
-  if (output.exit != launcher::Exit{}) return "network namespaces are not permitted here: " + output.error;
+  if (output.exit != launcher::Exit{})
+    return "network namespaces are not permitted here: " + output.error;
   const launcher::Output link = ip("link add " + probe + " type bridge");
   ip("link del " + probe);
   ip("netns del " + probe);
@@ -45,7 +47,9 @@ std::string NodeNetworks::missing() {
 
 // A network that nobody routes: of the addresses for private use, chosen by this process.
 NodeNetworks::NodeNetworks(int nodes)
-    : nodes_(nodes), name_("gp" + std::to_string(getpid())), net_("10.231." + std::to_string(getpid() % 250)) {
+    : nodes_(nodes),
+      name_("gp" + std::to_string(getpid())),
+      net_("10.231." + std::to_string(getpid() % 250)) {
   try {
     must("link add " + name_ + "b type bridge");
     must("addr add " + host_address() + "/24 dev " + name_ + "b");
@@ -66,7 +70,9 @@ NodeNetworks::NodeNetworks(int nodes)
 
 NodeNetworks::~NodeNetworks() { remove(); }
 
-void NodeNetworks::link(int node, bool up) const { must("link set " + veth(node) + (up ? " up" : " down")); }
+void NodeNetworks::link(int node, bool up) const {
+  must("link set " + veth(node) + (up ? " up" : " down"));
+}
 
 void NodeNetworks::remove() const {
   for (int node = 1; node <= nodes_; ++node) {

@@ -1,5 +1,5 @@
-// A network of its own for each node of a test's cluster: namespaces that a bridge joins with this host, and links that can
-// be cut. Needs root and iproute2.
+// A network of its own for each node of a test's cluster: namespaces that a bridge joins with this
+// host, and links that can be cut. Needs root and iproute2.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ class NodeNetworks {
   /// Why there can be none on this machine; "" where there can.
   static std::string missing();
 
-  /// Networks for nodes 1 to `nodes`. Throws std::runtime_error with the command that failed; nothing is left then.
+  /// Networks for nodes 1 to `nodes`. Throws std::runtime_error with the command that failed;
+  /// nothing is left then.
   explicit NodeNetworks(int nodes);
   /// Removes them. REQUIRES: no process runs in them.
   ~NodeNetworks();

@@ -30,7 +30,8 @@ constexpr std::chrono::milliseconds kUp{20000}, kDown{10000}, kLook{20};
 constexpr std::int64_t kCommand_ms = 20000;
 
 /// Any character devices do as GPUs: nobody opens them.
-constexpr std::array<const char*, 6> kDevices = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+constexpr std::array<const char*, 6> kDevices = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                                 "/dev/random", "/dev/urandom", "/dev/tty"};
 
 std::string user() {
   const passwd* entry = getpwuid(getuid());
@@ -43,7 +44,8 @@ std::string host() {
   return std::string(name).substr(0, std::string(name).find('.'));
 }
 
-/// The first of `count` free ports in a row: beside those from which the kernel takes ports for others.
+/// The first of `count` free ports in a row: beside those from which the kernel takes ports for
+/// others.
 int free_ports(int count) {
   for (int first = 20000 + getpid() % 200 * 40; first < 30000; first += 40) {
     int port = first;
@@ -59,7 +61,8 @@ int free_ports(int count) {
     }
     if (port == first + count) return first;
   }
-  throw std::runtime_error("no " + std::to_string(count) + " free ports in a row between 20000 and 30000");
+  throw std::runtime_error("no " + std::to_string(count) +
+                           " free ports in a row between 20000 and 30000");
 }
 
 /// slurmd and slurmctld are in /usr/sbin, which a user's PATH may lack.
@@ -69,7 +72,8 @@ Environment with_sbin(Environment environment) {
 }
 
 bool wait_until(std::chrono::milliseconds limit, const auto& what) {
-  for (const auto end = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(kLook))
+  for (const auto end = std::chrono::steady_clock::now() + limit;
+       std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(kLook))
     if (what()) return true;
   return what();
 }
@@ -78,34 +82,50 @@ bool wait_until(std::chrono::milliseconds limit, const auto& what) {
 
 std::string OwnSlurm::missing() {
   const Environment environment = with_sbin(launcher::own_environment());
-  for (const char* program : {"slurmctld", "slurmd", "salloc", "srun", "sbatch", "squeue", "sinfo", "scancel"})
-    if (launcher::find_program(program, environment).empty()) return std::string("this machine has no ") + program;
+  for (const char* program :
+       {"slurmctld", "slurmd", "salloc", "srun", "sbatch", "squeue", "sinfo", "scancel"})
+    if (launcher::find_program(program, environment).empty())
+      return std::string("this machine has no ") + program;
   return {};
 }
 
 OwnSlurm::OwnSlurm(Size size)
-    : size_(size), networks_(size.networks ? std::make_unique<NodeNetworks>(size.nodes) : nullptr), port_(free_ports(size.nodes + 1)) {
+    : size_(size),
+      networks_(size.networks ? std::make_unique<NodeNetworks>(size.nodes) : nullptr),
+      port_(free_ports(size.nodes + 1)) {
   for (const char* folder : {"etc", "state", "log"}) fs::create_directories(top_ / folder);
   std::ofstream conf(top_ / "etc/slurm.conf");
-  conf << "ClusterName=graphproof\nSlurmctldHost=" << host() << "(" << (networks_ ? networks_->host_address() : "127.0.0.1") << ")\nSlurmUser=" << user() << "\nSlurmdUser=" << user()
-       << "\nAuthType=auth/none\nCredType=cred/none\nSlurmctldPort=" << port_ << "\nStateSaveLocation=" << (top_ / "state").string()
-       << "\nSlurmdSpoolDir=" << (top_ / "spool-%n").string() << "\nTmpFS=" << (top_ / "tmp-%n").string()
-       << "\nSlurmctldPidFile=" << (top_ / "slurmctld.pid").string() << "\nSlurmdPidFile=" << (top_ / "slurmd-%n.pid").string()
-       << "\nSlurmctldLogFile=" << (top_ / "log/slurmctld.log").string() << "\nSlurmdLogFile=" << (top_ / "log/slurmd-%n.log").string()
-       << "\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/none\n"
-          "AccountingStorageType=accounting_storage/none\nReturnToService=2\nSlurmdTimeout=10\nKillWait=5\nMaxArraySize=1001\n"
+  conf << "ClusterName=graphproof\nSlurmctldHost=" << host() << "("
+       << (networks_ ? networks_->host_address() : "127.0.0.1") << ")\nSlurmUser=" << user()
+       << "\nSlurmdUser=" << user()
+       << "\nAuthType=auth/none\nCredType=cred/none\nSlurmctldPort=" << port_
+       << "\nStateSaveLocation=" << (top_ / "state").string()
+       << "\nSlurmdSpoolDir=" << (top_ / "spool-%n").string()
+       << "\nTmpFS=" << (top_ / "tmp-%n").string()
+       << "\nSlurmctldPidFile=" << (top_ / "slurmctld.pid").string()
+       << "\nSlurmdPidFile=" << (top_ / "slurmd-%n.pid").string()
+       << "\nSlurmctldLogFile=" << (top_ / "log/slurmctld.log").string()
+       << "\nSlurmdLogFile=" << (top_ / "log/slurmd-%n.log").string()
+       << "\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/"
+          "none\nJobAcctGatherType=jobacct_gather/none\n"
+          "AccountingStorageType=accounting_storage/"
+          "none\nReturnToService=2\nSlurmdTimeout=10\nKillWait=5\nMaxArraySize=1001\n"
           "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
-          "SchedulerParameters=bf_interval=1,sched_min_interval=0,batch_sched_delay=0\nGresTypes=gpu\nSlurmdParameters=config_overrides\n";
+          "SchedulerParameters=bf_interval=1,sched_min_interval=0,batch_sched_delay=0\nGresTypes="
+          "gpu\nSlurmdParameters=config_overrides\n";
   for (int node = 1; node <= size_.nodes; ++node) {
     const std::string name = "n" + std::to_string(node);
     for (const char* folder : {"spool-", "tmp-"}) fs::create_directories(top_ / (folder + name));
-    conf << "NodeName=" << name << " NodeHostname=" << host() << " NodeAddr=" << (networks_ ? networks_->address(node) : "127.0.0.1") << " Port=" << port_ + node << " CPUs=" << size_.cpus
+    conf << "NodeName=" << name << " NodeHostname=" << host()
+         << " NodeAddr=" << (networks_ ? networks_->address(node) : "127.0.0.1")
+         << " Port=" << port_ + node << " CPUs=" << size_.cpus
          << " RealMemory=4000 Gres=gpu:h200:" << size_.gpus << " Feature=hopper State=UNKNOWN\n";
   }
   conf << "PartitionName=gpu Nodes=n[1-" << size_.nodes << "] Default=YES MaxTime=60 State=UP\n";
   std::ofstream gres(top_ / "etc/gres.conf");
   for (int gpu = 0; gpu < size_.gpus; ++gpu)
-    gres << "Name=gpu Type=h200 File=" << kDevices.at(static_cast<std::size_t>(gpu)) << " Flags=nvidia_gpu_env\n";
+    gres << "Name=gpu Type=h200 File=" << kDevices.at(static_cast<std::size_t>(gpu))
+         << " Flags=nvidia_gpu_env\n";
   std::ofstream(top_ / "etc/cgroup.conf") << "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n";
   conf.close();
   gres.close();
@@ -113,20 +133,23 @@ OwnSlurm::OwnSlurm(Size size)
   for (int node = 1; node <= size_.nodes; ++node) start_node(node);
   if (!wait_until(kUp, [&] { return up(); })) {
     const std::string said = logs();
-    for (int node = 1; node <= size_.nodes; ++node) end("slurmd-n" + std::to_string(node) + ".pid", SIGKILL);
+    for (int node = 1; node <= size_.nodes; ++node)
+      end("slurmd-n" + std::to_string(node) + ".pid", SIGKILL);
     end("slurmctld.pid", SIGKILL);
     throw std::runtime_error("Slurm's nodes did not come up:\n" + said);
   }
 }
 
 OwnSlurm::~OwnSlurm() {
-  // Only what still runs: a job that ends on its own needs no word of a controller that may be dead.
+  // Only what still runs: a job that ends on its own needs no word of a controller that may be
+  // dead.
   try {
     launcher::run_to_end({{"scancel", "-u", user()}, environment()}, 5000);
   } catch (const std::exception&) {
     // Then its daemons end with their jobs.
   }
-  for (int node = 1; node <= size_.nodes; ++node) end("slurmd-n" + std::to_string(node) + ".pid", SIGTERM);
+  for (int node = 1; node <= size_.nodes; ++node)
+    end("slurmd-n" + std::to_string(node) + ".pid", SIGTERM);
   end("slurmctld.pid", SIGTERM);
 }
 
@@ -145,7 +168,8 @@ std::string OwnSlurm::command(std::vector<std::string> arguments) const {
 }
 
 bool OwnSlurm::up() const {
-  const Output output = launcher::run_to_end({{"sinfo", "-h", "-t", "idle", "-o", "%D"}, environment()}, kCommand_ms);
+  const Output output =
+      launcher::run_to_end({{"sinfo", "-h", "-t", "idle", "-o", "%D"}, environment()}, kCommand_ms);
   std::istringstream count(output.out);
   int idle = 0;
   count >> idle;
@@ -159,12 +183,17 @@ bool OwnSlurm::empty_within(std::chrono::milliseconds limit) const {
 void OwnSlurm::start(const std::vector<std::string>& arguments) const {
   const Output output = launcher::run_to_end({arguments, environment()}, kCommand_ms);
   if (output.timed_out || output.exit != launcher::Exit{})
-    throw std::runtime_error(arguments.front() + " did not start: " + output.out + output.error + logs());
+    throw std::runtime_error(arguments.front() + " did not start: " + output.out + output.error +
+                             logs());
 }
 
-void OwnSlurm::start_controller() { start(fs::exists(top_ / "state/last_config_lite") ? std::vector<std::string>{"slurmctld"} : std::vector<std::string>{"slurmctld", "-i"}); }
+void OwnSlurm::start_controller() {
+  start(fs::exists(top_ / "state/last_config_lite") ? std::vector<std::string>{"slurmctld"}
+                                                    : std::vector<std::string>{"slurmctld", "-i"});
+}
 void OwnSlurm::start_node(int number) const {
-  std::vector<std::string> words = networks_ ? networks_->inside(number) : std::vector<std::string>();
+  std::vector<std::string> words =
+      networks_ ? networks_->inside(number) : std::vector<std::string>();
   words.insert(words.end(), {"slurmd", "-N", "n" + std::to_string(number)});
   start(words);
 }
@@ -194,7 +223,8 @@ void OwnSlurm::end(const std::string& pid_file, int signal) const {
   if (!daemon) return;
   kill(*daemon, signal);
   // A daemon belongs to init, which may be slow to collect it: a zombie is gone.
-  if (!wait_until(kDown, [&] { return !launcher::running_process(*daemon); })) kill(*daemon, SIGKILL);
+  if (!wait_until(kDown, [&] { return !launcher::running_process(*daemon); }))
+    kill(*daemon, SIGKILL);
 }
 
 std::string OwnSlurm::logs() const {

@@ -1,9 +1,11 @@
-// A Slurm of the test's own: real slurmctld and slurmd from the distribution's packages, several nodes on this host, GPUs
-// declared as GRES, no munge, no systemd, nothing outside its folder. Up in about 0.2 s.
+// A Slurm of the test's own: real slurmctld and slurmd from the distribution's packages, several
+// nodes on this host, GPUs declared as GRES, no munge, no systemd, nothing outside its folder. Up
+// in about 0.2 s.
 //
-// What its configuration has to heed, each seen with Slurm 22.05: TmpFS and the spool folder need %n where slurmds share a
-// host ("Cannot create directory spmix_appdir"); job ids begin at 1 again, so spool and state go together; a GRES file must
-// be a device, or jobs get no CUDA_VISIBLE_DEVICES; CgroupPlugin=disabled does not exist before 23.02.
+// What its configuration has to heed, each seen with Slurm 22.05: TmpFS and the spool folder need
+// %n where slurmds share a host ("Cannot create directory spmix_appdir"); job ids begin at 1 again,
+// so spool and state go together; a GRES file must be a device, or jobs get no
+// CUDA_VISIBLE_DEVICES; CgroupPlugin=disabled does not exist before 23.02.
 #pragma once
 
 #include <chrono>
@@ -23,13 +25,16 @@ class OwnSlurm {
  public:
   struct Size {
     int nodes = 3, gpus = 2, cpus = 8;
-    bool networks = false;  // every node in a network of its own, whose link can be cut: see node_networks.h
+    bool networks =
+        false;  // every node in a network of its own, whose link can be cut: see node_networks.h
   };
 
-  /// Why there is none on this machine: a missing program or a machine that lets it run nowhere. "" where there is one.
+  /// Why there is none on this machine: a missing program or a machine that lets it run nowhere. ""
+  /// where there is one.
   static std::string missing();
 
-  /// Starts it and waits until every node is idle, 20 s at most. Throws std::runtime_error with the daemons' logs.
+  /// Starts it and waits until every node is idle, 20 s at most. Throws std::runtime_error with the
+  /// daemons' logs.
   explicit OwnSlurm(Size size);
   /// Ends the daemons and every job.
   ~OwnSlurm();
@@ -38,7 +43,8 @@ class OwnSlurm {
 
   /// This process's environment with the cluster's SLURM_CONF.
   launcher::Environment environment() const;
-  /// Runs one of Slurm's commands to its end, 20 s at most; its output. Throws std::runtime_error when it fails.
+  /// Runs one of Slurm's commands to its end, 20 s at most; its output. Throws std::runtime_error
+  /// when it fails.
   std::string command(std::vector<std::string> arguments) const;
 
   /// "JOBID STATE" of every job that is not over, one a line.

@@ -34,14 +34,17 @@ std::string name_of(int pilot) { return "p" + std::to_string(pilot); }
 
 }  // namespace
 
-std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms, std::int64_t node_utc_ms) {
+std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms,
+                          std::int64_t node_utc_ms) {
   const std::int64_t ahead_ms = node_utc_ms - own_utc_ms;
   if (ahead_ms <= kAhead_ms && ahead_ms >= -kBehind_ms) return {};
-  return "the clock of " + node + " is " + std::to_string(std::abs(ahead_ms) / 1000) + " s " + (ahead_ms > 0 ? "ahead of" : "behind") +
+  return "the clock of " + node + " is " + std::to_string(std::abs(ahead_ms) / 1000) + " s " +
+         (ahead_ms > 0 ? "ahead of" : "behind") +
          " this host's: times in its logs do not compare with others'; keep both in step by NTP";
 }
 
-Pilot::Pilot(PilotSetup setup) : setup_(std::move(setup)), interval_(look_interval(setup_.run_folder)) {}
+Pilot::Pilot(PilotSetup setup)
+    : setup_(std::move(setup)), interval_(look_interval(setup_.run_folder)) {}
 
 Pilot::~Pilot() {
   if (child_ && !child_->poll()) child_->kill(SIGTERM);
@@ -74,7 +77,8 @@ std::vector<int> Pilot::children() const {
 void Pilot::cancel() {
   if (!setup_.cancel) return;
   try {
-    canceller_ = std::make_unique<launcher::Child>(*setup_.cancel, setup_.run_folder / "pilots" / "cancel.log");
+    canceller_ = std::make_unique<launcher::Child>(*setup_.cancel,
+                                                   setup_.run_folder / "pilots" / "cancel.log");
   } catch (const std::system_error& error) {
     say(std::string("jobs of this run may be left in the queue: ") + error.what());
   }
@@ -91,14 +95,18 @@ void Pilot::step(std::int64_t now_ms) {
   looked_ms_ = now_ms;
   if (canceller_ && canceller_->poll()) canceller_.reset();
   switch (stage_) {
-    case Stage::clearing: return clear(now_ms);
+    case Stage::clearing:
+      return clear(now_ms);
     case Stage::waiting:
       if (now_ms - since_ms_ >= kAgain_ms) ask(now_ms);
       return;
     case Stage::asking:
-    case Stage::ready: return watch(now_ms);
-    case Stage::ending: return end(now_ms);
-    case Stage::given_up: return;
+    case Stage::ready:
+      return watch(now_ms);
+    case Stage::ending:
+      return end(now_ms);
+    case Stage::given_up:
+      return;
   }
 }
 
@@ -110,7 +118,9 @@ void Pilot::clear(std::int64_t now_ms) {
   }
   const int left_behind = earlier_->left_behind();
   if ((left_behind > 0 || canceller_) && now_ms - since_ms_ < kLeave_ms) return;
-  if (left_behind > 0) say(std::to_string(left_behind) + " earlier agents do not answer: their nodes are taken to be gone");
+  if (left_behind > 0)
+    say(std::to_string(left_behind) +
+        " earlier agents do not answer: their nodes are taken to be gone");
   ask(now_ms);
 }
 
@@ -120,14 +130,18 @@ void Pilot::ask(std::int64_t now_ms) {
   for (int node = 0; node < setup_.nodes; ++node) {
     const fs::path channel = channel_folder(channels(), node);
     fs::create_directories(channel);
-    nodes_.push_back({.channel = channel, .reports = LineReader(reports_file(channel)), .name = "node-" + std::to_string(node), .batches = {}});
+    nodes_.push_back({.channel = channel,
+                      .reports = LineReader(reports_file(channel)),
+                      .name = "node-" + std::to_string(node),
+                      .batches = {}});
   }
   stage_ = Stage::asking;
   since_ms_ = now_ms;
   granted_ms_ = 0;
   told_waiting_ = false;
   try {
-    child_ = std::make_unique<launcher::Child>(setup_.command(channels()), channels() / "starter.log");
+    child_ =
+        std::make_unique<launcher::Child>(setup_.command(channels()), channels() / "starter.log");
   } catch (const std::system_error& error) {
     gave_up_ = {"scheduler", error.what()};
     stage_ = Stage::given_up;
@@ -137,7 +151,8 @@ void Pilot::ask(std::int64_t now_ms) {
 
 void Pilot::hear(Node& node, std::int64_t now_ms) {
   for (const std::string& line : node.reports.next()) {
-    const record::Report report = record::report_from(record::parse_json(line, reports_file(node.channel)), reports_file(node.channel));
+    const record::Report report = record::report_from(
+        record::parse_json(line, reports_file(node.channel)), reports_file(node.channel));
     node.heard_ms = now_ms;
     if (report.report == "hello") {
       node.hello = true;
@@ -159,16 +174,19 @@ void Pilot::hear(Node& node, std::int64_t now_ms) {
 void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
   std::error_code absent;
   if (!fs::exists(live_file(node.channel), absent)) return;
-  const record::Live live = record::live_from(record::read_json(live_file(node.channel)), live_file(node.channel));
+  const record::Live live =
+      record::live_from(record::read_json(live_file(node.channel)), live_file(node.channel));
   if (live.updated_ms == node.live_updated_ms) return;
   node.live_updated_ms = live.updated_ms;
-  if (const std::string trouble = clock_trouble(node.name, utc_ms(), live.updated_ms); !trouble.empty() && !node.told_clock) {
+  if (const std::string trouble = clock_trouble(node.name, utc_ms(), live.updated_ms);
+      !trouble.empty() && !node.told_clock) {
     node.told_clock = true;
     say(trouble);
   }
   node.heard_ms = now_ms;
   for (const record::LiveCase& one : live.running)
-    if (const auto batch = node.batches.find(one.batch); batch != node.batches.end()) batch->second->live = one;
+    if (const auto batch = node.batches.find(one.batch); batch != node.batches.end())
+      batch->second->live = one;
 }
 
 void Pilot::watch(std::int64_t now_ms) {
@@ -183,10 +201,12 @@ void Pilot::watch(std::int64_t now_ms) {
   }
   if (exit)
     return lose({stage_ == Stage::ready ? "node" : "scheduler",
-                 "what brought the agents ended by itself (" + std::string(exit->signalled ? "signal " : "exit code ") +
+                 "what brought the agents ended by itself (" +
+                     std::string(exit->signalled ? "signal " : "exit code ") +
                      std::to_string(exit->value) + "): " + starter_log()},
                 now_ms);
-  const auto here = std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.hello; });
+  const auto here =
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.hello; });
   if (stage_ == Stage::asking && here == setup_.nodes) {
     stage_ = Stage::ready;
     std::string names;
@@ -199,23 +219,33 @@ void Pilot::watch(std::int64_t now_ms) {
   }
   for (const Node& node : nodes_)
     if (now_ms - node.heard_ms > setup_.agent_silent_ms)
-      return lose({"node", "nothing was heard of the agent of " + node.name + " for " + std::to_string(setup_.agent_silent_ms / 1000) + " s"}, now_ms);
+      return lose({"node", "nothing was heard of the agent of " + node.name + " for " +
+                               std::to_string(setup_.agent_silent_ms / 1000) + " s"},
+                  now_ms);
 }
 
 void Pilot::wait_for_agents(std::int64_t now_ms) {
-  if (granted_ms_ == 0 && (setup_.granted.empty() || starter_text().find(setup_.granted) != std::string::npos)) granted_ms_ = now_ms;
+  if (granted_ms_ == 0 &&
+      (setup_.granted.empty() || starter_text().find(setup_.granted) != std::string::npos))
+    granted_ms_ = now_ms;
   std::string missing;
   for (std::size_t node = 0; node < nodes_.size(); ++node)
     if (!nodes_[node].hello) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
   if (!told_waiting_ && now_ms - since_ms_ > kTellWaiting_ms) {
     told_waiting_ = true;
-    say("waiting for nodes: of " + std::to_string(setup_.nodes) + " those numbered " + missing + " are missing; " + starter_log());
+    say("waiting for nodes: of " + std::to_string(setup_.nodes) + " those numbered " + missing +
+        " are missing; " + starter_log());
   }
   if (granted_ms_ != 0 && now_ms - granted_ms_ > setup_.agent_start_ms)
-    return lose({"node", "the nodes are there, and nothing was heard of the agents of those numbered " + missing + " for " + std::to_string(setup_.agent_start_ms / 1000) + " s"}, now_ms);
+    return lose(
+        {"node", "the nodes are there, and nothing was heard of the agents of those numbered " +
+                     missing + " for " + std::to_string(setup_.agent_start_ms / 1000) + " s"},
+        now_ms);
   if (granted_ms_ == 0 && now_ms - since_ms_ > setup_.queue_limit_ms) {
     fruitless_ = kFruitless;  // asked once more it would wait as long
-    lose({"scheduler", "no nodes within " + std::to_string(setup_.queue_limit_ms / 1000) + " s: " + starter_log()}, now_ms);
+    lose({"scheduler", "no nodes within " + std::to_string(setup_.queue_limit_ms / 1000) +
+                           " s: " + starter_log()},
+         now_ms);
   }
 }
 
@@ -242,10 +272,13 @@ void Pilot::end(std::int64_t now_ms) {
   canceller_.reset();
   since_ms_ = now_ms;
   stage_ = fruitless_ < kFruitless ? Stage::waiting : Stage::given_up;
-  if (stage_ == Stage::given_up) say("the nodes were lost " + std::to_string(fruitless_) + " times without a case in between: given up");
+  if (stage_ == Stage::given_up)
+    say("the nodes were lost " + std::to_string(fruitless_) +
+        " times without a case in between: given up");
 }
 
-std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest request,
+                                                     const std::vector<launcher::Slot>& slots,
                                                      std::int64_t now_ms) {
   if (stage_ == Stage::given_up) {
     request.refused = record::Infra{"scheduler", gave_up_.why};
@@ -263,12 +296,14 @@ std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest requ
 void Pilot::end_command() {
   bool told = stage_ == Stage::ready;  // agents that are not there yet have nobody to tell them
   try {
-    for (const Node& node : nodes_) append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
+    for (const Node& node : nodes_)
+      append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
   } catch (const record::WriteError&) {
     told = false;  // a full disk: the scheduler tells them
   }
   const auto wait = [&](std::int64_t limit_ms) {
-    for (const std::int64_t end_ms = steady_ms() + limit_ms; !child_->poll() && steady_ms() < end_ms;)
+    for (const std::int64_t end_ms = steady_ms() + limit_ms;
+         !child_->poll() && steady_ms() < end_ms;)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return child_->poll().has_value();
   };
@@ -292,7 +327,8 @@ void Pilot::release() {
   } catch (const record::WriteError&) {
     // Their channels can't be written to: the scheduler tells them.
   }
-  if (const std::string trouble = clear_queue(*setup_.cancel, kClear_ms); !trouble.empty()) say(trouble);
+  if (const std::string trouble = clear_queue(*setup_.cancel, kClear_ms); !trouble.empty())
+    say(trouble);
 }
 
 }  // namespace graphproof::cluster

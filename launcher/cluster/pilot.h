@@ -1,10 +1,12 @@
-// One allocation for a whole run: a command (salloc with srun below it, or mpirun over named hosts) brings an agent to
-// each node and lives as long as they do. When it ends, or an agent falls silent, the allocation is lost: cases that were
-// running end infra.*, and the command is started again, a bounded number of times.
+// One allocation for a whole run: a command (salloc with srun below it, or mpirun over named hosts)
+// brings an agent to each node and lives as long as they do. When it ends, or an agent falls
+// silent, the allocation is lost: cases that were running end infra.*, and the command is started
+// again, a bounded number of times.
 //
 //   RUN/pilots/p1/starter.log                 what the command said
 //   RUN/pilots/p1/node-0/{orders.jsonl, reports.jsonl, live.json}
-//   RUN/pilots/p1/revoked                     its agents must leave: written before anything of theirs runs elsewhere
+//   RUN/pilots/p1/revoked                     its agents must leave: written before anything of
+//   theirs runs elsewhere
 #pragma once
 
 #include <cstdint>
@@ -26,21 +28,25 @@ namespace graphproof::cluster {
 
 struct PilotSetup {
   std::filesystem::path run_folder;
-  int nodes = 1, slots = 1;                // slots of a node
+  int nodes = 1, slots = 1;  // slots of a node
   /// The command that brings the agents, whose channels are below the folder.
   std::function<launcher::Command(const std::filesystem::path& channels)> command;
   std::optional<launcher::Command> cancel;  // ends what the command may have left in a queue
-  std::int64_t queue_limit_ms = 24 * 3600 * 1000ll;  // the command waits for nodes no longer than this
-  std::string granted;                     // what the command says when it has the nodes; "": it has them from the start
+  std::int64_t queue_limit_ms =
+      24 * 3600 * 1000ll;  // the command waits for nodes no longer than this
+  std::string
+      granted;  // what the command says when it has the nodes; "": it has them from the start
   // From there to an agent's first word: a container's image may have to be fetched.
   std::int64_t agent_start_ms = 15 * 60 * 1000;
   // Agents write once a second; a shared file system may show an old file for a minute.
   std::int64_t agent_silent_ms = 90000;
 };
 
-/// What to say of a node whose clock is not this host's; "" where they agree as far as can be told: a node is heard of once a
-/// second, and a shared file system may show what it wrote a minute late, so a clock that is behind shows less well.
-std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms, std::int64_t node_utc_ms);
+/// What to say of a node whose clock is not this host's; "" where they agree as far as can be told:
+/// a node is heard of once a second, and a shared file system may show what it wrote a minute late,
+/// so a clock that is behind shows less well.
+std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms,
+                          std::int64_t node_utc_ms);
 
 class Pilot final : public launcher::Allocation {
  public:
@@ -48,7 +54,8 @@ class Pilot final : public launcher::Allocation {
   static constexpr int kFruitless = 3;
   // Between two starts: what was wrong for a moment may be over.
   static constexpr std::int64_t kAgain_ms = 2000;
-  // Agents end their ranks first, which mpirun needs a second or two for; a scheduler then clears the nodes.
+  // Agents end their ranks first, which mpirun needs a second or two for; a scheduler then clears
+  // the nodes.
   static constexpr std::int64_t kLeave_ms = 30000;
 
   explicit Pilot(PilotSetup setup);
@@ -56,7 +63,8 @@ class Pilot final : public launcher::Allocation {
 
   void step(std::int64_t now_ms) override;
   bool ready() const override { return stage_ == Stage::ready || stage_ == Stage::given_up; }
-  std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+  std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request,
+                                                const std::vector<launcher::Slot>& slots,
                                                 std::int64_t now_ms) override;
   bool holds() const override { return stage_ == Stage::ready; }
   void release() override;
@@ -84,7 +92,8 @@ class Pilot final : public launcher::Allocation {
   void end(std::int64_t now_ms);
   void cancel();
   void end_command();
-  /// Whatever the command started on this host: an srun whose node is out of reach outlives its salloc.
+  /// Whatever the command started on this host: an srun whose node is out of reach outlives its
+  /// salloc.
   void kill_command() const;
   std::filesystem::path channels() const;
   std::string starter_text() const;

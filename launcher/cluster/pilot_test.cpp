@@ -1,4 +1,5 @@
-// Runs on nodes of a Slurm of the test's own, and on named hosts: agents, leases, and every way in which nodes are lost.
+// Runs on nodes of a Slurm of the test's own, and on named hosts: agents, leases, and every way in
+// which nodes are lost.
 #include "launcher/cluster/pilot.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ struct PilotTest : launcher::RunOfFakes {
     return go_with(std::make_shared<Pilot>(std::move(wanted)), std::move(plan));
   }
 
-  reports::RunResult go_with(std::shared_ptr<launcher::Allocation> allocation, std::vector<PlanLine> plan) {
+  reports::RunResult go_with(std::shared_ptr<launcher::Allocation> allocation,
+                             std::vector<PlanLine> plan) {
     setup.allocation = std::move(allocation);
     reports::RunResult result = go(std::move(plan));
     setup.allocation = nullptr;
@@ -46,7 +48,9 @@ struct PilotTest : launcher::RunOfFakes {
   }
 
   /// When the first of these batches is running a case.
-  bool begun(const std::string& case_id) const { return fs::exists(folder / "cases" / case_id / "attempt-1/rank-0.evidence.jsonl"); }
+  bool begun(const std::string& case_id) const {
+    return fs::exists(folder / "cases" / case_id / "attempt-1/rank-0.evidence.jsonl");
+  }
 
   std::vector<std::string> verdicts(const reports::RunResult& result) const {
     std::vector<std::string> all;
@@ -56,14 +60,21 @@ struct PilotTest : launcher::RunOfFakes {
 
   int agent_pid() const {
     const auto lines = LineReader(reports_file(channel_folder(folder / "pilots/p1", 0))).next();
-    return lines.empty() ? 0 : static_cast<int>(record::report_from(nlohmann::json::parse(lines.front()), "hello").pid);
+    return lines.empty()
+               ? 0
+               : static_cast<int>(
+                     record::report_from(nlohmann::json::parse(lines.front()), "hello").pid);
   }
 };
 
 /// Something of every kind, in batches and alone.
 std::vector<PlanLine> mixed_plan() {
-  return {fake_line(1, 1, ""), fake_line(2, 2, ""), fake_line(3, 1, "wrong replay 0", "process"),
-          fake_line(4, 2, "signal capture 1", "process"), fake_line(5, 1, "exit0 replay 0"), fake_line(6, 2, "")};
+  return {fake_line(1, 1, ""),
+          fake_line(2, 2, ""),
+          fake_line(3, 1, "wrong replay 0", "process"),
+          fake_line(4, 2, "signal capture 1", "process"),
+          fake_line(5, 1, "exit0 replay 0"),
+          fake_line(6, 2, "")};
 }
 
 TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
@@ -87,7 +98,10 @@ TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
     int last = 1;
     while (fs::exists(folder / "pilots" / ("p" + std::to_string(last + 1)))) ++last;
     for (int node = 0; node < 2; ++node)
-      EXPECT_NE(record::read_text(reports_file(channel_folder(folder / "pilots" / ("p" + std::to_string(last)), node))).find("the launcher said so"), std::string::npos)
+      EXPECT_NE(record::read_text(reports_file(channel_folder(
+                                      folder / "pilots" / ("p" + std::to_string(last)), node)))
+                    .find("the launcher said so"),
+                std::string::npos)
           << "p" << last << ": " << said;
   }
   EXPECT_EQ(all[1], all[0]) << "slurm: " << said;
@@ -113,7 +127,8 @@ TEST_F(PilotTest, LauncherAgentsAndRanksListenOnNoPort) {
   };
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << said;
-  EXPECT_EQ(looked_at, (std::set<std::string>{"agent", "graphproof-star", "graphproof_fake"})) << "as /proc shortens names";
+  EXPECT_EQ(looked_at, (std::set<std::string>{"agent", "graphproof-star", "graphproof_fake"}))
+      << "as /proc shortens names";
   EXPECT_EQ(found, launcher::Listeners{});
 }
 
@@ -121,8 +136,10 @@ TEST_F(PilotTest, ABatchSeesTheGpusThatItLeasedAndNoOther) {
   const OwnSlurm slurm({.nodes = 2, .gpus = 2});
   setup.run.device = "cuda";
   std::vector<PlanLine> plan;
-  for (int number = 1; number <= 6; ++number) plan.push_back(fake_line(number, 1 + number % 2, "slow replay 0", "process"));
-  ::setenv("SLURM_GPUS_PER_NODE", "2", 1);  // of an outer job: must not make every batch a whole node
+  for (int number = 1; number <= 6; ++number)
+    plan.push_back(fake_line(number, 1 + number % 2, "slow replay 0", "process"));
+  ::setenv("SLURM_GPUS_PER_NODE", "2",
+           1);  // of an outer job: must not make every batch a whole node
   auto environment = slurm.environment();
   environment["SLURM_GPUS_PER_NODE"] = "2";
   const auto result = go_on_nodes(pilot_setup({.nodes = 2, .slots = 2}, environment), plan);
@@ -130,7 +147,8 @@ TEST_F(PilotTest, ABatchSeesTheGpusThatItLeasedAndNoOther) {
   std::set<std::string> leases;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     EXPECT_EQ(verdict(result, i), "pass") << said;
-    const std::string env = record::read_text(folder / "batches" / result.cases[i].record.context.batch / "env");
+    const std::string env =
+        record::read_text(folder / "batches" / result.cases[i].record.context.batch / "env");
     const std::size_t at = env.find("CUDA_VISIBLE_DEVICES=") + 21;
     const std::string lease = env.substr(at, env.find('\n', at) - at);
     leases.insert(lease);
@@ -150,9 +168,14 @@ struct Loss {
 
 TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
   const Loss rows[] = {
-      {"scancel", "infra.preempted", [](OwnSlurm& slurm, const PilotTest& test) { slurm.command({"scancel", "--name=" + job_name(test.setup.run.run_id)}); }},
-      {"the agent is killed", "infra.node", [](OwnSlurm&, const PilotTest& test) { kill(test.agent_pid(), SIGKILL); }},
-      {"the agent stands still", "infra.node", [](OwnSlurm&, const PilotTest& test) { kill(test.agent_pid(), SIGSTOP); }},
+      {"scancel", "infra.preempted",
+       [](OwnSlurm& slurm, const PilotTest& test) {
+         slurm.command({"scancel", "--name=" + job_name(test.setup.run.run_id)});
+       }},
+      {"the agent is killed", "infra.node",
+       [](OwnSlurm&, const PilotTest& test) { kill(test.agent_pid(), SIGKILL); }},
+      {"the agent stands still", "infra.node",
+       [](OwnSlurm&, const PilotTest& test) { kill(test.agent_pid(), SIGSTOP); }},
   };
   for (const Loss& row : rows) {
     SCOPED_TRACE(row.what);
@@ -162,7 +185,8 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
     OwnSlurm slurm({.nodes = 1});
     PilotSetup pilot = pilot_setup({.nodes = 1, .slots = 2}, slurm.environment());
     pilot.agent_silent_ms = 3000;
-    std::vector<PlanLine> plan = {fake_line(1, 2, kSecondIsSlow), fake_line(2, 2, kSecondIsSlow), fake_line(3, 2, kSecondIsSlow)};
+    std::vector<PlanLine> plan = {fake_line(1, 2, kSecondIsSlow), fake_line(2, 2, kSecondIsSlow),
+                                  fake_line(3, 2, kSecondIsSlow)};
     for (PlanLine& line : plan) line.limits_ms[record::Phase::teardown_comm] = 60000;
     bool lost = false;
     listener.progress = [&](const reports::Progress&) {
@@ -178,7 +202,9 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
       if (one.case_id == plan[1].id) of_second.emplace_back(one.verdict.text());
     EXPECT_EQ(of_second, (std::vector<std::string>{row.infra, "pass"})) << said;
     EXPECT_EQ(result.cases[1].record.again, std::string("attempt 1 ended ") + row.infra);
-    EXPECT_NE(result.cases[2].record.again.find("attempt 1 was ordered of a node that was lost"), std::string::npos) << "it had not begun: " << result.cases[2].record.again;
+    EXPECT_NE(result.cases[2].record.again.find("attempt 1 was ordered of a node that was lost"),
+              std::string::npos)
+        << "it had not begun: " << result.cases[2].record.again;
     EXPECT_NE(said.find("the nodes are lost"), std::string::npos) << said;
     EXPECT_TRUE(fs::exists(folder / "pilots/p2/node-0/reports.jsonl")) << "it was asked again";
     EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(15))) << slurm.queue();
@@ -192,28 +218,43 @@ TEST_F(PilotTest, AnAgentThatNeverSpeaksIsNotWaitedForLikeOneInAQueue) {
   const OwnSlurm slurm({.nodes = 1});
   PilotSetup pilot = pilot_setup({.nodes = 1, .slots = 2}, slurm.environment());
   pilot.agent_start_ms = 1000;
-  pilot.command = [command = pilot.command, program = agents().program, mute](const fs::path& channels) {
+  pilot.command = [command = pilot.command, program = agents().program,
+                   mute](const fs::path& channels) {
     launcher::Command words = command(channels);
-    if (channels.filename() == "p1") std::replace(words.arguments.begin(), words.arguments.end(), program.string(), mute.string());
+    if (channels.filename() == "p1")
+      std::replace(words.arguments.begin(), words.arguments.end(), program.string(), mute.string());
     return words;
   };
-  EXPECT_EQ(verdicts(go_on_nodes(std::move(pilot), {fake_line(1, 2, "")})), (std::vector<std::string>{"pass"})) << said;
-  EXPECT_NE(said.find("the nodes are there, and nothing was heard of the agents of those numbered 0 for 1 s"), std::string::npos) << said;
+  EXPECT_EQ(verdicts(go_on_nodes(std::move(pilot), {fake_line(1, 2, "")})),
+            (std::vector<std::string>{"pass"}))
+      << said;
+  EXPECT_NE(
+      said.find(
+          "the nodes are there, and nothing was heard of the agents of those numbered 0 for 1 s"),
+      std::string::npos)
+      << said;
 
   fs::remove_all(folder);
   fs::create_directories(folder);
   setup.run.engine = "slurm-array";
   AgentStart start = agents();
   start.program = mute;
-  const auto result = go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2}, start, slurm.environment(), 1000), {fake_line(1, 2, "")});
+  const auto result =
+      go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2},
+                                          start, slurm.environment(), 1000),
+              {fake_line(1, 2, "")});
   EXPECT_EQ(verdicts(result), (std::vector<std::string>{"infra.node"})) << said;
-  EXPECT_NE(result.cases[0].record.reason.find("the task runs, and nothing was heard of its agent for 1 s"), std::string::npos) << result.cases[0].record.reason;
+  EXPECT_NE(result.cases[0].record.reason.find(
+                "the task runs, and nothing was heard of its agent for 1 s"),
+            std::string::npos)
+      << result.cases[0].record.reason;
 }
 
 TEST_F(PilotTest, TheNextRanksStartAheadOnANodeToo) {
   const OwnSlurm slurm({.nodes = 1});
   std::vector<PlanLine> plan;
-  for (int number = 1; number <= 4; ++number) plan.push_back(fake_line(number, 2, "slow_start replay 0", "process"));
+  for (int number = 1; number <= 4; ++number)
+    plan.push_back(fake_line(number, 2, "slow_start replay 0", "process"));
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
   std::vector<std::string> starts;
   for (const record::Record& one : journal()) starts.push_back(one.context.start);
@@ -225,16 +266,20 @@ TEST_F(PilotTest, TheNextRanksStartAheadOnANodeToo) {
 TEST_F(PilotTest, RanksThatEndWhileTheyWaitOnANodeCostNoVerdict) {
   const OwnSlurm slurm({.nodes = 1});
   std::vector<PlanLine> plan;
-  for (int number = 1; number <= 3; ++number) plan.push_back(fake_line(number, 2, "dies_held replay 0", "process"));
+  for (int number = 1; number <= 3; ++number)
+    plan.push_back(fake_line(number, 2, "dies_held replay 0", "process"));
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
   for (const record::Record& one : journal()) EXPECT_EQ(one.context.start, "cold");
-  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"), std::string::npos) << said;
+  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"),
+            std::string::npos)
+      << said;
 }
 
 TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
   const OwnSlurm slurm({.nodes = 1});
-  std::vector<PlanLine> plan = {fake_line(1, 2, "once_slow replay 0", "process"), fake_line(2, 2, "once_slow replay 0", "process")};
+  std::vector<PlanLine> plan = {fake_line(1, 2, "once_slow replay 0", "process"),
+                                fake_line(2, 2, "once_slow replay 0", "process")};
   for (PlanLine& line : plan) line.limits_ms[record::Phase::teardown_comm] = 60000;
   bool lost = false;
   listener.progress = [&](const reports::Progress&) {
@@ -246,10 +291,15 @@ TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
   EXPECT_TRUE(lost) << "nothing was started ahead: " << said;
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << said;
   std::vector<std::string> seen;
-  for (const record::Record& one : journal()) seen.push_back(one.name + " " + std::string(one.verdict.text()) + " of attempt " + std::to_string(one.attempt));
+  for (const record::Record& one : journal())
+    seen.push_back(one.name + " " + std::string(one.verdict.text()) + " of attempt " +
+                   std::to_string(one.attempt));
   std::sort(seen.begin(), seen.end());
-  EXPECT_EQ(seen, (std::vector<std::string>{"case1 infra.node of attempt 1", "case1 pass of attempt 2", "case2 pass of attempt 2"})) << said;
-  EXPECT_EQ(result.cases[1].record.again, "attempt 1 was ordered of a node ahead of its turn, and did not begin");
+  EXPECT_EQ(seen, (std::vector<std::string>{"case1 infra.node of attempt 1",
+                                            "case1 pass of attempt 2", "case2 pass of attempt 2"}))
+      << said;
+  EXPECT_EQ(result.cases[1].record.again,
+            "attempt 1 was ordered of a node ahead of its turn, and did not begin");
 }
 
 TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
@@ -259,8 +309,10 @@ TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
     if (!killed) slurm.kill_controller();
     killed = true;
   };
-  setup.allocation = std::make_shared<Pilot>(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()));
-  setup.plan = {fake_line(1, 1, "", "process"), fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
+  setup.allocation =
+      std::make_shared<Pilot>(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()));
+  setup.plan = {fake_line(1, 1, "", "process"), fake_line(2, 2, "", "process"),
+                fake_line(3, 1, "", "process")};
   // Agents go on; only to give the nodes back needs the controller, which is back by then.
   std::jthread back([&] {
     while (!killed) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -281,9 +333,14 @@ TEST_F(PilotTest, AnArrayHasATaskABatchAndTheSameVerdicts) {
   const OwnSlurm slurm({.nodes = 3, .cpus = 2});
   setup.run.engine = "slurm-array";
   setup.run.slots = 2;
-  const std::shared_ptr<TaskArray> array = std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .nodes = 8, .slots = 2}, agents(), slurm.environment());
+  const std::shared_ptr<TaskArray> array =
+      std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .nodes = 8, .slots = 2},
+                                  agents(), slurm.environment());
   const auto result = go_with(array, mixed_plan());
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"pass", "pass", "fail.numerics", "fail.crash.signal", "fail.silent", "pass"})) << said;
+  EXPECT_EQ(verdicts(result),
+            (std::vector<std::string>{"pass", "pass", "fail.numerics", "fail.crash.signal",
+                                      "fail.silent", "pass"}))
+      << said;
   for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, "slurm-array");
   EXPECT_NE(said.find("array job"), std::string::npos) << said;
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
@@ -301,7 +358,10 @@ TEST_F(PilotTest, ATaskThatIsCancelledIsRunOnceMore) {
     lost = true;
     slurm.command({"scancel", "--name=" + job_name(setup.run.run_id)});
   };
-  const auto result = go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2}, agents(), slurm.environment()), plan);
+  const auto result =
+      go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2},
+                                          agents(), slurm.environment()),
+              plan);
   EXPECT_EQ(verdicts(result), (std::vector<std::string>{"pass"})) << said;
   EXPECT_EQ(result.cases[0].record.again, "attempt 1 ended infra.preempted");
 }
@@ -309,31 +369,44 @@ TEST_F(PilotTest, ATaskThatIsCancelledIsRunOnceMore) {
 TEST_F(PilotTest, AnArrayThatSlurmRefusesIsInfrastructure) {
   const OwnSlurm slurm({.nodes = 1});
   setup.run.engine = "slurm-array";
-  const auto result = go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .partition = "nowhere"}, agents(), slurm.environment()), {fake_line(1, 1, "")});
+  const auto result = go_with(
+      std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .partition = "nowhere"},
+                                  agents(), slurm.environment()),
+      {fake_line(1, 1, "")});
   EXPECT_EQ(verdicts(result), (std::vector<std::string>{"infra.scheduler"}));
-  EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos) << result.cases[0].record.reason;
+  EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos)
+      << result.cases[0].record.reason;
 }
 
 TEST(ClockTest, AClockThatIsOffIsToldWithWhatToDo) {
-  for (const std::int64_t off_ms : {-60000, -1000, 0, 4000}) EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'000'000 + off_ms), "") << off_ms;
+  for (const std::int64_t off_ms : {-60000, -1000, 0, 4000})
+    EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'000'000 + off_ms), "") << off_ms;
   EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'037'000),
-            "the clock of n1 is 37 s ahead of this host's: times in its logs do not compare with others'; keep both in step by NTP");
+            "the clock of n1 is 37 s ahead of this host's: times in its logs do not compare with "
+            "others'; keep both in step by NTP");
   EXPECT_EQ(clock_trouble("n1", 1'000'000, 0).substr(0, 34), "the clock of n1 is 1000 s behind t");
 }
 
 TEST(TaskArrayTest, TheQueueTellsWhatWaitsRunsAndWillNeverStart) {
-  const QueuedTasks tasks = read_queue("17_0|RUNNING|None\n17_1|COMPLETING|None\n17_2|PENDING|Resources\n17_3|PENDING|JobArrayTaskLimit\n"
-                                       "17_4|PENDING|launch failed requeued held\n17_5|CONFIGURING|None\n17_6|PENDING|JobHeldUser\nslurm_load_jobs error\n");
+  const QueuedTasks tasks = read_queue(
+      "17_0|RUNNING|None\n17_1|COMPLETING|None\n17_2|PENDING|Resources\n17_3|PENDING|"
+      "JobArrayTaskLimit\n"
+      "17_4|PENDING|launch failed requeued "
+      "held\n17_5|CONFIGURING|None\n17_6|PENDING|JobHeldUser\nslurm_load_jobs error\n");
   EXPECT_EQ(tasks.running, (std::vector<int>{0, 1}));
-  EXPECT_EQ(tasks.waiting, (std::vector<int>{2, 3, 5, 6})) << "a job that somebody holds is somebody's to release";
+  EXPECT_EQ(tasks.waiting, (std::vector<int>{2, 3, 5, 6}))
+      << "a job that somebody holds is somebody's to release";
   EXPECT_EQ(tasks.held, (std::vector<int>{4}));
 }
 
 TEST_F(PilotTest, WithoutNodesEveryCaseSaysWhy) {
   const OwnSlurm slurm({.nodes = 1});
-  const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2, .partition = "nowhere"}, slurm.environment()), {fake_line(1, 1, ""), fake_line(2, 2, "")});
+  const auto result = go_on_nodes(
+      pilot_setup({.nodes = 1, .slots = 2, .partition = "nowhere"}, slurm.environment()),
+      {fake_line(1, 1, ""), fake_line(2, 2, "")});
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "infra.scheduler")));
-  EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos) << result.cases[0].record.reason;
+  EXPECT_NE(result.cases[0].record.reason.find("invalid partition"), std::string::npos)
+      << result.cases[0].record.reason;
   EXPECT_EQ(journal().size(), 4u) << "tried once more, and no more than that";
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
 }
@@ -341,8 +414,11 @@ TEST_F(PilotTest, WithoutNodesEveryCaseSaysWhy) {
 TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
   const OwnSlurm slurm({.nodes = 2});
   const auto pilot = pilot_setup({.nodes = 2, .slots = 2}, slurm.environment());
-  std::vector<PlanLine> plan = {fake_line(1, 2, ""), fake_line(2, 2, "once_slow replay 0", "process"), fake_line(3, 1, "once_slow replay 0", "process")};
-  for (const std::size_t index : {1, 2}) plan[index].limits_ms[record::Phase::teardown_comm] = 60000;
+  std::vector<PlanLine> plan = {fake_line(1, 2, ""),
+                                fake_line(2, 2, "once_slow replay 0", "process"),
+                                fake_line(3, 1, "once_slow replay 0", "process")};
+  for (const std::size_t index : {1, 2})
+    plan[index].limits_ms[record::Phase::teardown_comm] = 60000;
   setup.plan = plan;
   {
     launcher::Background first([&] {
@@ -358,7 +434,9 @@ TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
   const auto result = go_on();
   setup.allocation = nullptr;
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
-  for (const int index : {1, 2}) EXPECT_EQ(result.cases[static_cast<std::size_t>(index)].record.again, "attempt 1 was cut off before it ended");
+  for (const int index : {1, 2})
+    EXPECT_EQ(result.cases[static_cast<std::size_t>(index)].record.again,
+              "attempt 1 was cut off before it ended");
   std::map<std::string, int> records;
   for (const record::Record& one : journal()) ++records[one.case_id];
   for (const PlanLine& line : plan) EXPECT_EQ(records[line.id], 1) << line.name;

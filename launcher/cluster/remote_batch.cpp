@@ -14,14 +14,24 @@ namespace graphproof::cluster {
 namespace fs = std::filesystem;
 
 record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots) {
-  record::Order order{.order = request.held ? "hold" : "start", .batch = request.batch.batch, .isolation = request.batch.isolation, .slots = std::move(slots), .cases = {}, .beside = request.beside};
+  record::Order order{.order = request.held ? "hold" : "start",
+                      .batch = request.batch.batch,
+                      .isolation = request.batch.isolation,
+                      .slots = std::move(slots),
+                      .cases = {},
+                      .beside = request.beside};
   for (const launcher::Attempt& attempt : request.attempts)
     order.cases.push_back({attempt.line.id, attempt.number, attempt.again});
   return order;
 }
 
-RemoteBatch::RemoteBatch(launcher::BatchRequest request, fs::path orders, std::shared_ptr<Mailbox> mailbox)
-    : request_(std::move(request)), orders_(std::move(orders)), mailbox_(std::move(mailbox)), finished_(request_.attempts.size()), held_(request_.held) {}
+RemoteBatch::RemoteBatch(launcher::BatchRequest request, fs::path orders,
+                         std::shared_ptr<Mailbox> mailbox)
+    : request_(std::move(request)),
+      orders_(std::move(orders)),
+      mailbox_(std::move(mailbox)),
+      finished_(request_.attempts.size()),
+      held_(request_.held) {}
 
 fs::path RemoteBatch::attempt(std::size_t index) const {
   const launcher::Attempt& one = request_.attempts[index];
@@ -42,7 +52,9 @@ std::vector<record::Context> RemoteBatch::step(std::int64_t) {
       continue;
     }
     for (std::size_t i = 0; i < finished_.size(); ++i)
-      if (request_.attempts[i].line.id == report.case_id && request_.attempts[i].number == report.attempt && !finished_[i]) ended(i, finished);
+      if (request_.attempts[i].line.id == report.case_id &&
+          request_.attempts[i].number == report.attempt && !finished_[i])
+        ended(i, finished);
   }
   if (!over_ && mailbox_->lost) node_lost(*mailbox_->lost, finished);
   return finished;
@@ -71,7 +83,8 @@ launcher::Attempt RemoteBatch::next_attempt(std::size_t index, const std::string
 std::vector<launcher::Attempt> RemoteBatch::not_done() const {
   if (!held_ && !lost_) return not_done_;
   std::vector<launcher::Attempt> all;
-  for (std::size_t i = 0; i < finished_.size(); ++i) all.push_back(next_attempt(i, "ahead of its turn, and did not begin"));
+  for (std::size_t i = 0; i < finished_.size(); ++i)
+    all.push_back(next_attempt(i, "ahead of its turn, and did not begin"));
   return all;
 }
 
@@ -82,10 +95,12 @@ void RemoteBatch::node_lost(const record::Infra& why, std::vector<record::Contex
   for (std::size_t i = 0; i < finished_.size(); ++i)
     if (!finished_[i] && fs::exists(attempt(i) / "context.json", absent)) ended(i, finished);
   bool progress = false;
-  for (std::size_t i = 0; i < finished_.size(); ++i) progress = progress || finished_[i] || launcher::was_begun(attempt(i));
+  for (std::size_t i = 0; i < finished_.size(); ++i)
+    progress = progress || finished_[i] || launcher::was_begun(attempt(i));
   for (std::size_t i = 0; i < finished_.size(); ++i) {
     if (finished_[i]) continue;
-    // A batch that never got anywhere may do so again and again: its cases have that as their verdict, and one more try.
+    // A batch that never got anywhere may do so again and again: its cases have that as their
+    // verdict, and one more try.
     if ((launcher::was_begun(attempt(i)) || !progress) && !mailbox_->stop_asked) {
       finished_[i] = true;
       finished.push_back(launcher::context_of(request_, i));
@@ -106,7 +121,8 @@ void RemoteBatch::stop(std::int64_t) {
 void RemoteBatch::stop_after_case() {
   if (stopping_ || over_) return;
   stopping_ = mailbox_->stop_asked = true;
-  append_line(orders_, record::to_line({.order = "stop_after_case", .batch = request_.batch.batch}));
+  append_line(orders_,
+              record::to_line({.order = "stop_after_case", .batch = request_.batch.batch}));
 }
 
 void RemoteBatch::go() {
@@ -116,13 +132,18 @@ void RemoteBatch::go() {
 
 std::string RemoteBatch::now_doing() const {
   const record::LiveCase now = live(0);
-  return now.name + (now.ranks.front().phase ? " " + std::string(record::name(*now.ranks.front().phase)) : "");
+  return now.name +
+         (now.ranks.front().phase ? " " + std::string(record::name(*now.ranks.front().phase)) : "");
 }
 
 record::LiveCase RemoteBatch::live(std::int64_t) const {
   if (mailbox_->live) return *mailbox_->live;
   const launcher::Attempt& first = request_.attempts.front();
-  record::LiveCase live{.case_id = first.line.id, .name = first.line.name, .attempt = first.number, .batch = request_.batch.batch, .ranks = {}};
+  record::LiveCase live{.case_id = first.line.id,
+                        .name = first.line.name,
+                        .attempt = first.number,
+                        .batch = request_.batch.batch,
+                        .ranks = {}};
   for (int rank = 0; rank < request_.batch.world_size; ++rank) live.ranks.push_back({.rank = rank});
   return live;
 }

@@ -1,4 +1,5 @@
-// A batch on a node whose agent reports: what is heard of it is put into its mailbox, and comes out as contexts.
+// A batch on a node whose agent reports: what is heard of it is put into its mailbox, and comes out
+// as contexts.
 #pragma once
 
 #include <deque>
@@ -16,10 +17,10 @@ namespace graphproof::cluster {
 
 /// Filled by who hears the agent.
 struct Mailbox {
-  std::deque<record::Report> reports;     // of this batch
-  std::optional<record::LiveCase> live;   // the last that was seen
-  std::optional<record::Infra> lost;      // its node is gone, and why
-  bool stop_asked = false;                // by who started it: an agent that never came can't be told
+  std::deque<record::Report> reports;    // of this batch
+  std::optional<record::LiveCase> live;  // the last that was seen
+  std::optional<record::Infra> lost;     // its node is gone, and why
+  bool stop_asked = false;  // by who started it: an agent that never came can't be told
 };
 
 /// The order that starts a request on `slots` of a node, or has it held there.
@@ -28,7 +29,8 @@ record::Order start_order(const launcher::BatchRequest& request, std::vector<int
 class RemoteBatch final : public launcher::RunningBatch {
  public:
   /// `orders`: the file that its agent reads.
-  RemoteBatch(launcher::BatchRequest request, std::filesystem::path orders, std::shared_ptr<Mailbox> mailbox);
+  RemoteBatch(launcher::BatchRequest request, std::filesystem::path orders,
+              std::shared_ptr<Mailbox> mailbox);
 
   std::vector<record::Context> step(std::int64_t now_ms) override;
   bool over() const override { return over_; }
@@ -47,7 +49,8 @@ class RemoteBatch final : public launcher::RunningBatch {
   void ended(std::size_t index, std::vector<record::Context>& finished);
   void over(const record::Report& report);
   void node_lost(const record::Infra& why, std::vector<record::Context>& finished);
-  /// The next attempt at a case: what a node out of reach still writes must not meet what is written elsewhere.
+  /// The next attempt at a case: what a node out of reach still writes must not meet what is
+  /// written elsewhere.
   launcher::Attempt next_attempt(std::size_t index, const std::string& why) const;
   std::filesystem::path attempt(std::size_t index) const;
 

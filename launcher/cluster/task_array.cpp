@@ -46,7 +46,8 @@ QueuedTasks read_queue(const std::string& text) {
   QueuedTasks tasks;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    const std::size_t bar = line.find('|'), reason = line.find('|', bar + 1), under = line.find('_');
+    const std::size_t bar = line.find('|'), reason = line.find('|', bar + 1),
+                      under = line.find('_');
     if (reason == line.npos || under == line.npos || under > bar) continue;
     int task = -1;
     std::from_chars(line.data() + under + 1, line.data() + bar, task);
@@ -55,13 +56,20 @@ QueuedTasks read_queue(const std::string& text) {
     if (state == "PENDING" && why.find("launch failed") != why.npos)
       tasks.held.push_back(task);
     else
-      (state == "PENDING" || state == "CONFIGURING" || state.starts_with("REQUEUE") ? tasks.waiting : tasks.running).push_back(task);
+      (state == "PENDING" || state == "CONFIGURING" || state.starts_with("REQUEUE") ? tasks.waiting
+                                                                                    : tasks.running)
+          .push_back(task);
   }
   return tasks;
 }
 
-TaskArray::TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own, std::int64_t agent_start_ms)
-    : cluster_(std::move(cluster)), start_(std::move(start)), own_(std::move(own)), agent_start_ms_(agent_start_ms), interval_(look_interval(start_.run_folder)) {}
+TaskArray::TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own,
+                     std::int64_t agent_start_ms)
+    : cluster_(std::move(cluster)),
+      start_(std::move(start)),
+      own_(std::move(own)),
+      agent_start_ms_(agent_start_ms),
+      interval_(look_interval(start_.run_folder)) {}
 
 TaskArray::~TaskArray() = default;
 
@@ -79,11 +87,14 @@ void TaskArray::step(std::int64_t now_ms) {
     earlier_.emplace(start_.run_folder);
     number_ = earlier_->folders();
     since_ms_ = now_ms;
-    if (number_ > 0) cancelling_.emplace_back(cancel_command(start_.run_id, own_), start_.run_folder / "pilots/cancel.log");
+    if (number_ > 0)
+      cancelling_.emplace_back(cancel_command(start_.run_id, own_),
+                               start_.run_folder / "pilots/cancel.log");
   }
   std::erase_if(cancelling_, [](Child& child) { return child.poll().has_value(); });
   if (!ready_) {
-    ready_ = (earlier_->left_behind() == 0 && cancelling_.empty()) || now_ms - since_ms_ > kCommand_ms;
+    ready_ =
+        (earlier_->left_behind() == 0 && cancelling_.empty()) || now_ms - since_ms_ > kCommand_ms;
     return;
   }
   if (now_ms - looked_ms_ < interval_.count()) return;
@@ -92,18 +103,23 @@ void TaskArray::step(std::int64_t now_ms) {
   const bool look_at_live = now_ms - live_ms_ >= kLookAtLive_ms;
   if (look_at_live) live_ms_ = now_ms;
   for (Array& array : arrays_) {
-    if (array.job.empty() && !array.submitting && now_ms - array.grown_ms >= kCollect_ms) submit(array, now_ms);
+    if (array.job.empty() && !array.submitting && now_ms - array.grown_ms >= kCollect_ms)
+      submit(array, now_ms);
     if (array.submitting) heed_submission(array, now_ms);
     if (array.job.empty()) continue;
     hear(array, look_at_live, now_ms);
     ask_queue(array, now_ms);
   }
   std::erase_if(arrays_, [](const Array& array) {
-    return array.closed && std::none_of(array.tasks.begin(), array.tasks.end(), [](const auto& task) { return task.has_value(); }) && !array.asking;
+    return array.closed &&
+           std::none_of(array.tasks.begin(), array.tasks.end(),
+                        [](const auto& task) { return task.has_value(); }) &&
+           !array.asking;
   });
 }
 
-std::unique_ptr<launcher::RunningBatch> TaskArray::start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+std::unique_ptr<launcher::RunningBatch> TaskArray::start(launcher::BatchRequest request,
+                                                         const std::vector<launcher::Slot>& slots,
                                                          std::int64_t now_ms) {
   const int width = static_cast<int>(slots.size());
   auto array = std::find_if(arrays_.begin(), arrays_.end(), [&](const Array& one) {
@@ -121,7 +137,8 @@ std::unique_ptr<launcher::RunningBatch> TaskArray::start(launcher::BatchRequest 
   for (std::size_t i = 0; i < slots.size(); ++i) own_slots[i] = static_cast<int>(i);
   append_line(orders_file(channel), record::to_line(start_order(request, std::move(own_slots))));
   const auto mailbox = std::make_shared<Mailbox>();
-  array->tasks.push_back(Task{.channel = channel, .reports = LineReader(reports_file(channel)), .mailbox = mailbox});
+  array->tasks.push_back(
+      Task{.channel = channel, .reports = LineReader(reports_file(channel)), .mailbox = mailbox});
   return std::make_unique<RemoteBatch>(std::move(request), orders_file(channel), mailbox);
 }
 
@@ -134,7 +151,9 @@ void TaskArray::submit(Array& array, std::int64_t now_ms) {
   AgentStart agents = start_;
   agents.channels = array.channels;
   try {
-    array.submitting = started(array_command(cluster_, agents, static_cast<int>(array.tasks.size()), array.slots, script, own_), array.channels / "submit.log");
+    array.submitting = started(array_command(cluster_, agents, static_cast<int>(array.tasks.size()),
+                                             array.slots, script, own_),
+                               array.channels / "submit.log");
   } catch (const std::system_error& error) {
     lose_all(array, {"scheduler", error.what()});
   }
@@ -152,9 +171,12 @@ void TaskArray::heed_submission(Array& array, std::int64_t now_ms) {
   const std::string job = last.substr(0, last.find(';'));
   if (exit == launcher::Exit{} && !job.empty() && job.find_first_not_of("0123456789") == job.npos) {
     array.job = job;
-    say("array job " + job + ": " + std::to_string(array.tasks.size()) + " batches of " + std::to_string(array.slots) + " slots");
+    say("array job " + job + ": " + std::to_string(array.tasks.size()) + " batches of " +
+        std::to_string(array.slots) + " slots");
   } else {
-    lose_all(array, {"scheduler", exit ? "sbatch refused the array: " + said : "sbatch did not answer in " + std::to_string(kCommand_ms / 1000) + " s: " + said});
+    lose_all(array, {"scheduler", exit ? "sbatch refused the array: " + said
+                                       : "sbatch did not answer in " +
+                                             std::to_string(kCommand_ms / 1000) + " s: " + said});
   }
 }
 
@@ -163,7 +185,8 @@ void TaskArray::hear(Array& array, bool look_at_live, std::int64_t now_ms) {
     auto& task = array.tasks[number];
     if (!task) continue;
     for (const std::string& line : task->reports.next()) {
-      const record::Report report = record::report_from(record::parse_json(line, reports_file(task->channel)), reports_file(task->channel));
+      const record::Report report = record::report_from(
+          record::parse_json(line, reports_file(task->channel)), reports_file(task->channel));
       task->heard = true;
       if (report.report == "leaving") {
         lose(array, number, {"preempted", "the agent left: " + report.why});
@@ -187,14 +210,17 @@ void TaskArray::hear(Array& array, bool look_at_live, std::int64_t now_ms) {
     }
     std::error_code absent;
     if (!look_at_live || !task->heard || !fs::exists(live_file(task->channel), absent)) continue;
-    const record::Live live = record::live_from(record::read_json(live_file(task->channel)), live_file(task->channel));
+    const record::Live live =
+        record::live_from(record::read_json(live_file(task->channel)), live_file(task->channel));
     if (live.updated_ms != task->live_updated_ms) {
       task->live_updated_ms = live.updated_ms;
       task->live_seen_ms = now_ms;
       if (!live.running.empty()) task->mailbox->live = live.running.front();
     } else if (now_ms - task->live_seen_ms > kAgentSilent_ms) {
       cancel(array, number);
-      lose(array, number, {"node", "nothing was heard of the agent for " + std::to_string(kAgentSilent_ms / 1000) + " s"});
+      lose(array, number,
+           {"node",
+            "nothing was heard of the agent for " + std::to_string(kAgentSilent_ms / 1000) + " s"});
     }
   }
 }
@@ -204,7 +230,10 @@ void TaskArray::ask_queue(Array& array, std::int64_t now_ms) {
   if (!array.asking) {
     if (now_ms - array.asked_ms < kQueue_ms) return;
     array.asked_ms = now_ms;
-    array.asking = started({{"squeue", "--noheader", "--array", "--jobs=" + array.job, "--format=%i|%T|%r"}, launcher::without_outer_starter(own_)}, file);
+    array.asking =
+        started({{"squeue", "--noheader", "--array", "--jobs=" + array.job, "--format=%i|%T|%r"},
+                 launcher::without_outer_starter(own_)},
+                file);
     return;
   }
   const auto exit = array.asking->poll();
@@ -223,26 +252,36 @@ void TaskArray::ask_queue(Array& array, std::int64_t now_ms) {
     if (!task) continue;
     if (among(queue.held, number)) {
       cancel(array, number);
-      lose(array, number, {"scheduler", "Slurm could not start the task and holds it (launch failed)"});
-    } else if (among(queue.waiting, number) && now_ms - array.started_ms > cluster_.queue_limit_ms) {
+      lose(array, number,
+           {"scheduler", "Slurm could not start the task and holds it (launch failed)"});
+    } else if (among(queue.waiting, number) &&
+               now_ms - array.started_ms > cluster_.queue_limit_ms) {
       cancel(array, number);
-      lose(array, number, {"scheduler", "no node within " + std::to_string(cluster_.queue_limit_ms / 1000) + " s"});
-    } else if (among(queue.running, number) && !task->heard && task->runs_ms != 0 && now_ms - task->runs_ms > agent_start_ms_) {
+      lose(
+          array, number,
+          {"scheduler", "no node within " + std::to_string(cluster_.queue_limit_ms / 1000) + " s"});
+    } else if (among(queue.running, number) && !task->heard && task->runs_ms != 0 &&
+               now_ms - task->runs_ms > agent_start_ms_) {
       cancel(array, number);
-      lose(array, number, {"node", "the task runs, and nothing was heard of its agent for " + std::to_string(agent_start_ms_ / 1000) + " s"});
+      lose(array, number,
+           {"node", "the task runs, and nothing was heard of its agent for " +
+                        std::to_string(agent_start_ms_ / 1000) + " s"});
     } else if (among(queue.waiting, number) || among(queue.running, number)) {
       task->missed_ms = 0;
       if (among(queue.running, number) && task->runs_ms == 0) task->runs_ms = now_ms;
     } else if (task->missed_ms == 0) {
       task->missed_ms = now_ms;
     } else if (now_ms - task->missed_ms > kGone_ms) {
-      lose(array, number, {"node", "the task is in no queue any more, and its agent did not say goodbye: " + text_of(array.channels / ("task-" + std::to_string(number) + ".log"))});
+      lose(array, number,
+           {"node", "the task is in no queue any more, and its agent did not say goodbye: " +
+                        text_of(array.channels / ("task-" + std::to_string(number) + ".log"))});
     }
   }
 }
 
 void TaskArray::cancel(const Array& array, std::size_t task) {
-  cancelling_.emplace_back(launcher::Command{{"scancel", array.job + "_" + std::to_string(task)}, launcher::without_outer_starter(own_)},
+  cancelling_.emplace_back(launcher::Command{{"scancel", array.job + "_" + std::to_string(task)},
+                                             launcher::without_outer_starter(own_)},
                            start_.run_folder / "pilots/cancel.log");
 }
 
@@ -265,7 +304,8 @@ void TaskArray::lose_all(Array& array, const record::Infra& why) {
 void TaskArray::heed_leaving(std::int64_t now_ms) {
   std::erase_if(leaving_, [&](Leaving& agent) {
     for (const std::string& line : agent.reports.next())
-      if (record::report_from(record::parse_json(line, "reports"), "reports").report == "leaving") return true;
+      if (record::report_from(record::parse_json(line, "reports"), "reports").report == "leaving")
+        return true;
     return now_ms - agent.told_ms > kLeave_ms;
   });
 }
@@ -287,7 +327,9 @@ void TaskArray::release() {
   }
   arrays_.clear();
   if (!left) return;
-  if (const std::string trouble = clear_queue(cancel_command(start_.run_id, own_), kClear_ms); !trouble.empty()) say(trouble);
+  if (const std::string trouble = clear_queue(cancel_command(start_.run_id, own_), kClear_ms);
+      !trouble.empty())
+    say(trouble);
 }
 
 }  // namespace graphproof::cluster

@@ -1,5 +1,5 @@
-// One array task a batch: for runs so large that no allocation of one's own holds them. Slurm packs the tasks; each has an
-// agent with one batch, which talks to the launcher as a pilot's does.
+// One array task a batch: for runs so large that no allocation of one's own holds them. Slurm packs
+// the tasks; each has an agent with one batch, which talks to the launcher as a pilot's does.
 //
 //   RUN/pilots/a1/script, submit.log, task-N.log
 //   RUN/pilots/a1/node-N/{orders.jsonl, reports.jsonl, live.json}     of task N
@@ -25,9 +25,10 @@
 
 namespace graphproof::cluster {
 
-/// What squeue (format "%i|%T|%r") says of the tasks of an array that are not over, by their numbers. Tasks that wait are
-/// listed together ("17_[3-5,9%4]"). `held` names those that Slurm will never start by itself: its state is PENDING for
-/// ever, with a reason such as "launch failed requeued held".
+/// What squeue (format "%i|%T|%r") says of the tasks of an array that are not over, by their
+/// numbers. Tasks that wait are listed together ("17_[3-5,9%4]"). `held` names those that Slurm
+/// will never start by itself: its state is PENDING for ever, with a reason such as "launch failed
+/// requeued held".
 struct QueuedTasks {
   std::vector<int> waiting, running, held;
 };
@@ -37,13 +38,16 @@ class TaskArray final : public launcher::Allocation {
  public:
   // Slurm's default MaxArraySize is 1001.
   static constexpr int kTasks = 1000;
-  // Batches that the run loop starts in one round are one array: submitted when none was added for this long.
+  // Batches that the run loop starts in one round are one array: submitted when none was added for
+  // this long.
   static constexpr std::int64_t kCollect_ms = 100;
   // squeue asks the controller, which all users share.
   static constexpr std::int64_t kQueue_ms = 5000;
-  // A command of Slurm's that has not answered by now is asked again: its controller may be gone for a while.
+  // A command of Slurm's that has not answered by now is asked again: its controller may be gone
+  // for a while.
   static constexpr std::int64_t kCommand_ms = 30000;
-  // A task that is in no queue has ended: what its agent wrote is seen by then, on a shared file system too.
+  // A task that is in no queue has ended: what its agent wrote is seen by then, on a shared file
+  // system too.
   static constexpr std::int64_t kGone_ms = 10000;
   // As of a pilot's: agents write once a second.
   static constexpr std::int64_t kAgentSilent_ms = 90000;
@@ -52,12 +56,14 @@ class TaskArray final : public launcher::Allocation {
   // An agent that was told to leave has nothing left to end but itself.
   static constexpr std::int64_t kLeave_ms = 30000;
 
-  TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own, std::int64_t agent_start_ms = kAgentStart_ms);
+  TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own,
+            std::int64_t agent_start_ms = kAgentStart_ms);
   ~TaskArray() override;
 
   void step(std::int64_t now_ms) override;
   bool ready() const override { return ready_; }
-  std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request, const std::vector<launcher::Slot>& slots,
+  std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request,
+                                                const std::vector<launcher::Slot>& slots,
                                                 std::int64_t now_ms) override;
   void release() override;
   int nodes() const override { return kTasks; }
@@ -79,7 +85,7 @@ class TaskArray final : public launcher::Allocation {
     std::string job;                         // "" until sbatch has said it
     std::unique_ptr<launcher::Child> submitting, asking;
     std::int64_t started_ms = 0, asked_ms = 0, grown_ms = 0;
-    bool closed = false;                     // no task is added any more
+    bool closed = false;  // no task is added any more
   };
 
   /// Its batch is over and it was told so.

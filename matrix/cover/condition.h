@@ -1,4 +1,5 @@
-// From a formula over truth tables to clauses: what a reader of models makes of an expression, whatever its language.
+// From a formula over truth tables to clauses: what a reader of models makes of an expression,
+// whatever its language.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace graphproof::cover {
 
-/// A formula in which only leaves look at parameters. A leaf's table has one entry for each choice of values of its
-/// parameters, which are in increasing order; the last one's value turns fastest.
+/// A formula in which only leaves look at parameters. A leaf's table has one entry for each choice
+/// of values of its parameters, which are in increasing order; the last one's value turns fastest.
 struct Condition {
   enum class Kind { leaf, all, any, not_ };
   Kind kind = Kind::all;
@@ -27,8 +28,8 @@ struct Condition {
 /// Entries that a leaf's table may have: beyond it a reader refuses the expression.
 constexpr double kMostTableEntries = 1 << 20;
 
-/// Adds to `model` the constraint that the condition holds; where its clauses would be too many, with hidden parameters
-/// for its parts. REQUIRES: all visible parameters are there.
+/// Adds to `model` the constraint that the condition holds; where its clauses would be too many,
+/// with hidden parameters for its parts. REQUIRES: all visible parameters are there.
 void add_constraint(Model& model, std::string id, const Condition& condition);
 
 }  // namespace graphproof::cover

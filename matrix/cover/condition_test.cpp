@@ -15,7 +15,8 @@ Model booleans(int count, int values = 2) {
   Model model;
   for (int at = 0; at < count; ++at) {
     Parameter parameter{.name = "p" + std::to_string(at)};
-    for (int value = 0; value < values; ++value) parameter.values.push_back(Value{.names = {std::to_string(value)}});
+    for (int value = 0; value < values; ++value)
+      parameter.values.push_back(Value{.names = {std::to_string(value)}});
     model.parameters.push_back(std::move(parameter));
   }
   return model;
@@ -29,20 +30,23 @@ Condition random_condition(Random& random, const Model& model, int depth) {
     std::vector<int> parameters{std::min(first, second)};
     if (first != second) parameters.push_back(std::max(first, second));
     std::size_t entries = 1;
-    for (const int parameter : parameters) entries *= model.parameters[static_cast<std::size_t>(parameter)].values.size();
+    for (const int parameter : parameters)
+      entries *= model.parameters[static_cast<std::size_t>(parameter)].values.size();
     std::vector<char> table(entries);
     for (char& entry : table) entry = static_cast<char>(random.below(2));
     return Condition::leaf(parameters, table);
   }
   if (kind == 1) return Condition::no(random_condition(random, model, depth - 1));
   std::vector<Condition> parts;
-  for (int part = random.below(3); part >= 0; --part) parts.push_back(random_condition(random, model, depth - 1));
+  for (int part = random.below(3); part >= 0; --part)
+    parts.push_back(random_condition(random, model, depth - 1));
   return kind == 2 ? Condition::all_of(std::move(parts)) : Condition::any_of(std::move(parts));
 }
 
 bool holds(const Condition& condition, const Model& model, const Row& row) {
   switch (condition.kind) {
-    case Condition::Kind::not_: return !holds(condition.parts[0], model, row);
+    case Condition::Kind::not_:
+      return !holds(condition.parts[0], model, row);
     case Condition::Kind::all:
       for (const Condition& part : condition.parts)
         if (!holds(part, model, row)) return false;
@@ -51,11 +55,13 @@ bool holds(const Condition& condition, const Model& model, const Row& row) {
       for (const Condition& part : condition.parts)
         if (holds(part, model, row)) return true;
       return false;
-    case Condition::Kind::leaf: break;
+    case Condition::Kind::leaf:
+      break;
   }
   std::size_t entry = 0;
   for (const int parameter : condition.parameters)
-    entry = entry * model.parameters[static_cast<std::size_t>(parameter)].values.size() + static_cast<std::size_t>(row[static_cast<std::size_t>(parameter)]);
+    entry = entry * model.parameters[static_cast<std::size_t>(parameter)].values.size() +
+            static_cast<std::size_t>(row[static_cast<std::size_t>(parameter)]);
   return condition.table[entry];
 }
 
@@ -91,7 +97,8 @@ TEST(ConditionTest, ADisjunctionOfManyConjunctionsStaysSmallByHiddenParameters) 
   Model model = booleans(2 * kPairs);
   std::vector<Condition> any;
   for (int pair = 0; pair < kPairs; ++pair)
-    any.push_back(Condition::all_of({Condition::leaf({2 * pair}, {0, 1}), Condition::leaf({2 * pair + 1}, {0, 1})}));
+    any.push_back(Condition::all_of(
+        {Condition::leaf({2 * pair}, {0, 1}), Condition::leaf({2 * pair + 1}, {0, 1})}));
   add_constraint(model, "c", Condition::any_of(any));
   EXPECT_LT(model.constraints[0].clauses.size(), 2000u);
   EXPECT_EQ(model.visible_count(), 2 * kPairs);

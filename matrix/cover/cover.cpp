@@ -12,9 +12,11 @@
 namespace graphproof::cover {
 namespace {
 
-constexpr double kExtendedShare = 1.03;  // rows of an extended plan for each of a fresh one: each row costs GPU time in every run
-constexpr std::size_t kParts = 8;        // of the earlier rows, given up one after the other
-constexpr std::uint64_t kAttempts = 3;   // searches before a part is given up: the first may just have missed the row too many
+constexpr double kExtendedShare =
+    1.03;  // rows of an extended plan for each of a fresh one: each row costs GPU time in every run
+constexpr std::size_t kParts = 8;  // of the earlier rows, given up one after the other
+constexpr std::uint64_t kAttempts =
+    3;  // searches before a part is given up: the first may just have missed the row too many
 
 [[noreturn]] void refuse(std::string what, std::string got, std::string want, std::string next) {
   throw matrix::InputError({std::move(what), std::move(got), std::move(want), "", std::move(next)});
@@ -22,40 +24,55 @@ constexpr std::uint64_t kAttempts = 3;   // searches before a part is given up: 
 
 std::string listed_ids(const Model& model, const std::vector<int>& constraints) {
   std::vector<std::string> ids;
-  for (const int constraint : constraints) ids.push_back(model.constraints[static_cast<std::size_t>(constraint)].id);
+  for (const int constraint : constraints)
+    ids.push_back(model.constraints[static_cast<std::size_t>(constraint)].id);
   return matrix::listed(ids);
 }
 
 void check_row(const Model& model, const Row& row, const std::string& what) {
   if (static_cast<int>(row.size()) != model.visible_count())
-    refuse(what + " has the wrong number of cells", std::to_string(row.size()), std::to_string(model.visible_count()), "one cell for each parameter");
+    refuse(what + " has the wrong number of cells", std::to_string(row.size()),
+           std::to_string(model.visible_count()), "one cell for each parameter");
   for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
-    if (row[parameter] != kAny && (row[parameter] < 0 || row[parameter] >= static_cast<int>(model.parameters[parameter].values.size())))
-      refuse(what + " has a value that `" + model.parameters[parameter].name + "` does not", std::to_string(row[parameter]), "", "use one of its values");
+    if (row[parameter] != kAny &&
+        (row[parameter] < 0 ||
+         row[parameter] >= static_cast<int>(model.parameters[parameter].values.size())))
+      refuse(what + " has a value that `" + model.parameters[parameter].name + "` does not",
+             std::to_string(row[parameter]), "", "use one of its values");
 }
 
 void check(const Model& model, const Options& options) {
   check_model(model);
-  if (model.visible_count() == 0) refuse("the model has no parameter", "", "one or more", "add parameters");
+  if (model.visible_count() == 0)
+    refuse("the model has no parameter", "", "one or more", "add parameters");
   if (options.strength < 1 || options.strength > kMaxStrength)
-    refuse("the strength is out of range", std::to_string(options.strength), "1 to " + std::to_string(kMaxStrength), "most faults need 3 or fewer values together");
+    refuse("the strength is out of range", std::to_string(options.strength),
+           "1 to " + std::to_string(kMaxStrength), "most faults need 3 or fewer values together");
   if (options.threads < 1 || options.searches < 1)
-    refuse("threads and searches are 1 or more", std::to_string(std::min(options.threads, options.searches)), "", "leave them out");
-  for (std::size_t row = 0; row < options.required.size(); ++row) check_row(model, options.required[row], "required row " + std::to_string(row + 1));
-  for (std::size_t row = 0; row < options.previous.size(); ++row) check_row(model, options.previous[row], "previous row " + std::to_string(row + 1));
+    refuse("threads and searches are 1 or more",
+           std::to_string(std::min(options.threads, options.searches)), "", "leave them out");
+  for (std::size_t row = 0; row < options.required.size(); ++row)
+    check_row(model, options.required[row], "required row " + std::to_string(row + 1));
+  for (std::size_t row = 0; row < options.previous.size(); ++row)
+    check_row(model, options.previous[row], "previous row " + std::to_string(row + 1));
   double values = 0;
-  for (const Parameter& parameter : model.parameters) values += static_cast<double>(parameter.values.size());
+  for (const Parameter& parameter : model.parameters)
+    values += static_cast<double>(parameter.values.size());
   // One bit for each pair of values, before anything else is built.
   if (values * values / 8 > options.memory_bytes)
-    refuse("the model has too many values", std::to_string(static_cast<long long>(values)), std::to_string(static_cast<long long>(std::sqrt(options.memory_bytes * 8))) + " or fewer in all parameters",
+    refuse("the model has too many values", std::to_string(static_cast<long long>(values)),
+           std::to_string(static_cast<long long>(std::sqrt(options.memory_bytes * 8))) +
+               " or fewer in all parameters",
            "choose representatives of each range");
   Oracle oracle(model);
   if (!oracle.solve({}))
-    refuse("no row fulfils all constraints", listed_ids(model, oracle.reason({})), "constraints that hold together",
+    refuse("no row fulfils all constraints", listed_ids(model, oracle.reason({})),
+           "constraints that hold together",
            "drop or change one of these: without any of them the others can be fulfilled");
 }
 
-/// The demands of a model without what `out` excludes (a column, or -1): strength and groups, smaller by `less`.
+/// The demands of a model without what `out` excludes (a column, or -1): strength and groups,
+/// smaller by `less`.
 std::vector<PartDemand> demands_of(const Model& model, int strength, int out) {
   const int less = out < 0 ? 0 : 1;
   std::vector<PartDemand> demands;
@@ -69,20 +86,26 @@ std::vector<PartDemand> demands_of(const Model& model, int strength, int out) {
   std::iota(all.begin(), all.end(), 0);
   add(all, strength);
   for (const Group& group : model.groups)
-    if (group.strength > strength && (out < 0 || std::find(group.parameters.begin(), group.parameters.end(), out) != group.parameters.end()))
+    if (group.strength > strength &&
+        (out < 0 || std::find(group.parameters.begin(), group.parameters.end(), out) !=
+                        group.parameters.end()))
       add(group.parameters, group.strength);
   return demands;
 }
 
 bool is_negative(const Model& model, Cell cell) {
-  return model.parameters[static_cast<std::size_t>(cell.parameter)].values[static_cast<std::size_t>(cell.value)].negative;
+  return model.parameters[static_cast<std::size_t>(cell.parameter)]
+      .values[static_cast<std::size_t>(cell.value)]
+      .negative;
 }
 
 /// The negative values of a row.
 Cells negatives_of(const Model& model, const Row& row) {
   Cells cells;
   for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
-    if (const Cell cell{static_cast<int>(parameter), row[parameter]}; cell.value != kAny && is_negative(model, cell)) cells.push_back(cell);
+    if (const Cell cell{static_cast<int>(parameter), row[parameter]};
+        cell.value != kAny && is_negative(model, cell))
+      cells.push_back(cell);
   return cells;
 }
 
@@ -95,14 +118,16 @@ Model confined(const Model& model, const Cells& only) {
       const Cell cell{static_cast<int>(parameter), static_cast<int>(value)};
       if (!part.parameters[parameter].values[value].negative) continue;
       part.parameters[parameter].values[value].negative = false;
-      constraint.clauses.push_back({{cell.parameter, cell.value, !only.empty() && cell == only[0]}});
+      constraint.clauses.push_back(
+          {{cell.parameter, cell.value, !only.empty() && cell == only[0]}});
     }
   part.constraints.push_back(std::move(constraint));
   return part;
 }
 
 /// Rows with exactly these negative values; `indices` are their places in `rows`.
-std::vector<Row> rows_with(const Model& model, const std::vector<Row>& rows, const Cells& negatives, std::vector<int>& indices) {
+std::vector<Row> rows_with(const Model& model, const std::vector<Row>& rows, const Cells& negatives,
+                           std::vector<int>& indices) {
   std::vector<Row> chosen;
   for (std::size_t at = 0; at < rows.size(); ++at)
     if (negatives_of(model, rows[at]) == negatives) {
@@ -112,20 +137,25 @@ std::vector<Row> rows_with(const Model& model, const std::vector<Row>& rows, con
   return chosen;
 }
 
-/// Ordinary values first, in rows without a negative one; then each negative value with all that its strength asks for.
+/// Ordinary values first, in rows without a negative one; then each negative value with all that
+/// its strength asks for.
 Result cover_with_negatives(const Model& model, const Options& options) {
   for (std::size_t row = 0; row < options.required.size(); ++row)
     if (negatives_of(model, options.required[row]).size() > 1)
-      refuse("required row " + std::to_string(row + 1) + " has two negative values", "", "at most one", "split it into two rows");
+      refuse("required row " + std::to_string(row + 1) + " has two negative values", "",
+             "at most one", "split it into two rows");
   Result sum;
   std::vector<Cells> kinds{{}};
   for (int parameter = 0; parameter < model.visible_count(); ++parameter)
-    for (std::size_t value = 0; value < model.parameters[static_cast<std::size_t>(parameter)].values.size(); ++value)
-      if (const Cell cell{parameter, static_cast<int>(value)}; is_negative(model, cell)) kinds.push_back({cell});
+    for (std::size_t value = 0;
+         value < model.parameters[static_cast<std::size_t>(parameter)].values.size(); ++value)
+      if (const Cell cell{parameter, static_cast<int>(value)}; is_negative(model, cell))
+        kinds.push_back({cell});
   const std::vector<PartDemand> whole = demands_of(model, options.strength, -1);
   const Problem problem(model);
   for (const PartDemand& demand : whole)
-    sum.demands.push_back({demand.columns, demand.strength, Tuples(problem, demand.columns, demand.strength).raw_count(problem), 0});
+    sum.demands.push_back({demand.columns, demand.strength,
+                           Tuples(problem, demand.columns, demand.strength).raw_count(problem), 0});
   std::vector<char> placed(options.previous.size(), 0);
   for (const Cells& kind : kinds) {
     const Model part_model = confined(model, kind);
@@ -137,11 +167,13 @@ Result cover_with_negatives(const Model& model, const Options& options) {
     part_options.progress = {};
     if (!oracle.solve({})) {
       if (!part_options.required.empty())
-        refuse("required row " + std::to_string(required[0] + 1) + " can't stand in any valid row", "", "", "change the row or the constraints");
+        refuse("required row " + std::to_string(required[0] + 1) + " can't stand in any valid row",
+               "", "", "change the row or the constraints");
       if (!kind.empty()) sum.excluded.push_back(kind);
       continue;
     }
-    const std::vector<PartDemand> demands = demands_of(model, options.strength, kind.empty() ? -1 : kind[0].parameter);
+    const std::vector<PartDemand> demands =
+        demands_of(model, options.strength, kind.empty() ? -1 : kind[0].parameter);
     Result part = cover_part(part_model, demands, part_options);
     for (PlannedRow& row : part.rows) {
       if (row.origin == Origin::required) row.index = required[static_cast<std::size_t>(row.index)];
@@ -152,7 +184,8 @@ Result cover_with_negatives(const Model& model, const Options& options) {
     for (std::size_t at = 0, group = 0; at < part.demands.size(); ++at, ++group) {
       // A part has only the groups that its negative value belongs to.
       const auto holds = [&](const PartDemand& demand) {
-        return kind.empty() || std::find(demand.columns.begin(), demand.columns.end(), kind[0].parameter) != demand.columns.end();
+        return kind.empty() || std::find(demand.columns.begin(), demand.columns.end(),
+                                         kind[0].parameter) != demand.columns.end();
       };
       while (!holds(whole[group])) ++group;
       sum.demands[group].valid += part.demands[at].valid;
@@ -184,28 +217,34 @@ Result answer(const Model& model, const Options& options) {
   return cover_part(model, demands_of(model, options.strength, -1), options);
 }
 
-/// Keeps of the earlier rows as many from the front as an answer may have that is little larger than one made afresh: the
-/// last ones of a plan add least.
+/// Keeps of the earlier rows as many from the front as an answer may have that is little larger
+/// than one made afresh: the last ones of a plan add least.
 Result extended(const Model& model, const Options& options) {
-  const auto size = [&](const Result& result) { return options.cost ? result.cost : static_cast<double>(result.rows.size()); };
+  const auto size = [&](const Result& result) {
+    return options.cost ? result.cost : static_cast<double>(result.rows.size());
+  };
   const auto ended = [&] { return options.stop && options.stop(); };
   const auto keeping = [&](std::size_t kept, std::uint64_t seed) {
     Options tried = options;
     tried.seed = seed;
     tried.previous.resize(kept);
     Result result = answer(model, tried);
-    for (std::size_t index = kept; index < options.previous.size(); ++index) result.dropped.push_back(static_cast<int>(index));
+    for (std::size_t index = kept; index < options.previous.size(); ++index)
+      result.dropped.push_back(static_cast<int>(index));
     return result;
   };
   Result all = keeping(options.previous.size(), options.seed);
   if (ended()) return all;
   Result fresh = keeping(0, options.seed);
   // A row more is not worth giving up rows for, however few there are.
-  const double most = size(fresh) * std::max(kExtendedShare, 1 + 1 / static_cast<double>(std::max<std::size_t>(fresh.rows.size(), 1)));
+  const double most =
+      size(fresh) * std::max(kExtendedShare, 1 + 1 / static_cast<double>(std::max<std::size_t>(
+                                                         fresh.rows.size(), 1)));
   if (size(all) <= most) return all;
   for (std::size_t part = kParts; part > 0; --part)
     for (std::uint64_t attempt = part == kParts ? 1 : 0; attempt < kAttempts; ++attempt) {
-      Result result = keeping((options.previous.size() * part + kParts - 1) / kParts, options.seed + attempt);
+      Result result =
+          keeping((options.previous.size() * part + kParts - 1) / kParts, options.seed + attempt);
       if (size(result) <= most) return result;
       if (ended()) return all;
     }

@@ -23,7 +23,8 @@ Model uniform(int parameters, int values) {
   Model model;
   for (int at = 0; at < parameters; ++at) {
     Parameter parameter{.name = "p" + std::to_string(at)};
-    for (int value = 0; value < values; ++value) parameter.values.push_back(Value{.names = {std::to_string(value)}});
+    for (int value = 0; value < values; ++value)
+      parameter.values.push_back(Value{.names = {std::to_string(value)}});
     model.parameters.push_back(std::move(parameter));
   }
   return model;
@@ -39,12 +40,14 @@ std::vector<Row> cells_of(const Result& result) {
 Model random_model(Random& random) {
   Model model = uniform(2 + random.below(5), 2);
   for (Parameter& parameter : model.parameters)
-    for (int more = random.below(3); more > 0; --more) parameter.values.push_back(Value{.names = {std::to_string(parameter.values.size())}});
+    for (int more = random.below(3); more > 0; --more)
+      parameter.values.push_back(Value{.names = {std::to_string(parameter.values.size())}});
   for (int count = random.below(9); count > 0; --count) {
     Clause clause;
     for (int literals = 1 + random.below(3); literals > 0; --literals) {
       const int parameter = random.below(static_cast<int>(model.parameters.size()));
-      const int value = random.below(static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size()));
+      const int value = random.below(
+          static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size()));
       clause.push_back({parameter, value, random.below(4) == 0});
     }
     model.constraints.push_back({"C" + std::to_string(model.constraints.size()), {clause}});
@@ -61,7 +64,8 @@ std::vector<Row> all_valid(const Model& model) {
     for (const Constraint& constraint : model.constraints)
       for (const Clause& clause : constraint.clauses)
         valid = valid && std::any_of(clause.begin(), clause.end(), [&](const Literal& literal) {
-                  return (row[static_cast<std::size_t>(literal.parameter)] == literal.value) == literal.equal;
+                  return (row[static_cast<std::size_t>(literal.parameter)] == literal.value) ==
+                         literal.equal;
                 });
     if (valid) rows.push_back(row);
     more = false;
@@ -92,7 +96,8 @@ TEST(CoverTest, CoversExactlyWhatTryingAllRowsFinds) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     Random random(seed);
     const Model model = random_model(random);
-    const int strength = 1 + random.below(std::min<int>(4, static_cast<int>(model.parameters.size())));
+    const int strength =
+        1 + random.below(std::min<int>(4, static_cast<int>(model.parameters.size())));
     const std::vector<Row> valid = all_valid(model);
     if (valid.empty()) {
       RC_ASSERT_THROWS_AS(cover(model, {.strength = strength}), matrix::InputError);
@@ -100,7 +105,8 @@ TEST(CoverTest, CoversExactlyWhatTryingAllRowsFinds) {
     }
     const Result result = cover(model, {.strength = strength, .seed = seed, .steps = 300});
     const std::vector<Row> rows = cells_of(result);
-    for (const Row& row : rows) RC_ASSERT(std::find(valid.begin(), valid.end(), row) != valid.end());
+    for (const Row& row : rows)
+      RC_ASSERT(std::find(valid.begin(), valid.end(), row) != valid.end());
     const std::set<Cells> wanted = combinations(valid, strength);
     RC_ASSERT(combinations(rows, strength) == wanted);
     RC_ASSERT(result.demands[0].valid == static_cast<double>(wanted.size()));
@@ -115,7 +121,8 @@ TEST(CoverTest, CoversExactlyWhatTryingAllRowsFinds) {
         Model weaker = model;
         weaker.constraints.clear();
         for (std::size_t at = 0; at < reason.size(); ++at)
-          if (at != out) weaker.constraints.push_back(model.constraints[static_cast<std::size_t>(reason[at])]);
+          if (at != out)
+            weaker.constraints.push_back(model.constraints[static_cast<std::size_t>(reason[at])]);
         Oracle without(weaker);
         RC_ASSERT(without.solve(cells));
       }
@@ -128,7 +135,8 @@ TEST(CoverTest, TheVerifierMissesARowThatIsTakenAway) {
     Random random(seed);
     const Model model = random_model(random);
     if (all_valid(model).empty()) return;
-    const std::vector<Row> rows = cells_of(cover(model, {.strength = 2, .seed = seed, .steps = 300}));
+    const std::vector<Row> rows =
+        cells_of(cover(model, {.strength = 2, .seed = seed, .steps = 300}));
     const std::set<Cells> wanted = combinations(rows, 2);
     for (std::size_t out = 0; out < rows.size(); ++out) {
       std::vector<Row> fewer = rows;
@@ -145,11 +153,14 @@ struct Size {
 };
 
 TEST(CoverTest, SmallArraysReachTheirKnownSizes) {
-  const Size sizes[] = {{10, 10, 2, 118}, {6, 5, 2, 25}, {4, 4, 3, 64}, {4, 3, 2, 9}, {10, 2, 2, 6}, {13, 3, 2, 15}, {5, 2, 3, 10}, {4, 2, 4, 16}, {3, 5, 1, 5}, {6, 2, 6, 64}, {6, 2, 5, 32}};
+  const Size sizes[] = {{10, 10, 2, 118}, {6, 5, 2, 25},  {4, 4, 3, 64}, {4, 3, 2, 9},
+                        {10, 2, 2, 6},    {13, 3, 2, 15}, {5, 2, 3, 10}, {4, 2, 4, 16},
+                        {3, 5, 1, 5},     {6, 2, 6, 64},  {6, 2, 5, 32}};
   for (const Size& size : sizes) {
     const Model model = uniform(size.parameters, size.values);
     const Result result = cover(model, {.strength = size.strength});
-    EXPECT_LE(result.rows.size(), size.rows) << size.parameters << " parameters, " << size.values << " values, strength " << size.strength;
+    EXPECT_LE(result.rows.size(), size.rows) << size.parameters << " parameters, " << size.values
+                                             << " values, strength " << size.strength;
     EXPECT_TRUE(verify(model, cells_of(result), size.strength).complete());
     EXPECT_LE(result.at_least, static_cast<std::int64_t>(result.rows.size()));
   }
@@ -159,15 +170,18 @@ TEST(CoverTest, OneSeedGivesOnePlanWhateverTheThreads) {
   Random random(7);
   const Model model = uniform(12, 4);
   for (const int searches : {1, 3}) {
-    const Options options{.strength = 2, .seed = 5, .steps = 3000, .starts = 6, .searches = searches};
+    const Options options{
+        .strength = 2, .seed = 5, .steps = 3000, .starts = 6, .searches = searches};
     Options threaded = options;
     threaded.threads = 4;
-    const Result alone = cover(model, options), again = cover(model, options), shared = cover(model, threaded);
+    const Result alone = cover(model, options), again = cover(model, options),
+                 shared = cover(model, threaded);
     EXPECT_EQ(cells_of(alone), cells_of(again));
     EXPECT_EQ(cells_of(alone), cells_of(shared));
     EXPECT_EQ(alone.steps, shared.steps);
   }
-  EXPECT_NE(cells_of(cover(model, {.seed = 1, .steps = 100})), cells_of(cover(model, {.seed = 2, .steps = 100})));
+  EXPECT_NE(cells_of(cover(model, {.seed = 1, .steps = 100})),
+            cells_of(cover(model, {.seed = 2, .steps = 100})));
 }
 
 TEST(CoverTest, MoreStepsNeverGiveMoreRows) {
@@ -198,8 +212,11 @@ TEST(CoverTest, GroupsHaveTheirOwnStrength) {
 }
 
 TEST(CoverTest, RequiredRowsAreThereAndStayAsTheyAre) {
-  const Model model = pict("a: 0, 1, 2\nb: 0, 1, 2\nc: 0, 1, 2\nd: 0, 1, 2\n[a] <> 0 OR [b] <> 0;\n");
-  const Options options{.strength = 2, .required = {{1, 1, kAny, kAny}, {1, 1, 1, 1}, {kAny, kAny, kAny, kAny}, {1, 1, 1, 1}}};
+  const Model model =
+      pict("a: 0, 1, 2\nb: 0, 1, 2\nc: 0, 1, 2\nd: 0, 1, 2\n[a] <> 0 OR [b] <> 0;\n");
+  const Options options{
+      .strength = 2,
+      .required = {{1, 1, kAny, kAny}, {1, 1, 1, 1}, {kAny, kAny, kAny, kAny}, {1, 1, 1, 1}}};
   const Result result = cover(model, options);
   for (std::size_t at = 0; at < options.required.size(); ++at) {
     EXPECT_EQ(result.rows[at].origin, Origin::required);
@@ -213,7 +230,8 @@ TEST(CoverTest, RequiredRowsAreThereAndStayAsTheyAre) {
 }
 
 TEST(CoverTest, ARequiredRowThatNothingCompletesIsRefusedByItsReason) {
-  const Model model = pict("a: 0, 1\nb: 0, 1\nc: 0, 1\n[c] = 0;\nIF [a] = 1 THEN [b] = 1;\nIF [b] = 1 THEN [c] = 1;\n");
+  const Model model = pict(
+      "a: 0, 1\nb: 0, 1\nc: 0, 1\n[c] = 0;\nIF [a] = 1 THEN [b] = 1;\nIF [b] = 1 THEN [c] = 1;\n");
   try {
     cover(model, {.required = {{0, 0, 0}, {1, kAny, kAny}}});
     FAIL();
@@ -224,10 +242,13 @@ TEST(CoverTest, ARequiredRowThatNothingCompletesIsRefusedByItsReason) {
 }
 
 TEST(CoverTest, AnEarlierPlanIsKeptRepairedAndExtended) {
-  const Model before = pict("a: 0, 1, 2, 3, 4, 5, 6\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\n");
+  const Model before =
+      pict("a: 0, 1, 2, 3, 4, 5, 6\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\n");
   const std::vector<Row> plan = cells_of(cover(before, {}));
   // One value and one constraint more.
-  const Model after = pict("a: 0, 1, 2, 3, 4, 5, 6, 7\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\nIF [a] = 0 THEN [b] <> 0;\n");
+  const Model after = pict(
+      "a: 0, 1, 2, 3, 4, 5, 6, 7\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\nIF [a] = 0 THEN [b] "
+      "<> 0;\n");
   const Result result = cover(after, {.previous = plan});
   EXPECT_TRUE(verify(after, cells_of(result), 2).complete());
   std::size_t kept = 0, repaired = 0;
@@ -236,7 +257,8 @@ TEST(CoverTest, AnEarlierPlanIsKeptRepairedAndExtended) {
     ++kept;
     const Row& old = plan[static_cast<std::size_t>(row.index)];
     int changed = 0;
-    for (std::size_t column = 0; column < old.size(); ++column) changed += old[column] != row.cells[column] ? 1 : 0;
+    for (std::size_t column = 0; column < old.size(); ++column)
+      changed += old[column] != row.cells[column] ? 1 : 0;
     EXPECT_EQ(changed, row.changed_cells);
     EXPECT_EQ(changed, old[0] == 0 && old[1] == 0 ? 1 : 0);
     repaired += changed > 0 ? 1 : 0;
@@ -252,13 +274,17 @@ TEST(CoverTest, AnExtendedPlanIsAtMostThreePercentLargerThanAFreshOne) {
   const Model before = uniform(6, 4), after = uniform(6, 3);
   std::vector<Row> plan;
   for (Row& row : cells_of(cover(before, {})))
-    if (std::none_of(row.begin(), row.end(), [](int value) { return value == 3; })) plan.push_back(row);
+    if (std::none_of(row.begin(), row.end(), [](int value) { return value == 3; }))
+      plan.push_back(row);
   for (int value = 0; value < 3; ++value)
-    for (int other = 0; other < 3; ++other) plan.push_back({value, value, value, value, other, other});
+    for (int other = 0; other < 3; ++other)
+      plan.push_back({value, value, value, value, other, other});
   const Result fresh = cover(after, {}), extended = cover(after, {.previous = plan});
   EXPECT_TRUE(verify(after, cells_of(extended), 2).complete());
   EXPECT_LE(extended.rows.size(), fresh.rows.size() + 1) << "3 % of it are less than a row";
-  const auto kept = std::count_if(extended.rows.begin(), extended.rows.end(), [](const PlannedRow& row) { return row.origin == Origin::previous; });
+  const auto kept =
+      std::count_if(extended.rows.begin(), extended.rows.end(),
+                    [](const PlannedRow& row) { return row.origin == Origin::previous; });
   EXPECT_EQ(static_cast<std::size_t>(kept) + extended.dropped.size(), plan.size());
 }
 
@@ -283,7 +309,8 @@ TEST(CoverTest, AnOrderOfRowsBeginsWithWhatCoversMost) {
   const std::vector<Row> rows = cells_of(cover(model, {}));
   std::size_t before = 1000, covered = 0;
   for (std::size_t count = 1; count <= rows.size(); ++count) {
-    const std::size_t now = combinations({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)}, 2).size();
+    const std::size_t now =
+        combinations({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count)}, 2).size();
     EXPECT_LE(now - covered, before);
     before = now - covered;
     covered = now;
@@ -308,16 +335,21 @@ TEST(CoverTest, WithACostTheTotalBecomesSmall) {
 }
 
 TEST(CoverTest, NegativeValuesComeOneAtATimeAndHideNothing) {
-  const Model model = pict("a: 0, 1, ~x\nb: 0, 1, 2\nc: 0, 1, ~y, ~z\n{ a, b, c } @ 3\n[a] <> 1 OR [c] <> \"z\";\n");
+  const Model model = pict(
+      "a: 0, 1, ~x\nb: 0, 1, 2\nc: 0, 1, ~y, ~z\n{ a, b, c } @ 3\n[a] <> 1 OR [c] <> \"z\";\n");
   const Result result = cover(model, {.required = {{2, 1, kAny}}});
   EXPECT_TRUE(verify(model, cells_of(result), 2).complete());
   for (const PlannedRow& row : result.rows) EXPECT_FALSE(row.cells[0] == 2 && row.cells[2] >= 2);
-  EXPECT_TRUE(std::any_of(result.rows.begin(), result.rows.end(), [](const PlannedRow& row) { return row.origin == Origin::required && row.cells[0] == 2 && row.cells[1] == 1; }));
+  EXPECT_TRUE(std::any_of(result.rows.begin(), result.rows.end(), [](const PlannedRow& row) {
+    return row.origin == Origin::required && row.cells[0] == 2 && row.cells[1] == 1;
+  }));
   EXPECT_EQ(result.excluded, (std::vector<Cells>{{{0, 1}, {2, 3}}}));
 }
 
 TEST(CoverTest, ContradictoryConstraintsAreNamedWithoutTheInnocent) {
-  const Model model = pict("a: 0, 1\nb: 0, 1\nc: 0, 1\n[c] = 0;\nIF [a] = 0 THEN [b] = 1;\n[a] = 0;\n[c] <> 1;\n[b] = 0;\n");
+  const Model model = pict(
+      "a: 0, 1\nb: 0, 1\nc: 0, 1\n[c] = 0;\nIF [a] = 0 THEN [b] = 1;\n[a] = 0;\n[c] <> 1;\n[b] = "
+      "0;\n");
   try {
     cover(model, {});
     FAIL();
@@ -328,7 +360,9 @@ TEST(CoverTest, ContradictoryConstraintsAreNamedWithoutTheInnocent) {
 }
 
 TEST(CoverTest, AValueThatNoRowCanHoldIsExcludedByItsConstraints) {
-  const Model model = pict("a: 0, 1, 2\nb: 0, 1\nc: 0, 1\nIF [a] = 2 THEN [b] = 1;\n[b] = 0 OR [c] = 1;\n[a] <> 2 OR [c] <> 1;\n");
+  const Model model = pict(
+      "a: 0, 1, 2\nb: 0, 1\nc: 0, 1\nIF [a] = 2 THEN [b] = 1;\n[b] = 0 OR [c] = 1;\n[a] <> 2 OR "
+      "[c] <> 1;\n");
   const Result result = cover(model, {});
   EXPECT_TRUE(verify(model, cells_of(result), 2).complete());
   ASSERT_FALSE(result.excluded.empty());
@@ -340,7 +374,9 @@ TEST(CoverTest, AValueThatNoRowCanHoldIsExcludedByItsConstraints) {
 TEST(CoverTest, HiddenParametersDoNotShow) {
   Model model = uniform(34, 2);
   std::vector<Condition> any;
-  for (int pair = 0; pair < 16; ++pair) any.push_back(Condition::all_of({Condition::leaf({2 * pair}, {0, 1}), Condition::leaf({2 * pair + 1}, {0, 1})}));
+  for (int pair = 0; pair < 16; ++pair)
+    any.push_back(Condition::all_of(
+        {Condition::leaf({2 * pair}, {0, 1}), Condition::leaf({2 * pair + 1}, {0, 1})}));
   add_constraint(model, "c", Condition::any_of(any));
   ASSERT_GT(model.parameters.size(), 34u);
   const Result result = cover(model, {.steps = 200});
@@ -351,7 +387,8 @@ TEST(CoverTest, HiddenParametersDoNotShow) {
 TEST(CoverTest, TenThousandValuesTakeBoundedTime) {
   Model model = uniform(4, 3);
   model.parameters[1].values.clear();
-  for (int value = 0; value < 10'000; ++value) model.parameters[1].values.push_back(Value{.names = {std::to_string(value)}});
+  for (int value = 0; value < 10'000; ++value)
+    model.parameters[1].values.push_back(Value{.names = {std::to_string(value)}});
   model.constraints.push_back({"c", {{{0, 1, false}, {1, 7777, false}}}});
   const Result result = cover(model, {.steps = 10});
   EXPECT_EQ(result.rows.size(), 30'000u);
@@ -385,8 +422,12 @@ TEST(CoverTest, AMillionValuesAreRefusedAtOnce) {
 }
 
 TEST(CoverTest, WhatACostThrowsReachesTheCallerFromAnyThread) {
-  const auto never = [](const Row& row) -> double { throw std::runtime_error("no cost for " + std::to_string(row[0])); };
-  for (const int threads : {1, 4}) EXPECT_THROW(cover(uniform(5, 3), {.starts = 4, .threads = threads, .cost = never}), std::runtime_error);
+  const auto never = [](const Row& row) -> double {
+    throw std::runtime_error("no cost for " + std::to_string(row[0]));
+  };
+  for (const int threads : {1, 4})
+    EXPECT_THROW(cover(uniform(5, 3), {.starts = 4, .threads = threads, .cost = never}),
+                 std::runtime_error);
 }
 
 TEST(CoverTest, OptionsOutOfRangeAreRefused) {

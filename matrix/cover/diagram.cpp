@@ -29,21 +29,26 @@ struct Diagram::ClauseForm {
   std::vector<std::pair<int, std::vector<char>>> levels;  // ascending
 };
 
-/// From clauses to a diagram, level after level: what remains is known by the clauses that are not true yet.
+/// From clauses to a diagram, level after level: what remains is known by the clauses that are not
+/// true yet.
 class Diagram::Compilation {
  public:
-  Compilation(Diagram& diagram, const std::vector<Clause>& clauses, std::int64_t& steps) : diagram_(diagram), steps_(steps) {
+  Compilation(Diagram& diagram, const std::vector<Clause>& clauses, std::int64_t& steps)
+      : diagram_(diagram), steps_(steps) {
     for (const Clause& clause : clauses) {
       std::map<int, std::vector<char>> levels;
       bool always = false;
       for (const Literal& literal : clause) {
         const auto size = static_cast<std::size_t>(diagram.size(literal.parameter));
         std::vector<char>& fulfils = levels.try_emplace(literal.parameter, size, 0).first->second;
-        if (literal.equal) fulfils[static_cast<std::size_t>(literal.value)] = 1;
+        if (literal.equal)
+          fulfils[static_cast<std::size_t>(literal.value)] = 1;
         else
-          for (std::size_t value = 0; value < size; ++value) fulfils[value] |= value != static_cast<std::size_t>(literal.value);
+          for (std::size_t value = 0; value < size; ++value)
+            fulfils[value] |= value != static_cast<std::size_t>(literal.value);
       }
-      for (const auto& [level, fulfils] : levels) always = always || std::find(fulfils.begin(), fulfils.end(), 0) == fulfils.end();
+      for (const auto& [level, fulfils] : levels)
+        always = always || std::find(fulfils.begin(), fulfils.end(), 0) == fulfils.end();
       if (!always) clauses_.push_back({{levels.begin(), levels.end()}});
     }
   }
@@ -62,13 +67,17 @@ class Diagram::Compilation {
 
   const Entry* entry_at(int clause, int level) const {
     const auto& levels = clauses_[static_cast<std::size_t>(clause)].levels;
-    const auto found = std::lower_bound(levels.begin(), levels.end(), level, [](const Entry& one, int wanted) { return one.first < wanted; });
+    const auto found =
+        std::lower_bound(levels.begin(), levels.end(), level,
+                         [](const Entry& one, int wanted) { return one.first < wanted; });
     return found != levels.end() && found->first == level ? &*found : nullptr;
   }
 
   int next_level(int clause, int from) const {
     const auto& levels = clauses_[static_cast<std::size_t>(clause)].levels;
-    return std::lower_bound(levels.begin(), levels.end(), from, [](const Entry& one, int wanted) { return one.first < wanted; })->first;
+    return std::lower_bound(levels.begin(), levels.end(), from,
+                            [](const Entry& one, int wanted) { return one.first < wanted; })
+        ->first;
   }
 
   Node below(int from, const std::vector<int>& open) {
@@ -90,18 +99,23 @@ class Diagram::Compilation {
       left.clear();
       bool possible = true;
       for (std::size_t i = 0; i < open.size() && possible; ++i) {
-        if (entries[i] == nullptr) left.push_back(open[i]);
+        if (entries[i] == nullptr)
+          left.push_back(open[i]);
         else if (!entries[i]->second[static_cast<std::size_t>(value)]) {
           left.push_back(open[i]);
           possible = clauses_[static_cast<std::size_t>(open[i])].levels.back().first > level;
         }
       }
       // Neighbouring values often leave the same.
-      if (!possible) children.push_back(kNothing);
-      else if (value > 0 && children.back() != kNothing && left == before) children.push_back(children.back());
-      else children.push_back(below(level + 1, left));
+      if (!possible)
+        children.push_back(kNothing);
+      else if (value > 0 && children.back() != kNothing && left == before)
+        children.push_back(children.back());
+      else
+        children.push_back(below(level + 1, left));
       before = left;
-      if (level >= diagram_.levels() && children.back() != kNothing) return known_[key] = kEverything;  // some hidden value does
+      if (level >= diagram_.levels() && children.back() != kNothing)
+        return known_[key] = kEverything;  // some hidden value does
     }
     return known_[key] = level >= diagram_.levels() ? kNothing : diagram_.make(level, children);
   }
@@ -112,10 +126,12 @@ class Diagram::Compilation {
   std::unordered_map<std::vector<int>, Node, VectorHash> known_;
 };
 
-Diagram::Diagram(std::vector<int> sizes, int levels) : sizes_(std::move(sizes)), levels_(levels), table_(kFirstTable, 0) {
+Diagram::Diagram(std::vector<int> sizes, int levels)
+    : sizes_(std::move(sizes)), levels_(levels), table_(kFirstTable, 0) {
   rows_from_.assign(static_cast<std::size_t>(levels_) + 1, 1);
   for (int level = levels_ - 1; level >= 0; --level)
-    rows_from_[static_cast<std::size_t>(level)] = rows_from_[static_cast<std::size_t>(level) + 1] * static_cast<long double>(size(level));
+    rows_from_[static_cast<std::size_t>(level)] =
+        rows_from_[static_cast<std::size_t>(level) + 1] * static_cast<long double>(size(level));
   for (const Node terminal : {kNothing, kEverything}) {
     nodes_.push_back({levels_, 0});
     counts_.push_back(static_cast<long double>(terminal));
@@ -130,7 +146,9 @@ long double Diagram::rows_between(int from, int to) const {
 }
 
 Diagram::Node Diagram::make(int level, std::span<const Node> children) {
-  if (std::all_of(children.begin(), children.end(), [&](Node child) { return child == children.front(); })) return children.front();
+  if (std::all_of(children.begin(), children.end(),
+                  [&](Node child) { return child == children.front(); }))
+    return children.front();
   std::uint64_t hash = static_cast<std::uint64_t>(level);
   for (const Node child : children) hash = mixed(hash, child);
   for (std::size_t at = hash & (table_.size() - 1);; at = (at + 1) & (table_.size() - 1)) {
@@ -146,7 +164,9 @@ Diagram::Node Diagram::make(int level, std::span<const Node> children) {
       if (nodes_.size() * 2 > table_.size()) grow_table();
       return made;
     }
-    if (nodes_[known].level == level && std::equal(children.begin(), children.end(), children_.begin() + static_cast<std::ptrdiff_t>(nodes_[known].first_child)))
+    if (nodes_[known].level == level &&
+        std::equal(children.begin(), children.end(),
+                   children_.begin() + static_cast<std::ptrdiff_t>(nodes_[known].first_child)))
       return known;
   }
 }
@@ -162,7 +182,8 @@ void Diagram::grow_table() {
   }
 }
 
-std::optional<Diagram::Node> Diagram::rows_of(const std::vector<Clause>& clauses, std::int64_t& steps) {
+std::optional<Diagram::Node> Diagram::rows_of(const std::vector<Clause>& clauses,
+                                              std::int64_t& steps) {
   try {
     return Compilation(*this, clauses, steps).run();
   } catch (const OutOfSteps&) {
@@ -192,7 +213,8 @@ Diagram::Node Diagram::meet(Node left, Node right, std::int64_t& steps) {
   std::vector<Node> made(static_cast<std::size_t>(count));
   for (std::size_t value = 0; value < made.size(); ++value) {
     // Read anew each time: nodes made below may move the children.
-    const Node left_child = level(left) == at ? children(left)[value] : left, right_child = level(right) == at ? children(right)[value] : right;
+    const Node left_child = level(left) == at ? children(left)[value] : left,
+               right_child = level(right) == at ? children(right)[value] : right;
     made[value] = meet(left_child, right_child, steps);
   }
   return met_[key] = make(at, made);

@@ -3,7 +3,9 @@
 namespace graphproof::cover {
 
 Domains::Domains(const Problem& problem)
-    : problem_(&problem), bits_(problem.allowed()), sizes_(static_cast<std::size_t>(problem.columns()), 0) {
+    : problem_(&problem),
+      bits_(problem.allowed()),
+      sizes_(static_cast<std::size_t>(problem.columns()), 0) {
   alive_ = !problem.contradictory();
   for (int column = 0; column < problem.columns(); ++column) {
     for (int symbol = problem.first(column); symbol < problem.first(column + 1); ++symbol)
@@ -53,11 +55,13 @@ bool Domains::propagate() {
     if (size(column) == 1) {
       const Word* forbidden = problem_->forbidden(first(column));
       for (int word = 0; word < problem_->words(); ++word)
-        for (Word gone = forbidden[word] & bits_[static_cast<std::size_t>(word)]; gone != 0; gone &= gone - 1)
+        for (Word gone = forbidden[word] & bits_[static_cast<std::size_t>(word)]; gone != 0;
+             gone &= gone - 1)
           take(word * 64 + std::countr_zero(gone));
     }
     if (problem_->cubes().empty() || !alive_) continue;
-    // A cube matters once every symbol left in the column lies in it; the list of any one of them has it.
+    // A cube matters once every symbol left in the column lies in it; the list of any one of them
+    // has it.
     for (const int at : problem_->cubes_of(first(column))) {
       const Cube& cube = problem_->cubes()[static_cast<std::size_t>(at)];
       if (!propagate_cube(cube)) break;

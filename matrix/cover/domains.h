@@ -1,5 +1,5 @@
-// A partial row: which symbols each column may still take, kept closed under unit propagation. Copyable, so that a
-// decision is undone by going back to a copy.
+// A partial row: which symbols each column may still take, kept closed under unit propagation.
+// Copyable, so that a decision is undone by going back to a copy.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,8 @@ class Domains {
   int first(int column) const;
   const Word* bits() const { return bits_.data(); }
 
-  /// The column of `symbol` takes it. False, and no longer alive, where propagation finds a contradiction.
+  /// The column of `symbol` takes it. False, and no longer alive, where propagation finds a
+  /// contradiction.
   bool assign(int symbol);
   bool remove(int symbol);
 

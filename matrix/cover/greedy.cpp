@@ -6,17 +6,29 @@
 namespace graphproof::cover {
 
 Greedy::Greedy(Problem& problem, const std::vector<Tuples>& layers, Oracle& oracle, Random random)
-    : problem_(&problem), layers_(&layers), builder_(problem, oracle), random_(random), neighbours_(layers),
-      order_(static_cast<std::size_t>(problem.columns())), bits_(static_cast<std::size_t>(problem.words())) {
+    : problem_(&problem),
+      layers_(&layers),
+      builder_(problem, oracle),
+      random_(random),
+      neighbours_(layers),
+      order_(static_cast<std::size_t>(problem.columns())),
+      bits_(static_cast<std::size_t>(problem.words())) {
   std::iota(order_.begin(), order_.end(), 0);
 }
 
-bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished, SymbolRow& row) {
+bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished,
+                   SymbolRow& row) {
   for (std::size_t at = order_.size(); at > 1; --at)
-    std::swap(order_[at - 1], order_[static_cast<std::size_t>(random_.below(static_cast<int>(at)))]);
-  std::stable_sort(order_.begin(), order_.end(), [&](int left, int right) { return problem_->size(left) > problem_->size(right); });
-  const auto wish = [&](int column) { return wished.empty() ? -1 : wished[static_cast<std::size_t>(column)]; };
-  std::stable_partition(order_.begin(), order_.end(), [&](int column) { return wish(column) >= 0; });
+    std::swap(order_[at - 1],
+              order_[static_cast<std::size_t>(random_.below(static_cast<int>(at)))]);
+  std::stable_sort(order_.begin(), order_.end(), [&](int left, int right) {
+    return problem_->size(left) > problem_->size(right);
+  });
+  const auto wish = [&](int column) {
+    return wished.empty() ? -1 : wished[static_cast<std::size_t>(column)];
+  };
+  std::stable_partition(order_.begin(), order_.end(),
+                        [&](int column) { return wish(column) >= 0; });
   std::fill(bits_.begin(), bits_.end(), 0);
   for (const int symbol : fixed) put(bits_.data(), symbol);
   const bool pairs = (*layers_)[0].strength() == 2;
@@ -34,7 +46,8 @@ bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, const 
       int hope = 0;
       if (pairs && neighbours_.concerns(0)) {
         const Word* key = targets.plane(0).key((*layers_)[0].place(1, symbol));
-        for (int word = 0; word < problem_->words(); ++word) hope += std::popcount(key[word] & domains.bits()[word]);
+        for (int word = 0; word < problem_->words(); ++word)
+          hope += std::popcount(key[word] & domains.bits()[word]);
       }
       if (gain < best_gain || (gain == best_gain && hope < best_hope)) continue;
       const int weight = problem_->weight(symbol);
@@ -49,8 +62,8 @@ bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, const 
   return builder_.build(fixed, order_, choose, row.data());
 }
 
-bool Greedy::fill(Targets& targets, int candidates, const SymbolCost& cost, const std::function<bool()>& stop,
-                  std::vector<SymbolRow>& rows) {
+bool Greedy::fill(Targets& targets, int candidates, const SymbolCost& cost,
+                  const std::function<bool()>& stop, std::vector<SymbolRow>& rows) {
   SymbolRow row(static_cast<std::size_t>(problem_->columns())), best;
   Words bits(bits_.size());
   const auto mark = [&](const SymbolRow& symbols) {
@@ -92,8 +105,8 @@ bool Greedy::fill(Targets& targets, int candidates, const SymbolCost& cost, cons
   return true;
 }
 
-bool Greedy::fill_along(const std::vector<SymbolRow>& pattern, Targets& targets, const std::function<bool()>& stop,
-                        std::vector<SymbolRow>& rows) {
+bool Greedy::fill_along(const std::vector<SymbolRow>& pattern, Targets& targets,
+                        const std::function<bool()>& stop, std::vector<SymbolRow>& rows) {
   SymbolRow row(static_cast<std::size_t>(problem_->columns()));
   Words bits(bits_.size());
   for (const SymbolRow& wished : pattern) {

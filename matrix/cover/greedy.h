@@ -1,5 +1,6 @@
-// First answers: one row after the other, each built around an open combination of the columns that have most of them
-// left, columns with most values first, each taking the value that covers most with what is decided.
+// First answers: one row after the other, each built around an open combination of the columns that
+// have most of them left, columns with most values first, each taking the value that covers most
+// with what is decided.
 #pragma once
 
 #include <functional>
@@ -20,18 +21,22 @@ class Greedy {
   /// What is proved unreachable on the way is forbidden in `problem` where it is a value or a pair.
   Greedy(Problem& problem, const std::vector<Tuples>& layers, Oracle& oracle, Random random);
 
-  /// Adds rows until nothing is open. Each is the best of `candidates` by worth (and cost). False if `stop` said so
-  /// before the end; it is asked once a row and may be empty.
-  bool fill(Targets& targets, int candidates, const SymbolCost& cost, const std::function<bool()>& stop,
-            std::vector<SymbolRow>& rows);
+  /// Adds rows until nothing is open. Each is the best of `candidates` by worth (and cost). False
+  /// if `stop` said so before the end; it is asked once a row and may be empty.
+  bool fill(Targets& targets, int candidates, const SymbolCost& cost,
+            const std::function<bool()>& stop, std::vector<SymbolRow>& rows);
 
-  /// One row around these symbols that covers much of what is open; false where no valid row has them.
-  bool build(const Targets& targets, const std::vector<int>& fixed, SymbolRow& row) { return build(targets, fixed, {}, row); }
+  /// One row around these symbols that covers much of what is open; false where no valid row has
+  /// them.
+  bool build(const Targets& targets, const std::vector<int>& fixed, SymbolRow& row) {
+    return build(targets, fixed, {}, row);
+  }
 
-  /// Adds the rows of a pattern (partial: -1 where it says nothing) whose symbols are taken where the constraints let
-  /// them; what adds nothing is left out. False if `stop` said so before the end.
-  bool fill_along(const std::vector<SymbolRow>& pattern, Targets& targets, const std::function<bool()>& stop,
-                  std::vector<SymbolRow>& rows);
+  /// Adds the rows of a pattern (partial: -1 where it says nothing) whose symbols are taken where
+  /// the constraints let them; what adds nothing is left out. False if `stop` said so before the
+  /// end.
+  bool fill_along(const std::vector<SymbolRow>& pattern, Targets& targets,
+                  const std::function<bool()>& stop, std::vector<SymbolRow>& rows);
 
   struct Unreachable {
     std::size_t layer = 0;
@@ -42,7 +47,8 @@ class Greedy {
 
  private:
   /// Symbols of `wished` are taken where they can be, and decided first; empty: none.
-  bool build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished, SymbolRow& row);
+  bool build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished,
+             SymbolRow& row);
 
   Problem* problem_;
   const std::vector<Tuples>* layers_;

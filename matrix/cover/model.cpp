@@ -22,11 +22,14 @@ int Model::visible_count() const {
 void check_model(const Model& model) {
   bool hidden = false;
   for (const Parameter& parameter : model.parameters) {
-    if (parameter.values.empty()) refuse("parameter `" + parameter.name + "` has no value", "", "give it one or more");
+    if (parameter.values.empty())
+      refuse("parameter `" + parameter.name + "` has no value", "", "give it one or more");
     for (const Value& value : parameter.values)
-      if (value.names.empty()) refuse("a value of `" + parameter.name + "` has no name", "", "name it");
+      if (value.names.empty())
+        refuse("a value of `" + parameter.name + "` has no name", "", "name it");
     if (hidden && !parameter.hidden)
-      refuse("parameter `" + parameter.name + "` stands after a hidden one", "", "put hidden parameters last");
+      refuse("parameter `" + parameter.name + "` stands after a hidden one", "",
+             "put hidden parameters last");
     hidden = parameter.hidden;
   }
   const int parameter_count = static_cast<int>(model.parameters.size());
@@ -34,19 +37,23 @@ void check_model(const Model& model) {
     for (const Clause& clause : constraint.clauses)
       for (const Literal& literal : clause) {
         if (literal.parameter < 0 || literal.parameter >= parameter_count)
-          refuse("constraint `" + constraint.id + "` names a parameter that is not there", std::to_string(literal.parameter),
+          refuse("constraint `" + constraint.id + "` names a parameter that is not there",
+                 std::to_string(literal.parameter),
                  "use an index below " + std::to_string(parameter_count));
         const auto& values = model.parameters[static_cast<std::size_t>(literal.parameter)].values;
         if (literal.value < 0 || literal.value >= static_cast<int>(values.size()))
-          refuse("constraint `" + constraint.id + "` names a value that is not there", std::to_string(literal.value),
+          refuse("constraint `" + constraint.id + "` names a value that is not there",
+                 std::to_string(literal.value),
                  "use an index below " + std::to_string(values.size()));
       }
   for (const Group& group : model.groups) {
     const std::set<int> distinct(group.parameters.begin(), group.parameters.end());
-    if (distinct.size() != group.parameters.size()) refuse("a group names a parameter twice", "", "name each once");
+    if (distinct.size() != group.parameters.size())
+      refuse("a group names a parameter twice", "", "name each once");
     for (const int parameter : group.parameters)
       if (parameter < 0 || parameter >= model.visible_count())
-        refuse("a group names a parameter that is not there", std::to_string(parameter), "use an index of a shown parameter");
+        refuse("a group names a parameter that is not there", std::to_string(parameter),
+               "use an index of a shown parameter");
     if (group.strength < 1 || group.strength > kMaxStrength ||
         group.strength > static_cast<int>(group.parameters.size()))
       refuse("a group's strength is out of range", std::to_string(group.strength),

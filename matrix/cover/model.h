@@ -1,5 +1,5 @@
-// A combinatorial model: parameters with named values, constraints, groups with a strength of their own. What formats
-// are read into and what everything else in this folder works on.
+// A combinatorial model: parameters with named values, constraints, groups with a strength of their
+// own. What formats are read into and what everything else in this folder works on.
 #pragma once
 
 #include <compare>
@@ -9,9 +9,10 @@
 namespace graphproof::cover {
 
 struct Value {
-  std::vector<std::string> names;  // at least one; the others are aliases: the same value under another spelling
-  bool negative = false;           // an invalid value: at most one in a row, so that it can't hide another
-  int weight = 1;                  // relative liking where nothing has to be covered; 1 or more
+  std::vector<std::string>
+      names;  // at least one; the others are aliases: the same value under another spelling
+  bool negative = false;  // an invalid value: at most one in a row, so that it can't hide another
+  int weight = 1;         // relative liking where nothing has to be covered; 1 or more
 };
 
 struct Parameter {
@@ -37,7 +38,8 @@ struct Constraint {
   std::vector<Clause> clauses;
 };
 
-/// All combinations of `strength` of these parameters are wanted, whatever the strength of the rest.
+/// All combinations of `strength` of these parameters are wanted, whatever the strength of the
+/// rest.
 struct Group {
   std::vector<int> parameters;  // indices, each once
   int strength = 2;
@@ -65,7 +67,8 @@ using Cells = std::vector<Cell>;
 
 constexpr int kMaxStrength = 6;
 
-/// Throws InputError if an index is out of range, a parameter has no value, or a hidden parameter precedes a visible one.
+/// Throws InputError if an index is out of range, a parameter has no value, or a hidden parameter
+/// precedes a visible one.
 void check_model(const Model& model);
 
 }  // namespace graphproof::cover

@@ -43,11 +43,11 @@ TEST(PictTest, ConstraintsMeanWhatPictSays) {
   const Meaning meanings[] = {
       {"[a] = 2;", "10 11"},
       {"[a] <> 2;", "00 01 20 21"},
-      {"[a] > 2;", "20 21"},                                       // as numbers: "10" < "2" as text
-      {"[a] >= 2 AND [b] = \"BLUE\";", "11 21"},                   // case is not looked at
-      {"NOT [a] = 2 AND [b] = \"red\";", "00 20"},                 // NOT takes the comparison
+      {"[a] > 2;", "20 21"},                        // as numbers: "10" < "2" as text
+      {"[a] >= 2 AND [b] = \"BLUE\";", "11 21"},    // case is not looked at
+      {"NOT [a] = 2 AND [b] = \"red\";", "00 20"},  // NOT takes the comparison
       {"NOT ([a] = 2 AND [b] = \"red\");", "00 01 11 20 21"},
-      {"[a] = 1 OR [a] = 2 AND [b] = \"red\";", "00 01 10"},       // AND before OR
+      {"[a] = 1 OR [a] = 2 AND [b] = \"red\";", "00 01 10"},  // AND before OR
       {"([a] = 1 OR [a] = 2) AND [b] = \"red\";", "00 10"},
       {"[a] IN {1, 10};", "00 01 20 21"},
       {"[a] NOT IN {1, 10};", "10 11"},
@@ -56,10 +56,14 @@ TEST(PictTest, ConstraintsMeanWhatPictSays) {
       {"[b] NOT LIKE \"b*\";", "00 10 20"},
       {"IF [a] = 1 THEN [b] = \"red\";", "00 10 11 20 21"},
       {"IF [a] = 1 THEN [b] = \"red\" ELSE [b] <> \"red\";", "00 11 21"},
-      {"IF [a] = 1 THEN [b] = \"red\";\n# a comment\nif [a] = 10\n  then [b] = \"red\" ;", "00 10 11 20"},
+      {"IF [a] = 1 THEN [b] = \"red\";\n# a comment\nif [a] = 10\n  then [b] = \"red\" ;",
+       "00 10 11 20"},
   };
   for (const Meaning& meaning : meanings)
-    EXPECT_EQ(valid_rows(pict(std::string("a: 1, 2, 10\nb: red, Blue\n\n") + meaning.constraints + "\n")), meaning.rows) << meaning.constraints;
+    EXPECT_EQ(
+        valid_rows(pict(std::string("a: 1, 2, 10\nb: red, Blue\n\n") + meaning.constraints + "\n")),
+        meaning.rows)
+        << meaning.constraints;
 }
 
 TEST(PictTest, ParametersAreComparedWithEachOther) {
@@ -139,12 +143,15 @@ TEST(ActsTest, ConstraintsMeanWhatActsSays) {
       {"count + 1 = 3 and on = false", "011 111"},
       {"count * 2 - 1 > 4", "020 021 120 121"},
       {"count % 2 = 0 && mode = \"slow\"", "110 111"},
-      {"count / 2 = 1 && !on && mode = 'slow'", "111 121"},          // whole numbers divide to whole numbers
-      {"on => mode = \"fast\" => count = 1", "000 001 011 021 100 101 110 111 120 121"},  // groups to the right
+      {"count / 2 = 1 && !on && mode = 'slow'",
+       "111 121"},  // whole numbers divide to whole numbers
+      {"on => mode = \"fast\" => count = 1",
+       "000 001 011 021 100 101 110 111 120 121"},  // groups to the right
       {"(mode = \"fast\") = on && count = 1", "000 101"},
   };
   for (const Meaning& meaning : meanings) {
-    const ModelFile file = read_model(std::string(kActs) + meaning.constraints + "\n", "m.txt", Format::automatic);
+    const ModelFile file =
+        read_model(std::string(kActs) + meaning.constraints + "\n", "m.txt", Format::automatic);
     EXPECT_EQ(file.format, Format::acts);
     EXPECT_EQ(valid_rows(file.model), meaning.rows) << meaning.constraints;
     ASSERT_EQ(file.model.groups.size(), 1u);
@@ -153,7 +160,9 @@ TEST(ActsTest, ConstraintsMeanWhatActsSays) {
 }
 
 TEST(ClausesTest, AreReadWithNamesWhereGiven) {
-  const ModelFile file = read_model(R"({"domain_sizes": [2, 3], "clauses": [[[0, 1, false], [1, 2, true]], [[1, 0, false]]], "names": ["a", "b"], "ids": ["x", "x"]})", "m.json", Format::automatic);
+  const ModelFile file = read_model(
+      R"({"domain_sizes": [2, 3], "clauses": [[[0, 1, false], [1, 2, true]], [[1, 0, false]]], "names": ["a", "b"], "ids": ["x", "x"]})",
+      "m.json", Format::automatic);
   EXPECT_EQ(file.format, Format::clauses);
   EXPECT_EQ(valid_rows(file.model), "01 02 12");
   EXPECT_EQ(file.model.parameters[1].name, "b");
@@ -180,24 +189,33 @@ TEST(ModelFileTest, BadModelsAreRefusedWithPlaceAndHint) {
       {Format::pict, "alpha: <betta>\n", "no parameter `betta` before this line", 1, 8, ""},
       {Format::pict, "alpha: 1 (0)\n", "a weight is out of range", 1, 8, ""},
       {Format::pict, two + "{ alpha, gamma } @ 2\n", "no parameter `gamma`", 3, 9, ""},
-      {Format::pict, two + "{ alpha, beta } @ 3\n", "a sub-model's strength is out of range", 3, 17, "lower it"},
+      {Format::pict, two + "{ alpha, beta } @ 3\n", "a sub-model's strength is out of range", 3, 17,
+       "lower it"},
       {Format::pict, two + "[alhpa] = 1;\n", "no parameter `alhpa`", 3, 1, "did you mean `alpha`?"},
-      {Format::pict, two + "[alpha] = 1\n", "a constraint does not end here", 4, 1, "end each constraint with `;`"},
+      {Format::pict, two + "[alpha] = 1\n", "a constraint does not end here", 4, 1,
+       "end each constraint with `;`"},
       {Format::pict, two + "IF [alpha] = 1;\n", "THEN is missing", 3, 15, "write IF ... THEN ...;"},
       {Format::pict, two + "([alpha] = 1;\n", "a parenthesis is not closed", 3, 13, ""},
       {Format::pict, two + "[alpha] = ;\n", "a value is missing", 3, 11, ""},
-      {Format::pict, two + "[beta] = x;\n", "no parameter `x`", 3, 10, "put a text in quotes, a parameter in brackets"},
-      {Format::pict, two + "[alpha];\n", "this is a value, not a condition", 3, 1, "compare it with something"},
+      {Format::pict, two + "[beta] = x;\n", "no parameter `x`", 3, 10,
+       "put a text in quotes, a parameter in brackets"},
+      {Format::pict, two + "[alpha];\n", "this is a value, not a condition", 3, 1,
+       "compare it with something"},
       {Format::pict, two + "[beta] = \"x;\n", "a text is not closed", 3, 10, ""},
       {Format::pict, two + "[alpha] IN {1, 2;\n", "a list is not closed", 3, 17, ""},
-      {Format::pict, two + std::string(5000, '('), "a condition is nested too deep", 3, 201, "write several constraints"},
+      {Format::pict, two + std::string(5000, '('), "a condition is nested too deep", 3, 201,
+       "write several constraints"},
       {Format::pict, "alpha: 1, \xff\n", "the model is not UTF-8 text", 1, 11, "convert the file"},
       {Format::acts, "[Parameter]\na (strange) : 1\n", "no type `strange`", 2, 4, ""},
-      {Format::acts, "[Parameter]\na : 1, 2\n[Relation]\n(a, b, 2)\n", "no parameter `b`", 4, 5, ""},
-      {Format::acts, "[Parameter]\na (int) : 1, 2\n[Constraint]\na > 1 b\n", "a constraint does not end here", 4, 7, ""},
+      {Format::acts, "[Parameter]\na : 1, 2\n[Relation]\n(a, b, 2)\n", "no parameter `b`", 4, 5,
+       ""},
+      {Format::acts, "[Parameter]\na (int) : 1, 2\n[Constraint]\na > 1 b\n",
+       "a constraint does not end here", 4, 7, ""},
       {Format::acts, "a : 1\n", "a line stands before the first section", 1, 1, ""},
-      {Format::clauses, "{\"domain_sizes\": [2], \"clauses\": [[[0, 2, true]]]}", nullptr, 1, 40, ""},
-      {Format::clauses, "{\"domain_sizes\": [2], \"clauses\": [[[0, 1]]]}", "a literal has three parts", 1, 36, ""},
+      {Format::clauses, "{\"domain_sizes\": [2], \"clauses\": [[[0, 2, true]]]}", nullptr, 1, 40,
+       ""},
+      {Format::clauses, "{\"domain_sizes\": [2], \"clauses\": [[[0, 1]]]}",
+       "a literal has three parts", 1, 36, ""},
   };
   for (const Refused& row : refused) {
     try {

@@ -1,4 +1,5 @@
-// The combinations that no row has at the moment: added, taken out and drawn at random in constant time.
+// The combinations that no row has at the moment: added, taken out and drawn at random in constant
+// time.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,9 @@ class NumberSet {
   NumberSet() : slots_(kSmallest, 0) {}
 
   int size() const { return static_cast<int>(items_.size()); }
-  std::uint64_t operator[](int position) const { return items_[static_cast<std::size_t>(position)]; }
+  std::uint64_t operator[](int position) const {
+    return items_[static_cast<std::size_t>(position)];
+  }
 
   /// REQUIRES: not in the set.
   void insert(std::uint64_t number) {

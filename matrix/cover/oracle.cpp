@@ -16,12 +16,14 @@ struct Oracle::Encoded {
     solver.add(0);
   }
 
-  /// At most one of `literals`: pairs when few, otherwise a running "one was already true" (linear in size).
+  /// At most one of `literals`: pairs when few, otherwise a running "one was already true" (linear
+  /// in size).
   void at_most_one(const std::vector<int>& literals) {
     constexpr std::size_t kPairs = 6;  // beyond it the chain is the smaller encoding
     if (literals.size() <= kPairs) {
       for (std::size_t i = 0; i < literals.size(); ++i)
-        for (std::size_t j = i + 1; j < literals.size(); ++j) clause(std::vector{-literals[i], -literals[j]});
+        for (std::size_t j = i + 1; j < literals.size(); ++j)
+          clause(std::vector{-literals[i], -literals[j]});
       return;
     }
     int before = 0;
@@ -52,10 +54,13 @@ struct Oracle::Encoded {
     std::vector<int> spoiled;  // one variable a parameter: it has a negative value
     for (std::size_t parameter = 0; parameter < first.size(); ++parameter) {
       const auto& values = model.parameters[parameter].values;
-      if (std::none_of(values.begin(), values.end(), [](const Value& value) { return value.negative; })) continue;
+      if (std::none_of(values.begin(), values.end(),
+                       [](const Value& value) { return value.negative; }))
+        continue;
       spoiled.push_back(++variables);
       for (std::size_t value = 0; value < values.size(); ++value)
-        if (values[value].negative) clause(std::vector{-(first[parameter] + static_cast<int>(value)), spoiled.back()});
+        if (values[value].negative)
+          clause(std::vector{-(first[parameter] + static_cast<int>(value)), spoiled.back()});
     }
     at_most_one(spoiled);
     for (const Constraint& constraint : model.constraints) {
@@ -73,12 +78,14 @@ struct Oracle::Encoded {
   }
 
   bool solve(std::span<const Cell> cells) {
-    for (const Cell& cell : cells) solver.assume(first[static_cast<std::size_t>(cell.parameter)] + cell.value);
+    for (const Cell& cell : cells)
+      solver.assume(first[static_cast<std::size_t>(cell.parameter)] + cell.value);
     return solver.solve() == 10;
   }
 };
 
-Oracle::Oracle(const Model& model) : model_(&model), hard_(std::make_unique<Encoded>(model, false)) {}
+Oracle::Oracle(const Model& model)
+    : model_(&model), hard_(std::make_unique<Encoded>(model, false)) {}
 Oracle::~Oracle() = default;
 
 bool Oracle::solve(std::span<const Cell> cells, std::span<const int> liking) {
@@ -110,13 +117,15 @@ std::vector<int> Oracle::reason(std::span<const Cell> cells) {
     active.push_back(static_cast<int>(constraint));
   const auto refuted = [&](const std::vector<int>& chosen) {
     ++calls_;
-    for (const int constraint : chosen) named_->solver.assume(named_->switches[static_cast<std::size_t>(constraint)]);
+    for (const int constraint : chosen)
+      named_->solver.assume(named_->switches[static_cast<std::size_t>(constraint)]);
     return !named_->solve(cells);
   };
   const auto blamed = [&](const std::vector<int>& chosen) {
     std::vector<int> core;
     for (const int constraint : chosen)
-      if (named_->solver.failed(named_->switches[static_cast<std::size_t>(constraint)])) core.push_back(constraint);
+      if (named_->solver.failed(named_->switches[static_cast<std::size_t>(constraint)]))
+        core.push_back(constraint);
     return core;
   };
   if (!refuted(active)) return {};

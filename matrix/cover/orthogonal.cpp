@@ -19,12 +19,14 @@ int exponent_of(int number) {
   return number == 1 ? exponent : 0;
 }
 
-/// A finite field by its tables. An element is a polynomial over the integers modulo `prime_`, its coefficients being
-/// the element's digits.
+/// A finite field by its tables. An element is a polynomial over the integers modulo `prime_`, its
+/// coefficients being the element's digits.
 class Field {
  public:
-  explicit Field(int order) : order_(order), prime_(least_factor(order)), exponent_(exponent_of(order)) {
-    // Of the polynomials x^exponent + rest one at least is irreducible: the first without zero divisors.
+  explicit Field(int order)
+      : order_(order), prime_(least_factor(order)), exponent_(exponent_of(order)) {
+    // Of the polynomials x^exponent + rest one at least is irreducible: the first without zero
+    // divisors.
     for (int rest = 0; rest < order; ++rest)
       if (multiply_modulo(rest)) return;
   }
@@ -34,12 +36,15 @@ class Field {
       result += (left / place % prime_ + right / place % prime_) % prime_ * place;
     return result;
   }
-  int product(int left, int right) const { return products_[static_cast<std::size_t>(left * order_ + right)]; }
+  int product(int left, int right) const {
+    return products_[static_cast<std::size_t>(left * order_ + right)];
+  }
 
  private:
   int times(int element, int digit) const {
     int result = 0;
-    for (int place = 1; place < order_; place *= prime_) result += element / place * digit % prime_ * place;
+    for (int place = 1; place < order_; place *= prime_)
+      result += element / place * digit % prime_ * place;
     return result;
   }
   /// x^exponent is what `rest` leaves: minus `rest`.
@@ -49,7 +54,8 @@ class Field {
     for (int left = 1; left < order_; ++left)
       for (int right = 1; right < order_; ++right) {
         int result = 0;
-        for (int place = top; place >= 1; place /= prime_) {  // Horner's scheme by the digits of `right`
+        for (int place = top; place >= 1;
+             place /= prime_) {  // Horner's scheme by the digits of `right`
           if (exponent_ > 1) result = sum(result % top * prime_, times(carried, result / top));
           result = sum(result, times(left, right / place % prime_));
         }
@@ -79,12 +85,14 @@ std::vector<std::vector<int>> orthogonal_array(int order, int strength) {
     std::vector<int> row;
     for (int at = 0; at < order; ++at) {
       int value = 0;
-      for (const int coefficient : coefficients) value = field.sum(field.product(value, at), coefficient);
+      for (const int coefficient : coefficients)
+        value = field.sum(field.product(value, at), coefficient);
       row.push_back(value);
     }
     row.push_back(coefficients.front());
     rows.push_back(std::move(row));
-    for (place = 0; place < coefficients.size() && ++coefficients[place] == order; ++place) coefficients[place] = 0;
+    for (place = 0; place < coefficients.size() && ++coefficients[place] == order; ++place)
+      coefficients[place] = 0;
   }
   return rows;
 }

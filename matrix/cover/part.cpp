@@ -17,14 +17,17 @@
 namespace graphproof::cover {
 namespace {
 
-constexpr int kCandidates = 8;             // rows tried for each row of a first answer, where the model is small enough
-constexpr int kStarts = 24;                // first answers where the model is small enough
-constexpr double kCandidateBudget = 15e5;  // combinations x candidates of one first answer: some tenths of a second
-constexpr double kStartBudget = 2e6;       // combinations x first answers
-constexpr double kPatternSlack = 1.2;      // rows of an orthogonal array over those of the best answer: it will do with fewer
-constexpr double kOrderBudget = 1e9;       // combinations looked at to put rows in order
+constexpr int kCandidates =
+    8;  // rows tried for each row of a first answer, where the model is small enough
+constexpr int kStarts = 24;  // first answers where the model is small enough
+constexpr double kCandidateBudget =
+    15e5;  // combinations x candidates of one first answer: some tenths of a second
+constexpr double kStartBudget = 2e6;  // combinations x first answers
+constexpr double kPatternSlack =
+    1.2;  // rows of an orthogonal array over those of the best answer: it will do with fewer
+constexpr double kOrderBudget = 1e9;  // combinations looked at to put rows in order
 constexpr double kMostRows = 5e6;
-constexpr int kMostChangedCells = 2;       // of a previous row: beyond it is another row
+constexpr int kMostChangedCells = 2;  // of a previous row: beyond it is another row
 constexpr int kRepairTries = 32;
 
 /// Seeds of independent streams: start i, search i.
@@ -32,7 +35,8 @@ std::uint64_t stream(std::uint64_t seed, std::uint64_t kind, std::uint64_t index
   return seed * 0x9E3779B97F4A7C15u + (kind << 40) + index;
 }
 
-/// Calls `work(0..count-1)` on up to `threads` threads and throws the first exception that one of them met.
+/// Calls `work(0..count-1)` on up to `threads` threads and throws the first exception that one of
+/// them met.
 template <class Work>
 void spread(int count, int threads, const Work& work) {
   std::atomic<int> next = 0;
@@ -63,11 +67,11 @@ class Part {
       : model_(model), options_(options), problem_(model), oracle_(model) {
     for (const PartDemand& demand : demands) {
       layers_.emplace_back(problem_, demand.columns, demand.strength);
-      result_.demands.push_back({demand.columns, demand.strength, layers_.back().raw_count(problem_), 0});
+      result_.demands.push_back(
+          {demand.columns, demand.strength, layers_.back().raw_count(problem_), 0});
       combinations_ += result_.demands.back().raw;
     }
-    if (options.cost)
-      cost_ = [this](const SymbolRow& row) { return options_.cost(shown(row)); };
+    if (options.cost) cost_ = [this](const SymbolRow& row) { return options_.cost(shown(row)); };
   }
 
   Result run();
@@ -109,7 +113,7 @@ class Part {
   std::vector<Tuples> layers_;
   double combinations_ = 0;
   SymbolCost cost_;
-  std::vector<SymbolRow> given_;             // required and previous rows that stay, in that order
+  std::vector<SymbolRow> given_;  // required and previous rows that stay, in that order
   std::vector<PlannedRow> given_origin_;
   std::vector<std::vector<char>> frozen_;
   std::vector<Greedy::Unreachable> unreachable_;
@@ -117,8 +121,11 @@ class Part {
   Result result_;
 };
 
-[[noreturn]] void too_large(const std::string& what, const std::string& got, const std::string& want) {
-  throw matrix::InputError({what, got, want, "the answer would not fit the memory", "lower the strength, or give only a group of parameters the higher one"});
+[[noreturn]] void too_large(const std::string& what, const std::string& got,
+                            const std::string& want) {
+  throw matrix::InputError(
+      {what, got, want, "the answer would not fit the memory",
+       "lower the strength, or give only a group of parameters the higher one"});
 }
 
 std::string rounded(double number) {
@@ -129,14 +136,18 @@ void Part::refuse_what_is_too_large() const {
   double bytes = 0;
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const Tuples& tuples = layers_[layer];
-    // Two planes of the bits, and what is left for each choice of columns with its place in the queue.
+    // Two planes of the bits, and what is left for each choice of columns with its place in the
+    // queue.
     double choices = 1;
     for (int slot = 0; slot < tuples.strength(); ++slot)
-      choices = choices * static_cast<double>(tuples.columns().size() - static_cast<std::size_t>(slot)) / (slot + 1);
+      choices = choices *
+                static_cast<double>(tuples.columns().size() - static_cast<std::size_t>(slot)) /
+                (slot + 1);
     bytes += 16.0 * static_cast<double>(tuples.key_count()) * tuples.words() + 24.0 * choices;
   }
   if (bytes > options_.memory_bytes)
-    too_large("the model is too large for this strength", rounded(combinations_) + " combinations, about " + rounded(bytes / 1e6) + " MB",
+    too_large("the model is too large for this strength",
+              rounded(combinations_) + " combinations, about " + rounded(bytes / 1e6) + " MB",
               rounded(options_.memory_bytes / 1e6) + " MB or less");
 }
 
@@ -162,8 +173,11 @@ void Part::decide_values() {
 }
 
 void Part::decide_pairs() {
-  // Larger combinations are judged by their pairs first, which decides nearly all of them without a question.
-  if (std::all_of(layers_.begin(), layers_.end(), [](const Tuples& tuples) { return tuples.strength() <= 2; })) return;
+  // Larger combinations are judged by their pairs first, which decides nearly all of them without a
+  // question.
+  if (std::all_of(layers_.begin(), layers_.end(),
+                  [](const Tuples& tuples) { return tuples.strength() <= 2; }))
+    return;
   if (model_.constraints.empty()) return;
   std::vector<int> columns(static_cast<std::size_t>(problem_.visible()));
   std::iota(columns.begin(), columns.end(), 0);
@@ -185,7 +199,11 @@ bool Part::repair(SymbolRow& row, int& changed) {
   const auto judge = [&] {
     int differs = 0;
     for (int column = 0; column < problem_.visible(); ++column)
-      differs += row[static_cast<std::size_t>(column)] >= 0 && row[static_cast<std::size_t>(column)] != made[static_cast<std::size_t>(column)] ? 1 : 0;
+      differs +=
+          row[static_cast<std::size_t>(column)] >= 0 &&
+                  row[static_cast<std::size_t>(column)] != made[static_cast<std::size_t>(column)]
+              ? 1
+              : 0;
     if (differs >= changed) return;
     changed = differs;
     best = made;
@@ -198,7 +216,8 @@ bool Part::repair(SymbolRow& row, int& changed) {
   for (int column = -1; column < problem_.visible() && changed > 0; ++column) {
     std::vector<int> fixed;
     for (int other = 0; other < problem_.visible(); ++other)
-      if (other != column && row[static_cast<std::size_t>(other)] >= 0) fixed.push_back(row[static_cast<std::size_t>(other)]);
+      if (other != column && row[static_cast<std::size_t>(other)] >= 0)
+        fixed.push_back(row[static_cast<std::size_t>(other)]);
     if (builder.build(fixed, order, keep, made.data())) judge();
     if (changed <= 1 && column >= 0) break;
   }
@@ -216,10 +235,12 @@ void Part::take_given(Greedy& greedy, Targets& targets) {
   const auto symbols_of = [&](const Row& row) {
     SymbolRow symbols(static_cast<std::size_t>(problem_.columns()), -1);
     for (std::size_t column = 0; column < row.size(); ++column)
-      if (row[column] != kAny) symbols[column] = problem_.first(static_cast<int>(column)) + row[column];
+      if (row[column] != kAny)
+        symbols[column] = problem_.first(static_cast<int>(column)) + row[column];
     return symbols;
   };
-  const auto add = [&](const SymbolRow& row, std::vector<char> frozen, Origin origin, std::size_t index, int changed) {
+  const auto add = [&](const SymbolRow& row, std::vector<char> frozen, Origin origin,
+                       std::size_t index, int changed) {
     given_.push_back(row);
     frozen_.push_back(std::move(frozen));
     given_origin_.push_back({{}, origin, static_cast<int>(index), changed});
@@ -237,20 +258,27 @@ void Part::take_given(Greedy& greedy, Targets& targets) {
     if (!greedy.build(targets, fixed, row)) {
       Cells cells;
       std::string ids;
-      for (const int symbol : fixed) cells.push_back({problem_.column_of(symbol), symbol - problem_.first(problem_.column_of(symbol))});
+      for (const int symbol : fixed)
+        cells.push_back(
+            {problem_.column_of(symbol), symbol - problem_.first(problem_.column_of(symbol))});
       for (const int constraint : oracle_.reason(cells))
-        ids += (ids.empty() ? "" : ", ") + model_.constraints[static_cast<std::size_t>(constraint)].id;
-      throw matrix::InputError({"required row " + std::to_string(index + 1) + " can't stand in any valid row", "", "cells that all constraints allow together",
-                                ids.empty() ? "" : "it breaks " + ids, "change the row or the constraints"});
+        ids +=
+            (ids.empty() ? "" : ", ") + model_.constraints[static_cast<std::size_t>(constraint)].id;
+      throw matrix::InputError(
+          {"required row " + std::to_string(index + 1) + " can't stand in any valid row", "",
+           "cells that all constraints allow together", ids.empty() ? "" : "it breaks " + ids,
+           "change the row or the constraints"});
     }
-    if (fixed.empty()) frozen.assign(frozen.size(), 1);  // one more row of any kind: still a row of its own
+    if (fixed.empty())
+      frozen.assign(frozen.size(), 1);  // one more row of any kind: still a row of its own
     add(row, std::move(frozen), Origin::required, index, 0);
   }
   for (std::size_t index = 0; index < options_.previous.size(); ++index) {
     SymbolRow row = symbols_of(options_.previous[index]);
     const SymbolRow asked = row;
     int changed = 0;
-    const bool says_nothing = std::all_of(row.begin(), row.end(), [](int symbol) { return symbol < 0; });
+    const bool says_nothing =
+        std::all_of(row.begin(), row.end(), [](int symbol) { return symbol < 0; });
     if (says_nothing || !repair(row, changed)) {
       result_.dropped.push_back(static_cast<int>(index));
       continue;
@@ -274,7 +302,8 @@ std::vector<SymbolRow> Part::orthogonal_pattern(int order) const {
   std::vector<int> columns;
   for (const int column : tuples.columns())
     if (problem_.size(column) <= order) columns.push_back(column);
-  std::stable_sort(columns.begin(), columns.end(), [&](int left, int right) { return problem_.size(left) > problem_.size(right); });
+  std::stable_sort(columns.begin(), columns.end(),
+                   [&](int left, int right) { return problem_.size(left) > problem_.size(right); });
   columns.resize(std::min(columns.size(), static_cast<std::size_t>(order) + 1));
   std::vector<SymbolRow> pattern;
   if (columns.size() <= strength) return pattern;
@@ -282,7 +311,8 @@ std::vector<SymbolRow> Part::orthogonal_pattern(int order) const {
     SymbolRow row(static_cast<std::size_t>(problem_.columns()), -1);
     std::size_t said = 0;
     for (std::size_t at = 0; at < columns.size(); ++at) {
-      // The lowest values go where a column has fewer: then the first rows say least and can be spared.
+      // The lowest values go where a column has fewer: then the first rows say least and can be
+      // spared.
       const int value = values[at] - (order - problem_.size(columns[at]));
       if (value < 0) continue;
       row[static_cast<std::size_t>(columns[at])] = problem_.first(columns[at]) + value;
@@ -294,13 +324,17 @@ std::vector<SymbolRow> Part::orthogonal_pattern(int order) const {
 }
 
 void Part::first_answers() {
-  const int candidates = static_cast<int>(std::clamp(kCandidateBudget / std::max(1.0, combinations_), 1.0, static_cast<double>(kCandidates)));
-  const int starts = options_.starts > 0 ? options_.starts
-                                         : static_cast<int>(std::clamp(kStartBudget / std::max(1.0, combinations_), 1.0, static_cast<double>(kStarts)));
+  const int candidates = static_cast<int>(std::clamp(
+      kCandidateBudget / std::max(1.0, combinations_), 1.0, static_cast<double>(kCandidates)));
+  const int starts = options_.starts > 0
+                         ? options_.starts
+                         : static_cast<int>(std::clamp(kStartBudget / std::max(1.0, combinations_),
+                                                       1.0, static_cast<double>(kStarts)));
   {
     Targets targets(problem_, layers_);
     if (targets.most() > kMostRows)
-      too_large("the answer has too many rows", std::to_string(targets.most()) + " or more", rounded(kMostRows) + " or fewer");
+      too_large("the answer has too many rows", std::to_string(targets.most()) + " or more",
+                rounded(kMostRows) + " or fewer");
     Greedy greedy(problem_, layers_, oracle_, Random(stream(options_.seed, 1, 0)));
     take_given(greedy, targets);
     rows_ = given_;
@@ -312,7 +346,8 @@ void Part::first_answers() {
   Targets targets(problem_, layers_);
   for (const Greedy::Unreachable& none : unreachable_) targets.close(none.layer, none.tuple);
   result_.at_least = targets.most();
-  for (std::size_t layer = 0; layer < layers_.size(); ++layer) result_.demands[layer].valid = targets.open_count(layer);
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer)
+    result_.demands[layer].valid = targets.open_count(layer);
   const std::size_t given = given_.size();
   if (given == 0 && static_cast<std::int64_t>(rows_.size()) <= result_.at_least && !cost_) return;
   for (const SymbolRow& row : given_) targets.cover(row.data(), bits_of(row).data());
@@ -323,10 +358,12 @@ void Part::first_answers() {
     if (options_.stop && options_.stop()) return;
     Problem problem = problem_;
     Oracle oracle(model_);
-    Greedy greedy(problem, layers_, oracle, Random(stream(options_.seed, 1, static_cast<std::uint64_t>(index) + 1)));
+    Greedy greedy(problem, layers_, oracle,
+                  Random(stream(options_.seed, 1, static_cast<std::uint64_t>(index) + 1)));
     Targets left = targets;
     std::vector<SymbolRow> rows = given_;
-    if (greedy.fill(left, candidates, cost_, options_.stop, rows)) answers[static_cast<std::size_t>(index) + 1] = std::move(rows);
+    if (greedy.fill(left, candidates, cost_, options_.stop, rows))
+      answers[static_cast<std::size_t>(index) + 1] = std::move(rows);
   });
   std::size_t best = 0;
   for (std::size_t at = 1; at < answers.size(); ++at)
@@ -338,12 +375,17 @@ void Part::first_answers() {
     std::sort(sizes.rbegin(), sizes.rend());
     const auto strength = static_cast<std::size_t>(layers_.front().strength());
     for (int order = prime_power_from(sizes[std::min(strength, sizes.size()) - 1]);
-         order > 0 && std::pow(order, strength) <= kPatternSlack * static_cast<double>(answers[best].size()); order = prime_power_from(order + 1)) {
+         order > 0 &&
+         std::pow(order, strength) <= kPatternSlack * static_cast<double>(answers[best].size());
+         order = prime_power_from(order + 1)) {
       if (static_cast<int>(strength) > order + 1) continue;
-      Greedy greedy(problem_, layers_, oracle_, Random(stream(options_.seed, 4, static_cast<std::uint64_t>(order))));
+      Greedy greedy(problem_, layers_, oracle_,
+                    Random(stream(options_.seed, 4, static_cast<std::uint64_t>(order))));
       Targets left = targets;
       std::vector<SymbolRow> rows = given_;
-      if (!greedy.fill_along(orthogonal_pattern(order), left, options_.stop, rows) || !greedy.fill(left, candidates, cost_, options_.stop, rows)) break;
+      if (!greedy.fill_along(orthogonal_pattern(order), left, options_.stop, rows) ||
+          !greedy.fill(left, candidates, cost_, options_.stop, rows))
+        break;
       answers.push_back(std::move(rows));
       if (total(answers.back()) < total(answers[best])) best = answers.size() - 1;
     }
@@ -353,12 +395,14 @@ void Part::first_answers() {
 }
 
 void Part::search() {
-  const double bytes = Search::bytes(problem_, layers_, rows_.size()) * std::min(options_.searches, options_.threads);
+  const double bytes = Search::bytes(problem_, layers_, rows_.size()) *
+                       std::min(options_.searches, options_.threads);
   if (bytes > options_.memory_bytes || rows_.size() > std::numeric_limits<std::uint16_t>::max()) {
     result_.searched = false;
     return;
   }
-  const int enough = static_cast<int>(std::min<std::int64_t>(result_.at_least, std::numeric_limits<int>::max()));
+  const int enough =
+      static_cast<int>(std::min<std::int64_t>(result_.at_least, std::numeric_limits<int>::max()));
   if (options_.steps <= 0 || (static_cast<int>(rows_.size()) <= enough && !cost_)) return;
   struct Outcome {
     std::vector<SymbolRow> rows;
@@ -368,7 +412,8 @@ void Part::search() {
   std::vector<Outcome> outcomes(static_cast<std::size_t>(options_.searches));
   spread(options_.searches, options_.threads, [&](int index) {
     Oracle oracle(model_);
-    Search search(problem_, layers_, oracle, Random(stream(options_.seed, 2, static_cast<std::uint64_t>(index))));
+    Search search(problem_, layers_, oracle,
+                  Random(stream(options_.seed, 2, static_cast<std::uint64_t>(index))));
     search.start(rows_, frozen_, cost_);
     constexpr std::int64_t kReport = 256;  // steps between two looks for a better answer
     std::size_t reported = rows_.size();
@@ -379,7 +424,8 @@ void Part::search() {
         options_.progress({reported, search.steps()});
       }
     }
-    outcomes[static_cast<std::size_t>(index)] = {search.best(), total(search.best()), search.steps()};
+    outcomes[static_cast<std::size_t>(index)] = {search.best(), total(search.best()),
+                                                 search.steps()};
   });
   std::size_t best = 0;
   for (std::size_t at = 0; at < outcomes.size(); ++at) {
@@ -390,8 +436,9 @@ void Part::search() {
 }
 
 void Part::put_in_order() {
-  // Rows given come first, where the search leaves them. Of the others always the one that adds most: what a row adds
-  // only shrinks, so an old figure is an upper bound and most need not be counted anew.
+  // Rows given come first, where the search leaves them. Of the others always the one that adds
+  // most: what a row adds only shrinks, so an old figure is an upper bound and most need not be
+  // counted anew.
   result_.cost = total(rows_);
   Targets targets(problem_, layers_);
   for (std::size_t at = 0; at < given_.size(); ++at) {
@@ -400,7 +447,8 @@ void Part::put_in_order() {
     result_.rows.push_back(std::move(row));
     targets.cover(rows_[at].data(), bits_of(rows_[at]).data());
   }
-  const std::vector<SymbolRow> fresh(rows_.begin() + static_cast<std::ptrdiff_t>(given_.size()), rows_.end());
+  const std::vector<SymbolRow> fresh(rows_.begin() + static_cast<std::ptrdiff_t>(given_.size()),
+                                     rows_.end());
   Neighbours neighbours(layers_);
   const auto adds = [&](const SymbolRow& row) {
     const Words bits = bits_of(row);
@@ -414,17 +462,22 @@ void Part::put_in_order() {
   struct Entry {
     double adds;
     std::size_t at;
-    bool operator<(const Entry& other) const { return adds != other.adds ? adds < other.adds : at > other.at; }
+    bool operator<(const Entry& other) const {
+      return adds != other.adds ? adds < other.adds : at > other.at;
+    }
   };
   std::priority_queue<Entry> queue;
   double work = 0, row_combinations = 0;
   for (const Tuples& tuples : layers_) {
     double choices = 1;
     for (int slot = 0; slot < tuples.strength(); ++slot)
-      choices = choices * static_cast<double>(tuples.columns().size() - static_cast<std::size_t>(slot)) / (slot + 1);
+      choices = choices *
+                static_cast<double>(tuples.columns().size() - static_cast<std::size_t>(slot)) /
+                (slot + 1);
     row_combinations += choices;
   }
-  for (std::size_t at = 0; at < fresh.size(); ++at) queue.push({std::numeric_limits<double>::infinity(), at});
+  for (std::size_t at = 0; at < fresh.size(); ++at)
+    queue.push({std::numeric_limits<double>::infinity(), at});
   while (!queue.empty()) {
     Entry top = queue.top();
     queue.pop();
@@ -442,10 +495,14 @@ void Part::put_in_order() {
 }
 
 void Part::list_excluded() {
-  const auto cell = [&](int symbol) { return Cell{problem_.column_of(symbol), symbol - problem_.first(problem_.column_of(symbol))}; };
+  const auto cell = [&](int symbol) {
+    return Cell{problem_.column_of(symbol), symbol - problem_.first(problem_.column_of(symbol))};
+  };
   const auto add = [&](Cells cells) {
-    if (result_.excluded.size() < kMostExcluded) result_.excluded.push_back(std::move(cells));
-    else ++result_.excluded_left_out;
+    if (result_.excluded.size() < kMostExcluded)
+      result_.excluded.push_back(std::move(cells));
+    else
+      ++result_.excluded_left_out;
   };
   const int shown_symbols = problem_.first(problem_.visible());
   const auto allowed = [&](int symbol) { return has(problem_.allowed().data(), symbol); };
@@ -453,14 +510,16 @@ void Part::list_excluded() {
     if (!allowed(symbol)) add({cell(symbol)});
   for (int symbol = 0; symbol < shown_symbols; ++symbol)
     if (allowed(symbol))
-      for_each_bit(problem_.forbidden(symbol), symbol, static_cast<std::size_t>(problem_.words()), [&](int other) {
-        if (other < shown_symbols && allowed(other)) add({cell(symbol), cell(other)});
-      });
+      for_each_bit(problem_.forbidden(symbol), symbol, static_cast<std::size_t>(problem_.words()),
+                   [&](int other) {
+                     if (other < shown_symbols && allowed(other)) add({cell(symbol), cell(other)});
+                   });
   for (const Greedy::Unreachable& none : unreachable_) {
     const int strength = layers_[none.layer].strength();
     if (strength <= 2) continue;
     Cells cells;
-    for (int at = 0; at < strength; ++at) cells.push_back(cell(none.tuple[static_cast<std::size_t>(at)]));
+    for (int at = 0; at < strength; ++at)
+      cells.push_back(cell(none.tuple[static_cast<std::size_t>(at)]));
     add(std::move(cells));
   }
 }
@@ -478,7 +537,8 @@ Result Part::run() {
 
 }  // namespace
 
-Result cover_part(const Model& model, const std::vector<PartDemand>& demands, const Options& options) {
+Result cover_part(const Model& model, const std::vector<PartDemand>& demands,
+                  const Options& options) {
   return Part(model, demands, options).run();
 }
 

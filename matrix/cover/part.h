@@ -1,5 +1,5 @@
-// One model without negative values and a list of demands: first answers, then the search. What `cover` calls once, or
-// once for the ordinary values and once for each negative one.
+// One model without negative values and a list of demands: first answers, then the search. What
+// `cover` calls once, or once for the ordinary values and once for each negative one.
 #pragma once
 
 #include <vector>
@@ -15,6 +15,7 @@ struct PartDemand {
 };
 
 /// `result.demands` are as `demands`, one each. REQUIRES: the model has a valid row.
-Result cover_part(const Model& model, const std::vector<PartDemand>& demands, const Options& options);
+Result cover_part(const Model& model, const std::vector<PartDemand>& demands,
+                  const Options& options);
 
 }  // namespace graphproof::cover

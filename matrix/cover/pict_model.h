@@ -8,6 +8,8 @@
 namespace graphproof::cover {
 
 /// The model that a text in PICT's notation describes.
-inline Model pict(const std::string& text) { return read_model(text, "m.pict", Format::pict).model; }
+inline Model pict(const std::string& text) {
+  return read_model(text, "m.pict", Format::pict).model;
+}
 
 }  // namespace graphproof::cover

@@ -15,7 +15,10 @@ char lower(char byte) { return byte >= 'A' && byte <= 'Z' ? static_cast<char>(by
 int compare_without_case(std::string_view left, std::string_view right) {
   for (std::size_t at = 0; at < std::min(left.size(), right.size()); ++at)
     if (lower(left[at]) != lower(right[at]))
-      return static_cast<unsigned char>(lower(left[at])) < static_cast<unsigned char>(lower(right[at])) ? -1 : 1;
+      return static_cast<unsigned char>(lower(left[at])) <
+                     static_cast<unsigned char>(lower(right[at]))
+                 ? -1
+                 : 1;
   return left.size() == right.size() ? 0 : left.size() < right.size() ? -1 : 1;
 }
 
@@ -26,7 +29,8 @@ bool like(std::string_view text, std::string_view pattern) {
     if (in < pattern.size() && pattern[in] == '*') {
       star = in++;
       mark = at;
-    } else if (in < pattern.size() && (pattern[in] == '?' || lower(pattern[in]) == lower(text[at]))) {
+    } else if (in < pattern.size() &&
+               (pattern[in] == '?' || lower(pattern[in]) == lower(text[at]))) {
       ++in;
       ++at;
     } else if (star != std::string_view::npos) {
@@ -44,7 +48,8 @@ struct Scalar {
   std::string text;
   double number = 0;
   bool is_number = false;
-  bool undefined = false;  // a division by zero, or reckoning with text: no comparison with it holds
+  bool undefined =
+      false;  // a division by zero, or reckoning with text: no comparison with it holds
 };
 
 Scalar scalar(std::string_view text) {
@@ -53,7 +58,23 @@ Scalar scalar(std::string_view text) {
   return made;
 }
 
-enum class Operator { none, equal, unequal, less, less_equal, greater, greater_equal, plus, minus, times, divide, modulo, and_, or_, implies };
+enum class Operator {
+  none,
+  equal,
+  unequal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  plus,
+  minus,
+  times,
+  divide,
+  modulo,
+  and_,
+  or_,
+  implies
+};
 
 struct Symbol {
   std::string_view spelling;
@@ -63,10 +84,14 @@ struct Symbol {
 
 // Longer spellings first, so that <= is not < and a rest.
 constexpr Symbol kSymbols[] = {
-    {"&&", Operator::and_, 3},        {"||", Operator::or_, 2},  {"=>", Operator::implies, 1}, {"->", Operator::implies, 1},
-    {"==", Operator::equal, 4},       {"!=", Operator::unequal, 4}, {"<>", Operator::unequal, 4}, {"<=", Operator::less_equal, 4},
-    {">=", Operator::greater_equal, 4}, {"=", Operator::equal, 4}, {"<", Operator::less, 4},     {">", Operator::greater, 4},
-    {"+", Operator::plus, 5},         {"-", Operator::minus, 5}, {"*", Operator::times, 6},    {"/", Operator::divide, 6},
+    {"&&", Operator::and_, 3},          {"||", Operator::or_, 2},
+    {"=>", Operator::implies, 1},       {"->", Operator::implies, 1},
+    {"==", Operator::equal, 4},         {"!=", Operator::unequal, 4},
+    {"<>", Operator::unequal, 4},       {"<=", Operator::less_equal, 4},
+    {">=", Operator::greater_equal, 4}, {"=", Operator::equal, 4},
+    {"<", Operator::less, 4},           {">", Operator::greater, 4},
+    {"+", Operator::plus, 5},           {"-", Operator::minus, 5},
+    {"*", Operator::times, 6},          {"/", Operator::divide, 6},
     {"%", Operator::modulo, 6},
 };
 
@@ -86,11 +111,13 @@ struct Parsed {
   std::size_t offset = 0;
 };
 
-constexpr int kDeepest = 200;  // nesting of parentheses: more is no model, and would exhaust the stack
+constexpr int kDeepest =
+    200;  // nesting of parentheses: more is no model, and would exhaust the stack
 
 class Parser {
  public:
-  Parser(const Text& text, std::size_t offset, Dialect dialect, const Model& model, std::vector<std::string>& warnings)
+  Parser(const Text& text, std::size_t offset, Dialect dialect, const Model& model,
+         std::vector<std::string>& warnings)
       : text_(text), at_(offset), dialect_(dialect), model_(model), warnings_(warnings) {}
 
   std::size_t offset() const { return at_; }
@@ -99,7 +126,8 @@ class Parser {
     Condition condition;
     if (dialect_ == Dialect::pict && word("IF")) {
       Condition when = whole();
-      if (!word("THEN")) fail("THEN is missing", "THEN after the condition of IF", "write IF ... THEN ...;");
+      if (!word("THEN"))
+        fail("THEN is missing", "THEN after the condition of IF", "write IF ... THEN ...;");
       Condition then = whole();
       std::vector<Condition> parts;
       parts.push_back(Condition::any_of({Condition::no(when), std::move(then)}));
@@ -110,20 +138,29 @@ class Parser {
     }
     skip_space();
     if (dialect_ == Dialect::pict) {
-      if (!take(";")) fail("a constraint does not end here", "`;`, or AND, OR, THEN, ELSE", "end each constraint with `;`");
+      if (!take(";"))
+        fail("a constraint does not end here", "`;`, or AND, OR, THEN, ELSE",
+             "end each constraint with `;`");
     } else if (at_ < text_.all.size() && text_.all[at_] != '\n') {
-      fail("a constraint does not end here", "the end of the line, or an operator", "write one constraint a line");
+      fail("a constraint does not end here", "the end of the line, or an operator",
+           "write one constraint a line");
     }
     return condition;
   }
 
  private:
-  [[noreturn]] void fail(std::string what, std::string want, std::string next) { fail_at(at_, std::move(what), std::move(want), std::move(next)); }
-  [[noreturn]] void fail_at(std::size_t offset, std::string what, std::string want, std::string next) {
+  [[noreturn]] void fail(std::string what, std::string want, std::string next) {
+    fail_at(at_, std::move(what), std::move(want), std::move(next));
+  }
+  [[noreturn]] void fail_at(std::size_t offset, std::string what, std::string want,
+                            std::string next) {
     std::size_t end = offset;
-    while (end < text_.all.size() && !std::isspace(static_cast<unsigned char>(text_.all[end])) && end - offset < 40) ++end;
+    while (end < text_.all.size() && !std::isspace(static_cast<unsigned char>(text_.all[end])) &&
+           end - offset < 40)
+      ++end;
     std::string got(text_.all.substr(std::min(offset, text_.all.size()), end - offset));
-    text_.fail(offset, std::move(what), got.empty() ? "the end" : got, std::move(want), std::move(next));
+    text_.fail(offset, std::move(what), got.empty() ? "the end" : got, std::move(want),
+               std::move(next));
   }
 
   void skip_space() {
@@ -144,12 +181,16 @@ class Parser {
     at_ += spelling.size();
     return true;
   }
-  static bool in_word(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) || byte == '_' || byte == '.' || (byte & 0x80); }
+  static bool in_word(char byte) {
+    return std::isalnum(static_cast<unsigned char>(byte)) || byte == '_' || byte == '.' ||
+           (byte & 0x80);
+  }
   bool word(std::string_view wanted) {
     skip_space();
     const std::string_view there = text_.all.substr(at_, wanted.size());
     if (!equal_without_case(there, wanted)) return false;
-    if (at_ + wanted.size() < text_.all.size() && in_word(text_.all[at_ + wanted.size()])) return false;
+    if (at_ + wanted.size() < text_.all.size() && in_word(text_.all[at_ + wanted.size()]))
+      return false;
     at_ += wanted.size();
     return true;
   }
@@ -158,7 +199,8 @@ class Parser {
 
   Symbol next_operator() {
     skip_space();
-    for (const Symbol& symbol : {Symbol{"AND", Operator::and_, 3}, Symbol{"OR", Operator::or_, 2}}) {
+    for (const Symbol& symbol :
+         {Symbol{"AND", Operator::and_, 3}, Symbol{"OR", Operator::or_, 2}}) {
       const std::size_t before = at_;
       const bool there = word(symbol.spelling);
       at_ = before;
@@ -181,7 +223,8 @@ class Parser {
       const std::size_t where = at_;
       at_ += symbol.spelling.size();
       // => groups to the right, all others to the left.
-      Parsed right = expression(symbol.means == Operator::implies ? symbol.binds - 1 : symbol.binds);
+      Parsed right =
+          expression(symbol.means == Operator::implies ? symbol.binds - 1 : symbol.binds);
       left = combine(std::move(left), symbol.means, std::move(right), where);
     }
     return left;
@@ -194,17 +237,24 @@ class Parser {
       ~Level() { --depth; }
     } level(depth_);
     skip_space();
-    if (depth_ > kDeepest) fail("a condition is nested too deep", std::to_string(kDeepest) + " levels or fewer", "write several constraints");
+    if (depth_ > kDeepest)
+      fail("a condition is nested too deep", std::to_string(kDeepest) + " levels or fewer",
+           "write several constraints");
     Parsed parsed;
     parsed.offset = at_;
     if (take("(")) {
       parsed = expression(0);
-      if (!take(")")) fail("a parenthesis is not closed", "`)`", "close it, or write AND or OR between two terms");
+      if (!take(")"))
+        fail("a parenthesis is not closed", "`)`",
+             "close it, or write AND or OR between two terms");
       return parsed;
     }
-    if (word("NOT") || (dialect_ == Dialect::acts && text_.all.substr(at_, 2) != "!=" && take("!"))) {
-      // NOT binds tighter than AND, looser than a comparison in PICT; in ACTS `!` takes the next operand.
-      parsed.condition = Condition::no(condition_of(dialect_ == Dialect::pict ? expression(3) : operand()));
+    if (word("NOT") ||
+        (dialect_ == Dialect::acts && text_.all.substr(at_, 2) != "!=" && take("!"))) {
+      // NOT binds tighter than AND, looser than a comparison in PICT; in ACTS `!` takes the next
+      // operand.
+      parsed.condition =
+          Condition::no(condition_of(dialect_ == Dialect::pict ? expression(3) : operand()));
       parsed.is_condition = true;
       return parsed;
     }
@@ -230,10 +280,13 @@ class Parser {
 
   Parsed sign_test(bool negative) {
     Parsed parsed;
-    if (!take("(")) fail("IsNegative and IsPositive take a parameter", "`(`", "write IsNegative([parameter])");
+    if (!take("("))
+      fail("IsNegative and IsPositive take a parameter", "`(`", "write IsNegative([parameter])");
     const std::size_t where = at_;
     const Term term = atom();
-    if (term.parameter < 0) fail_at(where, "IsNegative and IsPositive take a parameter", "a parameter in brackets", "write IsNegative([parameter])");
+    if (term.parameter < 0)
+      fail_at(where, "IsNegative and IsPositive take a parameter", "a parameter in brackets",
+              "write IsNegative([parameter])");
     if (!take(")")) fail("a parenthesis is not closed", "`)`", "close it");
     std::vector<char> table;
     for (const Value& value : values(term.parameter)) table.push_back(value.negative == negative);
@@ -263,15 +316,20 @@ class Parser {
   Parsed pattern(Parsed left, bool no) {
     const std::size_t where = at_;
     const Term term = atom();
-    if (term.parameter >= 0) fail_at(where, "LIKE takes a text", "a text in quotes, * for any characters, ? for one", "write LIKE \"a*\"");
+    if (term.parameter >= 0)
+      fail_at(where, "LIKE takes a text", "a text in quotes, * for any characters, ? for one",
+              "write LIKE \"a*\"");
     std::vector<char> table;
-    for (const Value& value : values(left.term.parameter)) table.push_back(like(value.names[0], term.constant.text) != no);
+    for (const Value& value : values(left.term.parameter))
+      table.push_back(like(value.names[0], term.constant.text) != no);
     left.condition = Condition::leaf({left.term.parameter}, std::move(table));
     left.is_condition = true;
     return left;
   }
 
-  const std::vector<Value>& values(int parameter) const { return model_.parameters[static_cast<std::size_t>(parameter)].values; }
+  const std::vector<Value>& values(int parameter) const {
+    return model_.parameters[static_cast<std::size_t>(parameter)].values;
+  }
 
   Term atom() {
     skip_space();
@@ -287,29 +345,38 @@ class Parser {
       term.parameter = parameter(name, where);
       return term;
     }
-    if (at_ < text_.all.size() && (text_.all[at_] == '"' || (dialect_ == Dialect::acts && text_.all[at_] == '\''))) {
+    if (at_ < text_.all.size() &&
+        (text_.all[at_] == '"' || (dialect_ == Dialect::acts && text_.all[at_] == '\''))) {
       const char quote = text_.all[at_++];
       std::string content;
       while (at_ < text_.all.size() && text_.all[at_] != quote && text_.all[at_] != '\n') {
         if (text_.all[at_] == '\\' && at_ + 1 < text_.all.size()) ++at_;
         content += text_.all[at_++];
       }
-      if (at_ == text_.all.size() || text_.all[at_] != quote) fail_at(where, "a text is not closed", "a quote at its end", "close it on the same line");
+      if (at_ == text_.all.size() || text_.all[at_] != quote)
+        fail_at(where, "a text is not closed", "a quote at its end", "close it on the same line");
       ++at_;
       term.constant = scalar(content);
       return term;
     }
     std::size_t end = at_;
-    if (end < text_.all.size() && dialect_ == Dialect::pict && (text_.all[end] == '-' || text_.all[end] == '+')) ++end;
+    if (end < text_.all.size() && dialect_ == Dialect::pict &&
+        (text_.all[end] == '-' || text_.all[end] == '+'))
+      ++end;
     while (end < text_.all.size() && in_word(text_.all[end])) ++end;
     const std::string_view name = text_.all.substr(at_, end - at_);
-    if (name.empty()) fail("a value is missing", dialect_ == Dialect::pict ? "[parameter], \"text\" or a number" : "a parameter, \"text\" or a number", "write it here");
+    if (name.empty())
+      fail("a value is missing",
+           dialect_ == Dialect::pict ? "[parameter], \"text\" or a number"
+                                     : "a parameter, \"text\" or a number",
+           "write it here");
     at_ = end;
     if (double number; as_number(name, number)) {
       term.constant = scalar(name);
     } else if (dialect_ == Dialect::acts && find(name) >= 0) {
       term.parameter = find(name);
-    } else if (dialect_ == Dialect::acts && (equal_without_case(name, "true") || equal_without_case(name, "false"))) {
+    } else if (dialect_ == Dialect::acts &&
+               (equal_without_case(name, "true") || equal_without_case(name, "false"))) {
       term.constant = scalar(name);
     } else {
       fail_unknown(name, where);
@@ -322,7 +389,8 @@ class Parser {
     for (std::size_t at = 0; at < model_.parameters.size(); ++at) {
       if (model_.parameters[at].hidden) break;
       if (model_.parameters[at].name == name) return static_cast<int>(at);
-      if (found < 0 && equal_without_case(model_.parameters[at].name, name)) found = static_cast<int>(at);
+      if (found < 0 && equal_without_case(model_.parameters[at].name, name))
+        found = static_cast<int>(at);
     }
     return found;
   }
@@ -335,9 +403,11 @@ class Parser {
     std::vector<std::string> names;
     for (const Parameter& each : model_.parameters)
       if (!each.hidden) names.push_back(each.name);
-    const std::string quoted = dialect_ == Dialect::pict ? "put a text in quotes, a parameter in brackets" : "put a text in quotes";
-    text_.fail(where, "no parameter `" + std::string(name) + "`", std::string(name), "one of " + matrix::listed(names),
-               matrix::suggestion(name, names, quoted));
+    const std::string quoted = dialect_ == Dialect::pict
+                                   ? "put a text in quotes, a parameter in brackets"
+                                   : "put a text in quotes";
+    text_.fail(where, "no parameter `" + std::string(name) + "`", std::string(name),
+               "one of " + matrix::listed(names), matrix::suggestion(name, names, quoted));
   }
 
   Condition condition_of(Parsed parsed) {
@@ -362,7 +432,8 @@ class Parser {
         if (boolean) return Condition::leaf({parsed.term.parameter}, std::move(table));
       }
     }
-    fail_at(parsed.offset, "this is a value, not a condition", "a comparison", "compare it with something");
+    fail_at(parsed.offset, "this is a value, not a condition", "a comparison",
+            "compare it with something");
   }
 
   static void parameters_of(const Term& term, std::set<int>& found) {
@@ -372,20 +443,34 @@ class Parser {
 
   Scalar value_of(const Term& term, const std::vector<int>& chosen) const {
     if (term.operation == Operator::none)
-      return term.parameter < 0 ? term.constant : scalar(values(term.parameter)[static_cast<std::size_t>(chosen[static_cast<std::size_t>(term.parameter)])].names[0]);
+      return term.parameter < 0
+                 ? term.constant
+                 : scalar(
+                       values(term.parameter)[static_cast<std::size_t>(
+                                                  chosen[static_cast<std::size_t>(term.parameter)])]
+                           .names[0]);
     const Scalar left = value_of(term.sides[0], chosen), right = value_of(term.sides[1], chosen);
     Scalar result;
     result.is_number = left.is_number && right.is_number;
     switch (term.operation) {
-      case Operator::plus: result.number = left.number + right.number; break;
-      case Operator::minus: result.number = left.number - right.number; break;
-      case Operator::times: result.number = left.number * right.number; break;
+      case Operator::plus:
+        result.number = left.number + right.number;
+        break;
+      case Operator::minus:
+        result.number = left.number - right.number;
+        break;
+      case Operator::times:
+        result.number = left.number * right.number;
+        break;
       case Operator::divide:
         result.number = left.number / right.number;
         // Whole numbers divide to whole numbers, as in the languages that ACTS models come from.
-        if (left.number == std::trunc(left.number) && right.number == std::trunc(right.number)) result.number = std::trunc(result.number);
+        if (left.number == std::trunc(left.number) && right.number == std::trunc(right.number))
+          result.number = std::trunc(result.number);
         break;
-      default: result.number = std::fmod(left.number, right.number); break;
+      default:
+        result.number = std::fmod(left.number, right.number);
+        break;
     }
     result.undefined = !result.is_number || !std::isfinite(result.number);
     return result;
@@ -397,15 +482,22 @@ class Parser {
     if (left.is_number && right.is_number) {
       order = left.number < right.number ? -1 : left.number > right.number ? 1 : 0;
     } else {
-      order = dialect_ == Dialect::pict ? compare_without_case(left.text, right.text) : left.text.compare(right.text);
+      order = dialect_ == Dialect::pict ? compare_without_case(left.text, right.text)
+                                        : left.text.compare(right.text);
     }
     switch (operation) {
-      case Operator::equal: return order == 0;
-      case Operator::unequal: return order != 0;
-      case Operator::less: return order < 0;
-      case Operator::less_equal: return order <= 0;
-      case Operator::greater: return order > 0;
-      default: return order >= 0;
+      case Operator::equal:
+        return order == 0;
+      case Operator::unequal:
+        return order != 0;
+      case Operator::less:
+        return order < 0;
+      case Operator::less_equal:
+        return order <= 0;
+      case Operator::greater:
+        return order > 0;
+      default:
+        return order >= 0;
     }
   }
 
@@ -420,32 +512,44 @@ class Parser {
       names.push_back(value.names[0]);
     }
     const matrix::Place place = matrix::place_in(text_.source, text_.all, where);
-    warnings_.push_back(std::string(text_.source) + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": `" +
-                        model_.parameters[static_cast<std::size_t>(parameter.parameter)].name + "` has no value `" + constant.constant.text +
-                        "`; it has " + matrix::listed(names));
+    warnings_.push_back(std::string(text_.source) + ":" + std::to_string(place.line) + ":" +
+                        std::to_string(place.column) + ": `" +
+                        model_.parameters[static_cast<std::size_t>(parameter.parameter)].name +
+                        "` has no value `" + constant.constant.text + "`; it has " +
+                        matrix::listed(names));
   }
 
   Parsed combine(Parsed left, Operator operation, Parsed right, std::size_t where) {
     Parsed made;
     made.offset = left.offset;
-    if (operation == Operator::and_ || operation == Operator::or_ || operation == Operator::implies) {
+    if (operation == Operator::and_ || operation == Operator::or_ ||
+        operation == Operator::implies) {
       Condition first = condition_of(std::move(left)), second = condition_of(std::move(right));
       made.is_condition = true;
-      if (operation == Operator::and_) made.condition = Condition::all_of({std::move(first), std::move(second)});
-      if (operation == Operator::or_) made.condition = Condition::any_of({std::move(first), std::move(second)});
-      if (operation == Operator::implies) made.condition = Condition::any_of({Condition::no(std::move(first)), std::move(second)});
+      if (operation == Operator::and_)
+        made.condition = Condition::all_of({std::move(first), std::move(second)});
+      if (operation == Operator::or_)
+        made.condition = Condition::any_of({std::move(first), std::move(second)});
+      if (operation == Operator::implies)
+        made.condition = Condition::any_of({Condition::no(std::move(first)), std::move(second)});
       return made;
     }
     const bool arithmetic = operation >= Operator::plus && operation <= Operator::modulo;
-    if ((left.is_condition || right.is_condition) && !arithmetic && (operation == Operator::equal || operation == Operator::unequal)) {
+    if ((left.is_condition || right.is_condition) && !arithmetic &&
+        (operation == Operator::equal || operation == Operator::unequal)) {
       // Truth values compared with each other.
       Condition first = condition_of(std::move(left)), second = condition_of(std::move(right));
-      Condition both = Condition::any_of({Condition::all_of({first, second}), Condition::all_of({Condition::no(first), Condition::no(second)})});
+      Condition both =
+          Condition::any_of({Condition::all_of({first, second}),
+                             Condition::all_of({Condition::no(first), Condition::no(second)})});
       made.is_condition = true;
-      made.condition = operation == Operator::equal ? std::move(both) : Condition::no(std::move(both));
+      made.condition =
+          operation == Operator::equal ? std::move(both) : Condition::no(std::move(both));
       return made;
     }
-    if (left.is_condition || right.is_condition) fail_at(where, "a condition can't be compared or reckoned with", "two values", "write AND or OR between conditions");
+    if (left.is_condition || right.is_condition)
+      fail_at(where, "a condition can't be compared or reckoned with", "two values",
+              "write AND or OR between conditions");
     if (arithmetic) {
       made.term.operation = operation;
       made.term.sides = {std::move(left.term), std::move(right.term)};
@@ -465,7 +569,8 @@ class Parser {
     double entries = 1;
     for (const int parameter : parameters) entries *= static_cast<double>(values(parameter).size());
     if (entries > kMostTableEntries)
-      fail_at(where, "a comparison has too many combinations of values", std::to_string(static_cast<long>(kMostTableEntries)) + " or fewer",
+      fail_at(where, "a comparison has too many combinations of values",
+              std::to_string(static_cast<long>(kMostTableEntries)) + " or fewer",
               "compare fewer parameters, or parameters with fewer values");
     std::vector<int> chosen(model_.parameters.size(), 0);
     std::vector<char> table(static_cast<std::size_t>(entries));
@@ -490,14 +595,18 @@ class Parser {
 
 }  // namespace
 
-void Text::fail(std::size_t offset, std::string what, std::string got, std::string want, std::string next) const {
-  throw matrix::InputError({std::move(what), std::move(got), std::move(want), "", std::move(next), matrix::place_in(source, all, offset)});
+void Text::fail(std::size_t offset, std::string what, std::string got, std::string want,
+                std::string next) const {
+  throw matrix::InputError({std::move(what), std::move(got), std::move(want), "", std::move(next),
+                            matrix::place_in(source, all, offset)});
 }
 
 bool as_number(std::string_view text, double& number) {
-  if (text.empty() || text.size() > 64 || std::isspace(static_cast<unsigned char>(text[0]))) return false;
+  if (text.empty() || text.size() > 64 || std::isspace(static_cast<unsigned char>(text[0])))
+    return false;
   const char head = text[0] == '-' || text[0] == '+' ? (text.size() > 1 ? text[1] : '\0') : text[0];
-  if (!std::isdigit(static_cast<unsigned char>(head)) && head != '.') return false;  // not "inf", "nan"
+  if (!std::isdigit(static_cast<unsigned char>(head)) && head != '.')
+    return false;  // not "inf", "nan"
   const std::string copy(text);
   if (copy.find_first_of("xX") != std::string::npos) return false;
   char* end = nullptr;
@@ -506,10 +615,13 @@ bool as_number(std::string_view text, double& number) {
 }
 
 bool equal_without_case(std::string_view left, std::string_view right) {
-  return left.size() == right.size() && std::equal(left.begin(), left.end(), right.begin(), [](char a, char b) { return lower(a) == lower(b); });
+  return left.size() == right.size() &&
+         std::equal(left.begin(), left.end(), right.begin(),
+                    [](char a, char b) { return lower(a) == lower(b); });
 }
 
-Condition read_predicate(const Text& text, std::size_t& offset, Dialect dialect, const Model& model, std::vector<std::string>& warnings) {
+Condition read_predicate(const Text& text, std::size_t& offset, Dialect dialect, const Model& model,
+                         std::vector<std::string>& warnings) {
   Parser parser(text, offset, dialect, model, warnings);
   Condition condition = parser.statement();
   offset = parser.offset();

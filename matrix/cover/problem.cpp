@@ -23,7 +23,9 @@ Problem::Problem(const Model& model) : visible_(model.visible_count()) {
   std::vector<int> negative;
   for (int column = 0; column < columns(); ++column)
     for (int value = 0; value < size(column); ++value)
-      if (model.parameters[static_cast<std::size_t>(column)].values[static_cast<std::size_t>(value)].negative)
+      if (model.parameters[static_cast<std::size_t>(column)]
+              .values[static_cast<std::size_t>(value)]
+              .negative)
         negative.push_back(first(column) + value);
   for (const int left : negative)
     for (const int right : negative)
@@ -32,7 +34,8 @@ Problem::Problem(const Model& model) : visible_(model.visible_count()) {
   std::vector<std::vector<int>> lists(static_cast<std::size_t>(symbols()));
   for (std::size_t cube = 0; cube < cubes_.size(); ++cube)
     for (int symbol = 0; symbol < symbols(); ++symbol)
-      if (has(cubes_[cube].mask.data(), symbol)) lists[static_cast<std::size_t>(symbol)].push_back(static_cast<int>(cube));
+      if (has(cubes_[cube].mask.data(), symbol))
+        lists[static_cast<std::size_t>(symbol)].push_back(static_cast<int>(cube));
   cube_begin_.push_back(0);
   for (std::size_t symbol = 0; symbol < lists.size(); ++symbol) {
     if (!lists[symbol].empty()) constrained_[symbol] = 1;

@@ -1,6 +1,6 @@
-// A model in the form that the generator works on: parameters are columns, every (column, value) pair is a symbol with a
-// number of its own, and constraints are forbidden cubes over sets of symbols, so that most questions are a few words
-// of AND and popcount.
+// A model in the form that the generator works on: parameters are columns, every (column, value)
+// pair is a symbol with a number of its own, and constraints are forbidden cubes over sets of
+// symbols, so that most questions are a few words of AND and popcount.
 #pragma once
 
 #include <bit>
@@ -22,7 +22,8 @@ inline void drop(Word* words, int bit) { words[bit >> 6] &= ~(Word{1} << (bit & 
 /// All bits of [begin, end), which is not empty.
 inline void drop_range(Word* words, int begin, int end) {
   const int first = begin >> 6, last = (end - 1) >> 6;
-  const Word keep_low = ~(~Word{0} << (begin & 63)), keep_high = ~(~Word{0} >> (63 - ((end - 1) & 63)));
+  const Word keep_low = ~(~Word{0} << (begin & 63)),
+             keep_high = ~(~Word{0} >> (63 - ((end - 1) & 63)));
   if (first == last) {
     words[first] &= keep_low | keep_high;
     return;
@@ -45,7 +46,8 @@ void for_each_bit(const Word* words, int begin, std::size_t count, const Visit& 
   }
 }
 
-/// A row is forbidden where each of the cube's columns has one of its symbols: popcount(mask & row) == arity.
+/// A row is forbidden where each of the cube's columns has one of its symbols: popcount(mask & row)
+/// == arity.
 struct Cube {
   Words mask;
   std::vector<int> columns;
@@ -58,7 +60,7 @@ class Problem {
   explicit Problem(const Model& model);
 
   int columns() const { return static_cast<int>(first_.size()) - 1; }
-  int visible() const { return visible_; }   // columns [0, visible) are shown and covered
+  int visible() const { return visible_; }  // columns [0, visible) are shown and covered
   int symbols() const { return first_.back(); }
   int words() const { return words_; }
   int first(int column) const { return first_[static_cast<std::size_t>(column)]; }
@@ -67,7 +69,9 @@ class Problem {
   int weight(int symbol) const { return weight_[static_cast<std::size_t>(symbol)]; }
 
   /// Symbols of other columns that can't stand in one row with `symbol`. Grows as more is proved.
-  const Word* forbidden(int symbol) const { return forbidden_.data() + static_cast<std::size_t>(symbol) * stride(); }
+  const Word* forbidden(int symbol) const {
+    return forbidden_.data() + static_cast<std::size_t>(symbol) * stride();
+  }
   void forbid(int left, int right);
   void ban(int symbol);
   const Words& allowed() const { return allowed_; }  // symbols that are not banned outright
@@ -80,7 +84,8 @@ class Problem {
   }
   bool contradictory() const { return contradictory_; }  // a constraint that nothing fulfils
 
-  /// May the row with these bits exchange `old` for `symbol`, of the same column? Only rules about `symbol` are looked at.
+  /// May the row with these bits exchange `old` for `symbol`, of the same column? Only rules about
+  /// `symbol` are looked at.
   bool allows(const Word* bits, int old, int symbol) const;
   /// Does every rule hold in this full row of symbols?
   bool valid(const int* row, const Word* bits) const;

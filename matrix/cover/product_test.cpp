@@ -16,7 +16,8 @@ Model model_of(const std::vector<int>& sizes) {
   Model model;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     Parameter parameter{.name = "p" + std::to_string(i), .values = {}};
-    for (int value = 0; value < sizes[i]; ++value) parameter.values.push_back({.names = {std::to_string(value)}});
+    for (int value = 0; value < sizes[i]; ++value)
+      parameter.values.push_back({.names = {std::to_string(value)}});
     model.parameters.push_back(std::move(parameter));
   }
   return model;
@@ -36,7 +37,9 @@ Model random_model() {
       const int literals = *rc::gen::inRange(1, 4);
       for (int k = 0; k < literals; ++k) {
         const int parameter = *rc::gen::inRange(0, parameters);
-        clause.push_back({parameter, *rc::gen::inRange(0, sizes[static_cast<std::size_t>(parameter)]), *rc::gen::arbitrary<bool>()});
+        clause.push_back({parameter,
+                          *rc::gen::inRange(0, sizes[static_cast<std::size_t>(parameter)]),
+                          *rc::gen::arbitrary<bool>()});
       }
       constraint.clauses.push_back(std::move(clause));
     }
@@ -47,7 +50,9 @@ Model random_model() {
 
 bool fulfils(const Constraint& constraint, const Row& row) {
   return std::ranges::all_of(constraint.clauses, [&](const Clause& clause) {
-    return std::ranges::any_of(clause, [&](const Literal& literal) { return (row[static_cast<std::size_t>(literal.parameter)] == literal.value) == literal.equal; });
+    return std::ranges::any_of(clause, [&](const Literal& literal) {
+      return (row[static_cast<std::size_t>(literal.parameter)] == literal.value) == literal.equal;
+    });
   });
 }
 
@@ -57,11 +62,15 @@ std::pair<std::vector<Row>, std::vector<long double>> by_hand(const Model& model
   std::vector<long double> removed(model.constraints.size(), 0);
   Row row(model.parameters.size(), 0);
   while (true) {
-    const auto first = std::ranges::find_if(model.constraints, [&](const Constraint& constraint) { return !fulfils(constraint, row); });
-    if (first == model.constraints.end()) rows.push_back(row);
-    else removed[static_cast<std::size_t>(first - model.constraints.begin())] += 1;
+    const auto first = std::ranges::find_if(
+        model.constraints, [&](const Constraint& constraint) { return !fulfils(constraint, row); });
+    if (first == model.constraints.end())
+      rows.push_back(row);
+    else
+      removed[static_cast<std::size_t>(first - model.constraints.begin())] += 1;
     std::size_t at = row.size();
-    while (at > 0 && ++row[at - 1] == static_cast<int>(model.parameters[at - 1].values.size())) row[--at] = 0;
+    while (at > 0 && ++row[at - 1] == static_cast<int>(model.parameters[at - 1].values.size()))
+      row[--at] = 0;
     if (at == 0) return {rows, removed};
   }
 }
@@ -80,13 +89,15 @@ TEST(Product, CountsAndRowsAreThoseOfAWalkOverAllRows) {
       const Product product(model, steps);
       RC_ASSERT(walked(product) == rows);
       if (steps == kProductSteps) RC_ASSERT(product.valid().exact);
-      if (product.valid().exact) RC_ASSERT(product.valid().rows == static_cast<long double>(rows.size()));
+      if (product.valid().exact)
+        RC_ASSERT(product.valid().rows == static_cast<long double>(rows.size()));
       RC_ASSERT(product.valid().rows >= static_cast<long double>(rows.size()));
       for (std::size_t i = 0; i < removed.size(); ++i)
         if (product.removed()[i].exact) RC_ASSERT(product.removed()[i].rows == removed[i]);
       for (std::size_t i = 0; i < model.parameters.size(); ++i)
         for (std::size_t value = 0; value < model.parameters[i].values.size(); ++value) {
-          const bool held = std::ranges::any_of(rows, [&](const Row& row) { return row[i] == static_cast<int>(value); });
+          const bool held = std::ranges::any_of(
+              rows, [&](const Row& row) { return row[i] == static_cast<int>(value); });
           if (product.valid().exact || held) RC_ASSERT((product.held()[i][value] != 0) == held);
         }
       if (product.valid().exact) RC_ASSERT(product.sample(rows.size() + 1, 7) == rows);
@@ -99,8 +110,14 @@ TEST(Product, FirstRowWithGivenCellsIsTheFirstOfTheWalk) {
     const Model model = random_model();
     const auto rows = by_hand(model).first;
     const int parameter = *rc::gen::inRange(0, static_cast<int>(model.parameters.size()));
-    const Cell cell{parameter, *rc::gen::inRange(0, static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size()))};
-    const auto wanted = std::ranges::find_if(rows, [&](const Row& row) { return row[static_cast<std::size_t>(cell.parameter)] == cell.value; });
+    const Cell cell{
+        parameter,
+        *rc::gen::inRange(
+            0,
+            static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size()))};
+    const auto wanted = std::ranges::find_if(rows, [&](const Row& row) {
+      return row[static_cast<std::size_t>(cell.parameter)] == cell.value;
+    });
     for (const std::int64_t steps : {kProductSteps, std::int64_t{0}}) {
       const auto found = Product(model, steps).first(std::vector{cell});
       RC_ASSERT(found.has_value() == (wanted != rows.end()));
@@ -111,7 +128,8 @@ TEST(Product, FirstRowWithGivenCellsIsTheFirstOfTheWalk) {
 
 TEST(Product, HiddenParametersDoNotMultiplyRows) {
   Model model = model_of({3, 3});
-  model.parameters.push_back({.name = "hidden", .values = {{.names = {"false"}}, {.names = {"true"}}}, .hidden = true});
+  model.parameters.push_back(
+      {.name = "hidden", .values = {{.names = {"false"}}, {.names = {"true"}}}, .hidden = true});
   // hidden implies p0 == 0; hidden or p1 == 1: rows with p1 == 1, and those with p0 == 0.
   model.constraints.push_back({"c", {{{2, 1, false}, {0, 0, true}}, {{2, 1, true}, {1, 1, true}}}});
   for (const std::int64_t steps : {kProductSteps, std::int64_t{0}}) {
@@ -133,15 +151,18 @@ TEST(Product, NumbersBeyondSixtyFourBitsAreRoundedAndSaySo) {
   EXPECT_EQ((RowCount{1234, false}.text()), "at most 1234");
   // Exact although the product is far beyond: all but two parameters are held.
   Model model = model_of(std::vector<int>(100, 3));
-  for (int parameter = 2; parameter < 100; ++parameter) model.constraints.push_back({"c", {{{parameter, 1, true}}}});
+  for (int parameter = 2; parameter < 100; ++parameter)
+    model.constraints.push_back({"c", {{{parameter, 1, true}}}});
   EXPECT_EQ(Product(model).valid().text(), "9");
 }
 
-// 58 of 108 rows; each set of rows is as likely as another, so each row is drawn as often as another: chi-square below
-// its 99.9 % quantile for 57 degrees of freedom, 95.8, for drawing one row and for drawing most of them.
+// 58 of 108 rows; each set of rows is as likely as another, so each row is drawn as often as
+// another: chi-square below its 99.9 % quantile for 57 degrees of freedom, 95.8, for drawing one
+// row and for drawing most of them.
 TEST(Product, EveryRowIsDrawnAsOftenAsAnother) {
   Model model = model_of({3, 4, 3, 3});
-  model.constraints.push_back({"a", {{{0, 0, false}, {1, 0, true}}, {{2, 2, false}, {3, 1, true}, {1, 1, true}}}});
+  model.constraints.push_back(
+      {"a", {{{0, 0, false}, {1, 0, true}}, {{2, 2, false}, {3, 1, true}, {1, 1, true}}}});
   model.constraints.push_back({"b", {{{0, 1, false}, {3, 2, false}}}});
   const std::vector<Row> rows = by_hand(model).first;
   ASSERT_EQ(rows.size(), 58u);
@@ -153,10 +174,12 @@ TEST(Product, EveryRowIsDrawnAsOftenAsAnother) {
   for (const auto& test : tests) {
     std::map<Row, int> times;
     for (int seed = 1; seed <= test.draws; ++seed)
-      for (const Row& row : product.sample(test.size, static_cast<std::uint64_t>(seed))) ++times[row];
+      for (const Row& row : product.sample(test.size, static_cast<std::uint64_t>(seed)))
+        ++times[row];
     const double expected = static_cast<double>(test.size) * test.draws / 58;
     double chi_square = 0;
-    for (const Row& row : rows) chi_square += (times[row] - expected) * (times[row] - expected) / expected;
+    for (const Row& row : rows)
+      chi_square += (times[row] - expected) * (times[row] - expected) / expected;
     EXPECT_LT(chi_square, 95.8) << test.size;
     EXPECT_EQ(times.size(), rows.size());
   }
@@ -170,7 +193,8 @@ TEST(Product, OneSeedDrawsTheSameRowsAndNoneTwice) {
   EXPECT_EQ(rows, product.sample(1000, 5));
   EXPECT_NE(rows, product.sample(1000, 6));
   EXPECT_EQ(std::set<Row>(rows.begin(), rows.end()).size(), 1000u);
-  EXPECT_TRUE(std::ranges::all_of(rows, [&](const Row& row) { return fulfils(model.constraints[0], row); }));
+  EXPECT_TRUE(std::ranges::all_of(
+      rows, [&](const Row& row) { return fulfils(model.constraints[0], row); }));
 }
 
 TEST(Product, ContradictionHasNoRow) {

@@ -1,4 +1,5 @@
-// Random numbers that are the same on every machine and library: one seed gives one plan everywhere.
+// Random numbers that are the same on every machine and library: one seed gives one plan
+// everywhere.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,9 @@ class Random {
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
  private:
-  static std::uint64_t rotate(std::uint64_t word, int bits) { return (word << bits) | (word >> (64 - bits)); }
+  static std::uint64_t rotate(std::uint64_t word, int bits) {
+    return (word << bits) | (word >> (64 - bits));
+  }
   std::uint64_t state_[4];
 };
 

@@ -16,13 +16,16 @@ enum class RowFormat { csv, json_lines };
 RowFormat row_format_of(std::string_view text);
 
 /// Names of the values, aliases in turn over the rows.
-void write_rows(std::ostream& out, const Model& model, const std::vector<Row>& rows, RowFormat format);
+void write_rows(std::ostream& out, const Model& model, const std::vector<Row>& rows,
+                RowFormat format);
 
 /// What to do with a name that the model doesn't have.
 enum class Unknown { refuse, leave_open };
 
-/// Columns in any order. A cell may be empty (kAny) only with `leave_open`, which also takes columns and values that the
-/// model doesn't have, as an earlier plan's rows may have. Throws InputError with the place.
-std::vector<Row> read_rows(std::string_view text, std::string source, const Model& model, Unknown unknown);
+/// Columns in any order. A cell may be empty (kAny) only with `leave_open`, which also takes
+/// columns and values that the model doesn't have, as an earlier plan's rows may have. Throws
+/// InputError with the place.
+std::vector<Row> read_rows(std::string_view text, std::string source, const Model& model,
+                           Unknown unknown);
 
 }  // namespace graphproof::cover

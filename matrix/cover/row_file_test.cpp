@@ -36,7 +36,8 @@ TEST(RowFileTest, AliasesTakeTurns) {
 
 TEST(RowFileTest, AnEarlierPlanMayLackColumnsAndHaveValuesThatWentAway) {
   const Model model = read_model("a: 1, 2\nb: x, y\n", "m.pict", Format::pict).model;
-  EXPECT_EQ(read_rows("gone,b\n5,x\n,z\n", "rows", model, Unknown::leave_open), (std::vector<Row>{{kAny, 0}, {kAny, kAny}}));
+  EXPECT_EQ(read_rows("gone,b\n5,x\n,z\n", "rows", model, Unknown::leave_open),
+            (std::vector<Row>{{kAny, 0}, {kAny, kAny}}));
 }
 
 struct RefusedRow {

@@ -2,7 +2,8 @@
 
 namespace graphproof::cover {
 
-RowBuilder::RowBuilder(const Problem& problem, Oracle& oracle) : problem_(&problem), oracle_(&oracle), start_(problem) {}
+RowBuilder::RowBuilder(const Problem& problem, Oracle& oracle)
+    : problem_(&problem), oracle_(&oracle), start_(problem) {}
 
 bool RowBuilder::ask(const std::vector<int>& fixed, int* row) {
   Cells cells;

@@ -1,4 +1,5 @@
-// Finds a full valid row that has given cells: propagation and choice first, the oracle where that gives up.
+// Finds a full valid row that has given cells: propagation and choice first, the oracle where that
+// gives up.
 #pragma once
 
 #include <vector>
@@ -10,16 +11,19 @@
 
 namespace graphproof::cover {
 
-/// Rows here are symbols of all columns, hidden ones too. Not thread-safe: it owns an oracle's time.
+/// Rows here are symbols of all columns, hidden ones too. Not thread-safe: it owns an oracle's
+/// time.
 class RowBuilder {
  public:
   RowBuilder(const Problem& problem, Oracle& oracle);
 
-  /// Fills `row` (columns() symbols). `order` are the columns in the order in which they are decided;
-  /// `choose(column, domains, row)` gives one of the symbols that the column may still take; cells of `row` that are not
-  /// decided yet are -1. False where no valid row has the `fixed` symbols.
+  /// Fills `row` (columns() symbols). `order` are the columns in the order in which they are
+  /// decided; `choose(column, domains, row)` gives one of the symbols that the column may still
+  /// take; cells of `row` that are not decided yet are -1. False where no valid row has the `fixed`
+  /// symbols.
   template <class Choose>
-  bool build(const std::vector<int>& fixed, const std::vector<int>& order, const Choose& choose, int* row);
+  bool build(const std::vector<int>& fixed, const std::vector<int>& order, const Choose& choose,
+             int* row);
 
  private:
   bool ask(const std::vector<int>& fixed, int* row);
@@ -30,7 +34,8 @@ class RowBuilder {
 };
 
 template <class Choose>
-bool RowBuilder::build(const std::vector<int>& fixed, const std::vector<int>& order, const Choose& choose, int* row) {
+bool RowBuilder::build(const std::vector<int>& fixed, const std::vector<int>& order,
+                       const Choose& choose, int* row) {
   Domains domains = start_;
   for (int column = 0; column < problem_->columns(); ++column) row[column] = -1;
   for (const int symbol : fixed) {
@@ -41,7 +46,8 @@ bool RowBuilder::build(const std::vector<int>& fixed, const std::vector<int>& or
   for (const int column : order) {
     if (row[column] >= 0) continue;
     while (true) {
-      const int symbol = domains.size(column) == 1 ? domains.first(column) : choose(column, domains, row);
+      const int symbol =
+          domains.size(column) == 1 ? domains.first(column) : choose(column, domains, row);
       if (domains.size(column) == 1 || !problem_->constrained(symbol)) {
         domains.assign(symbol);  // can't fail: its consequences are drawn, or there are none
         row[column] = symbol;

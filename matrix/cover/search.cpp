@@ -6,33 +6,41 @@
 namespace graphproof::cover {
 namespace {
 
-// Found by trying on random and published models; a cell that changed 1 to 4 steps ago is left alone. Longer lists were
-// worse for pairs, none at all much worse.
+// Found by trying on random and published models; a cell that changed 1 to 4 steps ago is left
+// alone. Longer lists were worse for pairs, none at all much worse.
 constexpr int kTenure = 2, kTenureSpread = 3;
 // One step in so many is a forced one, so that no cycle lasts.
 constexpr int kForcedOneIn = 1000;
-constexpr int kForcedRows = 4;       // rows tried by a forced step
-constexpr int kRemovalSample = 64;   // rows looked at before one is taken away
-constexpr int kStopEvery = 64;       // steps between two questions whether to stop
+constexpr int kForcedRows = 4;      // rows tried by a forced step
+constexpr int kRemovalSample = 64;  // rows looked at before one is taken away
+constexpr int kStopEvery = 64;      // steps between two questions whether to stop
 
 }  // namespace
 
-Search::Search(const Problem& problem, const std::vector<Tuples>& layers, Oracle& oracle, Random random)
-    : problem_(&problem), builder_(problem, oracle), random_(random), neighbours_(layers),
-      columns_(static_cast<std::size_t>(problem.columns())), words_(static_cast<std::size_t>(problem.words())),
+Search::Search(const Problem& problem, const std::vector<Tuples>& layers, Oracle& oracle,
+               Random random)
+    : problem_(&problem),
+      builder_(problem, oracle),
+      random_(random),
+      neighbours_(layers),
+      columns_(static_cast<std::size_t>(problem.columns())),
+      words_(static_cast<std::size_t>(problem.words())),
       order_(columns_) {
   std::iota(order_.begin(), order_.end(), 0);
   for (const Tuples& each : layers) layers_.emplace_back(each);
 }
 
 double Search::bytes(const Problem& problem, const std::vector<Tuples>& layers, std::size_t rows) {
-  double sum = static_cast<double>(rows) * (problem.columns() * 16.0 + problem.words() * 8.0 + problem.symbols() / 8.0);
+  double sum = static_cast<double>(rows) *
+               (problem.columns() * 16.0 + problem.words() * 8.0 + problem.symbols() / 8.0);
   for (const Tuples& tuples : layers)
-    sum += 2.0 * static_cast<double>(tuples.tuple_count()) + 16.0 * static_cast<double>(tuples.key_count()) * tuples.words();
+    sum += 2.0 * static_cast<double>(tuples.tuple_count()) +
+           16.0 * static_cast<double>(tuples.key_count()) * tuples.words();
   return sum;
 }
 
-void Search::start(std::vector<SymbolRow> rows, const std::vector<std::vector<char>>& frozen, SymbolCost cost) {
+void Search::start(std::vector<SymbolRow> rows, const std::vector<std::vector<char>>& frozen,
+                   SymbolCost cost) {
   best_ = std::move(rows);
   cost_ = std::move(cost);
   row_words_ = (best_.size() + 63) / 64;
@@ -60,16 +68,17 @@ void Search::fill(int row, int symbol) {
   for (std::size_t at = 0; at < layers_.size(); ++at) {
     if (!neighbours_.concerns(at)) continue;
     Layer& layer = layers_[at];
-    for_each_tuple(*layer.tuples, neighbours_.of(at), symbol, [&](std::size_t number, const Tuple& tuple, auto strength) {
-      const unsigned before = layer.counts[number]++;
-      if (before == 0) {
-        layer.open.clear(tuple, strength);
-        layer.single.set(tuple, strength);
-        if (tracked_) layer.missing.erase(number);
-      } else if (before == 1) {
-        layer.single.clear(tuple, strength);
-      }
-    });
+    for_each_tuple(*layer.tuples, neighbours_.of(at), symbol,
+                   [&](std::size_t number, const Tuple& tuple, auto strength) {
+                     const unsigned before = layer.counts[number]++;
+                     if (before == 0) {
+                       layer.open.clear(tuple, strength);
+                       layer.single.set(tuple, strength);
+                       if (tracked_) layer.missing.erase(number);
+                     } else if (before == 1) {
+                       layer.single.clear(tuple, strength);
+                     }
+                   });
   }
   cells(row)[column] = symbol;
   put(bits(row), symbol);
@@ -82,16 +91,17 @@ void Search::empty(int row, int column) {
   for (std::size_t at = 0; at < layers_.size(); ++at) {
     if (!neighbours_.concerns(at)) continue;
     Layer& layer = layers_[at];
-    for_each_tuple(*layer.tuples, neighbours_.of(at), symbol, [&](std::size_t number, const Tuple& tuple, auto strength) {
-      const unsigned after = --layer.counts[number];
-      if (after == 0) {
-        layer.open.set(tuple, strength);
-        layer.single.clear(tuple, strength);
-        layer.missing.insert(number);
-      } else if (after == 1) {
-        layer.single.set(tuple, strength);
-      }
-    });
+    for_each_tuple(*layer.tuples, neighbours_.of(at), symbol,
+                   [&](std::size_t number, const Tuple& tuple, auto strength) {
+                     const unsigned after = --layer.counts[number];
+                     if (after == 0) {
+                       layer.open.set(tuple, strength);
+                       layer.single.clear(tuple, strength);
+                       layer.missing.insert(number);
+                     } else if (after == 1) {
+                       layer.single.set(tuple, strength);
+                     }
+                   });
   }
   drop(bits(row), symbol);
   drop(rows_with(symbol), row);
@@ -118,7 +128,10 @@ void Search::remove_row(int row) {
     drop(rows_with(symbol), last);
     put(rows_with(symbol), row);
   }
-  const auto move = [&](auto& values) { std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(cell(last, 0)), columns_, values.begin() + static_cast<std::ptrdiff_t>(cell(row, 0))); };
+  const auto move = [&](auto& values) {
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(cell(last, 0)), columns_,
+                values.begin() + static_cast<std::ptrdiff_t>(cell(row, 0)));
+  };
   move(cells_);
   move(changed_at_);
   move(frozen_);
@@ -133,7 +146,8 @@ int Search::loss(int row) {
   for (int column = 0; column < problem_->visible(); ++column) {
     neighbours_.look_to_count(cells(row), column);
     for (std::size_t at = 0; at < layers_.size(); ++at)
-      if (neighbours_.concerns(at)) sum += layers_[at].single.count(neighbours_.of(at), cells(row)[column], bits(row));
+      if (neighbours_.concerns(at))
+        sum += layers_[at].single.count(neighbours_.of(at), cells(row)[column], bits(row));
   }
   return sum;
 }
@@ -147,7 +161,8 @@ bool Search::remove_one() {
   int best = -1, ties = 0;
   double best_loss = 0;
   for (int look = 0; look < (all ? static_cast<int>(free.size()) : kRemovalSample); ++look) {
-    const int row = free[static_cast<std::size_t>(all ? look : random_.below(static_cast<int>(free.size())))];
+    const int row =
+        free[static_cast<std::size_t>(all ? look : random_.below(static_cast<int>(free.size())))];
     const double value = cost_ ? (loss(row) + 1.0) / cost_of(row) : loss(row);
     if (best >= 0 && value > best_loss) continue;
     ties = best >= 0 && value == best_loss ? ties + 1 : 1;
@@ -169,7 +184,8 @@ void Search::save() {
     best_cost_ = total;
   }
   best_.resize(static_cast<std::size_t>(count_));
-  for (int row = 0; row < count_; ++row) best_[static_cast<std::size_t>(row)].assign(cells(row), cells(row) + columns_);
+  for (int row = 0; row < count_; ++row)
+    best_[static_cast<std::size_t>(row)].assign(cells(row), cells(row) + columns_);
 }
 
 void Search::cheapen() {
@@ -179,7 +195,9 @@ void Search::cheapen() {
       for (int column = 0; column < problem_->visible(); ++column) {
         if (frozen_[cell(row, column)]) continue;
         for (int symbol = problem_->first(column); symbol < problem_->first(column + 1); ++symbol) {
-          if (symbol == cells(row)[column] || !problem_->allows(bits(row), cells(row)[column], symbol)) continue;
+          if (symbol == cells(row)[column] ||
+              !problem_->allows(bits(row), cells(row)[column], symbol))
+            continue;
           if (delta(row, column, symbol) > 0 || cost_change(row, column, symbol) >= 0) continue;
           empty(row, column);
           fill(row, symbol);
@@ -266,10 +284,12 @@ Search::Move Search::best_move(const Tuple& tuple, int strength, int total) {
       if (word == words - 1 && count_ % 64 != 0) rows &= (Word{1} << (count_ % 64)) - 1;
       for (; rows != 0; rows &= rows - 1) {
         const int row = word * 64 + std::countr_zero(rows);
-        if (frozen_[cell(row, column)] || !problem_->allows(bits(row), cells(row)[column], symbol)) continue;
+        if (frozen_[cell(row, column)] || !problem_->allows(bits(row), cells(row)[column], symbol))
+          continue;
         const int change = delta(row, column, symbol);
         if (best.row >= 0 && change > best.delta) continue;
-        const bool tabu = steps_ - changed_at_[cell(row, column)] <= kTenure + random_.below(kTenureSpread);
+        const bool tabu =
+            steps_ - changed_at_[cell(row, column)] <= kTenure + random_.below(kTenureSpread);
         if (tabu && total + change >= lowest_) continue;
         const double cost = cost_ ? cost_change(row, column, symbol) : 0;
         const bool equal = best.row >= 0 && change == best.delta;
@@ -294,14 +314,17 @@ void Search::force(const Tuple& tuple, int strength) {
     for (std::size_t column = 0; column < columns_; ++column)
       if (frozen_[cell(row, static_cast<int>(column))]) fixed.push_back(before[column]);
     for (std::size_t at = order_.size(); at > 1; --at)
-      std::swap(order_[at - 1], order_[static_cast<std::size_t>(random_.below(static_cast<int>(at)))]);
+      std::swap(order_[at - 1],
+                order_[static_cast<std::size_t>(random_.below(static_cast<int>(at)))]);
     const auto keep = [&](int column, const Domains& domains, const int*) {
-      if (domains.can(before[static_cast<std::size_t>(column)])) return before[static_cast<std::size_t>(column)];
+      if (domains.can(before[static_cast<std::size_t>(column)]))
+        return before[static_cast<std::size_t>(column)];
       int chosen = random_.below(domains.size(column)), symbol = domains.first(column);
       while (!domains.can(symbol) || chosen-- > 0) ++symbol;
       return symbol;
     };
-    if (!builder_.build(fixed, order_, keep, made.data())) continue;  // what is frozen in this row doesn't go with it
+    if (!builder_.build(fixed, order_, keep, made.data()))
+      continue;  // what is frozen in this row doesn't go with it
     replace(row, made);
     if (best_row < 0 || missing() < best_missing) {
       best_row = row;
@@ -312,7 +335,8 @@ void Search::force(const Tuple& tuple, int strength) {
   }
   if (best_row < 0) return;
   for (std::size_t column = 0; column < columns_; ++column)
-    if (best_made[column] != cells(best_row)[column]) changed_at_[cell(best_row, static_cast<int>(column))] = steps_;
+    if (best_made[column] != cells(best_row)[column])
+      changed_at_[cell(best_row, static_cast<int>(column))] = steps_;
   replace(best_row, best_made);
 }
 

@@ -1,6 +1,6 @@
-// Fewer rows: takes a row away and repairs what it alone covered, one cell at a time, with a tabu list; rows that cover
-// everything again are the next best answer. The family is that of TCA (Lin and others, 2015) and FastCA; here bits
-// make a move's score a few words of AND and popcount.
+// Fewer rows: takes a row away and repairs what it alone covered, one cell at a time, with a tabu
+// list; rows that cover everything again are the next best answer. The family is that of TCA (Lin
+// and others, 2015) and FastCA; here bits make a move's score a few words of AND and popcount.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ class Search {
   /// The problem, the layers and the oracle outlive the search.
   Search(const Problem& problem, const std::vector<Tuples>& layers, Oracle& oracle, Random random);
 
-  /// REQUIRES: the rows are valid and cover all that can be covered. Row i keeps the cells (by column) that `frozen[i]`
-  /// marks, and stays, if it marks one; `frozen` may be shorter than `rows`. With a cost the total cost is made small,
-  /// without one the number of rows.
-  void start(std::vector<SymbolRow> rows, const std::vector<std::vector<char>>& frozen, SymbolCost cost);
+  /// REQUIRES: the rows are valid and cover all that can be covered. Row i keeps the cells (by
+  /// column) that `frozen[i]` marks, and stays, if it marks one; `frozen` may be shorter than
+  /// `rows`. With a cost the total cost is made small, without one the number of rows.
+  void start(std::vector<SymbolRow> rows, const std::vector<std::vector<char>>& frozen,
+             SymbolCost cost);
 
-  /// Up to `steps` more, a step being one move. False when nothing is left to do: `enough` rows or fewer are reached, or
-  /// no row may go. `stop` is asked now and then, and may be empty.
+  /// Up to `steps` more, a step being one move. False when nothing is left to do: `enough` rows or
+  /// fewer are reached, or no row may go. `stop` is asked now and then, and may be empty.
   bool run(std::int64_t steps, int enough, const std::function<bool()>& stop);
 
   const std::vector<SymbolRow>& best() const { return best_; }
@@ -39,17 +40,22 @@ class Search {
     std::vector<std::uint16_t> counts;  // rows that have each combination
     Plane open, single;                 // in no row, though it can be; in exactly one
     NumberSet missing;                  // those of `open`
-    explicit Layer(const Tuples& all) : tuples(&all), counts(all.tuple_count(), 0), open(all), single(all) {}
+    explicit Layer(const Tuples& all)
+        : tuples(&all), counts(all.tuple_count(), 0), open(all), single(all) {}
   };
   struct Move {
     int row = -1, column = 0, symbol = 0, delta = 0;
     double cost = 0;
   };
 
-  std::size_t cell(int row, int column) const { return static_cast<std::size_t>(row) * columns_ + static_cast<std::size_t>(column); }
+  std::size_t cell(int row, int column) const {
+    return static_cast<std::size_t>(row) * columns_ + static_cast<std::size_t>(column);
+  }
   int* cells(int row) { return cells_.data() + cell(row, 0); }
   Word* bits(int row) { return bits_.data() + static_cast<std::size_t>(row) * words_; }
-  Word* rows_with(int symbol) { return rows_with_.data() + static_cast<std::size_t>(symbol) * row_words_; }
+  Word* rows_with(int symbol) {
+    return rows_with_.data() + static_cast<std::size_t>(symbol) * row_words_;
+  }
 
   void fill(int row, int symbol);
   void empty(int row, int column);

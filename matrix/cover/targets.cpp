@@ -59,7 +59,9 @@ Targets::Targets(const Problem& problem, const std::vector<Tuples>& layers)
     for (std::size_t number = 0; number < left_[layer].size(); ++number) {
       const auto count = static_cast<std::size_t>(left_[layer][number]);
       if (count >= queue_.size()) queue_.resize(count + 1);
-      if (count > 0) queue_[count].push_back({static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(number)});
+      if (count > 0)
+        queue_[count].push_back(
+            {static_cast<std::uint32_t>(layer), static_cast<std::uint32_t>(number)});
     }
 }
 
@@ -67,7 +69,8 @@ std::size_t Targets::number_of(std::size_t layer, const int* symbols) const {
   const auto stride = static_cast<std::size_t>(problem_->symbols());
   std::size_t number = 0;
   for (int slot = 0; slot < (*layers_)[layer].strength(); ++slot)
-    number += places_[layer][static_cast<std::size_t>(slot) * stride + static_cast<std::size_t>(symbols[slot])];
+    number += places_[layer][static_cast<std::size_t>(slot) * stride +
+                             static_cast<std::size_t>(symbols[slot])];
   return number;
 }
 
@@ -85,13 +88,16 @@ void Targets::open_all(std::size_t layer) {
   // Keys from the largest symbol down; `left` are the symbols that go with all chosen ones.
   Tuple chosen{};
   const int strength = tuples.strength();
-  const auto descend = [&](const auto& self, int slot, std::size_t below, std::size_t number, const Words& fitting) -> void {
+  const auto descend = [&](const auto& self, int slot, std::size_t below, std::size_t number,
+                           const Words& fitting) -> void {
     if (slot == 0) {
       std::copy(fitting.begin(), fitting.end(), open_[layer].key(number));
-      for_each_bit(fitting.data(), strength > 1 ? chosen[static_cast<std::size_t>(strength) - 2] : 0, words, [&](int symbol) {
-        chosen[static_cast<std::size_t>(strength) - 1] = symbol;
-        ++left_[layer][number_of(layer, chosen.data())];
-      });
+      for_each_bit(fitting.data(),
+                   strength > 1 ? chosen[static_cast<std::size_t>(strength) - 2] : 0, words,
+                   [&](int symbol) {
+                     chosen[static_cast<std::size_t>(strength) - 1] = symbol;
+                     ++left_[layer][number_of(layer, chosen.data())];
+                   });
       return;
     }
     for (std::size_t at = 0; at < below; ++at) {
@@ -123,7 +129,8 @@ void Targets::cover(const int* row, const Word* bits) {
                       for (std::size_t word = 0; word < words; ++word) {
                         Word taken = key[word] & bits[word];
                         key[word] &= ~taken;
-                        // Seen once from each of its symbols; counted where that is the largest one.
+                        // Seen once from each of its symbols; counted where that is the largest
+                        // one.
                         for (; taken != 0; taken &= taken - 1) {
                           const int symbol = static_cast<int>(word) * 64 + std::countr_zero(taken);
                           if (strength > 1 && symbol < chosen[strength - 2]) continue;
@@ -147,7 +154,8 @@ double Targets::worth(const int* row, const Word* bits) const {
                     [&](std::size_t number, Tuple& chosen) {
                       const Word* key = open_[layer].key(number);
                       const int last = strength > 1 ? chosen[strength - 2] : 0;
-                      for (auto word = static_cast<std::size_t>(last >> 6); word < static_cast<std::size_t>(tuples.words()); ++word) {
+                      for (auto word = static_cast<std::size_t>(last >> 6);
+                           word < static_cast<std::size_t>(tuples.words()); ++word) {
                         for (Word taken = key[word] & bits[word]; taken != 0; taken &= taken - 1) {
                           const int symbol = static_cast<int>(word) * 64 + std::countr_zero(taken);
                           if (symbol < last) continue;
@@ -174,7 +182,8 @@ bool Targets::pick(Random& random, std::size_t& layer, Tuple& tuple) {
       queue_.pop_back();
       continue;
     }
-    std::swap(most.back(), most[static_cast<std::size_t>(random.below(static_cast<int>(most.size())))]);
+    std::swap(most.back(),
+              most[static_cast<std::size_t>(random.below(static_cast<int>(most.size())))]);
     const Columns columns = most.back();
     const auto now = static_cast<std::size_t>(left_[columns.layer][columns.number]);
     if (now + 1 < queue_.size()) {
@@ -201,7 +210,8 @@ bool Targets::find(const Columns& chosen, Random& random, Tuple& tuple) const {
     columns[slot - 1] = tuples.columns()[high];
   }
   // Counts like an odometer from a random setting on, until it meets an open one.
-  for (std::size_t at = 0; at < strength; ++at) tuple[at] = problem_->first(columns[at]) + random.below(problem_->size(columns[at]));
+  for (std::size_t at = 0; at < strength; ++at)
+    tuple[at] = problem_->first(columns[at]) + random.below(problem_->size(columns[at]));
   const Tuple begin = tuple;
   do {
     if (open_[chosen.layer].test(tuple.data())) return true;

@@ -1,5 +1,5 @@
-// What has to be covered: one layer for the whole model's strength and one for each group, and which combinations are
-// still open while rows are added one after the other.
+// What has to be covered: one layer for the whole model's strength and one for each group, and
+// which combinations are still open while rows are added one after the other.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,8 @@ class Neighbours {
   /// As look(), where only Plane::count() follows, which needs no list for pairs.
   void look_to_count(const int* row, int column) {
     if (deep_) return look(row, column);
-    for (std::size_t layer = 0; layer < concerns_.size(); ++layer) concerns_[layer] = (*layers_)[layer].position(column) >= 0;
+    for (std::size_t layer = 0; layer < concerns_.size(); ++layer)
+      concerns_[layer] = (*layers_)[layer].position(column) >= 0;
   }
   bool concerns(std::size_t layer) const { return concerns_[layer]; }
   const Others& of(std::size_t layer) const { return others_[layer]; }
@@ -45,10 +46,11 @@ class Targets {
       if (neighbours.concerns(layer)) sum += open_[layer].count(neighbours.of(layer), symbol, bits);
     return sum;
   }
-  /// What a full row would cover, each combination weighed by the cube of what its columns still have open: those
-  /// decide how many rows there must be.
+  /// What a full row would cover, each combination weighed by the cube of what its columns still
+  /// have open: those decide how many rows there must be.
   double worth(const int* row, const Word* bits) const;
-  /// A random open combination of the columns that have most of them left, or false if nothing is left.
+  /// A random open combination of the columns that have most of them left, or false if nothing is
+  /// left.
   bool pick(Random& random, std::size_t& layer, Tuple& tuple);
   /// Nothing has to cover this one.
   void close(std::size_t layer, const Tuple& tuple);
@@ -71,9 +73,10 @@ class Targets {
   const Problem* problem_;
   const std::vector<Tuples>* layers_;
   std::vector<Plane> open_;
-  std::vector<std::vector<int>> left_;              // per layer and choice of columns: open combinations
-  std::vector<std::vector<std::uint32_t>> places_;  // per layer, [slot * symbols + symbol]: what it adds to that number
-  std::vector<std::vector<Columns>> queue_;         // by what was left when queued: an upper bound later
+  std::vector<std::vector<int>> left_;  // per layer and choice of columns: open combinations
+  std::vector<std::vector<std::uint32_t>>
+      places_;  // per layer, [slot * symbols + symbol]: what it adds to that number
+  std::vector<std::vector<Columns>> queue_;  // by what was left when queued: an upper bound later
 };
 
 }  // namespace graphproof::cover

@@ -22,15 +22,21 @@ std::size_t binomial(std::size_t n, int k) {
 }  // namespace
 
 Tuples::Tuples(const Problem& problem, std::vector<int> columns, int strength)
-    : strength_(strength), words_(problem.words()), columns_(std::move(columns)),
-      position_(static_cast<std::size_t>(problem.columns()), -1), symbols_(static_cast<std::size_t>(problem.symbols())) {
-  assert(strength >= 1 && strength <= static_cast<int>(columns_.size()) && std::is_sorted(columns_.begin(), columns_.end()));
+    : strength_(strength),
+      words_(problem.words()),
+      columns_(std::move(columns)),
+      position_(static_cast<std::size_t>(problem.columns()), -1),
+      symbols_(static_cast<std::size_t>(problem.symbols())) {
+  assert(strength >= 1 && strength <= static_cast<int>(columns_.size()) &&
+         std::is_sorted(columns_.begin(), columns_.end()));
   places_.assign((static_cast<std::size_t>(strength) + 1) * symbols_, 0);
   for (std::size_t at = 0; at < columns_.size(); ++at) {
     position_[static_cast<std::size_t>(columns_[at])] = static_cast<int>(at);
-    for (int symbol = problem.first(columns_[at]); symbol < problem.first(columns_[at] + 1); ++symbol) {
+    for (int symbol = problem.first(columns_[at]); symbol < problem.first(columns_[at] + 1);
+         ++symbol) {
       for (int slot = 1; slot <= strength; ++slot)
-        places_[static_cast<std::size_t>(slot) * symbols_ + static_cast<std::size_t>(symbol)] = binomial(symbol_at_.size(), slot);
+        places_[static_cast<std::size_t>(slot) * symbols_ + static_cast<std::size_t>(symbol)] =
+            binomial(symbol_at_.size(), slot);
       symbol_at_.push_back(symbol);
     }
   }
@@ -58,12 +64,14 @@ double Tuples::raw_count(const Problem& problem) const {
   std::vector<double> sums(static_cast<std::size_t>(strength_) + 1, 0);
   sums[0] = 1;
   for (const int column : columns_)
-    for (std::size_t chosen = sums.size() - 1; chosen > 0; --chosen) sums[chosen] += sums[chosen - 1] * problem.size(column);
+    for (std::size_t chosen = sums.size() - 1; chosen > 0; --chosen)
+      sums[chosen] += sums[chosen - 1] * problem.size(column);
   return sums.back();
 }
 
 template <int kLeft, bool kPlaced>
-int Plane::walk(const Others& others, int to, std::size_t offset, int symbol, const Word* bits, int last) const {
+int Plane::walk(const Others& others, int to, std::size_t offset, int symbol, const Word* bits,
+                int last) const {
   constexpr int kSlot = kLeft + (kPlaced ? 0 : 1);
   if constexpr (kLeft == 0) {
     if constexpr (!kPlaced) offset += tuples_->place(1, symbol);
@@ -77,11 +85,14 @@ int Plane::walk(const Others& others, int to, std::size_t offset, int symbol, co
     int sum = 0;
     if constexpr (!kPlaced) {
       for (int at = others.split; at < to; ++at)
-        sum += walk<kLeft - 1, false>(others, at, offset + tuples_->place(kSlot, others.symbols[at]), symbol, bits, last);
-      sum += walk<kLeft, true>(others, std::min(to, others.split), offset + tuples_->place(kSlot, symbol), symbol, bits, last);
+        sum += walk<kLeft - 1, false>(
+            others, at, offset + tuples_->place(kSlot, others.symbols[at]), symbol, bits, last);
+      sum += walk<kLeft, true>(others, std::min(to, others.split),
+                               offset + tuples_->place(kSlot, symbol), symbol, bits, last);
     } else {
       for (int at = kLeft - 1; at < to; ++at)
-        sum += walk<kLeft - 1, true>(others, at, offset + tuples_->place(kSlot, others.symbols[at]), symbol, bits, last);
+        sum += walk<kLeft - 1, true>(others, at, offset + tuples_->place(kSlot, others.symbols[at]),
+                                     symbol, bits, last);
     }
     return sum;
   }
@@ -94,7 +105,8 @@ int Plane::count_of(const Others& others, int symbol, const Word* bits) const {
   } else if constexpr (kStrength == 2) {
     const Word* words = key(tuples_->place(1, symbol));
     int sum = 0;
-    for (int word = 0; word < tuples_->words(); ++word) sum += std::popcount(words[word] & bits[word]);
+    for (int word = 0; word < tuples_->words(); ++word)
+      sum += std::popcount(words[word] & bits[word]);
     return sum;
   } else {
     constexpr int kOthers = kStrength - 2;  // beside the symbol in a key
@@ -102,9 +114,12 @@ int Plane::count_of(const Others& others, int symbol, const Word* bits) const {
     for (int at = kOthers - 1; at < others.count; ++at) {
       const int last = others.symbols[at];
       if (at < others.split)
-        sum += walk<kOthers - 1, true>(others, at, tuples_->place(kOthers + 1, symbol) + tuples_->place(kOthers, last), symbol, bits, last);
+        sum += walk<kOthers - 1, true>(
+            others, at, tuples_->place(kOthers + 1, symbol) + tuples_->place(kOthers, last), symbol,
+            bits, last);
       else
-        sum += walk<kOthers - 1, false>(others, at, tuples_->place(kOthers + 1, last), symbol, bits, last);
+        sum += walk<kOthers - 1, false>(others, at, tuples_->place(kOthers + 1, last), symbol, bits,
+                                        last);
     }
     return sum;
   }
@@ -112,12 +127,18 @@ int Plane::count_of(const Others& others, int symbol, const Word* bits) const {
 
 int Plane::count(const Others& others, int symbol, const Word* bits) const {
   switch (tuples_->strength()) {
-    case 1: return count_of<1>(others, symbol, bits);
-    case 2: return count_of<2>(others, symbol, bits);
-    case 3: return count_of<3>(others, symbol, bits);
-    case 4: return count_of<4>(others, symbol, bits);
-    case 5: return count_of<5>(others, symbol, bits);
-    default: return count_of<6>(others, symbol, bits);
+    case 1:
+      return count_of<1>(others, symbol, bits);
+    case 2:
+      return count_of<2>(others, symbol, bits);
+    case 3:
+      return count_of<3>(others, symbol, bits);
+    case 4:
+      return count_of<4>(others, symbol, bits);
+    case 5:
+      return count_of<5>(others, symbol, bits);
+    default:
+      return count_of<6>(others, symbol, bits);
   }
 }
 

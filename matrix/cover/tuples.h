@@ -1,6 +1,7 @@
-// The combinations of one strength over some columns, as bits: for every choice of strength-1 symbols (a key) one bit
-// per symbol that could complete it. Every combination of n symbols so has n bits, and what a cell adds or loses is a
-// few words of AND and popcount. `Tuples` numbers keys and combinations; `Plane` holds one bit for each of them.
+// The combinations of one strength over some columns, as bits: for every choice of strength-1
+// symbols (a key) one bit per symbol that could complete it. Every combination of n symbols so has
+// n bits, and what a cell adds or loses is a few words of AND and popcount. `Tuples` numbers keys
+// and combinations; `Plane` holds one bit for each of them.
 #pragma once
 
 #include <array>
@@ -25,7 +26,9 @@ class Tuples {
   const std::vector<int>& columns() const { return columns_; }
   int words() const { return words_; }
   std::size_t key_count() const { return key_count_; }
-  std::size_t tuple_count() const { return tuple_count_; }  // numbers given out; those within one column are never used
+  std::size_t tuple_count() const {
+    return tuple_count_;
+  }  // numbers given out; those within one column are never used
   /// Position of a problem's column in `columns()`, or -1.
   int position(int column) const { return position_[static_cast<std::size_t>(column)]; }
   /// Number of a symbol among this layer's; REQUIRES: its column is one of ours.
@@ -33,7 +36,8 @@ class Tuples {
     return places_[static_cast<std::size_t>(slot) * symbols_ + static_cast<std::size_t>(symbol)];
   }
 
-  /// Of `length` symbols in increasing order; length strength-1 numbers a key, strength a combination.
+  /// Of `length` symbols in increasing order; length strength-1 numbers a key, strength a
+  /// combination.
   std::size_t number(const int* symbols, int length) const {
     std::size_t sum = 0;
     for (int slot = 0; slot < length; ++slot) sum += place(slot + 1, symbols[slot]);
@@ -53,7 +57,8 @@ class Tuples {
   std::vector<std::size_t> places_;  // [slot][symbol]: binomial(own number of symbol, slot)
 };
 
-/// What a walk over a cell's combinations needs: the other cells of the row, in column order, without the cell itself.
+/// What a walk over a cell's combinations needs: the other cells of the row, in column order,
+/// without the cell itself.
 struct Others {
   const int* symbols = nullptr;
   int count = 0;
@@ -69,10 +74,15 @@ class Plane {
   explicit Plane(const Tuples& tuples)
       : tuples_(&tuples), bits_(tuples.key_count() * static_cast<std::size_t>(tuples.words()), 0) {}
 
-  Word* key(std::size_t number) { return bits_.data() + number * static_cast<std::size_t>(tuples_->words()); }
-  const Word* key(std::size_t number) const { return bits_.data() + number * static_cast<std::size_t>(tuples_->words()); }
+  Word* key(std::size_t number) {
+    return bits_.data() + number * static_cast<std::size_t>(tuples_->words());
+  }
+  const Word* key(std::size_t number) const {
+    return bits_.data() + number * static_cast<std::size_t>(tuples_->words());
+  }
 
-  /// How many combinations that the cell `symbol` forms with the others (whose bits are `bits`) have their bit set.
+  /// How many combinations that the cell `symbol` forms with the others (whose bits are `bits`)
+  /// have their bit set.
   int count(const Others& others, int symbol, const Word* bits) const;
 
   // Of one combination, symbols in increasing order.
@@ -80,23 +90,27 @@ class Plane {
   void clear(const int* symbols);
   template <int kStrength>
   void set(const Tuple& symbols, Strength<kStrength>) {
-    each_view<kStrength>(symbols, [this](std::size_t number, int symbol) { put(key(number), symbol); });
+    each_view<kStrength>(symbols,
+                         [this](std::size_t number, int symbol) { put(key(number), symbol); });
   }
   template <int kStrength>
   void clear(const Tuple& symbols, Strength<kStrength>) {
-    each_view<kStrength>(symbols, [this](std::size_t number, int symbol) { drop(key(number), symbol); });
+    each_view<kStrength>(symbols,
+                         [this](std::size_t number, int symbol) { drop(key(number), symbol); });
   }
 
  private:
   template <int kLeft, bool kPlaced>
-  int walk(const Others& others, int to, std::size_t offset, int symbol, const Word* bits, int last) const;
+  int walk(const Others& others, int to, std::size_t offset, int symbol, const Word* bits,
+           int last) const;
   /// Calls `touch(key number, symbol)` for each way to see a combination as key and symbol.
   template <int kStrength, class Touch>
   void each_view(const Tuple& symbols, const Touch& touch) const {
     for (int out = 0; out < kStrength; ++out) {
       std::size_t number = 0;
       for (int at = 0; at < kStrength; ++at)
-        if (at != out) number += tuples_->place(at < out ? at + 1 : at, symbols[static_cast<std::size_t>(at)]);
+        if (at != out)
+          number += tuples_->place(at < out ? at + 1 : at, symbols[static_cast<std::size_t>(at)]);
       touch(number, symbols[static_cast<std::size_t>(out)]);
     }
   }
@@ -107,22 +121,25 @@ class Plane {
   Words bits_;
 };
 
-/// Calls `visit(number, chosen, Strength<...>)` for every combination of `symbol` with the others; `chosen` has the
-/// strength's symbols in increasing order.
+/// Calls `visit(number, chosen, Strength<...>)` for every combination of `symbol` with the others;
+/// `chosen` has the strength's symbols in increasing order.
 template <class Visit>
 void for_each_tuple(const Tuples& tuples, const Others& others, int symbol, const Visit& visit);
 
-/// Calls `visit(number, symbols)` for every choice of `length` of `count` symbols in increasing order.
+/// Calls `visit(number, symbols)` for every choice of `length` of `count` symbols in increasing
+/// order.
 template <class Visit>
-void for_each_choice(const Tuples& tuples, const int* symbols, int count, int length, const Visit& visit);
+void for_each_choice(const Tuples& tuples, const int* symbols, int count, int length,
+                     const Visit& visit);
 
-// Below: the walks. They choose the largest symbol first, so that the innermost loop runs over neighbouring numbers.
+// Below: the walks. They choose the largest symbol first, so that the innermost loop runs over
+// neighbouring numbers.
 
 namespace walks {
 
 template <int kStrength, int kLeft, bool kPlaced, class Visit>
-void tuples_of(const Tuples& tuples, const Others& others, int to, std::size_t offset, int symbol, Tuple& chosen,
-               const Visit& visit) {
+void tuples_of(const Tuples& tuples, const Others& others, int to, std::size_t offset, int symbol,
+               Tuple& chosen, const Visit& visit) {
   constexpr int kSlot = kLeft + (kPlaced ? 0 : 1);
   if constexpr (kLeft == 0) {
     if constexpr (!kPlaced) {
@@ -134,28 +151,35 @@ void tuples_of(const Tuples& tuples, const Others& others, int to, std::size_t o
     if constexpr (!kPlaced) {
       for (int at = others.split; at < to; ++at) {
         chosen[kSlot - 1] = others.symbols[at];
-        tuples_of<kStrength, kLeft - 1, false>(tuples, others, at, offset + tuples.place(kSlot, others.symbols[at]), symbol, chosen, visit);
+        tuples_of<kStrength, kLeft - 1, false>(tuples, others, at,
+                                               offset + tuples.place(kSlot, others.symbols[at]),
+                                               symbol, chosen, visit);
       }
       chosen[kSlot - 1] = symbol;
-      tuples_of<kStrength, kLeft, true>(tuples, others, to < others.split ? to : others.split, offset + tuples.place(kSlot, symbol),
-                             symbol, chosen, visit);
+      tuples_of<kStrength, kLeft, true>(tuples, others, to < others.split ? to : others.split,
+                                        offset + tuples.place(kSlot, symbol), symbol, chosen,
+                                        visit);
     } else {
       for (int at = kLeft - 1; at < to; ++at) {
         chosen[kSlot - 1] = others.symbols[at];
-        tuples_of<kStrength, kLeft - 1, true>(tuples, others, at, offset + tuples.place(kSlot, others.symbols[at]), symbol, chosen, visit);
+        tuples_of<kStrength, kLeft - 1, true>(tuples, others, at,
+                                              offset + tuples.place(kSlot, others.symbols[at]),
+                                              symbol, chosen, visit);
       }
     }
   }
 }
 
 template <int kLeft, class Visit>
-void choices_of(const Tuples& tuples, const int* symbols, int to, std::size_t offset, Tuple& chosen, const Visit& visit) {
+void choices_of(const Tuples& tuples, const int* symbols, int to, std::size_t offset, Tuple& chosen,
+                const Visit& visit) {
   if constexpr (kLeft == 0) {
     visit(offset, chosen);
   } else {
     for (int at = kLeft - 1; at < to; ++at) {
       chosen[kLeft - 1] = symbols[at];
-      choices_of<kLeft - 1>(tuples, symbols, at, offset + tuples.place(kLeft, symbols[at]), chosen, visit);
+      choices_of<kLeft - 1>(tuples, symbols, at, offset + tuples.place(kLeft, symbols[at]), chosen,
+                            visit);
     }
   }
 }
@@ -166,28 +190,44 @@ template <class Visit>
 void for_each_tuple(const Tuples& tuples, const Others& others, int symbol, const Visit& visit) {
   Tuple chosen{};
   switch (tuples.strength()) {
-    case 1: return walks::tuples_of<1, 0, false>(tuples, others, others.count, 0, symbol, chosen, visit);
-    case 2: return walks::tuples_of<2, 1, false>(tuples, others, others.count, 0, symbol, chosen, visit);
-    case 3: return walks::tuples_of<3, 2, false>(tuples, others, others.count, 0, symbol, chosen, visit);
-    case 4: return walks::tuples_of<4, 3, false>(tuples, others, others.count, 0, symbol, chosen, visit);
-    case 5: return walks::tuples_of<5, 4, false>(tuples, others, others.count, 0, symbol, chosen, visit);
-    case 6: return walks::tuples_of<6, 5, false>(tuples, others, others.count, 0, symbol, chosen, visit);
-    default: assert(false);
+    case 1:
+      return walks::tuples_of<1, 0, false>(tuples, others, others.count, 0, symbol, chosen, visit);
+    case 2:
+      return walks::tuples_of<2, 1, false>(tuples, others, others.count, 0, symbol, chosen, visit);
+    case 3:
+      return walks::tuples_of<3, 2, false>(tuples, others, others.count, 0, symbol, chosen, visit);
+    case 4:
+      return walks::tuples_of<4, 3, false>(tuples, others, others.count, 0, symbol, chosen, visit);
+    case 5:
+      return walks::tuples_of<5, 4, false>(tuples, others, others.count, 0, symbol, chosen, visit);
+    case 6:
+      return walks::tuples_of<6, 5, false>(tuples, others, others.count, 0, symbol, chosen, visit);
+    default:
+      assert(false);
   }
 }
 
 template <class Visit>
-void for_each_choice(const Tuples& tuples, const int* symbols, int count, int length, const Visit& visit) {
+void for_each_choice(const Tuples& tuples, const int* symbols, int count, int length,
+                     const Visit& visit) {
   Tuple chosen{};
   switch (length) {
-    case 0: return walks::choices_of<0>(tuples, symbols, count, 0, chosen, visit);
-    case 1: return walks::choices_of<1>(tuples, symbols, count, 0, chosen, visit);
-    case 2: return walks::choices_of<2>(tuples, symbols, count, 0, chosen, visit);
-    case 3: return walks::choices_of<3>(tuples, symbols, count, 0, chosen, visit);
-    case 4: return walks::choices_of<4>(tuples, symbols, count, 0, chosen, visit);
-    case 5: return walks::choices_of<5>(tuples, symbols, count, 0, chosen, visit);
-    case 6: return walks::choices_of<6>(tuples, symbols, count, 0, chosen, visit);
-    default: assert(false);
+    case 0:
+      return walks::choices_of<0>(tuples, symbols, count, 0, chosen, visit);
+    case 1:
+      return walks::choices_of<1>(tuples, symbols, count, 0, chosen, visit);
+    case 2:
+      return walks::choices_of<2>(tuples, symbols, count, 0, chosen, visit);
+    case 3:
+      return walks::choices_of<3>(tuples, symbols, count, 0, chosen, visit);
+    case 4:
+      return walks::choices_of<4>(tuples, symbols, count, 0, chosen, visit);
+    case 5:
+      return walks::choices_of<5>(tuples, symbols, count, 0, chosen, visit);
+    case 6:
+      return walks::choices_of<6>(tuples, symbols, count, 0, chosen, visit);
+    default:
+      assert(false);
   }
 }
 

@@ -13,10 +13,13 @@ namespace {
 
 constexpr double kMostCombinations = 1e9;  // of one choice of columns: one bit each
 
-/// Answers whether a valid row has some cells; remembers values and pairs, which decide most larger ones.
+/// Answers whether a valid row has some cells; remembers values and pairs, which decide most larger
+/// ones.
 class Reach {
  public:
-  explicit Reach(Model model) : model_(std::move(model)), oracle_(model_) { none_ = !oracle_.solve({}); }
+  explicit Reach(Model model) : model_(std::move(model)), oracle_(model_) {
+    none_ = !oracle_.solve({});
+  }
 
   bool has_row(const Cells& cells) {
     if (none_) return false;
@@ -29,7 +32,8 @@ class Reach {
 
  private:
   bool pair(Cell left, Cell right) {
-    const auto [entry, fresh] = pairs_.try_emplace({left.parameter, left.value, right.parameter, right.value}, false);
+    const auto [entry, fresh] =
+        pairs_.try_emplace({left.parameter, left.value, right.parameter, right.value}, false);
     if (fresh) entry->second = oracle_.solve(Cells{left, right});
     return entry->second;
   }
@@ -43,7 +47,9 @@ class Reach {
 int negative_count(const Model& model, const Row& row) {
   int count = 0;
   for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
-    count += model.parameters[parameter].values[static_cast<std::size_t>(row[parameter])].negative ? 1 : 0;
+    count += model.parameters[parameter].values[static_cast<std::size_t>(row[parameter])].negative
+                 ? 1
+                 : 0;
   return count;
 }
 
@@ -53,7 +59,9 @@ Model without_negatives(const Model& model) {
   Constraint constraint{"(no negative value)", {}};
   for (std::size_t parameter = 0; parameter < model.parameters.size(); ++parameter)
     for (std::size_t value = 0; value < model.parameters[parameter].values.size(); ++value)
-      if (model.parameters[parameter].values[value].negative) constraint.clauses.push_back({{static_cast<int>(parameter), static_cast<int>(value), false}});
+      if (model.parameters[parameter].values[value].negative)
+        constraint.clauses.push_back(
+            {{static_cast<int>(parameter), static_cast<int>(value), false}});
   other.constraints.push_back(std::move(constraint));
   return other;
 }
@@ -65,7 +73,8 @@ std::vector<std::string> broken(const Model& model, const Row& row, Oracle& orac
     for (const Constraint& constraint : model.constraints)
       for (const Clause& clause : constraint.clauses) {
         const bool holds = std::any_of(clause.begin(), clause.end(), [&](const Literal& literal) {
-          return (row[static_cast<std::size_t>(literal.parameter)] == literal.value) == literal.equal;
+          return (row[static_cast<std::size_t>(literal.parameter)] == literal.value) ==
+                 literal.equal;
         });
         if (holds) continue;
         ids.push_back(constraint.id);
@@ -74,15 +83,18 @@ std::vector<std::string> broken(const Model& model, const Row& row, Oracle& orac
     return ids;
   }
   Cells cells;
-  for (std::size_t parameter = 0; parameter < row.size(); ++parameter) cells.push_back({static_cast<int>(parameter), row[parameter]});
+  for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
+    cells.push_back({static_cast<int>(parameter), row[parameter]});
   if (negative_count(model, row) <= 1 && !oracle.solve(cells))
-    for (const int constraint : oracle.reason(cells)) ids.push_back(model.constraints[static_cast<std::size_t>(constraint)].id);
+    for (const int constraint : oracle.reason(cells))
+      ids.push_back(model.constraints[static_cast<std::size_t>(constraint)].id);
   return ids;
 }
 
 class Judge {
  public:
-  Judge(const Model& model, const std::vector<Row>& rows) : model_(model), any_(model), ordinary_(without_negatives(model)) {
+  Judge(const Model& model, const std::vector<Row>& rows)
+      : model_(model), any_(model), ordinary_(without_negatives(model)) {
     Oracle oracle(model);
     for (std::size_t index = 0; index < rows.size(); ++index) {
       InvalidRow invalid{index, broken(model, rows[index], oracle)};
@@ -103,7 +115,8 @@ class Judge {
   Verification result() { return std::move(result_); }
 
  private:
-  void choose(const std::vector<int>& parameters, std::size_t from, int left, std::vector<int>& chosen) {
+  void choose(const std::vector<int>& parameters, std::size_t from, int left,
+              std::vector<int>& chosen) {
     if (left == 0) return judge(chosen);
     for (std::size_t at = from; at + static_cast<std::size_t>(left) <= parameters.size(); ++at) {
       chosen.push_back(parameters[at]);
@@ -117,11 +130,17 @@ class Judge {
     for (const int column : columns) product *= static_cast<double>(values(column).size());
     result_.raw += product;
     if (product > kMostCombinations)
-      throw matrix::InputError({"a choice of parameters has too many combinations", std::to_string(product), std::to_string(kMostCombinations) + " or fewer", "each takes a bit of memory", "lower the strength"});
-    std::vector<bool> in_clean(static_cast<std::size_t>(product), false), in_spoiled = spoiled_.empty() ? std::vector<bool>{} : in_clean;
+      throw matrix::InputError({"a choice of parameters has too many combinations",
+                                std::to_string(product),
+                                std::to_string(kMostCombinations) + " or fewer",
+                                "each takes a bit of memory", "lower the strength"});
+    std::vector<bool> in_clean(static_cast<std::size_t>(product), false),
+        in_spoiled = spoiled_.empty() ? std::vector<bool>{} : in_clean;
     const auto number_of = [&](const Row& row) {
       std::size_t number = 0;
-      for (const int column : columns) number = number * values(column).size() + static_cast<std::size_t>(row[static_cast<std::size_t>(column)]);
+      for (const int column : columns)
+        number = number * values(column).size() +
+                 static_cast<std::size_t>(row[static_cast<std::size_t>(column)]);
       return number;
     };
     for (const Row* row : clean_) in_clean[number_of(*row)] = true;
@@ -136,7 +155,8 @@ class Judge {
       int negatives = 0;
       for (std::size_t at = columns.size(); at-- > 0; rest /= values(columns[at]).size()) {
         cells[at] = {columns[at], static_cast<int>(rest % values(columns[at]).size())};
-        negatives += values(columns[at])[static_cast<std::size_t>(cells[at].value)].negative ? 1 : 0;
+        negatives +=
+            values(columns[at])[static_cast<std::size_t>(cells[at].value)].negative ? 1 : 0;
       }
       // Ordinary values have to meet in a row without a negative one, which could hide their fault.
       if (negatives == 1 && !spoiled_.empty() && in_spoiled[number]) {
@@ -150,7 +170,9 @@ class Judge {
     }
   }
 
-  const std::vector<Value>& values(int column) const { return model_.parameters[static_cast<std::size_t>(column)].values; }
+  const std::vector<Value>& values(int column) const {
+    return model_.parameters[static_cast<std::size_t>(column)].values;
+  }
 
   const Model& model_;
   Reach any_, ordinary_;
@@ -163,7 +185,9 @@ class Judge {
 Verification verify(const Model& model, const std::vector<Row>& rows, int strength) {
   check_model(model);
   if (strength < 1 || strength > kMaxStrength)
-    throw matrix::InputError({"the strength is out of range", std::to_string(strength), "1 to " + std::to_string(kMaxStrength), "", "use the strength that the rows were made for"});
+    throw matrix::InputError({"the strength is out of range", std::to_string(strength),
+                              "1 to " + std::to_string(kMaxStrength), "",
+                              "use the strength that the rows were made for"});
   std::vector<int> all(static_cast<std::size_t>(model.visible_count()));
   std::iota(all.begin(), all.end(), 0);
   Judge judge(model, rows);

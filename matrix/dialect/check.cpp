@@ -14,24 +14,31 @@ using matrix::Value;
 std::string filled(const Part& part, const Configuration& configuration) {
   std::string text = part.want;
   for (const auto& [placeholder, expression] : part.placeholders)
-    text.replace(text.find(placeholder), placeholder.size(), matrix::value_text(expression.evaluate(configuration.values_of(expression))));
+    text.replace(text.find(placeholder), placeholder.size(),
+                 matrix::value_text(expression.evaluate(configuration.values_of(expression))));
   return text;
 }
 
-std::string spelled(const Value& value) { return std::holds_alternative<matrix::Absent>(value) ? "None" : matrix::value_text(value); }
+std::string spelled(const Value& value) {
+  return std::holds_alternative<matrix::Absent>(value) ? "None" : matrix::value_text(value);
+}
 
 // "cuda_graph_impl=full_iteration, fp16=true": what the conditions read, first use first.
-std::string values_read(std::initializer_list<const Expression*> expressions, const Configuration& configuration) {
+std::string values_read(std::initializer_list<const Expression*> expressions,
+                        const Configuration& configuration) {
   std::set<std::string> seen;
   std::string text;
   for (const Expression* expression : expressions)
     for (const matrix::Input& input : expression->inputs())
-      if (seen.insert(input.name).second) text += (text.empty() ? "" : ", ") + input.name + "=" + spelled(configuration.value(input));
+      if (seen.insert(input.name).second)
+        text += (text.empty() ? "" : ", ") + input.name + "=" + spelled(configuration.value(input));
   return text;
 }
 
-// What a finding points at: what was written, sooner a value that the rule requires than one that makes it apply.
-std::string option_of(std::initializer_list<const Expression*> expressions, const Configuration& configuration) {
+// What a finding points at: what was written, sooner a value that the rule requires than one that
+// makes it apply.
+std::string option_of(std::initializer_list<const Expression*> expressions,
+                      const Configuration& configuration) {
   std::string any;
   for (const Expression* expression : expressions)
     for (const matrix::Input& input : expression->inputs()) {
@@ -41,19 +48,26 @@ std::string option_of(std::initializer_list<const Expression*> expressions, cons
   return any;
 }
 
-bool reads_unreadable(std::initializer_list<const Expression*> expressions, const Configuration& configuration) {
+bool reads_unreadable(std::initializer_list<const Expression*> expressions,
+                      const Configuration& configuration) {
   for (const Expression* expression : expressions)
     for (const matrix::Input& input : expression->inputs())
       if (configuration.unreadable.count(input.name) != 0) return true;
   return false;
 }
 
-// Whether something that was written bears on the rule. What a recipe combines by itself is not judged.
+// Whether something that was written bears on the rule. What a recipe combines by itself is not
+// judged.
 bool concerns_input(const Rule& rule, const Configuration& configuration) {
   const auto reads_given = [&](const Expression& expression) {
-    return std::any_of(expression.inputs().begin(), expression.inputs().end(), [&](const matrix::Input& input) { return configuration.places.count(input.name) != 0; });
+    return std::any_of(
+        expression.inputs().begin(), expression.inputs().end(),
+        [&](const matrix::Input& input) { return configuration.places.count(input.name) != 0; });
   };
-  return reads_given(rule.when) || std::any_of(rule.parts.begin(), rule.parts.end(), [&](const Part& part) { return reads_given(part.when) || reads_given(part.require); });
+  return reads_given(rule.when) ||
+         std::any_of(rule.parts.begin(), rule.parts.end(), [&](const Part& part) {
+           return reads_given(part.when) || reads_given(part.require);
+         });
 }
 
 // A field that a harness's flag sets was written where the flag stands.
@@ -61,7 +75,9 @@ void hand_on_place(const Part& part, Configuration& configuration) {
   for (const Effect& effect : part.effects)
     for (const Expression* expression : {&effect.value, &part.when})
       for (const matrix::Input& input : expression->inputs())
-        if (const auto place = configuration.places.find(input.name); place != configuration.places.end()) configuration.places.emplace(effect.option, place->second);
+        if (const auto place = configuration.places.find(input.name);
+            place != configuration.places.end())
+          configuration.places.emplace(effect.option, place->second);
 }
 
 // The new values of a part that fired are computed before any of them is stored.
@@ -71,14 +87,17 @@ void rewrite(const Part& part, bool unknown, const Dialect& dialect, Configurati
   for (const Effect& effect : part.effects) {
     Value value = effect.value.evaluate(configuration.values_of(effect.value));
     const auto current = configuration.values.find(effect.option);
-    if (unknown && (current == configuration.values.end() || !(current->second == value))) value = Unknown{};
+    if (unknown && (current == configuration.values.end() || !(current->second == value)))
+      value = Unknown{};
     values.emplace_back(effect.option, std::move(value));
   }
   for (auto& [name, value] : values) configuration.set(dialect.options, name, std::move(value));
 }
 
 // Which of two findings of one rule is told: an error before all else, then what is decided.
-int weight(const Finding& finding) { return (finding.severity == "error" ? 2 : 0) + (finding.unknown ? 0 : 3); }
+int weight(const Finding& finding) {
+  return (finding.severity == "error" ? 2 : 0) + (finding.unknown ? 0 : 3);
+}
 
 std::vector<Stage> stages(Surface surface) {
   if (surface == Surface::configuration) return {Stage::config, Stage::construct, Stage::run};
@@ -102,16 +121,26 @@ Applied apply(const Rule& rule, Stage stage, const Configuration& configuration)
     if (part_applies == Truth::no) continue;
     const Truth holds = configuration.holds(part.require);
     if (holds == Truth::yes) continue;
-    const bool unknown = applies == Truth::unknown || part_applies == Truth::unknown || holds == Truth::unknown;
+    const bool unknown =
+        applies == Truth::unknown || part_applies == Truth::unknown || holds == Truth::unknown;
     applied.fired.emplace_back(&part, unknown);
-    if (part.severity == "fact" || (unknown && reads_unreadable({&rule.when, &part.when, &part.require}, configuration))) continue;
-    Finding finding = finding_of(rule, stage, values_read({&rule.when, &part.when, &part.require}, configuration), filled(part, configuration));
+    if (part.severity == "fact" ||
+        (unknown && reads_unreadable({&rule.when, &part.when, &part.require}, configuration)))
+      continue;
+    Finding finding =
+        finding_of(rule, stage, values_read({&rule.when, &part.when, &part.require}, configuration),
+                   filled(part, configuration));
     finding.severity = part.severity;
     finding.unknown = unknown;
-    if (finding.option.empty()) finding.option = option_of({&part.require, &part.when, &rule.when}, configuration);
-    for (const std::string& option : {finding.option, option_of({&part.require, &part.when, &rule.when}, configuration)})
-      if (const auto place = configuration.places.find(option); finding.place.line == 0 && place != configuration.places.end()) finding.place = place->second;
-    if (!applied.finding || weight(*applied.finding) < weight(finding)) applied.finding = std::move(finding);
+    if (finding.option.empty())
+      finding.option = option_of({&part.require, &part.when, &rule.when}, configuration);
+    for (const std::string& option :
+         {finding.option, option_of({&part.require, &part.when, &rule.when}, configuration)})
+      if (const auto place = configuration.places.find(option);
+          finding.place.line == 0 && place != configuration.places.end())
+        finding.place = place->second;
+    if (!applied.finding || weight(*applied.finding) < weight(finding))
+      applied.finding = std::move(finding);
   }
   return applied;
 }
@@ -119,24 +148,31 @@ Applied apply(const Rule& rule, Stage stage, const Configuration& configuration)
 namespace {
 
 Verdict check_rules(const Dialect& dialect, Reading reading, bool spelling_only) {
-  Verdict verdict{.findings = std::move(reading.findings), .effective = std::move(reading.configuration)};
+  Verdict verdict{.findings = std::move(reading.findings),
+                  .effective = std::move(reading.configuration)};
   std::set<std::string> told;  // a rule of two stages is told once
   for (const Finding& finding : verdict.findings) told.insert(finding.rule);
   for (const Stage stage : stages(verdict.effective.surface)) {
     for (const Rule* rule : dialect.rules.order(stage)) {
       if (!rule->active(dialect.version) || (spelling_only && !rule->migrates)) continue;
       // A performance harness has a parser of its own: Megatron-LM's never sees its arguments.
-      if (stage == Stage::cli && verdict.effective.surface == Surface::harness && rule->dialect != "megatron-bridge") continue;
+      if (stage == Stage::cli && verdict.effective.surface == Surface::harness &&
+          rule->dialect != "megatron-bridge")
+        continue;
       Applied applied = apply(*rule, stage, verdict.effective);
-      const bool told_if_undecided = verdict.effective.surface != Surface::harness || concerns_input(*rule, verdict.effective);
+      const bool told_if_undecided =
+          verdict.effective.surface != Surface::harness || concerns_input(*rule, verdict.effective);
       // What is swapped to and fro while training runs is told, but is no configuration.
       if (stage != Stage::run)
-        for (const auto& [part, unknown] : applied.fired) rewrite(*part, unknown, dialect, verdict.effective);
+        for (const auto& [part, unknown] : applied.fired)
+          rewrite(*part, unknown, dialect, verdict.effective);
       if (applied.finding && applied.finding->unknown && !told_if_undecided) continue;
-      if (applied.finding && told.insert(rule->id).second) verdict.findings.push_back(std::move(*applied.finding));
+      if (applied.finding && told.insert(rule->id).second)
+        verdict.findings.push_back(std::move(*applied.finding));
     }
   }
-  const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(), [](const Finding& finding) { return finding.refuses(); });
+  const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                                  [](const Finding& finding) { return finding.refuses(); });
   verdict.accepted = first == verdict.findings.end();
   if (!verdict.accepted) first->first = true;
   return verdict;
@@ -144,7 +180,11 @@ Verdict check_rules(const Dialect& dialect, Reading reading, bool spelling_only)
 
 }  // namespace
 
-Verdict check(const Dialect& dialect, Reading reading) { return check_rules(dialect, std::move(reading), false); }
-Verdict check_spelling(const Dialect& dialect, Reading reading) { return check_rules(dialect, std::move(reading), true); }
+Verdict check(const Dialect& dialect, Reading reading) {
+  return check_rules(dialect, std::move(reading), false);
+}
+Verdict check_spelling(const Dialect& dialect, Reading reading) {
+  return check_rules(dialect, std::move(reading), true);
+}
 
 }  // namespace graphproof::dialect

@@ -17,25 +17,31 @@ constexpr const char* kRetiredFlag = "RN18";
 
 bool quotes_needed(const std::string& word) {
   return word.empty() || std::any_of(word.begin(), word.end(), [](char c) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_-+./:,=@%").find(c) != std::string_view::npos;
-    return !plain;
-  });
+           const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') ||
+                              std::string_view("_-+./:,=@%").find(c) != std::string_view::npos;
+           return !plain;
+         });
 }
 
 // argparse takes -1 and -.5 for values where no option looks like a number.
 bool negative_number(const std::string& word) {
   if (word.size() < 2 || word[0] != '-') return false;
   const std::string digits = word.substr(1);
-  return digits.find_first_not_of("0123456789.") == std::string::npos && std::count(digits.begin(), digits.end(), '.') <= 1 && digits.back() != '.';
+  return digits.find_first_not_of("0123456789.") == std::string::npos &&
+         std::count(digits.begin(), digits.end(), '.') <= 1 && digits.back() != '.';
 }
 
 bool looks_like_flag(const std::string& word) {
-  return word.size() >= 2 && word[0] == '-' && !negative_number(word) && word.find(' ') == std::string::npos;
+  return word.size() >= 2 && word[0] == '-' && !negative_number(word) &&
+         word.find(' ') == std::string::npos;
 }
 
 // int() of Python: a sign and underscores between digits.
 std::optional<std::int64_t> python_integer(std::string text) {
-  if (text.find("__") != std::string::npos || text.empty() || text.front() == '_' || text.back() == '_') return std::nullopt;
+  if (text.find("__") != std::string::npos || text.empty() || text.front() == '_' ||
+      text.back() == '_')
+    return std::nullopt;
   text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.erase(0, 1);
   std::int64_t number = 0;
@@ -61,13 +67,17 @@ std::vector<std::string> split_commas(const std::string& text) {
   return parts;
 }
 
-bool among(const std::vector<std::string>& words, const std::string& word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool among(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 class Reader {
  public:
-  Reader(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin, bool harness)
+  Reader(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin,
+         bool harness)
       : dialect_(dialect), words_(words), at_(begin), harness_(harness), line_(shell_line(words)) {
-    reading_.configuration = Configuration::defaults(dialect.options, harness ? Surface::harness : Surface::command_line);
+    reading_.configuration = Configuration::defaults(
+        dialect.options, harness ? Surface::harness : Surface::command_line);
     std::size_t offset = 0;
     for (const std::string& word : words) {
       offsets_.push_back(offset);
@@ -83,10 +93,13 @@ class Reader {
   }
 
  private:
-  matrix::Place place(std::size_t index) const { return matrix::place_in("command line", line_, offsets_[index]); }
+  matrix::Place place(std::size_t index) const {
+    return matrix::place_in("command line", line_, offsets_[index]);
+  }
 
-  void add(std::vector<Finding>& list, const std::string& rule, const std::string& option, std::string got, std::string want, std::size_t index,
-           std::string next = "", bool unknown = false) {
+  void add(std::vector<Finding>& list, const std::string& rule, const std::string& option,
+           std::string got, std::string want, std::size_t index, std::string next = "",
+           bool unknown = false) {
     Finding finding = finding_of(dialect_.rule(rule), Stage::cli, std::move(got), std::move(want));
     finding.option = option;
     finding.place = place(index);
@@ -100,7 +113,8 @@ class Reader {
     const std::string& word = words_[index];
     if (harness_ && !looks_like_flag(word) && override_of_recipe(word, index)) return;
     if (!looks_like_flag(word)) {
-      add(unknown_, kUnknownFlag, "", word, "an option before each value", index, "remove it, or put it behind the option that it belongs to");
+      add(unknown_, kUnknownFlag, "", word, "an option before each value", index,
+          "remove it, or put it behind the option that it belongs to");
       return;
     }
     const Flag* flag = dialect_.options.flag(word, harness_);
@@ -114,23 +128,37 @@ class Reader {
     const Option* written = &dialect_.options.options()[flag->option];
     if (written->where == Where::retired) {
       const Option* today = dialect_.options.find(written->renamed_to);
-      add(unknown_, kRetiredFlag, written->renamed_to, word.substr(0, equals), "`" + flag_of(*today, flag->off) + "`", index, "write " + flag_of(*today, flag->off));
+      add(unknown_, kRetiredFlag, written->renamed_to, word.substr(0, equals),
+          "`" + flag_of(*today, flag->off) + "`", index, "write " + flag_of(*today, flag->off));
       written = today;
     }
     const Option& option = *written;
     reading_.configuration.places[option.name()] = place(index);
     reading_.configuration.unreadable.erase(option.name());
     std::vector<std::string> values;
-    if (attached) values.push_back(*attached);
-    else while (at_ < words_.size() && values.size() < most(option) && !looks_like_flag(words_[at_])) values.push_back(words_[at_++]);
-    if (values.empty() && option.arity == Arity::optional && option.constant) return take(option, *option.constant);
-    if (values.empty() && option.arity == Arity::count && option.count == 0) return take(option, option.constant ? *option.constant : Value(!flag->off));
+    if (attached)
+      values.push_back(*attached);
+    else
+      while (at_ < words_.size() && values.size() < most(option) && !looks_like_flag(words_[at_]))
+        values.push_back(words_[at_++]);
+    if (values.empty() && option.arity == Arity::optional && option.constant)
+      return take(option, *option.constant);
+    if (values.empty() && option.arity == Arity::count && option.count == 0)
+      return take(option, option.constant ? *option.constant : Value(!flag->off));
     if (attached && option.arity == Arity::count && option.count == 0)
-      return refuse(kBadValue, option, *attached, "no value: " + word.substr(0, equals) + " takes none", index);
-    const bool too_few = option.arity == Arity::one_or_more ? values.empty() : option.arity == Arity::count && values.size() < option.count;
+      return refuse(kBadValue, option, *attached,
+                    "no value: " + word.substr(0, equals) + " takes none", index);
+    const bool too_few = option.arity == Arity::one_or_more
+                             ? values.empty()
+                             : option.arity == Arity::count && values.size() < option.count;
     if (too_few)
-      return refuse(kMissingValue, option, values.empty() ? "nothing behind " + word : std::to_string(values.size()) + " values",
-                    option.arity == Arity::one_or_more ? "at least one value" : std::to_string(option.count) + (option.count == 1 ? " value" : " values"), index);
+      return refuse(
+          kMissingValue, option,
+          values.empty() ? "nothing behind " + word : std::to_string(values.size()) + " values",
+          option.arity == Arity::one_or_more
+              ? "at least one value"
+              : std::to_string(option.count) + (option.count == 1 ? " value" : " values"),
+          index);
     convert(option, values, index);
   }
 
@@ -139,7 +167,8 @@ class Reader {
     return flags.empty() ? option.name() : flags.front();
   }
 
-  // A harness takes fields of its configuration by their path as well: model.cuda_graph_modules=[attn,mlp].
+  // A harness takes fields of its configuration by their path as well:
+  // model.cuda_graph_modules=[attn,mlp].
   bool override_of_recipe(const std::string& word, std::size_t index) {
     const std::size_t equals = word.find('=');
     const std::size_t begin = word.find_first_not_of('+');
@@ -149,20 +178,29 @@ class Reader {
     std::string value = word.substr(equals + 1);
     reading_.configuration.places[option->name()] = place(index);
     reading_.configuration.unreadable.erase(option->name());
-    if (value == "null") take(*option, matrix::Absent{});
-    else if (value == "[]") take(*option, std::vector<std::string>());
-    else if (!option->frequency && value.size() > 2 && value.front() == '[' && value.back() == ']') convert(*option, {value.substr(1, value.size() - 2)}, index);
-    else convert(*option, {value}, index);
+    if (value == "null")
+      take(*option, matrix::Absent{});
+    else if (value == "[]")
+      take(*option, std::vector<std::string>());
+    else if (!option->frequency && value.size() > 2 && value.front() == '[' && value.back() == ']')
+      convert(*option, {value.substr(1, value.size() - 2)}, index);
+    else
+      convert(*option, {value}, index);
     return true;
   }
 
   static std::size_t most(const Option& option) {
-    return option.arity == Arity::count ? option.count : option.arity == Arity::optional ? 1 : static_cast<std::size_t>(-1);
+    return option.arity == Arity::count      ? option.count
+           : option.arity == Arity::optional ? 1
+                                             : static_cast<std::size_t>(-1);
   }
 
-  void take(const Option& option, Value value) { reading_.configuration.set(dialect_.options, option.name(), std::move(value)); }
+  void take(const Option& option, Value value) {
+    reading_.configuration.set(dialect_.options, option.name(), std::move(value));
+  }
 
-  void refuse(const std::string& rule, const Option& option, std::string got, std::string want, std::size_t index) {
+  void refuse(const std::string& rule, const Option& option, std::string got, std::string want,
+              std::size_t index) {
     add(reading_.findings, rule, option.name(), std::move(got), std::move(want), index);
     reading_.configuration.values[option.name()] = matrix::Unknown{};
     reading_.configuration.unreadable.insert(option.name());
@@ -174,14 +212,17 @@ class Reader {
     const std::string one_of = "one of " + matrix::listed(choices);
     if (option.frequency) {
       const auto list = frequency_list(values[0]);
-      return list ? take(option, *list) : refuse(rule, option, values[0], "a number N, or a pattern such as ([0]*1+[1]*3)", index);
+      return list ? take(option, *list)
+                  : refuse(rule, option, values[0],
+                           "a number N, or a pattern such as ([0]*1+[1]*3)", index);
     }
     if (option.axis.type == AxisType::words) {
       const std::vector<std::string> words = harness_ ? split_commas(values[0]) : values;
       for (const std::string& word : words)
         if (!choices.empty() && !among(choices, word)) {
           const bool joined = word.find(',') != std::string::npos;
-          return refuse(rule, option, word, one_of + (joined ? ", separated by spaces" : ""), index);
+          return refuse(rule, option, word, one_of + (joined ? ", separated by spaces" : ""),
+                        index);
         }
       return take(option, words);
     }
@@ -196,7 +237,8 @@ class Reader {
         return refuse(rule, option, text, "a number", index);
       case AxisType::boolean: {
         std::string lower = text;
-        std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        std::transform(lower.begin(), lower.end(), lower.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
         for (const char* yes : {"true", "1", "yes", "t", "y"})
           if (lower == yes) return take(option, true);
         for (const char* no : {"false", "0", "no", "f", "n"})
@@ -211,16 +253,19 @@ class Reader {
     }
   }
 
-  // A misspelt or shortened flag is an error of upstream's parser; one that nothing resembles may come from a training
-  // script of one's own, which only that script can tell.
+  // A misspelt or shortened flag is an error of upstream's parser; one that nothing resembles may
+  // come from a training script of one's own, which only that script can tell.
   void unknown_flag(std::size_t index, const std::string& flag) {
     while (at_ < words_.size() && !looks_like_flag(words_[at_])) ++at_;
-    std::string dest = flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size() : flag.find_first_not_of('-'));
+    std::string dest =
+        flag.substr(flag.find_first_not_of('-') == std::string::npos ? flag.size()
+                                                                     : flag.find_first_not_of('-'));
     std::replace(dest.begin(), dest.end(), '-', '_');
     const Option* only_config = dialect_.options.find(dest);
     if (only_config != nullptr && only_config->where == Where::config) {
       const std::string& own = only_config->refused_by.cli;
-      return add(unknown_, own == kBadValue ? kUnknownFlag : own, dest, flag, "no such flag: `" + dest + "` exists in the configuration only", index,
+      return add(unknown_, own == kBadValue ? kUnknownFlag : own, dest, flag,
+                 "no such flag: `" + dest + "` exists in the configuration only", index,
                  "set `" + dest + "` in the configuration object");
     }
     const std::vector<std::string> flags = dialect_.options.flags(harness_);
@@ -228,11 +273,20 @@ class Reader {
     std::string dashed = underscored, near;
     std::replace(dashed.begin() + 2, dashed.end(), '_', '-');
     for (const std::string& candidate : flags)
-      if (near.empty() && ((flag.size() > 4 && candidate.starts_with(flag)) || candidate == dashed || candidate == underscored)) near = candidate;
+      if (near.empty() && ((flag.size() > 4 && candidate.starts_with(flag)) ||
+                           candidate == dashed || candidate == underscored))
+        near = candidate;
     if (near.empty()) near = matrix::nearest_name(flag, flags);
-    const bool of_graphs = dest.find("cuda_graph") != std::string::npos;  // the table has every option of graphs
-    add(unknown_, kUnknownFlag, "", flag, near.empty() ? "an option of this dialect" : "`" + near + "`", index,
-        near.empty() && of_graphs ? "`graphproof list` and upstream's --help show the options; remove it" : near.empty() ? "see that the training script itself has " + flag + "; upstream's parser does not" : "did you mean `" + near + "`? Options can't be shortened", near.empty() && !of_graphs);
+    const bool of_graphs =
+        dest.find("cuda_graph") != std::string::npos;  // the table has every option of graphs
+    add(unknown_, kUnknownFlag, "", flag,
+        near.empty() ? "an option of this dialect" : "`" + near + "`", index,
+        near.empty() && of_graphs
+            ? "`graphproof list` and upstream's --help show the options; remove it"
+        : near.empty()
+            ? "see that the training script itself has " + flag + "; upstream's parser does not"
+            : "did you mean `" + near + "`? Options can't be shortened",
+        near.empty() && !of_graphs);
   }
 
   const Dialect& dialect_;
@@ -256,7 +310,8 @@ Program read_program(const std::vector<std::string>& words) {
     const std::string& word = words[program.first_option];
     const std::size_t equals = word.find('=');
     const bool name = equals != std::string::npos && equals > 0 && word[0] != '-' &&
-                      std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+                      std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                                  [](unsigned char c) { return std::isalnum(c) || c == '_'; });
     if (!name) break;
     program.environment.emplace_back(word.substr(0, equals), word.substr(equals + 1));
   }
@@ -265,7 +320,9 @@ Program read_program(const std::vector<std::string>& words) {
   for (std::size_t i = program.first_option; i < script; ++i) {
     const std::size_t equals = words[i].find('=');
     const std::string flag = words[i].substr(0, equals);
-    const auto value = python_integer(equals != std::string::npos ? words[i].substr(equals + 1) : i + 1 < script ? words[i + 1] : "");
+    const auto value = python_integer(equals != std::string::npos ? words[i].substr(equals + 1)
+                                      : i + 1 < script            ? words[i + 1]
+                                                                  : "");
     for (const char* name : {"--nproc-per-node", "--nproc_per_node"})
       if (flag == name) per_node = value;
     if (flag == "--nnodes") nodes = value;
@@ -275,7 +332,8 @@ Program read_program(const std::vector<std::string>& words) {
   return program;
 }
 
-Reading read_command_line(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin, bool harness) {
+Reading read_command_line(const Dialect& dialect, const std::vector<std::string>& words,
+                          std::size_t begin, bool harness) {
   return Reader(dialect, words, begin, harness).run();
 }
 
@@ -302,8 +360,10 @@ std::vector<std::string> shell_words(const std::string& line) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (quote != 0) {
-      if (c == quote) quote = 0;
-      else word += c;
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
     } else if (c == '\'' || c == '"') {
       quote = c;
       inside = true;

@@ -1,5 +1,6 @@
-// Reads an upstream command line as argparse would, without running it: flags by their whole name, values by nargs and
-// type, choices, repeated flags (the last counts), `--flag=value`, negative numbers.
+// Reads an upstream command line as argparse would, without running it: flags by their whole name,
+// values by nargs and type, choices, repeated flags (the last counts), `--flag=value`, negative
+// numbers.
 #pragma once
 
 #include <optional>
@@ -19,11 +20,14 @@ struct Program {
 };
 Program read_program(const std::vector<std::string>& words);
 
-/// The rule of a flag that upstream's parser does not have. Undecided (`Finding::unknown`) where no flag resembles it.
+/// The rule of a flag that upstream's parser does not have. Undecided (`Finding::unknown`) where no
+/// flag resembles it.
 inline constexpr const char* kUnknownFlag = "RN01";
 
-/// Options of `words` from index `begin` on. Values that can't be taken are findings and leave the option unknown.
-Reading read_command_line(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin, bool harness);
+/// Options of `words` from index `begin` on. Values that can't be taken are findings and leave the
+/// option unknown.
+Reading read_command_line(const Dialect& dialect, const std::vector<std::string>& words,
+                          std::size_t begin, bool harness);
 
 /// The words as one line, quoted for a shell where needed.
 std::string shell_line(const std::vector<std::string>& words);

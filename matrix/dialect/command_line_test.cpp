@@ -9,7 +9,9 @@
 namespace graphproof::dialect {
 namespace {
 
-Reading read(const std::string& line) { return read_command_line(megatron(), shell_words(line), 0, false); }
+Reading read(const std::string& line) {
+  return read_command_line(megatron(), shell_words(line), 0, false);
+}
 
 struct Taken {
   const char* line;
@@ -21,7 +23,8 @@ TEST(CommandLine, ValuesAreTakenByNumberAndType) {
   const Taken rows[] = {
       {"--tensor-model-parallel-size 4", "tensor_model_parallel_size", "4"},
       {"--tensor-model-parallel-size=4", "tensor_model_parallel_size", "4"},
-      {"--tensor-model-parallel-size 2 --tensor-model-parallel-size 8", "tensor_model_parallel_size", "8"},
+      {"--tensor-model-parallel-size 2 --tensor-model-parallel-size 8",
+       "tensor_model_parallel_size", "8"},
       {"--cuda-graph-warmup-steps -1", "cuda_graph_warmup_steps", "-1"},
       {"--cuda-graph-warmup-steps 1_0", "cuda_graph_warmup_steps", "10"},
       {"--moe-expert-capacity-factor -1.5", "moe_expert_capacity_factor", "-1.5"},
@@ -35,7 +38,8 @@ TEST(CommandLine, ValuesAreTakenByNumberAndType) {
   };
   for (const Taken& row : rows) {
     const Reading reading = read(row.line);
-    EXPECT_TRUE(reading.findings.empty()) << row.line << ": " << (reading.findings.empty() ? "" : reading.findings[0].got);
+    EXPECT_TRUE(reading.findings.empty())
+        << row.line << ": " << (reading.findings.empty() ? "" : reading.findings[0].got);
     EXPECT_EQ(effective_json(reading.configuration).at(row.option).dump(), row.value) << row.line;
   }
 }
@@ -75,17 +79,21 @@ TEST(CommandLine, WhatArgparseRefusesIsAFindingWithItsPlace) {
 }
 
 TEST(CommandLine, ErrorsComeInTheOrderOfTheLineAndUnknownOptionsLast) {
-  const Verdict verdict = check(megatron(), read("--cuda-graph-mod attn --transformer-impl te --cuda-graph-impl te"));
+  const Verdict verdict =
+      check(megatron(), read("--cuda-graph-mod attn --transformer-impl te --cuda-graph-impl te"));
   ASSERT_GE(verdict.findings.size(), 3u);
   EXPECT_EQ(verdict.findings[0].option, "transformer_impl");
   EXPECT_TRUE(verdict.findings[0].first);
   EXPECT_EQ(verdict.findings[1].rule, "R001");
   EXPECT_EQ(verdict.findings[2].rule, "RN01");
-  EXPECT_NE(verdict.findings[2].next.find("did you mean `--cuda-graph-modules`"), std::string::npos) << verdict.findings[2].next;
+  EXPECT_NE(verdict.findings[2].next.find("did you mean `--cuda-graph-modules`"), std::string::npos)
+      << verdict.findings[2].next;
 }
 
 TEST(CommandLine, TheProgramBeforeTheOptionsIsNotRead) {
-  const std::vector<std::string> words = shell_words("CUDA_DEVICE_MAX_CONNECTIONS=1 NCCL_ALGO= torchrun --nproc-per-node 8 --nnodes=2 pretrain_gpt.py --bf16");
+  const std::vector<std::string> words = shell_words(
+      "CUDA_DEVICE_MAX_CONNECTIONS=1 NCCL_ALGO= torchrun --nproc-per-node 8 --nnodes=2 "
+      "pretrain_gpt.py --bf16");
   const Program program = read_program(words);
   EXPECT_EQ(words[program.first_option], "--bf16");
   EXPECT_EQ(program.world_size, 16);
@@ -95,7 +103,10 @@ TEST(CommandLine, TheProgramBeforeTheOptionsIsNotRead) {
 }
 
 TEST(CommandLine, ValuesThatFollowFromOthersAreDerivedBeforeTheRulesReadThem) {
-  Reading reading = read("--tensor-model-parallel-size 2 --tensor-parallel-num-weight-shards 8 --num-layers 8 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 --recompute-activations");
+  Reading reading = read(
+      "--tensor-model-parallel-size 2 --tensor-parallel-num-weight-shards 8 --num-layers 8 "
+      "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 "
+      "--recompute-activations");
   const nlohmann::json effective = effective_json(check(megatron(), std::move(reading)).effective);
   EXPECT_EQ(effective.at("gtp_weight_remat_size"), 4);
   EXPECT_EQ(effective.at("virtual_pipeline_model_parallel_size"), 2);

@@ -28,49 +28,67 @@ std::vector<std::string> comma_list(const std::string& text) {
 
 class FileReader {
  public:
-  explicit FileReader(const Dialect& dialect) : dialect_(dialect) { reading_.configuration = Configuration::defaults(dialect.options, Surface::configuration); }
+  explicit FileReader(const Dialect& dialect) : dialect_(dialect) {
+    reading_.configuration = Configuration::defaults(dialect.options, Surface::configuration);
+  }
 
   Reading run(const Located& root) {
-    if (!root.json().is_object()) root.fail("a configuration that is no object", "an object of options", "", "write {\"cuda_graph_impl\": \"local\"}");
+    if (!root.json().is_object())
+      root.fail("a configuration that is no object", "an object of options", "",
+                "write {\"cuda_graph_impl\": \"local\"}");
     section(root, "", 0);
     return std::move(reading_);
   }
 
  private:
   void section(const Located& object, const std::string& prefix, int depth) {
-    if (depth > kDeepestNesting) object.fail("a configuration nested too deeply", std::to_string(kDeepestNesting) + " levels", "", "flatten it");
+    if (depth > kDeepestNesting)
+      object.fail("a configuration nested too deeply", std::to_string(kDeepestNesting) + " levels",
+                  "", "flatten it");
     for (const auto& [key, value] : object.members()) {
       const std::string path = prefix.empty() ? key : prefix + "." + key;
-      // _target_ and its like name a Python class; some classes are options, because rules differ between them.
+      // _target_ and its like name a Python class; some classes are options, because rules differ
+      // between them.
       if (key.starts_with("_") && dialect_.options.key(path) == nullptr) continue;
       if ((key == "env" || key == "env_vars" || key == "environment") && value.json().is_object()) {
         environment(value);
         continue;
       }
       const Option* option = dialect_.options.key(path);
-      if (option != nullptr && option->where == Where::retired) option = retired(*option, key, value);
-      if (option != nullptr && !is_section(value)) read(*option, value);
-      else if (value.json().is_object() && !value.has("_args_")) section(value, path, depth + 1);
-      else if (option == nullptr) unknown(key, value);
+      if (option != nullptr && option->where == Where::retired)
+        option = retired(*option, key, value);
+      if (option != nullptr && !is_section(value))
+        read(*option, value);
+      else if (value.json().is_object() && !value.has("_args_"))
+        section(value, path, depth + 1);
+      else if (option == nullptr)
+        unknown(key, value);
     }
   }
 
-  // {"_target_": "....OptimizerConfig", "optimizer": "adam"} is a section; without fields of its own it stands for a value.
+  // {"_target_": "....OptimizerConfig", "optimizer": "adam"} is a section; without fields of its
+  // own it stands for a value.
   static bool is_section(const Located& value) {
     if (!value.json().is_object() || value.has("_args_")) return false;
-    return !value.has("_target_") || std::any_of(value.json().items().begin(), value.json().items().end(), [](const auto& member) { return !member.key().starts_with("_"); });
+    return !value.has("_target_") ||
+           std::any_of(value.json().items().begin(), value.json().items().end(),
+                       [](const auto& member) { return !member.key().starts_with("_"); });
   }
 
   void environment(const Located& object) {
     for (const auto& [name, value] : object.members()) {
       reading_.configuration.places["env." + name] = value.place();
-      reading_.configuration.values["env." + name] = value.json().is_null() ? Value(Absent{}) : value.json().is_string() ? Value(value.string()) : Value(value.json().dump());
+      reading_.configuration.values["env." + name] = value.json().is_null() ? Value(Absent{})
+                                                     : value.json().is_string()
+                                                         ? Value(value.string())
+                                                         : Value(value.json().dump());
     }
   }
 
   // The option that takes the value today.
   const Option* retired(const Option& option, const std::string& key, const Located& value) {
-    Finding finding = finding_of(dialect_.rule(kRetiredKey), Stage::config, key, "`" + option.renamed_to + "`");
+    Finding finding =
+        finding_of(dialect_.rule(kRetiredKey), Stage::config, key, "`" + option.renamed_to + "`");
     finding.option = option.renamed_to;
     finding.place = value.key_place();
     finding.next = "write `" + option.renamed_to + "`";
@@ -82,7 +100,8 @@ class FileReader {
     ++reading_.unknown_keys;
     std::vector<std::string> names;
     for (const Option& option : dialect_.options.options())
-      if (option.where == Where::config || option.where == Where::both) names.push_back(option.name());
+      if (option.where == Where::config || option.where == Where::both)
+        names.push_back(option.name());
     const std::string near = matrix::nearest_name(key, names);
     if (near.empty()) return;
     Finding finding = finding_of(dialect_.rule(kUnknownKey), Stage::config, key, "`" + near + "`");
@@ -114,16 +133,20 @@ class FileReader {
         if (json.is_number()) return take(option, json.get<double>());
         return refuse(option, option.refused_by.config_type, value, "a number");
       case AxisType::choice:
-        if (!json.is_string()) return refuse(option, option.refused_by.config_type, value, "one of " + matrix::listed(option.axis.values));
+        if (!json.is_string())
+          return refuse(option, option.refused_by.config_type, value,
+                        "one of " + matrix::listed(option.axis.values));
         return read_word(option, json.get<std::string>(), value);
-      default: return take(option, json.is_string() ? Value(json.get<std::string>()) : Value(json.dump()));
+      default:
+        return take(option, json.is_string() ? Value(json.get<std::string>()) : Value(json.dump()));
     }
   }
 
   void read_word(const Option& option, const std::string& text, const Located& value) {
     const std::string word = bare(text);
     const std::vector<std::string>& words = option.axis.values;
-    if (std::find(words.begin(), words.end(), word) == words.end()) return refuse(option, option.refused_by.config, value, "one of " + matrix::listed(words));
+    if (std::find(words.begin(), words.end(), word) == words.end())
+      return refuse(option, option.refused_by.config, value, "one of " + matrix::listed(words));
     take(option, word);
   }
 
@@ -132,7 +155,9 @@ class FileReader {
     if (option.frequency) {
       std::string pattern = json.is_string() ? json.get<std::string>() : json.dump();
       const auto list = frequency_list(pattern);
-      return list ? take(option, *list) : refuse(option, option.refused_by.config_type, value, "a number, a pattern, or a list of 0 and 1");
+      return list ? take(option, *list)
+                  : refuse(option, option.refused_by.config_type, value,
+                           "a number, a pattern, or a list of 0 and 1");
     }
     std::vector<std::string> words;
     if (json.is_string()) {
@@ -140,10 +165,15 @@ class FileReader {
       for (std::string& word : words) word = bare(word);
     } else if (json.is_array()) {
       for (const Located& item : value.items()) {
-        const auto word = item.json().is_string() ? std::optional<std::string>(bare(item.string())) : enumerator(item);
-        if (word) words.push_back(*word);
-        else if (option.axis.values.empty()) words.push_back(item.json().dump());
-        else return refuse(option, option.refused_by.config_type, item, "words: " + matrix::listed(option.axis.values));
+        const auto word = item.json().is_string() ? std::optional<std::string>(bare(item.string()))
+                                                  : enumerator(item);
+        if (word)
+          words.push_back(*word);
+        else if (option.axis.values.empty())
+          words.push_back(item.json().dump());
+        else
+          return refuse(option, option.refused_by.config_type, item,
+                        "words: " + matrix::listed(option.axis.values));
       }
     } else if (const auto word = enumerator(value)) {
       words.push_back(*word);
@@ -151,34 +181,48 @@ class FileReader {
       return refuse(option, option.refused_by.config_type, value, "a list, or one text");
     }
     for (const std::string& word : words)
-      if (!option.axis.values.empty() && std::find(option.axis.values.begin(), option.axis.values.end(), word) == option.axis.values.end())
-        return refuse(option, option.refused_by.config, value, "one of " + matrix::listed(option.axis.values) + " instead of " + word);
+      if (!option.axis.values.empty() &&
+          std::find(option.axis.values.begin(), option.axis.values.end(), word) ==
+              option.axis.values.end())
+        return refuse(option, option.refused_by.config, value,
+                      "one of " + matrix::listed(option.axis.values) + " instead of " + word);
     take(option, words);
   }
 
   // CudaGraphModule.attn is attn; a dot after anything else belongs to the text.
   std::string bare(const std::string& text) const {
     const std::size_t dot = text.find('.');
-    return dot != std::string::npos && dialect_.options.enumeration(text.substr(0, dot)) != nullptr ? text.substr(dot + 1) : text;
+    return dot != std::string::npos && dialect_.options.enumeration(text.substr(0, dot)) != nullptr
+               ? text.substr(dot + 1)
+               : text;
   }
 
-  // {"_target_": "....CudaGraphScope", "_args_": [2]}: enumerations are converted by name, because their numbers differ.
+  // {"_target_": "....CudaGraphScope", "_args_": [2]}: enumerations are converted by name, because
+  // their numbers differ.
   std::optional<std::string> enumerator(const Located& value) const {
-    if (!value.json().is_object() || !value.has("_target_") || !value.has("_args_")) return std::nullopt;
+    if (!value.json().is_object() || !value.has("_target_") || !value.has("_args_"))
+      return std::nullopt;
     const std::string target = value.at("_target_").string();
-    const std::vector<std::string>* words = dialect_.options.enumeration(target.substr(target.rfind('.') + 1));
+    const std::vector<std::string>* words =
+        dialect_.options.enumeration(target.substr(target.rfind('.') + 1));
     const Json& arguments = value.at("_args_").json();
     if (words == nullptr || !arguments.is_array() || arguments.size() != 1) return std::nullopt;
     if (arguments[0].is_string()) return arguments[0].get<std::string>();
     if (!arguments[0].is_number_integer()) return std::nullopt;
     const auto number = arguments[0].get<std::int64_t>();
-    return number >= 1 && number <= static_cast<std::int64_t>(words->size()) ? std::optional<std::string>((*words)[static_cast<std::size_t>(number - 1)]) : std::nullopt;
+    return number >= 1 && number <= static_cast<std::int64_t>(words->size())
+               ? std::optional<std::string>((*words)[static_cast<std::size_t>(number - 1)])
+               : std::nullopt;
   }
 
-  void take(const Option& option, Value value) { reading_.configuration.set(dialect_.options, option.name(), std::move(value)); }
+  void take(const Option& option, Value value) {
+    reading_.configuration.set(dialect_.options, option.name(), std::move(value));
+  }
 
-  void refuse(const Option& option, const std::string& rule, const Located& value, std::string want) {
-    Finding finding = finding_of(dialect_.rule(rule), Stage::config, value.json().dump(), std::move(want));
+  void refuse(const Option& option, const std::string& rule, const Located& value,
+              std::string want) {
+    Finding finding =
+        finding_of(dialect_.rule(rule), Stage::config, value.json().dump(), std::move(want));
     finding.option = option.name();
     finding.place = value.place();
     reading_.findings.push_back(std::move(finding));
@@ -192,6 +236,8 @@ class FileReader {
 
 }  // namespace
 
-Reading read_config_file(const Dialect& dialect, const matrix::Document& document) { return FileReader(dialect).run(Located(document)); }
+Reading read_config_file(const Dialect& dialect, const matrix::Document& document) {
+  return FileReader(dialect).run(Located(document));
+}
 
 }  // namespace graphproof::dialect

@@ -15,23 +15,29 @@ namespace {
 
 constexpr std::string_view kNames[] = {"megatron-lm", "megatron-bridge", "legacy"};
 constexpr std::string_view kNewest = "2026.8.22";
-constexpr std::string_view kLegacy = "2026.7.1";  // the day before local's rule on NCCL_GRAPH_REGISTER went
+constexpr std::string_view kLegacy =
+    "2026.7.1";  // the day before local's rule on NCCL_GRAPH_REGISTER went
 constexpr std::string_view kMegatronLm = "NVIDIA Megatron-LM d98e8a64 (2026-08-22)";
 constexpr std::string_view kMegatronBridge = "NVIDIA-NeMo Megatron-Bridge (2026-08)";
 
-constexpr std::string_view kMegatronLmOptions[] = {"graph",         "model",     "transformer", "precision", "training", "distributed", "data",
-                                                   "checkpointing", "inference", "rl",          "logging",   "resilience"};
+constexpr std::string_view kMegatronLmOptions[] = {
+    "graph", "model",         "transformer", "precision", "training", "distributed",
+    "data",  "checkpointing", "inference",   "rl",        "logging",  "resilience"};
 constexpr std::string_view kMegatronBridgeOptions[] = {"bridge", "harness"};
-constexpr std::string_view kMegatronLmRules[] = {"near",  "cli", "arguments", "config", "other", "construct", "local", "te",
-                                                 "full", "moe", "rng",       "inference", "gtp", "env"};
-constexpr std::string_view kMegatronBridgeRules[] = {"validate", "delegated", "silent", "harness", "card", "incident"};
+constexpr std::string_view kMegatronLmRules[] = {
+    "near", "cli",  "arguments", "config", "other",     "construct", "local",
+    "te",   "full", "moe",       "rng",    "inference", "gtp",       "env"};
+constexpr std::string_view kMegatronBridgeRules[] = {"validate", "delegated", "silent",
+                                                     "harness",  "card",      "incident"};
 
-void append(std::vector<matrix::Document>& documents, std::string_view folder, std::span<const std::string_view> names) {
+void append(std::vector<matrix::Document>& documents, std::string_view folder,
+            std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     const std::string path = std::string(folder) + std::string(name) + ".json";
     const std::string_view text = embedded(path);
     assert(!text.empty());
-    documents.push_back(matrix::parse_document(text, "matrix/" + path.substr(path.find("../") == 0 ? 3 : 0)));
+    documents.push_back(
+        matrix::parse_document(text, "matrix/" + path.substr(path.find("../") == 0 ? 3 : 0)));
   }
 }
 
@@ -40,8 +46,13 @@ std::string version_of(const std::string& given, std::string_view otherwise) {
   std::string dotted = given;
   if (dotted.find('.') == std::string::npos) std::replace(dotted.begin(), dotted.end(), '-', '.');
   if (!matrix::parse_version(dotted) || dotted.find('.') == std::string::npos)
-    throw matrix::InputError({.what = "a version that can't be read", .got = given, .want = "a day of upstream's main branch, such as 2026-08-22",
-                              .why = "upstream's graph rules changed between releases; the rows carry days", .next = "leave it out for the newest", .place = {}});
+    throw matrix::InputError(
+        {.what = "a version that can't be read",
+         .got = given,
+         .want = "a day of upstream's main branch, such as 2026-08-22",
+         .why = "upstream's graph rules changed between releases; the rows carry days",
+         .next = "leave it out for the newest",
+         .place = {}});
   return dotted;
 }
 
@@ -58,8 +69,12 @@ std::span<const std::string_view> dialect_names() { return kNames; }
 Dialect load_dialect(const std::string& name, const std::string& version) {
   if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) {
     const std::vector<std::string> names(std::begin(kNames), std::end(kNames));
-    throw matrix::InputError({.what = "no dialect `" + name + "`", .got = name, .want = "one of " + matrix::listed(names), .why = "",
-                              .next = matrix::suggestion(name, names, "choose one of them"), .place = {}});
+    throw matrix::InputError({.what = "no dialect `" + name + "`",
+                              .got = name,
+                              .want = "one of " + matrix::listed(names),
+                              .why = "",
+                              .next = matrix::suggestion(name, names, "choose one of them"),
+                              .place = {}});
   }
   const bool bridge = name == "megatron-bridge";
   std::vector<matrix::Document> options, rules;
@@ -69,8 +84,11 @@ Dialect load_dialect(const std::string& name, const std::string& version) {
     append(options, "../options/megatron-bridge/", kMegatronBridgeOptions);
     append(rules, "../rules/megatron-bridge/", kMegatronBridgeRules);
   }
-  Dialect dialect{.name = name, .version = version_of(version, name == "legacy" ? kLegacy : kNewest),
-                  .upstream = std::string(bridge ? kMegatronBridge : kMegatronLm), .options = OptionTable::parse(options), .rules = {}};
+  Dialect dialect{.name = name,
+                  .version = version_of(version, name == "legacy" ? kLegacy : kNewest),
+                  .upstream = std::string(bridge ? kMegatronBridge : kMegatronLm),
+                  .options = OptionTable::parse(options),
+                  .rules = {}};
   dialect.rules = UpstreamRules::parse(rules, dialect.options);
   return dialect;
 }

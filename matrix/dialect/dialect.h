@@ -21,8 +21,9 @@ struct Dialect {
   const Rule& rule(std::string_view id) const;  // REQUIRES: it exists
 };
 
-/// `megatron-lm`, `megatron-bridge`, and `legacy`: Megatron-LM as it was before 2026-07-02, which the older documents
-/// describe. Versions are days of upstream's main branch, 2026.8.22 or 2026-08-22; empty is the newest. InputError.
+/// `megatron-lm`, `megatron-bridge`, and `legacy`: Megatron-LM as it was before 2026-07-02, which
+/// the older documents describe. Versions are days of upstream's main branch, 2026.8.22 or
+/// 2026-08-22; empty is the newest. InputError.
 Dialect load_dialect(const std::string& name, const std::string& version);
 std::span<const std::string_view> dialect_names();
 

@@ -1,4 +1,5 @@
-// What `check` says of one rule, and the reading of a configuration with what the reader itself found.
+// What `check` says of one rule, and the reading of a configuration with what the reader itself
+// found.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,11 +17,13 @@ struct Finding {
   std::string rule;
   Stage stage = Stage::config;
   std::string status, severity, option, what, got, want, why, next;
-  matrix::Place place;    // line 0: the value was not written anywhere
-  bool unknown = false;   // undecided: it reads something that nobody supplied
-  bool first = false;     // the error that upstream stops at
+  matrix::Place place;   // line 0: the value was not written anywhere
+  bool unknown = false;  // undecided: it reads something that nobody supplied
+  bool first = false;    // the error that upstream stops at
 
-  bool refuses() const { return severity == "error" && !unknown && (stage == Stage::cli || stage == Stage::config); }
+  bool refuses() const {
+    return severity == "error" && !unknown && (stage == Stage::cli || stage == Stage::config);
+  }
   nlohmann::json json() const;
 };
 

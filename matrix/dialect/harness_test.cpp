@@ -17,7 +17,8 @@ Verdict verdict_of(const std::string& flags) {
 }
 
 const Finding* finding(const Verdict& verdict, const std::string& rule) {
-  const auto found = std::find_if(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& one) { return one.rule == rule; });
+  const auto found = std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                                  [&](const Finding& one) { return one.rule == rule; });
   return found == verdict.findings.end() ? nullptr : &*found;
 }
 
@@ -27,11 +28,14 @@ std::string effective(const Verdict& verdict, const std::string& option) {
 }
 
 TEST(Harness, CommaSeparatedScopesAndAutomaticTrackers) {
-  const Verdict verdict = verdict_of("--cuda_graph_impl transformer_engine --cuda_graph_scope attn,moe_router,moe_preprocess");
+  const Verdict verdict = verdict_of(
+      "--cuda_graph_impl transformer_engine --cuda_graph_scope attn,moe_router,moe_preprocess");
   EXPECT_EQ(effective(verdict, "cuda_graph_modules"), R"(["attn","moe_router","moe_preprocess"])");
   EXPECT_EQ(effective(verdict, "te_rng_tracker"), "true");
   EXPECT_EQ(effective(verdict, "use_te_rng_tracker"), "true");
-  EXPECT_EQ(effective(verdict_of("--cuda_graph_impl none --cuda_graph_scope attn"), "cuda_graph_modules"), "[]");
+  EXPECT_EQ(
+      effective(verdict_of("--cuda_graph_impl none --cuda_graph_scope attn"), "cuda_graph_modules"),
+      "[]");
 }
 
 TEST(Harness, TheOlderSpellingOfTheWholeIterationIsTheOnlyOne) {
@@ -54,20 +58,24 @@ TEST(Harness, WhatTheRecipeSetsIsUnknownAndNeverPassed) {
 }
 
 TEST(Harness, OverridesByPathSayWhatTheRecipeSets) {
-  const Verdict dense = verdict_of("model.num_moe_experts=null --cuda_graph_impl transformer_engine --cuda_graph_scope moe");
+  const Verdict dense = verdict_of(
+      "model.num_moe_experts=null --cuda_graph_impl transformer_engine --cuda_graph_scope moe");
   EXPECT_FALSE(dense.accepted);
   const Finding* first = finding(dense, "R073");
   ASSERT_NE(first, nullptr);
   EXPECT_TRUE(first->first);
   EXPECT_GT(first->place.column, 0);
-  const Verdict listed = verdict_of("++model.cuda_graph_impl=transformer_engine 'model.cuda_graph_modules=[attn,mlp]'");
+  const Verdict listed = verdict_of(
+      "++model.cuda_graph_impl=transformer_engine 'model.cuda_graph_modules=[attn,mlp]'");
   EXPECT_EQ(effective(listed, "cuda_graph_modules"), R"(["attn","mlp"])");
   EXPECT_FALSE(verdict_of("attn").accepted);
 }
 
 TEST(Harness, MegatronsOwnParserNeverSeesItsArguments) {
-  const Verdict verdict = verdict_of("--cuda_graph_impl transformer_engine --cuda_graph_scope attn");
-  for (const Finding& one : verdict.findings) EXPECT_TRUE(one.stage != Stage::cli || one.rule[0] == 'B') << one.rule;
+  const Verdict verdict =
+      verdict_of("--cuda_graph_impl transformer_engine --cuda_graph_scope attn");
+  for (const Finding& one : verdict.findings)
+    EXPECT_TRUE(one.stage != Stage::cli || one.rule[0] == 'B') << one.rule;
 }
 
 }  // namespace

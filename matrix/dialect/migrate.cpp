@@ -18,7 +18,9 @@ constexpr const char* kInferenceScope = "inference_cuda_graph_scope";
 
 // What the three options of today replace.
 bool graph_spelling(const std::string& option) {
-  for (const char* name : {kImplementation, kModules, kInferenceScope, "enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope", "cuda_graph_scope_deprecated"})
+  for (const char* name :
+       {kImplementation, kModules, kInferenceScope, "enable_cuda_graph", "external_cuda_graph",
+        "cuda_graph_scope", "cuda_graph_scope_deprecated"})
     if (option == name) return true;
   return false;
 }
@@ -34,8 +36,11 @@ Today today(const Configuration& configuration) {
     const auto* word = std::get_if<std::string>(&configuration.values.at(name));
     return word == nullptr ? std::string() : *word;
   };
-  Today result{.implementation = text(kImplementation), .scope = text(kInferenceScope), .modules = {}};
-  if (const auto* modules = std::get_if<std::vector<std::string>>(&configuration.values.at(kModules))) result.modules = *modules;
+  Today result{
+      .implementation = text(kImplementation), .scope = text(kInferenceScope), .modules = {}};
+  if (const auto* modules =
+          std::get_if<std::vector<std::string>>(&configuration.values.at(kModules)))
+    result.modules = *modules;
   if (result.scope == (result.implementation == "local" ? "layer" : "none")) result.scope.clear();
   if (result.implementation == "none") result.implementation.clear();
   return result;
@@ -45,7 +50,9 @@ Today today(const Configuration& configuration) {
 std::vector<Finding> notes_of(const Dialect& dialect, const Verdict& verdict) {
   std::vector<Finding> notes;
   for (const Finding& finding : verdict.findings)
-    if (const Rule* rule = dialect.rules.find(finding.rule); rule != nullptr && (rule->migrates || graph_spelling(finding.option) || !finding.option.empty()))
+    if (const Rule* rule = dialect.rules.find(finding.rule);
+        rule != nullptr &&
+        (rule->migrates || graph_spelling(finding.option) || !finding.option.empty()))
       notes.push_back(finding);
   return notes;
 }
@@ -53,7 +60,8 @@ std::vector<Finding> notes_of(const Dialect& dialect, const Verdict& verdict) {
 bool contradicts(const Dialect& dialect, const Verdict& verdict) {
   return std::any_of(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& finding) {
     const Rule* rule = dialect.rules.find(finding.rule);
-    return finding.refuses() && rule != nullptr && (rule->migrates || (rule->read && graph_spelling(finding.option)));
+    return finding.refuses() && rule != nullptr &&
+           (rule->migrates || (rule->read && graph_spelling(finding.option)));
   });
 }
 
@@ -64,7 +72,8 @@ std::string flag_of(const Option& option, bool off) {
 
 class LineRewriter {
  public:
-  LineRewriter(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin) : dialect_(dialect), words_(words), at_(begin) {
+  LineRewriter(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin)
+      : dialect_(dialect), words_(words), at_(begin) {
     result_.assign(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 
@@ -78,7 +87,9 @@ class LineRewriter {
   void segment(const Today& today) {
     const std::string& word = words_[at_];
     const std::size_t begin = at_++;
-    while (at_ < words_.size() && !(words_[at_].size() > 1 && words_[at_][0] == '-' && !(words_[at_][1] >= '0' && words_[at_][1] <= '9'))) ++at_;
+    while (at_ < words_.size() && !(words_[at_].size() > 1 && words_[at_][0] == '-' &&
+                                    !(words_[at_][1] >= '0' && words_[at_][1] <= '9')))
+      ++at_;
     const std::size_t equals = word.find('=');
     const Flag* flag = dialect_.options.flag(word.substr(0, equals), false);
     const Option* option = flag == nullptr ? nullptr : &dialect_.options.options()[flag->option];
@@ -86,9 +97,11 @@ class LineRewriter {
       if (!written_) write(today);
       return;
     }
-    std::vector<std::string> segment(words_.begin() + static_cast<std::ptrdiff_t>(begin), words_.begin() + static_cast<std::ptrdiff_t>(at_));
+    std::vector<std::string> segment(words_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                     words_.begin() + static_cast<std::ptrdiff_t>(at_));
     if (option != nullptr && !option->renamed_to.empty())
-      segment[0] = flag_of(*dialect_.options.find(option->renamed_to), flag->off) + (equals == std::string::npos ? "" : word.substr(equals));
+      segment[0] = flag_of(*dialect_.options.find(option->renamed_to), flag->off) +
+                   (equals == std::string::npos ? "" : word.substr(equals));
     result_.insert(result_.end(), segment.begin(), segment.end());
   }
 
@@ -111,7 +124,8 @@ class LineRewriter {
 };
 
 // The graph options go where the first of them stood.
-void rewrite(Json& object, const std::string& prefix, const Dialect& dialect, const Today& today, bool& written) {
+void rewrite(Json& object, const std::string& prefix, const Dialect& dialect, const Today& today,
+             bool& written) {
   Json result = Json::object();
   for (auto& [key, value] : object.items()) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
@@ -132,16 +146,24 @@ void rewrite(Json& object, const std::string& prefix, const Dialect& dialect, co
 
 }  // namespace
 
-Migration migrate_command_line(const Dialect& dialect, const std::vector<std::string>& words, std::size_t begin) {
+Migration migrate_command_line(const Dialect& dialect, const std::vector<std::string>& words,
+                               std::size_t begin) {
   const Verdict verdict = check_spelling(dialect, read_command_line(dialect, words, begin, false));
-  Migration migration{.words = words, .object = {}, .notes = notes_of(dialect, verdict), .possible = !contradicts(dialect, verdict)};
-  if (migration.possible) migration.words = LineRewriter(dialect, words, begin).run(today(verdict.effective));
+  Migration migration{.words = words,
+                      .object = {},
+                      .notes = notes_of(dialect, verdict),
+                      .possible = !contradicts(dialect, verdict)};
+  if (migration.possible)
+    migration.words = LineRewriter(dialect, words, begin).run(today(verdict.effective));
   return migration;
 }
 
 Migration migrate_configuration(const Dialect& dialect, const matrix::Document& document) {
   const Verdict verdict = check_spelling(dialect, read_config_file(dialect, document));
-  Migration migration{.words = {}, .object = document.value, .notes = notes_of(dialect, verdict), .possible = !contradicts(dialect, verdict)};
+  Migration migration{.words = {},
+                      .object = document.value,
+                      .notes = notes_of(dialect, verdict),
+                      .possible = !contradicts(dialect, verdict)};
   bool written = false;
   if (migration.possible) rewrite(migration.object, "", dialect, today(verdict.effective), written);
   return migration;

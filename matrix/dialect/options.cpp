@@ -16,10 +16,12 @@ using matrix::Unknown;
 using matrix::Value;
 
 constexpr std::pair<std::string_view, AxisType> kTypes[] = {
-    {"bool", AxisType::boolean}, {"int", AxisType::integer}, {"float", AxisType::number}, {"word", AxisType::choice},
-    {"text", AxisType::text},    {"list", AxisType::words},  {"frequency", AxisType::words}};
+    {"bool", AxisType::boolean},   {"int", AxisType::integer}, {"float", AxisType::number},
+    {"word", AxisType::choice},    {"text", AxisType::text},   {"list", AxisType::words},
+    {"frequency", AxisType::words}};
 constexpr std::pair<std::string_view, Where> kWheres[] = {
-    {"cli", Where::cli}, {"config", Where::config}, {"both", Where::both}, {"harness", Where::harness}, {"stack", Where::stack}, {"retired", Where::retired}};
+    {"cli", Where::cli},         {"config", Where::config}, {"both", Where::both},
+    {"harness", Where::harness}, {"stack", Where::stack},   {"retired", Where::retired}};
 // Rules of near.json: what argparse and a dataclass say to a value that they can't take.
 constexpr const char* kRefusedByParser = "RN02";
 constexpr const char* kRefusedByConfig = "RN05";
@@ -34,21 +36,25 @@ std::vector<std::string> texts(const Located& row, std::string_view key) {
 
 Value default_of(const Option& option, const Located& value) {
   if (value.json().is_null()) return Absent{};
-  if (option.frequency && value.json().is_number_integer()) return *frequency_list(std::to_string(value.integer(1, kLongestPattern)));
+  if (option.frequency && value.json().is_number_integer())
+    return *frequency_list(std::to_string(value.integer(1, kLongestPattern)));
   return matrix::parse_value(option.axis, option.name(), value.json(), value.place());
 }
 
 Option read_option(const Located& row) {
   row.expect_keys({"name", "type", "where"},
-                  {"default", "config_default", "flags", "off_flags", "choices", "nargs", "const", "keys", "refused_by", "renamed_to", "meaning", "unit"});
+                  {"default", "config_default", "flags", "off_flags", "choices", "nargs", "const",
+                   "keys", "refused_by", "renamed_to", "meaning", "unit"});
   Option option;
   Axis& axis = option.axis;
   axis.name = row.at("name").string();
-  const std::string type = row.at("type").word({"bool", "int", "float", "word", "text", "list", "frequency"});
+  const std::string type =
+      row.at("type").word({"bool", "int", "float", "word", "text", "list", "frequency"});
   for (const auto& [name, value] : kTypes)
     if (type == name) axis.type = value;
   option.frequency = type == "frequency";
-  const std::string where = row.at("where").word({"cli", "config", "both", "harness", "stack", "retired"});
+  const std::string where =
+      row.at("where").word({"cli", "config", "both", "harness", "stack", "retired"});
   for (const auto& [name, value] : kWheres)
     if (where == name) option.where = value;
   axis.minimum = std::numeric_limits<std::int64_t>::min();
@@ -57,8 +63,10 @@ Option read_option(const Located& row) {
   axis.meaning = row.string_or("meaning", "");
   axis.unit = row.string_or("unit", "");
   option.renamed_to = row.string_or("renamed_to", "");
-  if (option.where == Where::retired && option.renamed_to.empty()) row.fail("a retired option without `renamed_to`", "today's name", "", "add it");
-  if (axis.type == AxisType::choice && axis.values.empty()) row.fail("a word without `choices`", "its words", "", "list them, or use type text");
+  if (option.where == Where::retired && option.renamed_to.empty())
+    row.fail("a retired option without `renamed_to`", "today's name", "", "add it");
+  if (axis.type == AxisType::choice && axis.values.empty())
+    row.fail("a word without `choices`", "its words", "", "list them, or use type text");
   option.flags = texts(row, "flags");
   option.off_flags = texts(row, "off_flags");
   option.keys = texts(row, "keys");
@@ -78,9 +86,12 @@ Option read_option(const Located& row) {
     axis.default_value = Unknown{};
     option.config_default = Unknown{};
   } else {
-    axis.default_value = axis.type == AxisType::boolean ? Value(false) : axis.type == AxisType::words ? Value(std::vector<std::string>()) : Value(Absent{});
+    axis.default_value = axis.type == AxisType::boolean ? Value(false)
+                         : axis.type == AxisType::words ? Value(std::vector<std::string>())
+                                                        : Value(Absent{});
     if (row.has("default")) axis.default_value = default_of(option, row.at("default"));
-    option.config_default = row.has("config_default") ? default_of(option, row.at("config_default")) : axis.default_value;
+    option.config_default = row.has("config_default") ? default_of(option, row.at("config_default"))
+                                                      : axis.default_value;
   }
   if (row.has("const")) option.constant = default_of(option, row.at("const"));
   option.refused_by = {kRefusedByParser, kRefusedByConfig, kRefusedByConfig};
@@ -132,8 +143,10 @@ class Pattern {
     List left = primary(depth);
     while (left && take('*')) {
       std::size_t times = 0;
-      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), times);
-      if (error != std::errc() || times > kLongestPattern || left->size() * times > kLongestPattern) return std::nullopt;
+      const auto [end, error] =
+          std::from_chars(text_.data() + at_, text_.data() + text_.size(), times);
+      if (error != std::errc() || times > kLongestPattern || left->size() * times > kLongestPattern)
+        return std::nullopt;
       at_ = static_cast<std::size_t>(end - text_.data());
       const std::vector<std::string> once = *left;
       left->clear();
@@ -196,15 +209,22 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
     root.at("schema").word({"graphproof-options/1"});
     root.at("dialect").word({"megatron-lm", "megatron-bridge"});
     if (root.has("enumerations"))
-      for (const auto& [name, words] : root.at("enumerations").members()) table.enumerations_[name] = texts(root.at("enumerations"), name);
+      for (const auto& [name, words] : root.at("enumerations").members())
+        table.enumerations_[name] = texts(root.at("enumerations"), name);
     for (const Located& row : root.at("options").items()) {
       Option option = read_option(row);
       const std::size_t index = table.options_.size();
-      once(table.index_.emplace(option.name(), index).second, row.at("name"), "the option `" + option.name() + "`");
+      once(table.index_.emplace(option.name(), index).second, row.at("name"),
+           "the option `" + option.name() + "`");
       auto& flags = table.flags_[option.where == Where::harness ? 1 : 0];
-      for (const std::string& flag : option.flags) once(flags.emplace(flag, Flag{index, false}).second, row.at("flags"), "the flag `" + flag + "`");
-      for (const std::string& flag : option.off_flags) once(flags.emplace(flag, Flag{index, true}).second, row.at("off_flags"), "the flag `" + flag + "`");
-      for (const std::string& key : option.keys) once(table.keys_.emplace(key, index).second, row.at("keys"), "the key `" + key + "`");
+      for (const std::string& flag : option.flags)
+        once(flags.emplace(flag, Flag{index, false}).second, row.at("flags"),
+             "the flag `" + flag + "`");
+      for (const std::string& flag : option.off_flags)
+        once(flags.emplace(flag, Flag{index, true}).second, row.at("off_flags"),
+             "the flag `" + flag + "`");
+      for (const std::string& key : option.keys)
+        once(table.keys_.emplace(key, index).second, row.at("keys"), "the key `" + key + "`");
       table.options_.push_back(std::move(option));
     }
   }
@@ -213,7 +233,8 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
     if (!root.has("of_recipe")) continue;
     for (const Located& name : root.at("of_recipe").items()) {
       const auto found = table.index_.find(name.string());
-      if (found == table.index_.end()) name.fail("no option `" + name.string() + "`", "the name of an option", "", "correct it");
+      if (found == table.index_.end())
+        name.fail("no option `" + name.string() + "`", "the name of an option", "", "correct it");
       table.options_[found->second].of_recipe = true;
     }
   }
@@ -252,7 +273,9 @@ const Option* OptionTable::key(std::string_view path) const {
     const auto alias = keys_.find(last);
     option = alias == keys_.end() ? nullptr : &options_[alias->second];
   }
-  return option != nullptr && option->where != Where::stack && option->where != Where::harness ? option : nullptr;
+  return option != nullptr && option->where != Where::stack && option->where != Where::harness
+             ? option
+             : nullptr;
 }
 
 const std::vector<std::string>* OptionTable::enumeration(std::string_view name) const {

@@ -1,5 +1,5 @@
-// The shipped upstream rules as propositions: per dialect, version and stage no two live rules contradict, and none is one
-// that nothing can break.
+// The shipped upstream rules as propositions: per dialect, version and stage no two live rules
+// contradict, and none is one that nothing can break.
 #include "matrix/rule_logic.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ struct Version {
 };
 constexpr Version kVersions[] = {{"megatron-lm", ""}, {"legacy", ""}, {"megatron-bridge", ""}};
 
-// Pairs that upstream itself makes impossible together, with the reason. A pair that goes must leave this list.
+// Pairs that upstream itself makes impossible together, with the reason. A pair that goes must
+// leave this list.
 struct Known {
   const char* one;
   const char* other;
@@ -27,7 +28,8 @@ struct Known {
 };
 const std::vector<Known> kKnown = {};
 
-std::vector<matrix::LogicRule> logic_rules(const std::vector<const Rule*>& rules, bool errors_only) {
+std::vector<matrix::LogicRule> logic_rules(const std::vector<const Rule*>& rules,
+                                           bool errors_only) {
   std::vector<matrix::LogicRule> result;
   for (const Rule* rule : rules) {
     matrix::LogicRule one{.id = rule->id, .when = rule->when, .parts = {}};
@@ -41,8 +43,12 @@ std::vector<matrix::LogicRule> logic_rules(const std::vector<const Rule*>& rules
 std::vector<const Rule*> rules_of(const Dialect& dialect, Stage stage, bool errors_only) {
   std::vector<const Rule*> result;
   for (const Rule* rule : dialect.rules.order(stage)) {
-    const bool decides = std::any_of(rule->parts.begin(), rule->parts.end(), [&](const Part& part) { return part.severity == "error" || (!errors_only && part.severity != "fact"); });
-    if (decides && rule->active(dialect.version) && (rule->status == "live" || (!errors_only && rule->status == "probe"))) result.push_back(rule);
+    const bool decides = std::any_of(rule->parts.begin(), rule->parts.end(), [&](const Part& part) {
+      return part.severity == "error" || (!errors_only && part.severity != "fact");
+    });
+    if (decides && rule->active(dialect.version) &&
+        (rule->status == "live" || (!errors_only && rule->status == "probe")))
+      result.push_back(rule);
   }
   return result;
 }
@@ -54,7 +60,8 @@ TEST(RuleLogic, NoLiveOrProbedRuleIsOneThatNothingBreaks) {
       const std::vector<const Rule*> rules = rules_of(dialect, stage, false);
       matrix::RuleLogic logic(logic_rules(rules, false), dialect.options.names());
       for (std::size_t i = 0; i < rules.size(); ++i)
-        EXPECT_TRUE(logic.can_fire(i)) << version.dialect << " " << stage_name(stage) << ": " << rules[i]->id << " can never fire";
+        EXPECT_TRUE(logic.can_fire(i)) << version.dialect << " " << stage_name(stage) << ": "
+                                       << rules[i]->id << " can never fire";
     }
   }
 }
@@ -69,18 +76,25 @@ TEST(RuleLogic, NoTwoLiveErrorsOfAStageContradict) {
       for (std::size_t i = 0; i < rules.size(); ++i)
         for (std::size_t j = 0; j < i; ++j)
           if (logic.contradict(i, j)) {
-            const bool known = std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& one) { return rules[j]->id == one.one && rules[i]->id == one.other; });
-            EXPECT_TRUE(known) << version.dialect << " " << stage_name(stage) << ": " << rules[j]->id << " and " << rules[i]->id << " can't both be satisfied";
+            const bool known = std::any_of(kKnown.begin(), kKnown.end(), [&](const Known& one) {
+              return rules[j]->id == one.one && rules[i]->id == one.other;
+            });
+            EXPECT_TRUE(known) << version.dialect << " " << stage_name(stage) << ": "
+                               << rules[j]->id << " and " << rules[i]->id
+                               << " can't both be satisfied";
             met.emplace(rules[j]->id, rules[i]->id);
           }
     }
   }
-  for (const Known& one : kKnown) EXPECT_TRUE(met.count({one.one, one.other})) << one.one << " and " << one.other << " no longer contradict: " << one.why;
+  for (const Known& one : kKnown)
+    EXPECT_TRUE(met.count({one.one, one.other}))
+        << one.one << " and " << one.other << " no longer contradict: " << one.why;
 }
 
-// A rule whose every example is met by another error first says so (`behind`); the solver knows whether it ever comes first.
-/// Errors of the dialect's parsing and configuration that no configuration meets first and that don't say behind which
-/// others they stand, each with those.
+// A rule whose every example is met by another error first says so (`behind`); the solver knows
+// whether it ever comes first.
+/// Errors of the dialect's parsing and configuration that no configuration meets first and that
+/// don't say behind which others they stand, each with those.
 std::map<std::string, std::string> hidden(const std::string& name) {
   const Dialect dialect = load_dialect(name, "");
   std::map<std::string, std::string> found;
@@ -90,7 +104,8 @@ std::map<std::string, std::string> hidden(const std::string& name) {
     std::vector<std::size_t> earlier;
     for (std::size_t i = 0; i < rules.size(); earlier.push_back(i++)) {
       if (logic.can_fire_before(i, earlier) || !rules[i]->behind.empty()) continue;
-      for (const std::size_t one : logic.hiders(i, earlier)) found[rules[i]->id] += " " + rules[one]->id;
+      for (const std::size_t one : logic.hiders(i, earlier))
+        found[rules[i]->id] += " " + rules[one]->id;
     }
   }
   return found;
@@ -98,9 +113,11 @@ std::map<std::string, std::string> hidden(const std::string& name) {
 
 TEST(RuleLogic, AnErrorThatIsNeverFirstIsMarkedSo) {
   EXPECT_EQ(hidden("megatron-lm"), (std::map<std::string, std::string>()));
-  // R088 refuses local graphs that hold the expert layer, or nothing to offload. Bridge's B02 leaves local graphs no
-  // module to hold, and R120 refuses the rest; the field is the core's own, so there it does come first.
-  EXPECT_EQ(hidden("megatron-bridge"), (std::map<std::string, std::string>{{"R088", " B02 R120 R014 R021 R032 R071 R086"}}));
+  // R088 refuses local graphs that hold the expert layer, or nothing to offload. Bridge's B02
+  // leaves local graphs no module to hold, and R120 refuses the rest; the field is the core's own,
+  // so there it does come first.
+  EXPECT_EQ(hidden("megatron-bridge"),
+            (std::map<std::string, std::string>{{"R088", " B02 R120 R014 R021 R032 R071 R086"}}));
 }
 
 TEST(RuleLogic, DeadAndRemovedRulesSayWhy) {
@@ -120,8 +137,12 @@ TEST(RuleLogic, APlantedContradictionAmongTheShippedRulesIsFound) {
   std::vector<const Rule*> rules = rules_of(dialect, Stage::cli, true);
   std::vector<matrix::LogicRule> logic_list = logic_rules(rules, true);
   const matrix::Scope scope{.axes = &dialect.options.names(), .defines = {}};
-  const auto condition = [&](const char* text) { return matrix::Expression::condition(text, scope, matrix::Origin::option("planted", text)); };
-  logic_list.push_back({.id = "planted", .when = condition("cuda_graph_impl == full_iteration and fp16"), .parts = {{.require = condition("len(cuda_graph_modules) > 0")}}});
+  const auto condition = [&](const char* text) {
+    return matrix::Expression::condition(text, scope, matrix::Origin::option("planted", text));
+  };
+  logic_list.push_back({.id = "planted",
+                        .when = condition("cuda_graph_impl == full_iteration and fp16"),
+                        .parts = {{.require = condition("len(cuda_graph_modules) > 0")}}});
   matrix::RuleLogic logic(logic_list, dialect.options.names());
   std::vector<std::string> found;
   for (std::size_t i = 0; i + 1 < logic_list.size(); ++i)

@@ -1,5 +1,6 @@
-// Runs a fuzz target without libFuzzer, the same way on every machine: every file of a corpus folder, then so many inputs
-// made from them by small changes. `TARGET FOLDER RUNS [SEED]`. An input that ends the program is left in TARGET-last-input.
+// Runs a fuzz target without libFuzzer, the same way on every machine: every file of a corpus
+// folder, then so many inputs made from them by small changes. `TARGET FOLDER RUNS [SEED]`. An
+// input that ends the program is left in TARGET-last-input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -39,17 +40,28 @@ std::vector<std::string> corpus_of(const fs::path& folder) {
 }
 
 void change(std::string& text, const std::vector<std::string>& corpus, Random& random) {
-  const auto place = [&](const std::string& of) { return of.empty() ? 0 : static_cast<std::size_t>(random.below(static_cast<int>(of.size()))); };
-  const std::string& other = corpus[static_cast<std::size_t>(random.below(static_cast<int>(corpus.size())))];
+  const auto place = [&](const std::string& of) {
+    return of.empty() ? 0 : static_cast<std::size_t>(random.below(static_cast<int>(of.size())));
+  };
+  const std::string& other =
+      corpus[static_cast<std::size_t>(random.below(static_cast<int>(corpus.size())))];
   switch (random.below(5)) {
     case 0:
       if (!text.empty()) text[place(text)] = static_cast<char>(random.below(256));
       break;
-    case 1: text.erase(place(text), static_cast<std::size_t>(1 + random.below(16))); break;
-    case 2: text.insert(place(text), 1, "{}[](),:\"'\\ 0149-+*/%<>=!.eaun\n"[random.below(32)]); break;
-    case 3: text.insert(place(text), other.substr(place(other), static_cast<std::size_t>(1 + random.below(32)))); break;
+    case 1:
+      text.erase(place(text), static_cast<std::size_t>(1 + random.below(16)));
+      break;
+    case 2:
+      text.insert(place(text), 1, "{}[](),:\"'\\ 0149-+*/%<>=!.eaun\n"[random.below(32)]);
+      break;
+    case 3:
+      text.insert(place(text),
+                  other.substr(place(other), static_cast<std::size_t>(1 + random.below(32))));
+      break;
     default: {
-      const std::string part = text.substr(place(text), static_cast<std::size_t>(1 + random.below(64)));
+      const std::string part =
+          text.substr(place(text), static_cast<std::size_t>(1 + random.below(64)));
       text.insert(place(text), part);
     }
   }
@@ -79,8 +91,10 @@ int main(int count, char** words) {
   };
   for (const std::string& text : corpus) run(text);
   for (long at = 0; at < runs; ++at) {
-    std::string text = corpus[static_cast<std::size_t>(random.below(static_cast<int>(corpus.size())))];
-    for (int changes = 1 + random.below(kMostChanges); changes > 0; --changes) change(text, corpus, random);
+    std::string text =
+        corpus[static_cast<std::size_t>(random.below(static_cast<int>(corpus.size())))];
+    for (int changes = 1 + random.below(kMostChanges); changes > 0; --changes)
+      change(text, corpus, random);
     run(text);
   }
   fs::remove(last_input);

@@ -1,4 +1,5 @@
-// Any bytes as an expression: read or refused with a way out, and what was read prints to a text that reads the same.
+// Any bytes as an expression: read or refused with a way out, and what was read prints to a text
+// that reads the same.
 #include <cassert>
 #include <cstdint>
 #include <string>
@@ -14,9 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Scope scope{.axes = &catalogue.axes, .defines = {}};
   const std::string text(reinterpret_cast<const char*>(data), size);
   try {
-    const Expression expression = Expression::condition(text, scope, Origin::option("--where", text));
+    const Expression expression =
+        Expression::condition(text, scope, Origin::option("--where", text));
     const std::string printed = expression.text();
-    const Expression again = Expression::condition(printed, scope, Origin::option("--where", printed));
+    const Expression again =
+        Expression::condition(printed, scope, Origin::option("--where", printed));
     assert(same_syntax(*expression.syntax(), *again.syntax()) && printed == again.text());
     const Machine machine{.device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}}};
     assert(expression.holds(Case{}, machine) == again.holds(Case{}, machine));

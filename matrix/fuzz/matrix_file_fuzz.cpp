@@ -1,4 +1,5 @@
-// Any bytes as a matrix file: read, or refused with a place and a way out; what was read can be planned or is refused.
+// Any bytes as a matrix file: read, or refused with a place and a way out; what was read can be
+// planned or is refused.
 #include <cassert>
 #include <cstdint>
 #include <string>
@@ -12,7 +13,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Catalogue catalogue = load_catalogue();
   const std::string text(reinterpret_cast<const char*>(data), size);
   const FileReader none = [](const std::string& path) -> std::string {
-    throw InputError({.what = "no file " + path, .got = "", .want = "", .why = "", .next = "name a file", .place = {}});
+    throw InputError({.what = "no file " + path,
+                      .got = "",
+                      .want = "",
+                      .why = "",
+                      .next = "name a file",
+                      .place = {}});
   };
   try {
     MatrixFile file = parse_matrix_file(text, "m.json", catalogue, none);

@@ -13,7 +13,9 @@ namespace {
 constexpr double kPriorOfSize[kMostValues + 1] = {0.01, 0.3, 0.4, 0.2, 0.1};
 constexpr double kPriorOfWhole = 0.002;  // more than four values
 
-double entropy(double p) { return p <= 0 || p >= 1 ? 0 : -p * std::log2(p) - (1 - p) * std::log2(1 - p); }
+double entropy(double p) {
+  return p <= 0 || p >= 1 ? 0 : -p * std::log2(p) - (1 - p) * std::log2(1 - p);
+}
 
 double fail_probability(const Noise& noise, Mask candidate, Mask row) {
   return (candidate & ~row) == 0 ? 1 - noise.pass_triggered : noise.fail_otherwise;
@@ -21,7 +23,9 @@ double fail_probability(const Noise& noise, Mask candidate, Mask row) {
 
 }  // namespace
 
-double Likely::probability() const { return std::accumulate(by_belief.begin(), by_belief.end(), 0.0); }
+double Likely::probability() const {
+  return std::accumulate(by_belief.begin(), by_belief.end(), 0.0);
+}
 
 Candidates::Candidates(int bits, std::vector<Belief> beliefs)
     : whole_(bits == kMostBits ? ~Mask{0} : (Mask{1} << bits) - 1), beliefs_(std::move(beliefs)) {
@@ -33,12 +37,14 @@ Candidates::Candidates(int bits, std::vector<Belief> beliefs)
     begin.push_back(masks_.size());
     const std::size_t smaller = begin[begin.size() - 2], end = masks_.size();
     for (std::size_t i = smaller; i < end; ++i)
-      for (int bit = std::bit_width(masks_[i]); bit < bits; ++bit) masks_.push_back(masks_[i] | Mask{1} << bit);
+      for (int bit = std::bit_width(masks_[i]); bit < bits; ++bit)
+        masks_.push_back(masks_[i] | Mask{1} << bit);
   }
   begin.push_back(masks_.size());
   std::vector<double> prior;
   for (std::size_t size = 0; size + 1 < begin.size(); ++size)
-    prior.resize(begin[size + 1], kPriorOfSize[size] / static_cast<double>(begin[size + 1] - begin[size]));
+    prior.resize(begin[size + 1],
+                 kPriorOfSize[size] / static_cast<double>(begin[size + 1] - begin[size]));
   if (bits > kMostValues) {
     masks_.push_back(whole_);
     prior.push_back(kPriorOfWhole);
@@ -47,7 +53,8 @@ Candidates::Candidates(int bits, std::vector<Belief> beliefs)
   double beliefs_sum = 0;
   for (const Belief& belief : beliefs_) beliefs_sum += belief.prior;
   for (const double one : prior)
-    for (const Belief& belief : beliefs_) weights_.push_back(one / sum * belief.prior / beliefs_sum);
+    for (const Belief& belief : beliefs_)
+      weights_.push_back(one / sum * belief.prior / beliefs_sum);
 }
 
 void Candidates::learn(Mask row, bool failed) {
@@ -60,17 +67,20 @@ void Candidates::learn(Mask row, bool failed) {
   double sum = 0;
   for (std::size_t candidate = 0; candidate < masks_.size(); ++candidate) {
     const auto& factor = (masks_[candidate] & ~row) == 0 ? triggered : otherwise;
-    for (std::size_t belief = 0; belief < beliefs_.size(); ++belief) sum += weights_[at(candidate, belief)] *= factor[belief];
+    for (std::size_t belief = 0; belief < beliefs_.size(); ++belief)
+      sum += weights_[at(candidate, belief)] *= factor[belief];
   }
   for (double& weight : weights_) weight /= sum;
 }
 
 std::vector<Likely> Candidates::likely(double probability, std::size_t most) const {
   std::vector<std::pair<double, std::size_t>> order;
-  const double negligible = (1 - probability) / static_cast<double>(masks_.size());  // all of them together are left out
+  const double negligible =
+      (1 - probability) / static_cast<double>(masks_.size());  // all of them together are left out
   for (std::size_t candidate = 0; candidate < masks_.size(); ++candidate) {
     double sum = 0;
-    for (std::size_t belief = 0; belief < beliefs_.size(); ++belief) sum += weights_[at(candidate, belief)];
+    for (std::size_t belief = 0; belief < beliefs_.size(); ++belief)
+      sum += weights_[at(candidate, belief)];
     if (sum > negligible) order.emplace_back(-sum, candidate);
   }
   std::sort(order.begin(), order.end());  // of equal ones the smaller set: it was made first
@@ -86,7 +96,8 @@ std::vector<Likely> Candidates::likely(double probability, std::size_t most) con
 
 Likely Candidates::likely_at(std::size_t candidate) const {
   Likely one{.mask = masks_[candidate]};
-  for (std::size_t belief = 0; belief < beliefs_.size(); ++belief) one.by_belief[belief] = weights_[at(candidate, belief)];
+  for (std::size_t belief = 0; belief < beliefs_.size(); ++belief)
+    one.by_belief[belief] = weights_[at(candidate, belief)];
   return one;
 }
 
@@ -101,8 +112,10 @@ std::vector<double> Candidates::share_of_bits() const {
   std::vector<double> share(static_cast<std::size_t>(std::bit_width(whole_)), 0);
   for (std::size_t candidate = 0; candidate < masks_.size(); ++candidate) {
     double sum = 0;
-    for (std::size_t belief = 0; belief < beliefs_.size(); ++belief) sum += weights_[at(candidate, belief)];
-    for (Mask left = masks_[candidate]; left != 0; left &= left - 1) share[static_cast<std::size_t>(std::countr_zero(left))] += sum;
+    for (std::size_t belief = 0; belief < beliefs_.size(); ++belief)
+      sum += weights_[at(candidate, belief)];
+    for (Mask left = masks_[candidate]; left != 0; left &= left - 1)
+      share[static_cast<std::size_t>(std::countr_zero(left))] += sum;
   }
   return share;
 }
@@ -113,9 +126,11 @@ std::vector<double> Candidates::beliefs_now() const {
   return now;
 }
 
-double information(std::span<const Likely> likely, std::span<const Belief> beliefs, std::span<const Mask> rows) {
+double information(std::span<const Likely> likely, std::span<const Belief> beliefs,
+                   std::span<const Mask> rows) {
   assert(!rows.empty() && rows.size() <= kMostAtOnce);
-  // Outcomes of different rows are independent once candidate and noise are known, but not the noise between them.
+  // Outcomes of different rows are independent once candidate and noise are known, but not the
+  // noise between them.
   std::vector<double> of_outcomes(std::size_t{1} << rows.size(), 0), of_one(of_outcomes.size());
   double conditional = 0, total = 0;
   const auto entropy_of = [](const std::vector<double>& parts, double sum) {

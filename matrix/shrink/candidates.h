@@ -1,6 +1,7 @@
-// What may be the cause of one failure, and how likely each is: every set of up to four values of the failing row, judged
-// by Bayes' rule against rows that passed and failed. A set of axes is a mask; a row is the mask of the axes in which it
-// equals the failing row, so that a row triggers a candidate where it holds all of its bits.
+// What may be the cause of one failure, and how likely each is: every set of up to four values of
+// the failing row, judged by Bayes' rule against rows that passed and failed. A set of axes is a
+// mask; a row is the mask of the axes in which it equals the failing row, so that a row triggers a
+// candidate where it holds all of its bits.
 #pragma once
 
 #include <array>
@@ -13,9 +14,11 @@ namespace graphproof::shrink {
 
 using Mask = std::uint64_t;
 constexpr int kMostBits = 64;
-constexpr int kMostValues = 4;  // of one combination: of 64 axes there are 679,120 sets of four or fewer
+constexpr int kMostValues =
+    4;  // of one combination: of 64 axes there are 679,120 sets of four or fewer
 
-/// How outcomes lie: a job that triggers the fault passes all the same, a job that does not fails all the same.
+/// How outcomes lie: a job that triggers the fault passes all the same, a job that does not fails
+/// all the same.
 struct Noise {
   double pass_triggered = 0, fail_otherwise = 0;
 };
@@ -36,8 +39,9 @@ struct Likely {
 
 class Candidates {
  public:
-  /// REQUIRES: 1 to kMostBits bits, 1 to kMostBeliefs beliefs. Beside the sets of one to four bits there are the empty
-  /// set (everything fails) and the set of all bits (it takes more than four values).
+  /// REQUIRES: 1 to kMostBits bits, 1 to kMostBeliefs beliefs. Beside the sets of one to four bits
+  /// there are the empty set (everything fails) and the set of all bits (it takes more than four
+  /// values).
   Candidates(int bits, std::vector<Belief> beliefs);
 
   Mask whole() const { return whole_; }
@@ -45,7 +49,8 @@ class Candidates {
 
   void learn(Mask row, bool failed);
 
-  /// The most probable ones until together they have `probability`, at most `most`; largest first, then by mask.
+  /// The most probable ones until together they have `probability`, at most `most`; largest first,
+  /// then by mask.
   std::vector<Likely> likely(double probability, std::size_t most) const;
   /// Every candidate within `mask`, however improbable.
   std::vector<Likely> within(Mask mask) const;
@@ -55,7 +60,9 @@ class Candidates {
   std::vector<double> beliefs_now() const;
 
  private:
-  std::size_t at(std::size_t candidate, std::size_t belief) const { return candidate * beliefs_.size() + belief; }
+  std::size_t at(std::size_t candidate, std::size_t belief) const {
+    return candidate * beliefs_.size() + belief;
+  }
   Likely likely_at(std::size_t candidate) const;
 
   Mask whole_;
@@ -64,11 +71,13 @@ class Candidates {
   std::vector<double> weights_;  // by candidate, then belief; their sum is 1
 };
 
-// Rows that one question to information() may hold: it looks at every combination of their outcomes.
+// Rows that one question to information() may hold: it looks at every combination of their
+// outcomes.
 constexpr std::size_t kMostAtOnce = 8;
 
-/// What the outcomes of these rows together are expected to tell about which candidate it is, in bits. REQUIRES: 1 to
-/// kMostAtOnce rows; `likely` comes from candidates with these beliefs.
-double information(std::span<const Likely> likely, std::span<const Belief> beliefs, std::span<const Mask> rows);
+/// What the outcomes of these rows together are expected to tell about which candidate it is, in
+/// bits. REQUIRES: 1 to kMostAtOnce rows; `likely` comes from candidates with these beliefs.
+double information(std::span<const Likely> likely, std::span<const Belief> beliefs,
+                   std::span<const Mask> rows);
 
 }  // namespace graphproof::shrink

@@ -11,7 +11,8 @@ namespace {
 const std::vector<Belief> kExact = {{{1e-3, 1e-3}, 1}};
 
 double sum_of(const std::vector<Likely>& likely) {
-  return std::accumulate(likely.begin(), likely.end(), 0.0, [](double sum, const Likely& one) { return sum + one.probability(); });
+  return std::accumulate(likely.begin(), likely.end(), 0.0,
+                         [](double sum, const Likely& one) { return sum + one.probability(); });
 }
 
 TEST(CandidatesTest, EverySetOfUpToFourBitsIsThereOnceAndTheirProbabilitiesAddUp) {
@@ -23,7 +24,8 @@ TEST(CandidatesTest, EverySetOfUpToFourBitsIsThereOnceAndTheirProbabilitiesAddUp
   for (const Likely& one : all) masks.push_back(one.mask);
   std::sort(masks.begin(), masks.end());
   EXPECT_EQ(std::adjacent_find(masks.begin(), masks.end()), masks.end());
-  EXPECT_EQ(Candidates(3, kExact).likely(1, 1000).size(), 8u) << "the whole is a set of three already";
+  EXPECT_EQ(Candidates(3, kExact).likely(1, 1000).size(), 8u)
+      << "the whole is a set of three already";
 }
 
 TEST(CandidatesTest, SixtyFourBitsHaveAPlace) {
@@ -80,7 +82,8 @@ TEST(InformationTest, TwoRowsTellNoMoreThanBothAlone) {
   const Mask left[] = {0b00001111}, right[] = {0b00110011}, both[] = {0b00001111, 0b00110011};
   const double apart = information(likely, kExact, left) + information(likely, kExact, right);
   EXPECT_LE(information(likely, kExact, both), apart + 1e-9);
-  EXPECT_GE(information(likely, kExact, both), std::max(information(likely, kExact, left), information(likely, kExact, right)));
+  EXPECT_GE(information(likely, kExact, both),
+            std::max(information(likely, kExact, left), information(likely, kExact, right)));
 }
 
 }  // namespace

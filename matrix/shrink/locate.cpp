@@ -9,27 +9,35 @@
 namespace graphproof::shrink {
 namespace {
 
-constexpr int kPool = 60;                  // rows that are weighed against each other for one job
-constexpr int kRivals = 6;                 // of the leader, for which rows are made on purpose
-constexpr double kInteresting = 0.9999;    // the candidates that are looked at hold so much of the probability
-constexpr std::size_t kMostLooked = 5000;  // and are so many at most: beyond it each of them is improbable
-constexpr std::size_t kMostWeighedTogether = 500;  // rows that are run together are weighed by 2^8 combinations of outcomes
-constexpr double kTellsNothing = 1e-6;     // bits: a job below it is not worth running
-constexpr double kTellsMore = 0.05;        // bits that a further job of a round must add
-constexpr int kMostRepeats = 8;            // under the worst noise believed in, 0.7, so many pass all in 6 of 100 cases
-constexpr int kMostInvalid = 12;           // jobs without an outcome, if they are more than those with one
-// More often alone where there may be a second fault: one that shares a value with the combination fails with it too, by
-// a value that perhaps half of the passed rows have.
+constexpr int kPool = 60;   // rows that are weighed against each other for one job
+constexpr int kRivals = 6;  // of the leader, for which rows are made on purpose
+constexpr double kInteresting =
+    0.9999;  // the candidates that are looked at hold so much of the probability
+constexpr std::size_t kMostLooked =
+    5000;  // and are so many at most: beyond it each of them is improbable
+constexpr std::size_t kMostWeighedTogether =
+    500;  // rows that are run together are weighed by 2^8 combinations of outcomes
+constexpr double kTellsNothing = 1e-6;  // bits: a job below it is not worth running
+constexpr double kTellsMore = 0.05;     // bits that a further job of a round must add
+constexpr int kMostRepeats =
+    8;  // under the worst noise believed in, 0.7, so many pass all in 6 of 100 cases
+constexpr int kMostInvalid = 12;  // jobs without an outcome, if they are more than those with one
+// More often alone where there may be a second fault: one that shares a value with the combination
+// fails with it too, by a value that perhaps half of the passed rows have.
 constexpr int kAloneFailsOfTwo = 4, kManyUnexplained = 3;
 constexpr double kRatherTwo = 0.8;
-constexpr double kSomePassed = 0.25;       // of rows keep what passed even where nothing speaks of a second fault
-constexpr double kFlaky = 0.15;             // from here on it is rather chance than a second fault that lets a row pass
-constexpr double kOtherFaultFails = 0.2;   // of rows that do not have the combination, where a second fault is about
+constexpr double kSomePassed =
+    0.25;  // of rows keep what passed even where nothing speaks of a second fault
+constexpr double kFlaky =
+    0.15;  // from here on it is rather chance than a second fault that lets a row pass
+constexpr double kOtherFaultFails =
+    0.2;  // of rows that do not have the combination, where a second fault is about
 // Noise is never believed to be impossible, otherwise one odd outcome leaves no candidate at all.
 constexpr double kLeastNoise = 1e-3, kMostPass = 0.95, kMostFail = 0.5;
 
 Noise possible(const Noise& noise) {
-  return {std::clamp(noise.pass_triggered, kLeastNoise, kMostPass), std::clamp(noise.fail_otherwise, kLeastNoise, kMostFail)};
+  return {std::clamp(noise.pass_triggered, kLeastNoise, kMostPass),
+          std::clamp(noise.fail_otherwise, kLeastNoise, kMostFail)};
 }
 
 }  // namespace
@@ -52,13 +60,15 @@ std::string_view name(Purpose purpose) {
 }
 
 std::string_view name(State state) {
-  constexpr std::string_view kNames[] = {"running", "confirmed", "undecided", "wide", "not_reproduced", "out_of_jobs", "no_outcomes"};
+  constexpr std::string_view kNames[] = {"running",        "confirmed",   "undecided",  "wide",
+                                         "not_reproduced", "out_of_jobs", "no_outcomes"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
 Locator::Locator(Question question) : question_(std::move(question)), random_(question_.seed) {
   for (const Seen& seen : question_.seen)
-    if (seen.outcome != Outcome::invalid) evidence_.push_back({seen.row, seen.outcome, std::nullopt});
+    if (seen.outcome != Outcome::invalid)
+      evidence_.push_back({seen.row, seen.outcome, std::nullopt});
   std::vector<int> all(question_.failing.size());
   std::iota(all.begin(), all.end(), 0);
   start(all);
@@ -76,17 +86,20 @@ void Locator::start(const std::vector<int>& parameters) {
 }
 
 void Locator::believe(std::vector<Belief> beliefs, bool other_failures) {
-  candidates_ = std::make_unique<Candidates>(static_cast<int>(around_->bits().size()), std::move(beliefs));
+  candidates_ =
+      std::make_unique<Candidates>(static_cast<int>(around_->bits().size()), std::move(beliefs));
   for (const Evidence& one : evidence_)
     if (other_failures || one.job || one.outcome == Outcome::pass) learn(one);
 }
 
 void Locator::learn(const Evidence& evidence) {
-  if (evidence.outcome != Outcome::invalid) candidates_->learn(around_->mask(evidence.row), evidence.outcome == Outcome::fail);
+  if (evidence.outcome != Outcome::invalid)
+    candidates_->learn(around_->mask(evidence.row), evidence.outcome == Outcome::fail);
 }
 
 Locator::Leader Locator::leader() {
-  // Of classes only the members that count are looked at to find the best; what is less probable can't make one lead.
+  // Of classes only the members that count are looked at to find the best; what is less probable
+  // can't make one lead.
   constexpr double kCounts = 1e-3;
   const std::vector<Likely> likely = candidates_->likely(kInteresting, kMostLooked);
   std::map<Mask, Leader> classes;
@@ -105,12 +118,15 @@ Locator::Leader Locator::leader() {
     if (leader.probability > best.probability) best = leader;
   best.probability = 0;
   for (const Likely& one : candidates_->within(best.closure)) {
-    // Between a mask and its closure all are the same condition; of the others those that matter are asked for.
+    // Between a mask and its closure all are the same condition; of the others those that matter
+    // are asked for.
     constexpr double kMatters = 1e-6;
-    const bool same = (best.mask & ~one.mask) == 0 || (one.probability() > kMatters && around_->closure(one.mask) == best.closure);
+    const bool same = (best.mask & ~one.mask) == 0 ||
+                      (one.probability() > kMatters && around_->closure(one.mask) == best.closure);
     if (!same) continue;
     best.probability += one.probability();
-    if (one.mask != best.mask && std::popcount(one.mask) <= std::popcount(best.mask)) best.same.push_back(one.mask);
+    if (one.mask != best.mask && std::popcount(one.mask) <= std::popcount(best.mask))
+      best.same.push_back(one.mask);
   }
   return best;
 }
@@ -125,7 +141,8 @@ std::vector<Job> Locator::next_jobs(int idle) {
     if (valid + invalid >= question_.most_jobs) state_ = State::out_of_jobs;
     if (state_ != State::running) break;
     idle = std::min(idle, question_.most_jobs - valid - invalid);
-    if (std::vector<Job> jobs = repeat(); !jobs.empty() || state_ != State::running) return pending_ = jobs;
+    if (std::vector<Job> jobs = repeat(); !jobs.empty() || state_ != State::running)
+      return pending_ = jobs;
     const Leader now = leader();
     second_fault_ = second_fault(now);
     if (confirming_ && (now.closure != *confirming_ || now.probability < kSure)) {
@@ -150,7 +167,8 @@ std::vector<Job> Locator::next_jobs(int idle) {
 }
 
 void Locator::record(int job, Outcome outcome) {
-  const auto found = std::find_if(pending_.begin(), pending_.end(), [&](const Job& one) { return one.id == job; });
+  const auto found =
+      std::find_if(pending_.begin(), pending_.end(), [&](const Job& one) { return one.id == job; });
   assert(found != pending_.end());
   evidence_.push_back({found->row, outcome, *found});
   pending_.erase(found);
@@ -165,7 +183,8 @@ std::vector<Job> Locator::repeat() {
       ++valid;
       failed += one.outcome == Outcome::fail ? 1 : 0;
     }
-  if (valid < question_.repeats || (failed == 0 && valid > 0 && valid < kMostRepeats)) return numbered(Purpose::repeat, {question_.failing});
+  if (valid < question_.repeats || (failed == 0 && valid > 0 && valid < kMostRepeats))
+    return numbered(Purpose::repeat, {question_.failing});
   if (failed == 0 && valid > 0) state_ = State::not_reproduced;
   return {};
 }
@@ -176,20 +195,24 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
   int fails = 0;
   for (const Evidence& one : evidence_) {
     if (!one.job || one.outcome != Outcome::fail) continue;
-    const bool alone = std::find(alone_.begin(), alone_.end(), std::pair(one.job->id, leader.closure)) != alone_.end();
+    const bool alone = std::find(alone_.begin(), alone_.end(),
+                                 std::pair(one.job->id, leader.closure)) != alone_.end();
     if (alone || around_->mask(one.row) == leader.closure) ++fails;
   }
   const int wanted = second_fault_ > 0.5 ? kAloneFailsOfTwo : kAloneFails;
   // Each axis outside has to be shown to be irrelevant: changed in a row that failed all the same.
   Mask unshown = candidates_->whole() & ~leader.closure;
   for (const Evidence& one : evidence_)
-    if (const Mask mask = around_->mask(one.row); one.outcome == Outcome::fail && (leader.mask & ~mask) == 0) unshown &= mask;
+    if (const Mask mask = around_->mask(one.row);
+        one.outcome == Outcome::fail && (leader.mask & ~mask) == 0)
+      unshown &= mask;
   std::vector<cover::Row> rows;
   while ((fails < wanted || unshown != 0) && static_cast<int>(rows.size()) < idle) {
     const auto bit = unshown != 0 ? std::optional(std::countr_zero(unshown)) : std::nullopt;
     // By turns with little else of the failing row, and with what passed.
     const bool passed = fails % 2 == 1 || second_fault_ > 0.5;
-    auto row = passed ? fresh_row(leader.mask, bit, Rest::passed, rows) : bare_row(leader, bit, rows);
+    auto row =
+        passed ? fresh_row(leader.mask, bit, Rest::passed, rows) : bare_row(leader, bit, rows);
     ++fails;
     if (!row) break;
     unshown &= around_->mask(*row);
@@ -209,10 +232,12 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
     }
     double unneeded = 0;
     for (std::size_t belief = 0; belief < believed.size(); ++belief)
-      unneeded += std::max(believed[belief], candidates_->beliefs()[belief].prior) * std::pow(candidates_->beliefs()[belief].noise.pass_triggered, passes);
+      unneeded += std::max(believed[belief], candidates_->beliefs()[belief].prior) *
+                  std::pow(candidates_->beliefs()[belief].noise.pass_triggered, passes);
     if (unneeded <= kUnneeded || static_cast<int>(jobs.size() + rows.size()) >= idle) continue;
     if ((around_->closure(rest) & bit) != 0) continue;  // the rest never comes without it
-    if (auto row = fresh_row(rest, std::countr_zero(bit), some_rest(), rows)) rows.push_back(std::move(*row));
+    if (auto row = fresh_row(rest, std::countr_zero(bit), some_rest(), rows))
+      rows.push_back(std::move(*row));
   }
   for (Job& job : numbered(Purpose::without, std::move(rows))) jobs.push_back(std::move(job));
   return jobs;
@@ -257,15 +282,18 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
   for (const Likely& one : likely) {
     const Mask closure = around_->closure(one.mask);
     if (closure == leader.closure) continue;
-    if (const Mask missing = closure & ~leader.closure; missing != 0) offer(fresh_row(leader.mask, std::countr_zero(missing), some_rest(), pool));
-    if (const Mask missing = leader.closure & ~closure; missing != 0) offer(fresh_row(one.mask, std::countr_zero(missing), some_rest(), pool));
+    if (const Mask missing = closure & ~leader.closure; missing != 0)
+      offer(fresh_row(leader.mask, std::countr_zero(missing), some_rest(), pool));
+    if (const Mask missing = leader.closure & ~closure; missing != 0)
+      offer(fresh_row(one.mask, std::countr_zero(missing), some_rest(), pool));
     if (++rivals == kRivals) break;
   }
   offer(bare_row(leader, std::nullopt, pool));
 
   std::vector<cover::Row> chosen;
   std::vector<Mask> asked;
-  const std::span<const Likely> weighed(likely.data(), std::min(likely.size(), idle > 1 ? kMostWeighedTogether : kMostLooked));
+  const std::span<const Likely> weighed(
+      likely.data(), std::min(likely.size(), idle > 1 ? kMostWeighedTogether : kMostLooked));
   double told = 0;
   while (static_cast<int>(chosen.size()) < idle && asked.size() < kMostAtOnce) {
     double best = -1;
@@ -290,7 +318,8 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
   return numbered(Purpose::locate, std::move(chosen));
 }
 
-/// Where bits stand for several parameters, those of the leader get one each, and it is looked among them alone.
+/// Where bits stand for several parameters, those of the leader get one each, and it is looked
+/// among them alone.
 bool Locator::split(const Leader& leader) {
   if (!around_->shared()) return false;
   start(around_->parameters(leader.closure));
@@ -299,8 +328,8 @@ bool Locator::split(const Leader& leader) {
   return true;
 }
 
-/// A combination that was sure and then was not: perhaps other failing rows have another cause. Once, with them left out
-/// and a second fault taken for granted.
+/// A combination that was sure and then was not: perhaps other failing rows have another cause.
+/// Once, with them left out and a second fault taken for granted.
 bool Locator::fall_back() {
   if (fell_back_ || question_.noise || pass_triggered() >= kFlaky) return false;
   fell_back_ = true;
@@ -311,7 +340,8 @@ bool Locator::fall_back() {
 }
 
 /// A row that was not lost before and is not among `taken`; nothing where there is none.
-std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> without, Rest rest, const std::vector<cover::Row>& taken) {
+std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> without, Rest rest,
+                                             const std::vector<cover::Row>& taken) {
   constexpr int kTries = 4;
   std::optional<cover::Row> row;
   for (int i = 0; i < kTries; ++i) {
@@ -326,10 +356,13 @@ std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> witho
 }
 
 /// The more probable a second fault, the more rows stay as they passed.
-Locator::Rest Locator::some_rest() { return random_.unit() < std::max(second_fault_, kSomePassed) ? Rest::passed : Rest::bare; }
+Locator::Rest Locator::some_rest() {
+  return random_.unit() < std::max(second_fault_, kSomePassed) ? Rest::passed : Rest::bare;
+}
 
 /// The one of several that keeps least beside the leader.
-std::optional<cover::Row> Locator::bare_row(const Leader& leader, std::optional<int> without, const std::vector<cover::Row>& taken) {
+std::optional<cover::Row> Locator::bare_row(const Leader& leader, std::optional<int> without,
+                                            const std::vector<cover::Row>& taken) {
   constexpr int kTries = 12;
   std::optional<cover::Row> best;
   int least = 0;
@@ -357,18 +390,21 @@ double Locator::second_fault(const Leader& leader) const {
   const std::vector<double> believed = candidates_->beliefs_now();
   double sum = 0;
   for (std::size_t belief = 0; belief < believed.size(); ++belief)
-    if (candidates_->beliefs()[belief].noise.fail_otherwise >= kOtherFaultFails) sum += believed[belief];
+    if (candidates_->beliefs()[belief].noise.fail_otherwise >= kOtherFaultFails)
+      sum += believed[belief];
   // Under one belief there is nothing to compare: failures that it leaves unexplained tell.
   int unexplained = 0;
   for (const Evidence& one : evidence_)
-    unexplained += one.outcome == Outcome::fail && (leader.mask & ~around_->mask(one.row)) != 0 ? 1 : 0;
+    unexplained +=
+        one.outcome == Outcome::fail && (leader.mask & ~around_->mask(one.row)) != 0 ? 1 : 0;
   return unexplained >= kManyUnexplained ? std::max(sum, kRatherTwo) : sum;
 }
 
 double Locator::pass_triggered() const {
   const std::vector<double> believed = candidates_->beliefs_now();
   double mean = 0;
-  for (std::size_t belief = 0; belief < believed.size(); ++belief) mean += believed[belief] * candidates_->beliefs()[belief].noise.pass_triggered;
+  for (std::size_t belief = 0; belief < believed.size(); ++belief)
+    mean += believed[belief] * candidates_->beliefs()[belief].noise.pass_triggered;
   return mean;
 }
 
@@ -390,13 +426,15 @@ Answer Locator::answer() {
   const std::vector<double> share = candidates_->share_of_bits();
   Mask changed = 0;  // in a row that has the combination and failed
   for (const Evidence& one : evidence_)
-    if (const Mask mask = around_->mask(one.row); one.outcome == Outcome::fail && (leads.mask & ~mask) == 0) changed |= ~mask;
+    if (const Mask mask = around_->mask(one.row);
+        one.outcome == Outcome::fail && (leads.mask & ~mask) == 0)
+      changed |= ~mask;
   for (std::size_t bit = 0; bit < around_->bits().size(); ++bit) {
     const Mask one = Mask{1} << bit;
     if ((leads.mask & one) != 0) continue;
-    std::vector<int>& list = (leads.closure & one) != 0                               ? answer.implied
-                             : (changed & one) != 0 && share[bit] <= 1 - kSure        ? answer.irrelevant
-                                                                                      : answer.open;
+    std::vector<int>& list = (leads.closure & one) != 0                        ? answer.implied
+                             : (changed & one) != 0 && share[bit] <= 1 - kSure ? answer.irrelevant
+                                                                               : answer.open;
     list.insert(list.end(), around_->bits()[bit].begin(), around_->bits()[bit].end());
   }
   return answer;

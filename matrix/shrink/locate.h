@@ -1,13 +1,15 @@
-// Which of a failing row's values make it fail: Bayesian adaptive group testing on the valid rows of a model. Starts from
-// what other rows did, asks for the rows whose outcomes tell most, ends with a combination that it has confirmed. Pure
-// and driven step by step: the same question, seed and outcomes give the same jobs.
+// Which of a failing row's values make it fail: Bayesian adaptive group testing on the valid rows
+// of a model. Starts from what other rows did, asks for the rows whose outcomes tell most, ends
+// with a combination that it has confirmed. Pure and driven step by step: the same question, seed
+// and outcomes give the same jobs.
 //
 //   Locator locator(question);
 //   while (auto jobs = locator.next_jobs(1); !jobs.empty())
 //     for (const Job& job : jobs) locator.record(job.id, run(job.row));
 //   locator.answer();
 //
-// A fault is taken to be a conjunction: rows that have all of its values fail, save where the noise says otherwise.
+// A fault is taken to be a conjunction: rows that have all of its values fail, save where the noise
+// says otherwise.
 #pragma once
 
 #include <memory>
@@ -22,8 +24,8 @@
 
 namespace graphproof::shrink {
 
-/// `fail` is the failure that is looked into. Another failure hides whether this one would have come: `invalid`, like a
-/// job that the infrastructure lost.
+/// `fail` is the failure that is looked into. Another failure hides whether this one would have
+/// come: `invalid`, like a job that the infrastructure lost.
 enum class Outcome { pass, fail, invalid };
 
 struct Seen {
@@ -37,13 +39,14 @@ struct Question {
   std::vector<Seen> seen;               // what other rows did before
   std::optional<Noise> noise = {};      // instead of beliefs() below
   std::uint64_t seed = 1;
-  int most_jobs = 100;                  // 0 answers from what was seen
-  int repeats = 3;                      // of the failing row, before anything else; 0: it is known to fail
+  int most_jobs = 100;  // 0 answers from what was seen
+  int repeats = 3;      // of the failing row, before anything else; 0: it is known to fail
 };
 
-/// What is believed of the noise where the question does not say: that there is none; that three of ten triggering jobs
-/// pass (a clean repeat says little against it: one failing row in four repeats cleanly four times even so); that it is
-/// worse; and that a second fault with the same signature makes one row in five fail. Evidence decides between them.
+/// What is believed of the noise where the question does not say: that there is none; that three of
+/// ten triggering jobs pass (a clean repeat says little against it: one failing row in four repeats
+/// cleanly four times even so); that it is worse; and that a second fault with the same signature
+/// makes one row in five fail. Evidence decides between them.
 const std::vector<Belief>& beliefs();
 
 enum class Purpose { repeat, locate, alone, without };
@@ -57,9 +60,10 @@ struct Job {
 
 enum class State {
   running,
-  confirmed,       // the combination alone failed twice with everything else changed, and without each value it passed
-  undecided,       // no further job would tell anything
-  wide,            // it takes more than kMostValues values
+  confirmed,  // the combination alone failed twice with everything else changed, and without each
+              // value it passed
+  undecided,  // no further job would tell anything
+  wide,       // it takes more than kMostValues values
   not_reproduced,  // the failing row did not fail again
   out_of_jobs,     // most_jobs are spent
   no_outcomes,     // jobs end without an outcome
@@ -75,15 +79,17 @@ struct Evidence {
 
 struct Answer {
   State state = State::running;
-  std::vector<int> combination;             // parameters whose values fail together; empty: every row fails
-  std::vector<std::vector<int>> same;       // other spellings: the rules make them the same condition
+  std::vector<int> combination;  // parameters whose values fail together; empty: every row fails
+  std::vector<std::vector<int>> same;  // other spellings: the rules make them the same condition
   double probability = 0;
-  std::vector<int> irrelevant;              // changed in a row that failed all the same, and no part of what is still likely
-  std::vector<int> implied;                 // the rules give them this value wherever the combination stands
-  std::vector<int> open;                    // neither
-  std::vector<int> fixed;                   // have one value in all valid rows
-  double pass_triggered = 0;                // how often a triggering job passes all the same, as far as was seen
-  int jobs = 0, repeats = 0, invalid = 0;   // of all jobs: how many were repeats, how many had no outcome
+  std::vector<int>
+      irrelevant;  // changed in a row that failed all the same, and no part of what is still likely
+  std::vector<int> implied;   // the rules give them this value wherever the combination stands
+  std::vector<int> open;      // neither
+  std::vector<int> fixed;     // have one value in all valid rows
+  double pass_triggered = 0;  // how often a triggering job passes all the same, as far as was seen
+  int jobs = 0, repeats = 0,
+      invalid = 0;  // of all jobs: how many were repeats, how many had no outcome
 };
 
 // Probability at which a combination is confirmed rather than looked for.
@@ -97,7 +103,8 @@ class Locator {
  public:
   explicit Locator(Question question);
 
-  /// Up to `idle` jobs to run at the same time; none once there is an answer. REQUIRES: the earlier ones are recorded.
+  /// Up to `idle` jobs to run at the same time; none once there is an answer. REQUIRES: the earlier
+  /// ones are recorded.
   std::vector<Job> next_jobs(int idle);
   void record(int job, Outcome outcome);
 
@@ -128,20 +135,22 @@ class Locator {
   double second_fault(const Leader& leader) const;
   using Rest = Neighbourhood::Rest;
   Rest some_rest();
-  std::optional<cover::Row> fresh_row(Mask keep, std::optional<int> without, Rest rest, const std::vector<cover::Row>& taken);
-  std::optional<cover::Row> bare_row(const Leader& leader, std::optional<int> without, const std::vector<cover::Row>& taken);
+  std::optional<cover::Row> fresh_row(Mask keep, std::optional<int> without, Rest rest,
+                                      const std::vector<cover::Row>& taken);
+  std::optional<cover::Row> bare_row(const Leader& leader, std::optional<int> without,
+                                     const std::vector<cover::Row>& taken);
   std::vector<Job> numbered(Purpose purpose, std::vector<cover::Row> rows);
 
   Question question_;
   cover::Random random_;
   std::unique_ptr<Neighbourhood> around_;
   std::unique_ptr<Candidates> candidates_;
-  std::vector<Evidence> evidence_;      // seen before, then jobs
+  std::vector<Evidence> evidence_;  // seen before, then jobs
   std::vector<Job> pending_;
   State state_ = State::running;
   bool fell_back_ = false;
   double second_fault_ = 0;
-  std::optional<Mask> confirming_;      // closure of the leader that was being confirmed
+  std::optional<Mask> confirming_;           // closure of the leader that was being confirmed
   std::vector<std::pair<int, Mask>> alone_;  // job that ran a combination alone, closure of it
   int next_id_ = 0;
 };

@@ -18,7 +18,8 @@ cover::Model model_of(const std::vector<int>& sizes) {
   cover::Model model;
   for (const int size : sizes) {
     cover::Parameter parameter{.name = "p" + std::to_string(model.parameters.size()), .values = {}};
-    for (int value = 0; value < size; ++value) parameter.values.push_back({.names = {std::to_string(value)}});
+    for (int value = 0; value < size; ++value)
+      parameter.values.push_back({.names = {std::to_string(value)}});
     model.parameters.push_back(std::move(parameter));
   }
   return model;
@@ -26,23 +27,28 @@ cover::Model model_of(const std::vector<int>& sizes) {
 
 /// Never both of these.
 void forbid(cover::Model& model, cover::Cell left, cover::Cell right) {
-  model.constraints.push_back({"c" + std::to_string(model.constraints.size()),
-                               {{{left.parameter, left.value, false}, {right.parameter, right.value, false}}}});
+  model.constraints.push_back(
+      {"c" + std::to_string(model.constraints.size()),
+       {{{left.parameter, left.value, false}, {right.parameter, right.value, false}}}});
 }
 
 bool has(const cover::Row& row, const cover::Cells& cells) {
-  return std::all_of(cells.begin(), cells.end(), [&](const cover::Cell& cell) { return row[static_cast<std::size_t>(cell.parameter)] == cell.value; });
+  return std::all_of(cells.begin(), cells.end(), [&](const cover::Cell& cell) {
+    return row[static_cast<std::size_t>(cell.parameter)] == cell.value;
+  });
 }
 
 std::vector<cover::Row> pairs_of(const cover::Model& model) {
   std::vector<cover::Row> rows;
-  for (const cover::PlannedRow& row : cover::cover(model, {.strength = 2, .steps = 0}).rows) rows.push_back(row.cells);
+  for (const cover::PlannedRow& row : cover::cover(model, {.strength = 2, .steps = 0}).rows)
+    rows.push_back(row.cells);
   return rows;
 }
 
 using Run = std::function<Outcome(const Job&)>;
 Answer drive(Locator& locator, int idle, const Run& run) {
-  for (std::vector<Job> jobs = locator.next_jobs(idle); !jobs.empty(); jobs = locator.next_jobs(idle)) {
+  for (std::vector<Job> jobs = locator.next_jobs(idle); !jobs.empty();
+       jobs = locator.next_jobs(idle)) {
     EXPECT_LE(static_cast<int>(jobs.size()), idle);
     for (const Job& job : jobs) locator.record(job.id, run(job));
   }
@@ -54,9 +60,11 @@ Run fails_with(const cover::Cells& fault) {
 }
 
 /// A failing row and what the pairs of the model do under this fault.
-Question question_of(const cover::Model& model, const cover::Row& failing, const cover::Cells& fault) {
+Question question_of(const cover::Model& model, const cover::Row& failing,
+                     const cover::Cells& fault) {
   Question question{.model = &model, .failing = failing, .seen = {}};
-  for (const cover::Row& row : pairs_of(model)) question.seen.push_back({row, has(row, fault) ? Outcome::fail : Outcome::pass});
+  for (const cover::Row& row : pairs_of(model))
+    question.seen.push_back({row, has(row, fault) ? Outcome::fail : Outcome::pass});
   return question;
 }
 
@@ -103,7 +111,8 @@ TEST(LocateTest, ABatchTakesFewerRounds) {
   int rounds[2] = {0, 0};
   for (const int batch : {0, 1}) {
     Locator locator({.model = &ten(), .failing = cover::Row(10, 0), .seen = {}});
-    for (auto jobs = locator.next_jobs(batch ? 6 : 1); !jobs.empty(); jobs = locator.next_jobs(batch ? 6 : 1), ++rounds[batch])
+    for (auto jobs = locator.next_jobs(batch ? 6 : 1); !jobs.empty();
+         jobs = locator.next_jobs(batch ? 6 : 1), ++rounds[batch])
       for (const Job& job : jobs) locator.record(job.id, fails_with(fault)(job));
     EXPECT_EQ(locator.answer().combination, (std::vector<int>{0, 3, 8}));
   }
@@ -160,7 +169,9 @@ TEST(LocateTest, JobsWithoutAnOutcomeAreNeitherAPassNorAFailure) {
   for (const cover::Row& row : pairs_of(ten())) question.seen.push_back({row, Outcome::invalid});
   Locator locator(question);
   int count = 0;
-  const Answer answer = drive(locator, 1, [&](const Job& job) { return ++count % 3 == 0 ? Outcome::invalid : fails_with(fault)(job); });
+  const Answer answer = drive(locator, 1, [&](const Job& job) {
+    return ++count % 3 == 0 ? Outcome::invalid : fails_with(fault)(job);
+  });
   EXPECT_EQ(answer.state, State::confirmed);
   EXPECT_EQ(answer.combination, (std::vector<int>{1, 5}));
   EXPECT_EQ(answer.invalid, answer.jobs / 3);
@@ -182,7 +193,9 @@ TEST(LocateTest, AFlakyFaultIsFoundAndItsLuckIsTold) {
   const cover::Cells fault = {{1, 0}, {5, 0}};
   cover::Random luck(3);
   Locator locator(question_of(ten(), cover::Row(10, 0), fault));
-  const Answer answer = drive(locator, 1, [&](const Job& job) { return has(job.row, fault) && luck.unit() >= 0.3 ? Outcome::fail : Outcome::pass; });
+  const Answer answer = drive(locator, 1, [&](const Job& job) {
+    return has(job.row, fault) && luck.unit() >= 0.3 ? Outcome::fail : Outcome::pass;
+  });
   EXPECT_EQ(answer.state, State::confirmed);
   EXPECT_EQ(answer.combination, (std::vector<int>{1, 5}));
   EXPECT_GT(answer.pass_triggered, 0.15);
@@ -216,11 +229,16 @@ struct Small {
 /// Four to eight axes with a few forbidden pairs, a valid row and one to three of its values.
 Small small() {
   Small made;
-  made.model = model_of(*rc::gen::container<std::vector<int>>(*rc::gen::inRange(4, 9), rc::gen::inRange(2, 4)));
+  made.model = model_of(
+      *rc::gen::container<std::vector<int>>(*rc::gen::inRange(4, 9), rc::gen::inRange(2, 4)));
   const int count = static_cast<int>(made.model.parameters.size());
   const auto cell = [&] {
     const int parameter = *rc::gen::inRange(0, count);
-    return cover::Cell{parameter, *rc::gen::inRange(0, static_cast<int>(made.model.parameters[static_cast<std::size_t>(parameter)].values.size()))};
+    return cover::Cell{
+        parameter,
+        *rc::gen::inRange(
+            0, static_cast<int>(
+                   made.model.parameters[static_cast<std::size_t>(parameter)].values.size()))};
   };
   const int forbidden = *rc::gen::inRange(0, 5);
   for (int i = 0; i < forbidden; ++i) {
@@ -230,9 +248,12 @@ Small small() {
   cover::Oracle oracle(made.model);
   RC_PRE(oracle.solve({}));
   const std::vector<cover::Row> rows = pairs_of(made.model);
-  made.failing = rows[static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(rows.size())))];
-  const auto parameters = *rc::gen::unique<std::vector<int>>(*rc::gen::inRange<std::size_t>(1, 4), rc::gen::inRange(0, count));
-  for (const int parameter : parameters) made.fault.push_back({parameter, made.failing[static_cast<std::size_t>(parameter)]});
+  made.failing =
+      rows[static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(rows.size())))];
+  const auto parameters = *rc::gen::unique<std::vector<int>>(*rc::gen::inRange<std::size_t>(1, 4),
+                                                             rc::gen::inRange(0, count));
+  for (const int parameter : parameters)
+    made.fault.push_back({parameter, made.failing[static_cast<std::size_t>(parameter)]});
   return made;
 }
 
@@ -246,10 +267,15 @@ TEST(LocateProperty, AFaultWithoutNoiseIsFoundUpToWhatTheRulesTieTogether) {
     // The rows that have one are the rows that have the other.
     cover::Oracle oracle(one.model);
     cover::Cells found;
-    for (const int parameter : answer.combination) found.push_back({parameter, one.failing[static_cast<std::size_t>(parameter)]});
+    for (const int parameter : answer.combination)
+      found.push_back({parameter, one.failing[static_cast<std::size_t>(parameter)]});
     const auto implies = [&](const cover::Cells& left, const cover::Cells& right) {
       for (const cover::Cell& cell : right)
-        for (int value = 0; value < static_cast<int>(one.model.parameters[static_cast<std::size_t>(cell.parameter)].values.size()); ++value) {
+        for (int value = 0;
+             value <
+             static_cast<int>(
+                 one.model.parameters[static_cast<std::size_t>(cell.parameter)].values.size());
+             ++value) {
           if (value == cell.value) continue;
           cover::Cells other = left;
           other.push_back({cell.parameter, value});
@@ -273,9 +299,11 @@ TEST(LocateProperty, NoAnswerIsContradictedByARowThatPassed) {
     if (answer.probability < kSure) return;
     for (const Evidence& evidence : locator.evidence()) {
       if (evidence.outcome != Outcome::pass) continue;
-      RC_ASSERT(std::any_of(answer.combination.begin(), answer.combination.end(), [&](int parameter) {
-        return evidence.row[static_cast<std::size_t>(parameter)] != one.failing[static_cast<std::size_t>(parameter)];
-      }));
+      RC_ASSERT(
+          std::any_of(answer.combination.begin(), answer.combination.end(), [&](int parameter) {
+            return evidence.row[static_cast<std::size_t>(parameter)] !=
+                   one.failing[static_cast<std::size_t>(parameter)];
+          }));
     }
   }));
 }

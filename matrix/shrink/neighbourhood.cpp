@@ -6,16 +6,20 @@
 
 namespace graphproof::shrink {
 
-Neighbourhood::Neighbourhood(const cover::Model& model, cover::Row failing, const std::vector<int>& parameters)
+Neighbourhood::Neighbourhood(const cover::Model& model, cover::Row failing,
+                             const std::vector<int>& parameters)
     : model_(model), oracle_(model), failing_(std::move(failing)) {
   assert(static_cast<int>(failing_.size()) == model.visible_count());
-  for (std::size_t parameter = 0; parameter < failing_.size(); ++parameter) liked_.emplace_back(model.parameters[parameter].values.size(), 0);
+  for (std::size_t parameter = 0; parameter < failing_.size(); ++parameter)
+    liked_.emplace_back(model.parameters[parameter].values.size(), 0);
   std::vector<int> free;
   for (const int parameter : parameters) {
-    const int count = static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size());
+    const int count =
+        static_cast<int>(model.parameters[static_cast<std::size_t>(parameter)].values.size());
     bool changes = false;
     for (int value = 0; value < count && !changes; ++value)
-      if (value != failing_[static_cast<std::size_t>(parameter)]) changes = oracle_.solve(cover::Cells{{parameter, value}});
+      if (value != failing_[static_cast<std::size_t>(parameter)])
+        changes = oracle_.solve(cover::Cells{{parameter, value}});
     (changes ? free : fixed_).push_back(parameter);
   }
   shared_ = free.size() > static_cast<std::size_t>(kMostBits);
@@ -28,7 +32,8 @@ Mask Neighbourhood::mask(const cover::Row& row) const {
   Mask mask = 0;
   for (std::size_t bit = 0; bit < bits_.size(); ++bit) {
     const bool equal = std::all_of(bits_[bit].begin(), bits_[bit].end(), [&](int parameter) {
-      return row[static_cast<std::size_t>(parameter)] == failing_[static_cast<std::size_t>(parameter)];
+      return row[static_cast<std::size_t>(parameter)] ==
+             failing_[static_cast<std::size_t>(parameter)];
     });
     if (equal) mask |= Mask{1} << bit;
   }
@@ -46,26 +51,35 @@ std::vector<int> Neighbourhood::parameters(Mask mask) const {
 
 cover::Cells Neighbourhood::cells_of(Mask mask) const {
   cover::Cells cells;
-  for (const int parameter : parameters(mask)) cells.push_back({parameter, failing_[static_cast<std::size_t>(parameter)]});
+  for (const int parameter : parameters(mask))
+    cells.push_back({parameter, failing_[static_cast<std::size_t>(parameter)]});
   return cells;
 }
 
-bool Neighbourhood::solve(const cover::Cells& cells, const std::vector<int>& liking) { return oracle_.solve(cells, liking); }
+bool Neighbourhood::solve(const cover::Cells& cells, const std::vector<int>& liking) {
+  return oracle_.solve(cells, liking);
+}
 
 Mask Neighbourhood::closure(Mask mask) {
   if (const auto known = closures_.find(mask); known != closures_.end()) return known->second;
-  Mask closed = bits_.size() == static_cast<std::size_t>(kMostBits) ? ~Mask{0} : (Mask{1} << bits_.size()) - 1;
+  Mask closed = bits_.size() == static_cast<std::size_t>(kMostBits) ? ~Mask{0}
+                                                                    : (Mask{1} << bits_.size()) - 1;
   const cover::Cells cells = cells_of(mask);
-  // A valid row that differs in a bit shows that the bit isn't implied; each row found shows it of many.
+  // A valid row that differs in a bit shows that the bit isn't implied; each row found shows it of
+  // many.
   for (std::size_t bit = 0; bit < bits_.size(); ++bit) {
     if ((mask >> bit & 1) != 0 || (closed >> bit & 1) == 0) continue;
     for (const int parameter : bits_[bit]) {
-      const int count = static_cast<int>(model_.parameters[static_cast<std::size_t>(parameter)].values.size());
+      const int count =
+          static_cast<int>(model_.parameters[static_cast<std::size_t>(parameter)].values.size());
       for (int value = 0; value < count && (closed >> bit & 1) != 0; ++value) {
         if (value == failing_[static_cast<std::size_t>(parameter)]) continue;
         cover::Cells more = cells;
         more.push_back({parameter, value});
-        if (oracle_.solve(more)) closed &= this->mask({oracle_.row().begin(), oracle_.row().begin() + static_cast<std::ptrdiff_t>(failing_.size())});
+        if (oracle_.solve(more))
+          closed &=
+              this->mask({oracle_.row().begin(),
+                          oracle_.row().begin() + static_cast<std::ptrdiff_t>(failing_.size())});
       }
     }
   }
@@ -89,27 +103,35 @@ std::vector<int> Neighbourhood::other_values(int parameter, cover::Random& rando
     for (const int value : left) sum += 1 + liked[static_cast<std::size_t>(value)];
     int drawn = random.below(sum);
     std::size_t at = 0;
-    while (drawn > liked[static_cast<std::size_t>(left[at])]) drawn -= 1 + liked[static_cast<std::size_t>(left[at++])];
+    while (drawn > liked[static_cast<std::size_t>(left[at])])
+      drawn -= 1 + liked[static_cast<std::size_t>(left[at++])];
     order.push_back(left[at]);
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return order;
 }
 
-std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> without, Rest rest, cover::Random& random) {
+std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> without, Rest rest,
+                                             cover::Random& random) {
   cover::Cells cells = cells_of(keep);
   std::vector<char> kept(failing_.size(), 0);
   for (const cover::Cell& cell : cells) kept[static_cast<std::size_t>(cell.parameter)] = 1;
   std::vector<int> liking(model_.parameters.size(), -1);
-  const cover::Row* passed = passed_.empty() ? nullptr : &passed_[static_cast<std::size_t>(random.below(static_cast<int>(passed_.size())))];
+  const cover::Row* passed =
+      passed_.empty()
+          ? nullptr
+          : &passed_[static_cast<std::size_t>(random.below(static_cast<int>(passed_.size())))];
   for (std::size_t parameter = 0; parameter < failing_.size(); ++parameter) {
     liking[parameter] = failing_[parameter];
     if (kept[parameter] != 0) continue;
-    if (passed != nullptr && (*passed)[parameter] >= 0 && (rest == Rest::passed || (*passed)[parameter] != failing_[parameter])) {
+    if (passed != nullptr && (*passed)[parameter] >= 0 &&
+        (rest == Rest::passed || (*passed)[parameter] != failing_[parameter])) {
       liking[parameter] = (*passed)[parameter];
       continue;
     }
-    if (const std::vector<int> others = other_values(static_cast<int>(parameter), random); !others.empty()) liking[parameter] = others.front();
+    if (const std::vector<int> others = other_values(static_cast<int>(parameter), random);
+        !others.empty())
+      liking[parameter] = others.front();
   }
   bool found = false;
   if (without) {
@@ -123,12 +145,16 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
     found = solve(cells, liking);
   }
   if (!found) return std::nullopt;
-  const auto shown = [&] { return cover::Row(oracle_.row().begin(), oracle_.row().begin() + static_cast<std::ptrdiff_t>(failing_.size())); };
+  const auto shown = [&] {
+    return cover::Row(oracle_.row().begin(),
+                      oracle_.row().begin() + static_cast<std::ptrdiff_t>(failing_.size()));
+  };
   cover::Row row = shown();
   std::vector<int> order;
   for (int parameter = 0; parameter < static_cast<int>(row.size()); ++parameter)
     if (kept[static_cast<std::size_t>(parameter)] == 0) order.push_back(parameter);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
   if (passed != nullptr && rest == Rest::passed) {
     // As much of it as the rules allow beside what is kept.
     for (const int parameter : order) {
@@ -136,13 +162,19 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
       if (value < 0) continue;
       cells.push_back({parameter, value});
       if (row[static_cast<std::size_t>(parameter)] == value) continue;
-      if (solve(cells, liking)) row = shown();
-      else cells.pop_back();
+      if (solve(cells, liking))
+        row = shown();
+      else
+        cells.pop_back();
     }
     return row;
   }
-  // What is still as in the failing row is changed one after the other, with what already differs held.
-  const auto differs = [&](int parameter) { return row[static_cast<std::size_t>(parameter)] != failing_[static_cast<std::size_t>(parameter)]; };
+  // What is still as in the failing row is changed one after the other, with what already differs
+  // held.
+  const auto differs = [&](int parameter) {
+    return row[static_cast<std::size_t>(parameter)] !=
+           failing_[static_cast<std::size_t>(parameter)];
+  };
   std::stable_partition(order.begin(), order.end(), differs);
   for (const int parameter : order) {
     if (!differs(parameter))

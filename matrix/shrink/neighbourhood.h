@@ -1,5 +1,5 @@
-// The valid rows around one failing row: which axes can change at all, what the rules tie together, and rows that keep
-// some of its values and change as much of the rest as the rules allow.
+// The valid rows around one failing row: which axes can change at all, what the rules tie together,
+// and rows that keep some of its values and change as much of the rest as the rules allow.
 #pragma once
 
 #include <map>
@@ -15,8 +15,9 @@ namespace graphproof::shrink {
 
 class Neighbourhood {
  public:
-  /// REQUIRES: `failing` is a valid row of the model, which outlives this. `parameters` are those that bits stand for:
-  /// each that can change gets one, in order; where there are more than kMostBits, neighbours share one.
+  /// REQUIRES: `failing` is a valid row of the model, which outlives this. `parameters` are those
+  /// that bits stand for: each that can change gets one, in order; where there are more than
+  /// kMostBits, neighbours share one.
   Neighbourhood(const cover::Model& model, cover::Row failing, const std::vector<int>& parameters);
 
   const cover::Row& failing() const { return failing_; }
@@ -31,18 +32,21 @@ class Neighbourhood {
   /// The parameters behind the bits, in order.
   std::vector<int> parameters(Mask mask) const;
 
-  /// Every bit that is set in all valid rows that have `mask`. Two masks with the same closure are the same condition.
+  /// Every bit that is set in all valid rows that have `mask`. Two masks with the same closure are
+  /// the same condition.
   Mask closure(Mask mask);
 
   /// A row that passed: its values are liked from now on.
   void like(const cover::Row& row);
 
-  /// A valid row that keeps `keep` and differs in bit `without` (where given); nothing where no valid row does both. The
-  /// rest is made from one of the rows that passed, where there is one. `bare`: what it has in common with the failing
-  /// row is changed too, as far as the rules allow, so that little but `keep` is left; otherwise it stays as it passed, so
-  /// that another fault, which `keep` has no part in, does not come in.
+  /// A valid row that keeps `keep` and differs in bit `without` (where given); nothing where no
+  /// valid row does both. The rest is made from one of the rows that passed, where there is one.
+  /// `bare`: what it has in common with the failing row is changed too, as far as the rules allow,
+  /// so that little but `keep` is left; otherwise it stays as it passed, so that another fault,
+  /// which `keep` has no part in, does not come in.
   enum class Rest { bare, passed };
-  std::optional<cover::Row> row(Mask keep, std::optional<int> without, Rest rest, cover::Random& random);
+  std::optional<cover::Row> row(Mask keep, std::optional<int> without, Rest rest,
+                                cover::Random& random);
 
  private:
   cover::Cells cells_of(Mask mask) const;

@@ -5,18 +5,24 @@
 namespace graphproof::shrink {
 
 const std::vector<std::string>& sizes() {
-  static const std::vector<std::string> kSizes = {"dp", "tp", "pp", "cp", "ep", "vpp", "microbatches", "layers", "steps"};
+  static const std::vector<std::string> kSizes = {"dp",  "tp",           "pp",     "cp",   "ep",
+                                                  "vpp", "microbatches", "layers", "steps"};
   return kSizes;
 }
 
-Reducer::Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<std::string> keep, int tries,
-                 std::function<bool(const matrix::Case&)> allowed)
-    : axes_(axes), smallest_(std::move(failing)), keep_(std::move(keep)), tries_(tries), allowed_(std::move(allowed)) {
+Reducer::Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<std::string> keep,
+                 int tries, std::function<bool(const matrix::Case&)> allowed)
+    : axes_(axes),
+      smallest_(std::move(failing)),
+      keep_(std::move(keep)),
+      tries_(tries),
+      allowed_(std::move(allowed)) {
   keep_.insert("fault");
 }
 
 /// Below the one that it has, if any.
-std::optional<std::int64_t> Reducer::least_allowed(matrix::Case test_case, const std::string& size) const {
+std::optional<std::int64_t> Reducer::least_allowed(matrix::Case test_case,
+                                                   const std::string& size) const {
   const std::int64_t now = matrix::integer_of(axes_, test_case, size);
   for (std::int64_t value = axes_.find(size)->minimum; value < now; ++value) {
     matrix::set_value(axes_, test_case, size, value);
@@ -27,20 +33,25 @@ std::optional<std::int64_t> Reducer::least_allowed(matrix::Case test_case, const
 
 matrix::Case Reducer::with_sizes_at_minimum(matrix::Case test_case) const {
   for (const std::string& size : sizes())
-    if (!keep_.contains(size) && size != "steps") matrix::set_value(axes_, test_case, size, axes_.find(size)->minimum);
+    if (!keep_.contains(size) && size != "steps")
+      matrix::set_value(axes_, test_case, size, axes_.find(size)->minimum);
   // How few are enough depends on the engine and its warm-up.
   if (!keep_.contains("steps"))
-    if (const auto steps = least_allowed(test_case, "steps")) matrix::set_value(axes_, test_case, "steps", *steps);
+    if (const auto steps = least_allowed(test_case, "steps"))
+      matrix::set_value(axes_, test_case, "steps", *steps);
   return test_case;
 }
 
 /// What to try from the smallest so far, the boldest first.
 std::vector<matrix::Case> Reducer::smaller() const {
-  const auto is_size = [](const std::string& name) { return std::find(sizes().begin(), sizes().end(), name) != sizes().end(); };
+  const auto is_size = [](const std::string& name) {
+    return std::find(sizes().begin(), sizes().end(), name) != sizes().end();
+  };
   matrix::Case plain;  // nothing but the combination and the sizes
   for (const auto& [name, value] : smallest_.values)
     if (keep_.contains(name) || is_size(name)) plain.values.insert({name, value});
-  std::vector<matrix::Case> ways = {with_sizes_at_minimum(plain), plain, with_sizes_at_minimum(smallest_)};
+  std::vector<matrix::Case> ways = {with_sizes_at_minimum(plain), plain,
+                                    with_sizes_at_minimum(smallest_)};
   for (const std::string& size : sizes()) {
     const std::int64_t now = matrix::integer_of(axes_, smallest_, size);
     std::set<std::int64_t> values;
@@ -64,7 +75,8 @@ std::vector<matrix::Case> Reducer::smaller() const {
 std::optional<matrix::Case> Reducer::next() {
   if (jobs_ >= kMostReductions) return std::nullopt;
   for (matrix::Case& way : smaller()) {
-    if (way == smallest_ || passes_[matrix::canonical_text(way)] >= tries_ || !allowed_(way)) continue;
+    if (way == smallest_ || passes_[matrix::canonical_text(way)] >= tries_ || !allowed_(way))
+      continue;
     return asked_ = std::move(way);
   }
   return std::nullopt;
@@ -74,7 +86,8 @@ void Reducer::record(Outcome outcome) {
   ++jobs_;
   if (outcome == Outcome::fail) smallest_ = asked_;
   // Without an outcome it is given up too: it would be asked for again and again.
-  else passes_[matrix::canonical_text(asked_)] += outcome == Outcome::pass ? 1 : tries_;
+  else
+    passes_[matrix::canonical_text(asked_)] += outcome == Outcome::pass ? 1 : tries_;
 }
 
 }  // namespace graphproof::shrink

@@ -1,6 +1,6 @@
-// The smallest job that still fails, once it is known what makes it fail: everything else at its default, fewer ranks,
-// layers, steps, microbatches. Pure and driven step by step, as locate.h; every step that still fails becomes the start
-// of the next.
+// The smallest job that still fails, once it is known what makes it fail: everything else at its
+// default, fewer ranks, layers, steps, microbatches. Pure and driven step by step, as locate.h;
+// every step that still fails becomes the start of the next.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,11 @@ const std::vector<std::string>& sizes();
 
 class Reducer {
  public:
-  /// `allowed`: whether this machine can run the case and no rule refuses it. `keep`: axes of the combination; a size
-  /// among them is made smaller only by halves. A case is given up after `tries` passes (one where failures are no
-  /// matter of chance). `axes` outlives this.
-  Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<std::string> keep, int tries,
-          std::function<bool(const matrix::Case&)> allowed);
+  /// `allowed`: whether this machine can run the case and no rule refuses it. `keep`: axes of the
+  /// combination; a size among them is made smaller only by halves. A case is given up after
+  /// `tries` passes (one where failures are no matter of chance). `axes` outlives this.
+  Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<std::string> keep,
+          int tries, std::function<bool(const matrix::Case&)> allowed);
 
   /// The next case to run; nothing once none is left, or kMostReductions jobs are spent.
   std::optional<matrix::Case> next();

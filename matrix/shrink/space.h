@@ -1,5 +1,6 @@
-// The cases around one that failed, as a model that rows are drawn from: what the run varied, each axis also at its
-// default, under the shipped rules, the matrix file's own constraints and what this machine can run.
+// The cases around one that failed, as a model that rows are drawn from: what the run varied, each
+// axis also at its default, under the shipped rules, the matrix file's own constraints and what
+// this machine can run.
 #pragma once
 
 #include <optional>
@@ -14,11 +15,12 @@ namespace graphproof::shrink {
 
 class Space {
  public:
-  /// `others`: cases that the run had beside `failing`; their values are varied too. `file`: the run's matrix file, null
-  /// where it is not at hand. A planted fault stays as it is. Constraints that `failing` itself breaks are left out: it
-  /// ran. The catalogue outlives this.
-  Space(const matrix::Case& failing, std::span<const matrix::Case> others, const matrix::MatrixFile* file,
-        const matrix::Catalogue& catalogue, const matrix::Machine& machine);
+  /// `others`: cases that the run had beside `failing`; their values are varied too. `file`: the
+  /// run's matrix file, null where it is not at hand. A planted fault stays as it is. Constraints
+  /// that `failing` itself breaks are left out: it ran. The catalogue outlives this.
+  Space(const matrix::Case& failing, std::span<const matrix::Case> others,
+        const matrix::MatrixFile* file, const matrix::Catalogue& catalogue,
+        const matrix::Machine& machine);
 
   const cover::Model& model() const { return model_; }
   const cover::Row& failing() const { return failing_; }
@@ -28,7 +30,8 @@ class Space {
   cover::Row row_of(const matrix::Case& test_case) const;
   matrix::Case case_of(const cover::Row& row) const;
 
-  /// `impl == manual and tp == 2`: the failing case's values of these axes, as matrix files spell it; `true` of none.
+  /// `impl == manual and tp == 2`: the failing case's values of these axes, as matrix files spell
+  /// it; `true` of none.
   std::string expression(std::span<const int> parameters) const;
   /// The failing case's values alone, everything else at its default: the name of such a case.
   std::string name(std::span<const int> parameters) const;

@@ -12,7 +12,9 @@ const matrix::Catalogue& catalogue() {
   static const matrix::Catalogue kCatalogue = matrix::load_catalogue();
   return kCatalogue;
 }
-matrix::Case case_named(const std::string& name) { return matrix::case_from_name(catalogue().axes, name, "test"); }
+matrix::Case case_named(const std::string& name) {
+  return matrix::case_from_name(catalogue().axes, name, "test");
+}
 const matrix::Machine kMachine{.device = "sim", .slots = 4, .stack = {}};
 
 int parameter(const Space& space, const std::string& axis) {
@@ -22,15 +24,18 @@ int parameter(const Space& space, const std::string& axis) {
 }
 
 TEST(SpaceTest, ACaseAloneIsVariedAgainstTheDefaults) {
-  const Space space(case_named("impl=manual,tp=2,dropout=true"), {}, nullptr, catalogue(), kMachine);
+  const Space space(case_named("impl=manual,tp=2,dropout=true"), {}, nullptr, catalogue(),
+                    kMachine);
   ASSERT_EQ(space.axes().size(), 3u);
-  for (const matrix::VaryingAxis& axis : space.axes()) EXPECT_EQ(axis.values.size(), 2u) << axis.name;
+  for (const matrix::VaryingAxis& axis : space.axes())
+    EXPECT_EQ(axis.values.size(), 2u) << axis.name;
   EXPECT_EQ(space.failing(), (cover::Row{0, 0, 0}));
   EXPECT_EQ(matrix::case_name(catalogue().axes, space.case_of({1, 0, 1})), "tp=2");
 }
 
 TEST(SpaceTest, ValuesOfOtherCasesAreVariedTooAndRowsGiveTheirCasesBack) {
-  const matrix::Case others[] = {case_named("impl=local,modules=[attn],tp=4"), case_named("impl=full_iteration,microbatches=2")};
+  const matrix::Case others[] = {case_named("impl=local,modules=[attn],tp=4"),
+                                 case_named("impl=full_iteration,microbatches=2")};
   const Space space(case_named("impl=manual,tp=2"), others, nullptr, catalogue(), kMachine);
   EXPECT_EQ(space.axes()[static_cast<std::size_t>(parameter(space, "tp"))].values.size(), 3u);
   for (const matrix::Case& one : others) EXPECT_EQ(space.case_of(space.row_of(one)), one);
@@ -39,7 +44,8 @@ TEST(SpaceTest, ValuesOfOtherCasesAreVariedTooAndRowsGiveTheirCasesBack) {
 }
 
 TEST(SpaceTest, RulesAndTheMachineBoundTheRows) {
-  const matrix::Case others[] = {case_named("impl=local,tp=4"), case_named("dp=4"), case_named("comm=c10d")};
+  const matrix::Case others[] = {case_named("impl=local,tp=4"), case_named("dp=4"),
+                                 case_named("comm=c10d")};
   const Space space(case_named("impl=manual,tp=2"), others, nullptr, catalogue(), kMachine);
   cover::Oracle oracle(space.model());
   const auto cell = [&](const std::string& axis, const char* value) {
@@ -51,8 +57,10 @@ TEST(SpaceTest, RulesAndTheMachineBoundTheRows) {
     return cover::Cell{};
   };
   EXPECT_TRUE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "1")}));
-  EXPECT_FALSE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "4")})) << "more ranks than slots";
-  EXPECT_FALSE(oracle.solve(cover::Cells{cell("comm", "c10d")})) << "a process group that sim does not have";
+  EXPECT_FALSE(oracle.solve(cover::Cells{cell("tp", "4"), cell("dp", "4")}))
+      << "more ranks than slots";
+  EXPECT_FALSE(oracle.solve(cover::Cells{cell("comm", "c10d")}))
+      << "a process group that sim does not have";
 }
 
 TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {
@@ -64,28 +72,50 @@ TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {
   const Space space(case_named("impl=manual,tp=2"), {}, &file, catalogue(), kMachine);
   const auto names = [&] {
     std::vector<std::string> ids;
-    for (const cover::Constraint& constraint : space.model().constraints) ids.push_back(constraint.id);
+    for (const cover::Constraint& constraint : space.model().constraints)
+      ids.push_back(constraint.id);
     return ids;
   }();
   EXPECT_NE(std::find(names.begin(), names.end(), "X1"), names.end());
   EXPECT_EQ(std::find(names.begin(), names.end(), "X2"), names.end());
-  EXPECT_EQ(space.failing()[static_cast<std::size_t>(parameter(space, "modules"))], 2) << "switched off beside manual";
-  EXPECT_EQ(space.row_of(case_named("impl=local,modules=[attn]"))[static_cast<std::size_t>(parameter(space, "modules"))], 1);
+  EXPECT_EQ(space.failing()[static_cast<std::size_t>(parameter(space, "modules"))], 2)
+      << "switched off beside manual";
+  EXPECT_EQ(
+      space.row_of(case_named(
+          "impl=local,modules=[attn]"))[static_cast<std::size_t>(parameter(space, "modules"))],
+      1);
 }
 
 TEST(SpaceTest, APlantedFaultIsInEveryRow) {
   const Space space(case_named("fault=M23,impl=manual,tp=2"), {}, nullptr, catalogue(), kMachine);
   EXPECT_EQ(parameter(space, "fault"), -1);
-  EXPECT_EQ(matrix::case_name(catalogue().axes, space.case_of(cover::Row(space.axes().size(), 1))), "fault=M23");
+  EXPECT_EQ(matrix::case_name(catalogue().axes, space.case_of(cover::Row(space.axes().size(), 1))),
+            "fault=M23");
 }
 
 TEST(SpaceTest, ACombinationIsSpelledAsMatrixFilesAndNamesAre) {
-  const Space space(case_named("impl=local,modules=[attn,mlp],tp=2,dropout=true,recompute=selective(core_attn)"), {}, nullptr, catalogue(), kMachine);
-  const std::vector<int> all = {parameter(space, "impl"), parameter(space, "modules"), parameter(space, "tp"), parameter(space, "dropout"), parameter(space, "recompute")};
+  const Space space(
+      case_named("impl=local,modules=[attn,mlp],tp=2,dropout=true,recompute=selective(core_attn)"),
+      {}, nullptr, catalogue(), kMachine);
+  const std::vector<int> all = {parameter(space, "impl"), parameter(space, "modules"),
+                                parameter(space, "tp"), parameter(space, "dropout"),
+                                parameter(space, "recompute")};
   const std::string text = space.expression(all);
-  const matrix::Expression read = matrix::Expression::condition(text, {.axes = &catalogue().axes, .defines = {}}, matrix::Origin::option("test", text));
-  EXPECT_EQ(read.holds(case_named("impl=local,modules=[attn,mlp],tp=2,dropout=true,recompute=selective(core_attn)"), kMachine), matrix::Truth::yes) << text;
-  EXPECT_EQ(read.holds(case_named("impl=local,modules=[attn],tp=2,dropout=true,recompute=selective(core_attn)"), kMachine), matrix::Truth::no) << text;
+  const matrix::Expression read = matrix::Expression::condition(
+      text, {.axes = &catalogue().axes, .defines = {}}, matrix::Origin::option("test", text));
+  EXPECT_EQ(
+      read.holds(
+          case_named(
+              "impl=local,modules=[attn,mlp],tp=2,dropout=true,recompute=selective(core_attn)"),
+          kMachine),
+      matrix::Truth::yes)
+      << text;
+  EXPECT_EQ(
+      read.holds(
+          case_named("impl=local,modules=[attn],tp=2,dropout=true,recompute=selective(core_attn)"),
+          kMachine),
+      matrix::Truth::no)
+      << text;
   EXPECT_EQ(space.expression(std::vector<int>{}), "true");
   EXPECT_EQ(space.name(std::vector<int>{parameter(space, "tp")}), "tp=2");
 }

@@ -1,4 +1,5 @@
-// The page in a real browser: headless Chromium runs it, and what is then in the document is looked at.
+// The page in a real browser: headless Chromium runs it, and what is then in the document is looked
+// at.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -18,9 +19,11 @@ RunResult run() {
   const char* const kImpl[] = {"manual", "manual", "local", "local", "none"};
   const int kTp[] = {1, 2, 1, 2, 1};
   for (std::size_t i = 0; i < result.cases.size(); ++i)
-    result.cases[i].plan.axes = {{"impl", kImpl[i]}, {"tp", kTp[i]}, {"fault", i == 3 ? "M23" : "none"}};
+    result.cases[i].plan.axes = {
+        {"impl", kImpl[i]}, {"tp", kTp[i]}, {"fault", i == 3 ? "M23" : "none"}};
   result.cases[0].record.figures = {{"eager_ms", 10}, {"replay_ms", 2}, {"capture_ms", 40}};
-  result.cases[2].record.failing[0].message.what = "<img src=x onerror=\"document.title='taken'\"> </script>";
+  result.cases[2].record.failing[0].message.what =
+      "<img src=x onerror=\"document.title='taken'\"> </script>";
   return result;
 }
 
@@ -35,13 +38,17 @@ CaseDetail detail_of(const record::Record&) {
 /// The document after `script` ran at the end of the page, which was opened at `#hash`.
 std::string document(const std::string& hash, const std::string& script) {
   const record::ScratchFolder folder;
-  std::ofstream(folder.path() / "page.html") << html(run(), detail_of) << "<script>" << script << "</script>";
-  const std::string command = "timeout -k 5 60 chromium --headless --no-sandbox --disable-gpu --no-first-run --user-data-dir=" +
-                              (folder.path() / "profile").string() + " --virtual-time-budget=5000 --dump-dom 'file://" +
-                              (folder.path() / "page.html").string() + hash + "' >" + (folder.path() / "dom").string() +
-                              " 2>" + (folder.path() / "log").string();
+  std::ofstream(folder.path() / "page.html")
+      << html(run(), detail_of) << "<script>" << script << "</script>";
+  const std::string command =
+      "timeout -k 5 60 chromium --headless --no-sandbox --disable-gpu --no-first-run "
+      "--user-data-dir=" +
+      (folder.path() / "profile").string() + " --virtual-time-budget=5000 --dump-dom 'file://" +
+      (folder.path() / "page.html").string() + hash + "' >" + (folder.path() / "dom").string() +
+      " 2>" + (folder.path() / "log").string();
   if (std::system(command.c_str()) != 0)
-    ADD_FAILURE() << "chromium did not open the page; ./graphproof installs it\n" << record::read_text(folder.path() / "log");
+    ADD_FAILURE() << "chromium did not open the page; ./graphproof installs it\n"
+                  << record::read_text(folder.path() / "log");
   return record::read_text(folder.path() / "dom");
 }
 
@@ -55,7 +62,8 @@ TEST(Page, ShowsItsTablesMapAndFilters) {
     choose('filter-impl', 'local'); seen.local = cases();
     choose('filter-verdict', 'pass.killed'); seen.both = cases();
     document.body.dataset.seen = JSON.stringify(seen).replaceAll('"', '');)");
-  EXPECT_NE(dom.find("data-seen=\"{all:5,map:3,faults:1,benefit:1,hidden:true,local:2,both:1}\""), std::string::npos)
+  EXPECT_NE(dom.find("data-seen=\"{all:5,map:3,faults:1,benefit:1,hidden:true,local:2,both:1}\""),
+            std::string::npos)
       << dom.substr(dom.find("<body"), 300);
 }
 
@@ -67,7 +75,8 @@ TEST(Page, ShowsACaseWithItsFailureChartsAndCommand) {
       document.body.dataset.seen = [document.title, painted, document.getElementById('run').hidden,
         document.getElementById('case-repro').textContent, document.querySelectorAll('img').length, document.querySelectorAll('#case-symptoms li').length].join('|');
     }, 500));)");
-  EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro 20261121-101500-3f2a/3333333333333333|0|5\""),
+  EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro "
+                     "20261121-101500-3f2a/3333333333333333|0|5\""),
             std::string::npos)
       << dom.substr(dom.find("<body"), 300);
 }

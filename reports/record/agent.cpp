@@ -49,7 +49,8 @@ std::string to_line(const Report& report) {
 Order order_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kOrderSchema);
-  Order order{.order = in.word("order", {"start", "hold", "go", "stop", "stop_after_case", "leave"})};
+  Order order{.order =
+                  in.word("order", {"start", "hold", "go", "stop", "stop_after_case", "leave"})};
   if (order.order == "leave") return order;
   order.batch = in.required<std::string>("batch");
   if (order.order != "start" && order.order != "hold") return order;
@@ -67,7 +68,8 @@ Order order_from(const nlohmann::json& value, const std::string& where) {
 Report report_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kReportSchema);
-  Report report{.report = in.word("report", {"hello", "ended", "over", "lost", "doctor", "leaving"})};
+  Report report{.report =
+                    in.word("report", {"hello", "ended", "over", "lost", "doctor", "leaving"})};
   if (report.report == "hello") {
     report.node = in.required<std::string>("node");
     report.pid = in.required<std::int64_t>("pid");

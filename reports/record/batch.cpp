@@ -25,7 +25,10 @@ Limits limits_from(const Fields& in, std::string_view key, bool all) {
 Json to_json(const Batch& batch) {
   Json cases = Json::array();
   for (const BatchCase& one : batch.cases)
-    cases.push_back({{"id", one.id}, {"name", one.name}, {"attempt", one.attempt}, {"axes", one.axes},
+    cases.push_back({{"id", one.id},
+                     {"name", one.name},
+                     {"attempt", one.attempt},
+                     {"axes", one.axes},
                      {"evidence_folder", one.evidence_folder}});
   return {{"schema", kBatchSchema},
           {"run_id", batch.run_id},

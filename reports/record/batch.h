@@ -1,5 +1,5 @@
-// batch.json: everything that the ranks of one set of processes need to know. Any program that reads it and writes
-// evidence can be the rank program.
+// batch.json: everything that the ranks of one set of processes need to know. Any program that
+// reads it and writes evidence can be the rank program.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +33,12 @@ struct BatchCase {
 
 struct Batch {
   std::string run_id, batch;
-  std::string device;     // sim, cuda
+  std::string device;  // sim, cuda
   int world_size = 1;
   std::uint64_t seed = 1;
   std::string isolation;  // batch, process
   std::string heartbeat_fifo, store, log_folder;
-  std::string mark;       // in the environment of every process of the batch: GRAPHPROOF_MARK
+  std::string mark;  // in the environment of every process of the batch: GRAPHPROOF_MARK
   Limits limits_ms;
   std::vector<BatchCase> cases;
 

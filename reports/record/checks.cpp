@@ -5,7 +5,8 @@
 namespace graphproof::record {
 namespace {
 
-constexpr std::array<std::string_view, 4> kResultNames = {"pass", "fail", "unexercised", "not_applicable"};
+constexpr std::array<std::string_view, 4> kResultNames = {"pass", "fail", "unexercised",
+                                                          "not_applicable"};
 
 void add(Json& json, const Message& message) {
   json["what"] = message.what;
@@ -43,14 +44,18 @@ Json to_json(const RankEvidence& rank) {
   }
   json["error"] = nullptr;
   if (rank.error)
-    json["error"] = {{"phase", name(rank.error->phase)}, {"arm", rank.error->arm},   {"type", rank.error->type},
-                     {"code", rank.error->code},         {"call", rank.error->call}, {"message", rank.error->message}};
+    json["error"] = {{"phase", name(rank.error->phase)}, {"arm", rank.error->arm},
+                     {"type", rank.error->type},         {"code", rank.error->code},
+                     {"call", rank.error->call},         {"message", rank.error->message}};
   return json;
 }
 
 RankEvidence rank_evidence_from(const Fields& in) {
-  RankEvidence rank{.rank = in.required<int>("rank"), .complete = in.required<bool>("complete"), .last_phase = {},
-                    .refused = {}, .error = {}};
+  RankEvidence rank{.rank = in.required<int>("rank"),
+                    .complete = in.required<bool>("complete"),
+                    .last_phase = {},
+                    .refused = {},
+                    .error = {}};
   if (in.nullable<std::string>("last_phase")) rank.last_phase = phase_of(in, "last_phase");
   if (const auto refused = in.nullable_object("refused"))
     rank.refused = Refusal{.rule = refused->required<std::string>("rule"),
@@ -85,17 +90,18 @@ Json to_json(const CheckResult& result) {
 }
 
 CheckResult check_result_from(const Fields& in) {
-  return {.check = in.required<std::string>("check"),
-          .result = *result_from(in.word("result", {"pass", "fail", "unexercised", "not_applicable"})),
-          .rank = in.nullable<int>("rank"),
-          .message = message_from(in)};
+  return {
+      .check = in.required<std::string>("check"),
+      .result = *result_from(in.word("result", {"pass", "fail", "unexercised", "not_applicable"})),
+      .rank = in.nullable<int>("rank"),
+      .message = message_from(in)};
 }
 
 Json to_json(const Checks& checks) {
   Json ranks = Json::array(), results = Json::array();
   for (const RankEvidence& rank : checks.ranks) ranks.push_back(to_json(rank));
   for (const CheckResult& result : checks.checks) results.push_back(to_json(result));
-  Json json = {{"schema", kChecksSchema}, {"case", checks.case_id},     {"attempt", checks.attempt},
+  Json json = {{"schema", kChecksSchema}, {"case", checks.case_id},    {"attempt", checks.attempt},
                {"ranks", ranks},          {"figures", checks.figures}, {"checks", results}};
   if (!checks.harmless_because.empty()) json["harmless_because"] = checks.harmless_because;
   return json;
@@ -114,8 +120,10 @@ Checks checks_from(const nlohmann::json& value, const std::string& where) {
     if (checks.ranks.back().rank != static_cast<int>(checks.ranks.size()) - 1)
       rank.reject("rank", std::to_string(checks.ranks.back().rank), "ranks in order, without gaps");
   }
-  for (const Fields& result : in.objects("checks")) checks.checks.push_back(check_result_from(result));
-  if (value.contains("harmless_because")) checks.harmless_because = in.required<std::string>("harmless_because");
+  for (const Fields& result : in.objects("checks"))
+    checks.checks.push_back(check_result_from(result));
+  if (value.contains("harmless_because"))
+    checks.harmless_because = in.required<std::string>("harmless_because");
   return checks;
 }
 

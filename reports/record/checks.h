@@ -1,5 +1,6 @@
-// checks.json: what the judge found in an attempt folder. It is also the only way from evidence to a verdict, so it
-// carries the facts of the ranks that reports/outcome needs: who finished, who refused, who met an error.
+// checks.json: what the judge found in an attempt folder. It is also the only way from evidence to
+// a verdict, so it carries the facts of the ranks that reports/outcome needs: who finished, who
+// refused, who met an error.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,8 @@ struct RankError {
   bool operator==(const RankError&) const = default;
 };
 
-/// What one rank's evidence says of its way; one for every rank of the world, also for one that left none.
+/// What one rank's evidence says of its way; one for every rank of the world, also for one that
+/// left none.
 struct RankEvidence {
   int rank = 0;
   bool complete = false;            // Evidence::complete()
@@ -69,7 +71,8 @@ struct Checks {
   std::vector<RankEvidence> ranks;        // by rank, without gaps
   std::map<std::string, double> figures;  // for the record: eager_ms, replay_ms, capture_ms, ...
   std::vector<CheckResult> checks;
-  /// Evidence that the planted fault was there and bites nothing on this stack; "" otherwise, and without a fault.
+  /// Evidence that the planted fault was there and bites nothing on this stack; "" otherwise, and
+  /// without a fault.
   std::string harmless_because = {};
 
   bool operator==(const Checks&) const = default;

@@ -4,7 +4,9 @@ namespace graphproof::record {
 namespace {
 
 Json to_json(const std::optional<Phase>& phase) { return phase ? Json(name(*phase)) : Json(); }
-Json to_json(const std::optional<Collective>& collective) { return collective ? record::to_json(*collective) : Json(); }
+Json to_json(const std::optional<Collective>& collective) {
+  return collective ? record::to_json(*collective) : Json();
+}
 Json to_json(const Exit& exit) { return {{"kind", exit.kind}, {"value", exit.value}}; }
 
 std::optional<Phase> phase_of(const Fields& in, std::string_view key) {
@@ -21,7 +23,8 @@ std::optional<Collective> collective_of(const Fields& in, std::string_view key) 
 }
 
 Exit exit_from(const Fields& in) {
-  return {.kind = in.word("kind", {"exited", "signal", "killed"}), .value = in.required<int>("value")};
+  return {.kind = in.word("kind", {"exited", "signal", "killed"}),
+          .value = in.required<int>("value")};
 }
 
 Json to_json(const RankContext& rank) {
@@ -81,7 +84,10 @@ Json to_json(const Cleanup& cleanup) {
     for (const Cleanup::GpuMemory& left : *cleanup.gpu_memory)
       memory.push_back({{"gpu", left.gpu}, {"bytes", left.bytes}});
   }
-  return {{"processes", cleanup.processes}, {"shm", cleanup.shm}, {"files", cleanup.files}, {"ports", cleanup.ports},
+  return {{"processes", cleanup.processes},
+          {"shm", cleanup.shm},
+          {"files", cleanup.files},
+          {"ports", cleanup.ports},
           {"gpu_memory", memory}};
 }
 
@@ -94,7 +100,8 @@ Cleanup cleanup_from(const Fields& in) {
   if (in.nullable<nlohmann::json>("gpu_memory")) {
     cleanup.gpu_memory.emplace();
     for (const Fields& left : in.objects("gpu_memory"))
-      cleanup.gpu_memory->push_back({.gpu = left.required<int>("gpu"), .bytes = left.required<std::int64_t>("bytes")});
+      cleanup.gpu_memory->push_back(
+          {.gpu = left.required<int>("gpu"), .bytes = left.required<std::int64_t>("bytes")});
   }
   return cleanup;
 }
@@ -164,9 +171,10 @@ Context context_from(const nlohmann::json& value, const std::string& where) {
                                    .exit = exit_from(dead->object("exit")),
                                    .phase = phase_of(*dead, "phase")};
   if (const auto infra = in.nullable_object("infra"))
-    context.infra = Infra{.kind = infra->word("kind", {"node", "gpu", "launch", "scheduler", "container", "disk", "network",
-                                                       "preempted"}),
-                          .why = infra->required<std::string>("why")};
+    context.infra =
+        Infra{.kind = infra->word("kind", {"node", "gpu", "launch", "scheduler", "container",
+                                           "disk", "network", "preempted"}),
+              .why = infra->required<std::string>("why")};
   return context;
 }
 

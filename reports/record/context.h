@@ -1,4 +1,5 @@
-// context.json: what the launcher saw of one attempt. Facts only; what they mean is decided by reports/outcome.
+// context.json: what the launcher saw of one attempt. Facts only; what they mean is decided by
+// reports/outcome.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kContextSchema = "graphproof-context/1";
 
-/// How a process ended. kind: exited (value is the status), signal (it died by signal `value`), killed (the launcher
-/// ended it with signal `value`).
+/// How a process ended. kind: exited (value is the status), signal (it died by signal `value`),
+/// killed (the launcher ended it with signal `value`).
 struct Exit {
   std::string kind;
   int value = 0;
@@ -37,14 +38,15 @@ struct LogRange {
 
 struct RankContext {
   int rank = 0;
-  std::int64_t pid = 0;             // 0: it never said hello
-  bool case_ended = false;          // its heartbeat case_end arrived
-  std::optional<Phase> phase;       // last heartbeat; nothing: none for this case
+  std::int64_t pid = 0;        // 0: it never said hello
+  bool case_ended = false;     // its heartbeat case_end arrived
+  std::optional<Phase> phase;  // last heartbeat; nothing: none for this case
   std::string arm;
   std::int64_t step = 0;
   std::optional<Collective> collective;
-  std::int64_t silent_ms = 0;       // since its last heartbeat of another phase, arm or step, when the case ended
-  std::optional<Exit> exit;         // nothing: the process went on to another case
+  std::int64_t silent_ms =
+      0;  // since its last heartbeat of another phase, arm or step, when the case ended
+  std::optional<Exit> exit;  // nothing: the process went on to another case
   LogRange log;
 
   bool operator==(const RankContext&) const = default;
@@ -56,7 +58,7 @@ struct Hang {
   int missing_rank = 0;
   std::vector<int> waiting_ranks;
   std::optional<Collective> last_collective;  // of the missing rank
-  std::string stacks;                         // folder in the attempt folder, "" if none could be taken
+  std::string stacks;  // folder in the attempt folder, "" if none could be taken
 
   bool operator==(const Hang&) const = default;
 };
@@ -78,8 +80,9 @@ struct Infra {
   bool operator==(const Infra&) const = default;
 };
 
-/// What was still there after the case that was not there before, and is the case's fault. Of ranks that were killed or
-/// died, the launcher first removes what they could not remove themselves and lists only what would not go.
+/// What was still there after the case that was not there before, and is the case's fault. Of ranks
+/// that were killed or died, the launcher first removes what they could not remove themselves and
+/// lists only what would not go.
 struct Cleanup {
   std::vector<std::string> processes;  // "4711 graphproof-rank-sim"
   std::vector<std::string> shm, files;
@@ -108,13 +111,14 @@ struct Context {
   Expect expect;
   nlohmann::json axes;
   std::vector<std::string> required_checks;
-  std::string ended;      // finished, killed (a limit passed), died (a rank did), interrupted (by the user or the budget)
+  std::string ended;  // finished, killed (a limit passed), died (a rank did), interrupted (by the
+                      // user or the budget)
   std::vector<RankContext> ranks;
   std::optional<Hang> hang;
   std::optional<FirstDead> first_dead;
   std::optional<Infra> infra;
   Cleanup cleanup;
-  std::string again;      // why this is not the first attempt; "" of a first one
+  std::string again;  // why this is not the first attempt; "" of a first one
 
   bool operator==(const Context&) const = default;
 };

@@ -49,12 +49,18 @@ TEST(Evidence, WithoutItsTrueEndIsNotComplete) {
   const Row kRows[] = {
       {"", "empty"},
       {"{\"kind\":\"start\"}\n", "no end"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":false,\"lines\":1}\n", "end says incomplete"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":2}\n", "a line is lost"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}", "torn in its newline"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n{\"kind\":\"step\"}\n", "goes on after its end"},
+      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":false,\"lines\":1}\n",
+       "end says incomplete"},
+      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":2}\n",
+       "a line is lost"},
+      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}",
+       "torn in its newline"},
+      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n{\"kind\":\"step\"}"
+       "\n",
+       "goes on after its end"},
       {"{\"kind\":\"step\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n", "no start"},
-      {"{\"kind\":\"start\"}\nwhat\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n", "a broken line"},
+      {"{\"kind\":\"start\"}\nwhat\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n",
+       "a broken line"},
   };
   const ScratchFolder folder;
   for (const Row& row : kRows) {
@@ -71,12 +77,14 @@ TEST(Evidence, CutAtEveryByteGivesItsWholeLinesAndSaysWhatIsDropped) {
     const auto file = folder.path() / "rank-0.evidence.jsonl";
     std::ofstream(file) << text.substr(0, cut);
     const Evidence evidence = read_evidence(file);
-    const auto whole = static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(cut), '\n'));
+    const auto whole = static_cast<std::size_t>(
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(cut), '\n'));
     EXPECT_EQ(evidence.lines.size(), whole) << cut;
     const bool torn = cut > 0 && text[cut - 1] != '\n';
     ASSERT_EQ(evidence.dropped.size(), torn ? 1u : 0u) << cut;
     if (!torn) continue;
-    EXPECT_NE(evidence.dropped[0].find("line " + std::to_string(whole + 1) + " is torn after"), std::string::npos)
+    EXPECT_NE(evidence.dropped[0].find("line " + std::to_string(whole + 1) + " is torn after"),
+              std::string::npos)
         << evidence.dropped[0];
   }
 }
@@ -95,7 +103,8 @@ TEST(Evidence, OfTwoAttemptsNeverMixes) {
 
 TEST(Evidence, OfAnAttemptIsInRankOrder) {
   const ScratchFolder folder;
-  for (const int rank : {11, 0, 2}) EvidenceWriter(folder.path() / evidence_file_name(rank)).write("start", {{"rank", rank}});
+  for (const int rank : {11, 0, 2})
+    EvidenceWriter(folder.path() / evidence_file_name(rank)).write("start", {{"rank", rank}});
   const std::vector<Evidence> ranks = read_evidence_of_attempt(folder.path());
   ASSERT_EQ(ranks.size(), 3u);
   EXPECT_EQ(ranks[1].lines.at(0).fields.at("rank"), 2);
@@ -121,9 +130,12 @@ TEST(Evidence, NumbersThatJsonLacksAreSpelledAndReadBack) {
   const ScratchFolder folder;
   const auto file = folder.path() / "rank-0.evidence.jsonl";
   EvidenceWriter writer(file);
-  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               inf = std::numeric_limits<double>::infinity();
   writer.write("step", {{"loss", {nan, 1.0}}, {"inner", {{"a", -inf}}}, {"b", inf}});
-  EXPECT_EQ(read_text(file), "{\"kind\":\"step\",\"loss\":[\"nan\",1.0],\"inner\":{\"a\":\"-inf\"},\"b\":\"inf\"}\n");
+  EXPECT_EQ(
+      read_text(file),
+      "{\"kind\":\"step\",\"loss\":[\"nan\",1.0],\"inner\":{\"a\":\"-inf\"},\"b\":\"inf\"}\n");
   const Evidence evidence = read_evidence(file);
   EXPECT_TRUE(std::isnan(number_from(evidence.lines[0].fields["loss"][0])));
   EXPECT_EQ(number_from(evidence.lines[0].fields["inner"]["a"]), -inf);
@@ -140,7 +152,8 @@ TEST(Evidence, LinesOfThreadsStayWhole) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < kThreads; ++i)
       threads.emplace_back([&writer] {
-        for (int line = 0; line < kLines; ++line) writer.write("step", {{"text", std::string(300, 'x')}});
+        for (int line = 0; line < kLines; ++line)
+          writer.write("step", {{"text", std::string(300, 'x')}});
       });
   }
   const Evidence evidence = read_evidence(file);

@@ -19,15 +19,19 @@ enum class ExitCode {
 
 /// Strongest first.
 inline constexpr std::array<ExitCode, 7> kExitPrecedence = {
-    ExitCode::own_fault, ExitCode::usage, ExitCode::interrupted, ExitCode::product,
-    ExitCode::coverage, ExitCode::infrastructure, ExitCode::ok};
+    ExitCode::own_fault, ExitCode::usage,          ExitCode::interrupted, ExitCode::product,
+    ExitCode::coverage,  ExitCode::infrastructure, ExitCode::ok};
 
 constexpr int value(ExitCode code) { return static_cast<int>(code); }
 
 constexpr std::string_view meaning(ExitCode code) {
   constexpr std::array<std::string_view, 7> kMeanings = {
-      "all acceptable and coverage held", "product failure", "usage or matrix error, nothing ran",
-      "only infrastructure missing", "nothing selected, coverage lost or unexercised", "interrupted, resumable",
+      "all acceptable and coverage held",
+      "product failure",
+      "usage or matrix error, nothing ran",
+      "only infrastructure missing",
+      "nothing selected, coverage lost or unexercised",
+      "interrupted, resumable",
       "fault of graphproof itself"};
   return kMeanings[static_cast<std::size_t>(code)];
 }

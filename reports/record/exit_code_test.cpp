@@ -14,7 +14,8 @@ TEST(ExitCode, TheStrongerOneWinsInEveryPair) {
       EXPECT_EQ(stronger(weak, strong), strong);
     }
   EXPECT_EQ(strongest({}), ExitCode::ok);
-  const ExitCode kMixed[] = {ExitCode::ok, ExitCode::infrastructure, ExitCode::product, ExitCode::coverage};
+  const ExitCode kMixed[] = {ExitCode::ok, ExitCode::infrastructure, ExitCode::product,
+                             ExitCode::coverage};
   EXPECT_EQ(strongest(kMixed), ExitCode::product);
 }
 

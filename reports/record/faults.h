@@ -12,8 +12,9 @@
 
 namespace graphproof::record {
 
-/// killed: its named detector's check failed. killed_elsewhere: only others noticed. survived: nobody did. harmless:
-/// planted, but bites nothing on this stack. unexercised: this device cannot show it, or it did not run.
+/// killed: its named detector's check failed. killed_elsewhere: only others noticed. survived:
+/// nobody did. harmless: planted, but bites nothing on this stack. unexercised: this device cannot
+/// show it, or it did not run.
 enum class FaultStatus { killed, killed_elsewhere, survived, harmless, unexercised };
 std::string_view name(FaultStatus status);
 std::optional<FaultStatus> fault_status_from(std::string_view text);

@@ -3,7 +3,8 @@
 namespace graphproof::record {
 namespace {
 
-constexpr const char* kWhy = "results move only as files, so each reader holds its writer to the schema";
+constexpr const char* kWhy =
+    "results move only as files, so each reader holds its writer to the schema";
 
 /// Long values are cut: the message names the place, the file has the rest.
 std::string shown(const nlohmann::json& value) {
@@ -15,10 +16,15 @@ std::string shown(const nlohmann::json& value) {
 
 }  // namespace
 
-Fields::Fields(const nlohmann::json& object, std::string where) : object_(&object), where_(std::move(where)) {
+Fields::Fields(const nlohmann::json& object, std::string where)
+    : object_(&object), where_(std::move(where)) {
   if (!object.is_object())
-    throw ReadError({.what = where_ + " is not a JSON object", .got = shown(object), .want = "an object",
-                     .why = kWhy, .next = "look at the file; reports/record/schema has its schema and an example"});
+    throw ReadError(
+        {.what = where_ + " is not a JSON object",
+         .got = shown(object),
+         .want = "an object",
+         .why = kWhy,
+         .next = "look at the file; reports/record/schema has its schema and an example"});
 }
 
 bool Fields::has(std::string_view key) const { return object_->contains(std::string(key)); }
@@ -28,14 +34,18 @@ const nlohmann::json& Fields::at(std::string_view key) const {
   if (found == object_->end()) {
     std::string keys;
     for (const auto& item : object_->items()) keys += (keys.empty() ? "" : ", ") + item.key();
-    throw ReadError({.what = where_ + ": `" + place(key) + "` is missing",
-                     .got = keys.empty() ? "no keys" : "only the keys " + keys, .want = "the key `" + std::string(key) + "`",
-                     .why = kWhy, .next = "look at the file; reports/record/schema has its schema and an example"});
+    throw ReadError(
+        {.what = where_ + ": `" + place(key) + "` is missing",
+         .got = keys.empty() ? "no keys" : "only the keys " + keys,
+         .want = "the key `" + std::string(key) + "`",
+         .why = kWhy,
+         .next = "look at the file; reports/record/schema has its schema and an example"});
   }
   return *found;
 }
 
-std::string Fields::word(std::string_view key, std::initializer_list<std::string_view> words) const {
+std::string Fields::word(std::string_view key,
+                         std::initializer_list<std::string_view> words) const {
   const std::string text = required<std::string>(key);
   std::string list;
   for (const std::string_view word : words) {
@@ -78,15 +88,22 @@ void Fields::schema(std::string_view want) const {
 }
 
 void Fields::reject(std::string_view key, std::string got, std::string want) const {
-  throw ReadError({.what = where_ + ": `" + place(key) + "` has a value it cannot have", .got = std::move(got),
-                   .want = std::move(want), .why = kWhy,
-                   .next = "look at the file; reports/record/schema has its schema and an example"});
+  throw ReadError(
+      {.what = where_ + ": `" + place(key) + "` has a value it cannot have",
+       .got = std::move(got),
+       .want = std::move(want),
+       .why = kWhy,
+       .next = "look at the file; reports/record/schema has its schema and an example"});
 }
 
-void Fields::wrong_type(const nlohmann::json& value, const std::string& place, std::string_view want) const {
-  throw ReadError({.what = where_ + ": `" + place + "` has the wrong type",
-                   .got = std::string(value.type_name()) + " " + shown(value), .want = std::string(want), .why = kWhy,
-                   .next = "look at the file; reports/record/schema has its schema and an example"});
+void Fields::wrong_type(const nlohmann::json& value, const std::string& place,
+                        std::string_view want) const {
+  throw ReadError(
+      {.what = where_ + ": `" + place + "` has the wrong type",
+       .got = std::string(value.type_name()) + " " + shown(value),
+       .want = std::string(want),
+       .why = kWhy,
+       .next = "look at the file; reports/record/schema has its schema and an example"});
 }
 
 }  // namespace graphproof::record

@@ -1,6 +1,7 @@
-// Strict reading of one JSON object: a missing key, a wrong type or a word outside its list is an error that names
-// the file and the place in it. Keys that nobody asks for are ignored, so a newer writer may add some; that the
-// writers of this repository add none unannounced is held by the schemas.
+// Strict reading of one JSON object: a missing key, a wrong type or a word outside its list is an
+// error that names the file and the place in it. Keys that nobody asks for are ignored, so a newer
+// writer may add some; that the writers of this repository add none unannounced is held by the
+// schemas.
 #pragma once
 
 #include <initializer_list>
@@ -25,8 +26,8 @@ class Fields {
   /// Throws ReadError if `object` is not a JSON object.
   Fields(const nlohmann::json& object, std::string where);
 
-  /// The value of `key`; ReadError if absent or of another type. T: bool, integers, double, std::string,
-  /// nlohmann::json (anything), std::vector<T>, std::map<std::string, T>.
+  /// The value of `key`; ReadError if absent or of another type. T: bool, integers, double,
+  /// std::string, nlohmann::json (anything), std::vector<T>, std::map<std::string, T>.
   template <class T>
   T required(std::string_view key) const {
     return convert<T>(at(key), [&] { return place(key); });
@@ -68,7 +69,8 @@ class Fields {
   const nlohmann::json& at(std::string_view key) const;
   std::string place(std::string_view key) const { return path_ + std::string(key); }
 
-  /// `place()` is the value's path: asked for only in an error, because heartbeats and evidence have many fields.
+  /// `place()` is the value's path: asked for only in an error, because heartbeats and evidence
+  /// have many fields.
   template <class T, class PlaceOf>
   T convert(const nlohmann::json& value, const PlaceOf& place) const {
     if constexpr (std::is_same_v<T, nlohmann::json>) {
@@ -91,23 +93,28 @@ class Fields {
   }
 
   template <class T, class PlaceOf>
-  std::vector<T> convert_many(const nlohmann::json& value, const PlaceOf& place, std::vector<T>*) const {
+  std::vector<T> convert_many(const nlohmann::json& value, const PlaceOf& place,
+                              std::vector<T>*) const {
     if (!value.is_array()) wrong_type(value, place(), "a list");
     std::vector<T> result;
     for (const nlohmann::json& item : value)
-      result.push_back(convert<T>(item, [&] { return place() + "[" + std::to_string(result.size()) + "]"; }));
+      result.push_back(
+          convert<T>(item, [&] { return place() + "[" + std::to_string(result.size()) + "]"; }));
     return result;
   }
 
   template <class T, class PlaceOf>
-  std::map<std::string, T> convert_many(const nlohmann::json& value, const PlaceOf& place, std::map<std::string, T>*) const {
+  std::map<std::string, T> convert_many(const nlohmann::json& value, const PlaceOf& place,
+                                        std::map<std::string, T>*) const {
     if (!value.is_object()) wrong_type(value, place(), "an object");
     std::map<std::string, T> result;
-    for (const auto& [key, item] : value.items()) result.emplace(key, convert<T>(item, [&] { return place() + "." + key; }));
+    for (const auto& [key, item] : value.items())
+      result.emplace(key, convert<T>(item, [&] { return place() + "." + key; }));
     return result;
   }
 
-  [[noreturn]] void wrong_type(const nlohmann::json& value, const std::string& place, std::string_view want) const;
+  [[noreturn]] void wrong_type(const nlohmann::json& value, const std::string& place,
+                               std::string_view want) const;
 
   const nlohmann::json* object_;
   std::string where_;

@@ -20,7 +20,8 @@ struct Descriptor {
 
 [[noreturn]] void cannot_write(const std::filesystem::path& file, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;
-  throw WriteError({.what = "cannot write " + file.string(), .got = std::strerror(error),
+  throw WriteError({.what = "cannot write " + file.string(),
+                    .got = std::strerror(error),
                     .want = "the file written whole",
                     .why = "the old content, if any, still stands",
                     .next = full ? "free space on its file system, then run the command again"
@@ -46,8 +47,11 @@ std::string position(std::string_view text, std::size_t offset) {
 std::string read_text(const std::filesystem::path& file) {
   const Descriptor descriptor{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
   const auto fail = [&file] {
-    throw ReadError({.what = "cannot read " + file.string(), .got = std::strerror(errno), .want = "a readable file",
-                     .why = "", .next = "check the path; a run folder is complete only if run.json is in it"});
+    throw ReadError({.what = "cannot read " + file.string(),
+                     .got = std::strerror(errno),
+                     .want = "a readable file",
+                     .why = "",
+                     .next = "check the path; a run folder is complete only if run.json is in it"});
   };
   if (descriptor.value < 0) fail();
   std::string text;
@@ -68,17 +72,23 @@ nlohmann::json parse_json(std::string_view text, const std::string& where) {
     // The library counts the byte that it stumbled over from 1.
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
     throw ReadError({.what = where + " is not JSON, " + position(text, offset),
-                     .got = offset < text.size() ? "`" + std::string(text.substr(offset, 20)) + "`" : "the end of the text",
-                     .want = "one JSON value", .why = error.what(), .next = "correct or remove the file"});
+                     .got = offset < text.size() ? "`" + std::string(text.substr(offset, 20)) + "`"
+                                                 : "the end of the text",
+                     .want = "one JSON value",
+                     .why = error.what(),
+                     .next = "correct or remove the file"});
   }
 }
 
-nlohmann::json read_json(const std::filesystem::path& file) { return parse_json(read_text(file), file.string()); }
+nlohmann::json read_json(const std::filesystem::path& file) {
+  return parse_json(read_text(file), file.string());
+}
 
 Lines split_lines(std::string_view text) {
   Lines result;
   std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', begin)) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n', begin)) {
     result.lines.emplace_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
@@ -91,7 +101,8 @@ Lines read_lines(const std::filesystem::path& file) { return split_lines(read_te
 
 void write_atomically(const std::filesystem::path& file, std::string_view text, Survives survives) {
   const std::filesystem::path beside = file.string() + ".writing-" + std::to_string(::getpid());
-  const Descriptor descriptor{::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  const Descriptor descriptor{
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   if (descriptor.value < 0) cannot_write(file, errno);
   const auto give_up = [&] {
     const int error = errno;
@@ -110,7 +121,8 @@ void write_atomically(const std::filesystem::path& file, std::string_view text, 
 }
 
 void write_json(const std::filesystem::path& file, const Json& value, Survives survives) {
-  write_atomically(file, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", survives);
+  write_atomically(file, value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                   survives);
 }
 
 }  // namespace graphproof::record

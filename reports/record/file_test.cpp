@@ -36,7 +36,9 @@ TEST(File, AFullDiskLeavesTheOldContentAndNamesTheFile) {
       message = error.what();
     }
   }
-  EXPECT_NE(message.find("cannot write " + file.string() + "; got File too large"), std::string::npos) << message;
+  EXPECT_NE(message.find("cannot write " + file.string() + "; got File too large"),
+            std::string::npos)
+      << message;
   EXPECT_EQ(read_text(file), "old");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"summary.json"});
 }
@@ -48,7 +50,8 @@ TEST(File, AFolderThatCannotHoldItIsNamed) {
   } catch (const WriteError& error) {
     message = error.what();
   }
-  EXPECT_NE(message.find("cannot write /proc/no-such-folder/summary.json"), std::string::npos) << message;
+  EXPECT_NE(message.find("cannot write /proc/no-such-folder/summary.json"), std::string::npos)
+      << message;
 }
 
 TEST(File, AMissingFileIsNamed) {
@@ -66,7 +69,8 @@ TEST(File, AMistakeInJsonHasLineAndColumn) {
     parse_json("{\n  \"a\": 1,\n  \"b\": nul\n}", "run.json");
     FAIL() << "no error";
   } catch (const ReadError& error) {
-    EXPECT_EQ(error.message().what.substr(0, 31), "run.json is not JSON, line 3, c") << error.what();
+    EXPECT_EQ(error.message().what.substr(0, 31), "run.json is not JSON, line 3, c")
+        << error.what();
   }
 }
 

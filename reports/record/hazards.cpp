@@ -4,17 +4,24 @@ namespace graphproof::record {
 namespace {
 
 Json to_json(const HazardPrediction& one) {
-  return {{"dialect", one.dialect}, {"covers", one.covers}, {"rule", one.rule}, {"refuses", one.refuses},
+  return {{"dialect", one.dialect},
+          {"covers", one.covers},
+          {"rule", one.rule},
+          {"refuses", one.refuses},
           {"agrees", one.agrees ? Json(*one.agrees) : Json()}};
 }
 
 Json to_json(const HazardCell& cell) {
   Json hang, cure, predictions = Json::array();
   if (cell.hang)
-    hang = {{"phase", name(cell.hang->phase)}, {"ranks", cell.hang->ranks},
-            {"last_collective", cell.hang->last_collective ? to_json(*cell.hang->last_collective) : Json()}};
+    hang = {{"phase", name(cell.hang->phase)},
+            {"ranks", cell.hang->ranks},
+            {"last_collective",
+             cell.hang->last_collective ? to_json(*cell.hang->last_collective) : Json()}};
   if (cell.cure)
-    cure = {{"setting", cell.cure->setting}, {"case", cell.cure->case_id}, {"verdict", cell.cure->verdict.text()}};
+    cure = {{"setting", cell.cure->setting},
+            {"case", cell.cure->case_id},
+            {"verdict", cell.cure->verdict.text()}};
   for (const HazardPrediction& one : cell.predictions) predictions.push_back(to_json(one));
   return {{"case", cell.case_id},
           {"name", cell.name},
@@ -62,8 +69,10 @@ HazardCell cell_from(const Fields& in) {
     const std::string phase = hang->required<std::string>("phase");
     const auto known = phase_from(phase);
     if (!known) hang->reject("phase", "`" + phase + "`", "a phase");
-    cell.hang = HazardHang{.phase = *known, .ranks = hang->required<std::vector<int>>("ranks"), .last_collective = {}};
-    if (const auto last = hang->nullable_object("last_collective")) cell.hang->last_collective = collective_from(*last);
+    cell.hang = HazardHang{
+        .phase = *known, .ranks = hang->required<std::vector<int>>("ranks"), .last_collective = {}};
+    if (const auto last = hang->nullable_object("last_collective"))
+      cell.hang->last_collective = collective_from(*last);
   }
   if (const auto cure = in.nullable_object("cure"))
     cell.cure = HazardCure{.setting = cure->required<std::string>("setting"),

@@ -1,4 +1,5 @@
-// hazards.json: what became of each hazard cell of a run, and whether the rules of upstream dialects agree with it.
+// hazards.json: what became of each hazard cell of a run, and whether the rules of upstream
+// dialects agree with it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -29,12 +30,13 @@ struct HazardHang {
 struct HazardCure {
   std::string setting;  // "NCCL_GRAPH_REGISTER=0"
   std::string case_id;
-  Verdict verdict;      // not_run where the run does not hold it
+  Verdict verdict;  // not_run where the run does not hold it
 
   bool operator==(const HazardCure&) const = default;
 };
 
-/// `agrees`: the rule refuses what bites, or allows what works; nothing where the cell showed neither.
+/// `agrees`: the rule refuses what bites, or allows what works; nothing where the cell showed
+/// neither.
 struct HazardPrediction {
   std::string dialect, covers, rule;
   bool refuses = false;
@@ -47,11 +49,12 @@ struct HazardCell {
   std::string case_id, name;
   bool captured = false;
   std::string collective, allocator, nccl_graph_register, placement;
-  std::string hazard, basis, expected;  // id; seen or predicted; a verdict or a dotted prefix of one
+  std::string hazard, basis,
+      expected;  // id; seen or predicted; a verdict or a dotted prefix of one
   Verdict observed, verdict;
-  std::string registration;             // what NCCL's log said of all ranks; "" where nobody could tell
+  std::string registration;  // what NCCL's log said of all ranks; "" where nobody could tell
   std::optional<HazardHang> hang;
-  std::optional<HazardCure> cure;       // where a failure was expected or seen
+  std::optional<HazardCure> cure;  // where a failure was expected or seen
   std::vector<HazardPrediction> predictions;
 
   bool operator==(const HazardCell&) const = default;

@@ -1,5 +1,5 @@
-// One sign of life of a rank: a JSON line into the node-local FIFO. A line is shorter than PIPE_BUF, so that lines of
-// several ranks never mix.
+// One sign of life of a rank: a JSON line into the node-local FIFO. A line is shorter than
+// PIPE_BUF, so that lines of several ranks never mix.
 #pragma once
 
 #include <climits>
@@ -35,7 +35,8 @@ struct Heartbeat {
   // hello, ready and bye have none of the following.
   std::string case_id;
   int attempt = 0;
-  std::optional<std::int64_t> log_bytes;  // case_begin, case_end: length of the rank's log at that moment
+  std::optional<std::int64_t>
+      log_bytes;  // case_begin, case_end: length of the rank's log at that moment
   // event phase only:
   std::optional<Phase> phase;
   std::string arm;

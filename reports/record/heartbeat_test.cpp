@@ -8,12 +8,37 @@ namespace {
 TEST(Heartbeat, IsReadBackFromItsLine) {
   const Heartbeat kRows[] = {
       {.event = "hello", .rank = 1, .pid = 7, .t_ms = 1},
-      {.event = "case_begin", .rank = 1, .pid = 7, .t_ms = 2, .case_id = "9d2c0f6a1b3e4d57", .attempt = 2, .log_bytes = 0},
-      {.event = "phase", .rank = 0, .pid = 7, .t_ms = 3, .case_id = "9d2c0f6a1b3e4d57", .attempt = 1,
-       .phase = Phase::replay, .arm = "lockstep_graph", .step = 3,
+      {.event = "case_begin",
+       .rank = 1,
+       .pid = 7,
+       .t_ms = 2,
+       .case_id = "9d2c0f6a1b3e4d57",
+       .attempt = 2,
+       .log_bytes = 0},
+      {.event = "phase",
+       .rank = 0,
+       .pid = 7,
+       .t_ms = 3,
+       .case_id = "9d2c0f6a1b3e4d57",
+       .attempt = 1,
+       .phase = Phase::replay,
+       .arm = "lockstep_graph",
+       .step = 3,
        .collective = Collective{.sequence = 4, .op = "all_reduce", .group = "tp"}},
-      {.event = "phase", .rank = 0, .pid = 7, .t_ms = 3, .case_id = "9d2c0f6a1b3e4d57", .attempt = 1, .phase = Phase::init},
-      {.event = "case_end", .rank = 1, .pid = 7, .t_ms = 4, .case_id = "9d2c0f6a1b3e4d57", .attempt = 1, .log_bytes = 12},
+      {.event = "phase",
+       .rank = 0,
+       .pid = 7,
+       .t_ms = 3,
+       .case_id = "9d2c0f6a1b3e4d57",
+       .attempt = 1,
+       .phase = Phase::init},
+      {.event = "case_end",
+       .rank = 1,
+       .pid = 7,
+       .t_ms = 4,
+       .case_id = "9d2c0f6a1b3e4d57",
+       .attempt = 1,
+       .log_bytes = 12},
       {.event = "bye", .rank = 1, .pid = 7, .t_ms = 5},
   };
   for (const Heartbeat& row : kRows) {
@@ -25,14 +50,19 @@ TEST(Heartbeat, IsReadBackFromItsLine) {
 }
 
 TEST(Heartbeat, ALineThatCouldMixWithOthersIsRefused) {
-  const Heartbeat long_arm{.event = "phase", .case_id = "9d2c0f6a1b3e4d57", .attempt = 1, .phase = Phase::replay,
+  const Heartbeat long_arm{.event = "phase",
+                           .case_id = "9d2c0f6a1b3e4d57",
+                           .attempt = 1,
+                           .phase = Phase::replay,
                            .arm = std::string(PIPE_BUF, 'a')};
   EXPECT_THROW(to_line(long_arm), WriteError);
 }
 
 TEST(Heartbeat, WhatIsNoHeartbeatIsRefusedWithItsPlace) {
-  for (const char* line : {"", "{", "[]", "{}", R"({"schema":"graphproof-heartbeat/1","event":"dance","rank":0,"pid":1,"t_ms":1})",
-                           R"({"schema":"graphproof-heartbeat/2","event":"hello","rank":0,"pid":1,"t_ms":1})"})
+  for (const char* line :
+       {"", "{", "[]", "{}",
+        R"({"schema":"graphproof-heartbeat/1","event":"dance","rank":0,"pid":1,"t_ms":1})",
+        R"({"schema":"graphproof-heartbeat/2","event":"hello","rank":0,"pid":1,"t_ms":1})"})
     try {
       heartbeat_from(line, "the fifo");
       ADD_FAILURE() << line;

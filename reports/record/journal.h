@@ -1,5 +1,5 @@
-// journal.jsonl: append-only, one writer, every record on the disk before append() returns. A run is what its journal
-// says: kill the launcher at any byte and the records before it stand.
+// journal.jsonl: append-only, one writer, every record on the disk before append() returns. A run
+// is what its journal says: kill the launcher at any byte and the records before it stand.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct JournalContent {
   std::string dropped;  // "" or a sentence about the torn last line that was left out
 };
 
-/// An absent file is an empty journal. A broken line that is not the last one is a ReadError with its number: a
-/// journal is written by appending alone, so nothing but damage can cause it.
+/// An absent file is an empty journal. A broken line that is not the last one is a ReadError with
+/// its number: a journal is written by appending alone, so nothing but damage can cause it.
 JournalContent read_journal(const std::filesystem::path& file);
 
 /// A case's verdict is that of its last record.
 std::map<std::string, Record> last_records(const std::vector<Record>& records);
 
-/// The one writer. Holds a lock on the file for as long as it lives, so a second launcher in the same run folder is
-/// refused (WriteError) before it starts a rank.
+/// The one writer. Holds a lock on the file for as long as it lives, so a second launcher in the
+/// same run folder is refused (WriteError) before it starts a rank.
 class JournalWriter {
  public:
   /// Creates the file if absent; cuts a torn last line off (see dropped()).
@@ -34,7 +34,8 @@ class JournalWriter {
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
 
-  /// WriteError if the record cannot be put on the disk; what was written of it is then cut off again.
+  /// WriteError if the record cannot be put on the disk; what was written of it is then cut off
+  /// again.
   void append(const Record& record);
 
   /// "" or a sentence about the torn last line that opening cut off.

@@ -13,10 +13,24 @@ namespace graphproof::record {
 namespace {
 
 Record record_of(const std::string& case_id, int attempt = 1) {
-  return {.run_id = "20261121-101500-3f2a", .case_id = case_id, .name = "tp=2", .attempt = attempt,
-          .context = {.device = "sim", .isolation = "batch", .engine = "local", .start = "cold", .batch = "b001"},
-          .ranks = 2, .phase = Phase::teardown_process, .verdict = "pass"_verdict, .observed = "pass"_verdict, .rule = 90,
-          .reason = "every required check passed", .checks = {.pass = 12}, .figures = {{"eager_ms", 3.5}}, .seconds = 0.42,
+  return {.run_id = "20261121-101500-3f2a",
+          .case_id = case_id,
+          .name = "tp=2",
+          .attempt = attempt,
+          .context = {.device = "sim",
+                      .isolation = "batch",
+                      .engine = "local",
+                      .start = "cold",
+                      .batch = "b001"},
+          .ranks = 2,
+          .phase = Phase::teardown_process,
+          .verdict = "pass"_verdict,
+          .observed = "pass"_verdict,
+          .rule = 90,
+          .reason = "every required check passed",
+          .checks = {.pass = 12},
+          .figures = {{"eager_ms", 3.5}},
+          .seconds = 0.42,
           .artefacts = "cases/" + case_id + "/attempt-1"};
 }
 
@@ -25,8 +39,10 @@ TEST(Journal, GivesBackWhatWasAppended) {
   const auto file = folder.path() / "journal.jsonl";
   Record failed = record_of("b");
   failed.verdict = "fail.numerics"_verdict;
-  failed.failing = {{.check = "D01.lockstep", .rank = 1,
-                     .message = {.what = "w\xff\n", .got = "g", .want = "w", .why = "", .next = "n"}}};
+  failed.failing = {
+      {.check = "D01.lockstep",
+       .rank = 1,
+       .message = {.what = "w\xff\n", .got = "g", .want = "w", .why = "", .next = "n"}}};
   failed.phase = std::nullopt;
   {
     JournalWriter writer(file);
@@ -37,12 +53,15 @@ TEST(Journal, GivesBackWhatWasAppended) {
   const JournalContent content = read_journal(file);
   ASSERT_EQ(content.records.size(), 2u);
   EXPECT_EQ(content.records[0], record_of("a"));
-  failed.failing[0].message.what = "w\xef\xbf\xbd\n";  // bytes that are no UTF-8 become the replacement character
+  failed.failing[0].message.what =
+      "w\xef\xbf\xbd\n";  // bytes that are no UTF-8 become the replacement character
   EXPECT_EQ(content.records[1], failed);
   EXPECT_EQ(content.dropped, "");
 }
 
-TEST(Journal, AnAbsentFileIsEmpty) { EXPECT_TRUE(read_journal("/no/such/journal.jsonl").records.empty()); }
+TEST(Journal, AnAbsentFileIsEmpty) {
+  EXPECT_TRUE(read_journal("/no/such/journal.jsonl").records.empty());
+}
 
 TEST(Journal, CutAtEveryByteKeepsTheWholeRecordsAndGoesOn) {
   const ScratchFolder folder;
@@ -73,8 +92,10 @@ TEST(Journal, ATornLineIsNamedWithItsLength) {
   const ScratchFolder folder;
   const auto file = folder.path() / "journal.jsonl";
   std::ofstream(file) << to_line(record_of("a")) << "{\"schema\"";
-  EXPECT_EQ(read_journal(file).dropped, file.string() + " line 2 is torn after 9 bytes and was dropped: its writer was "
-                                                        "stopped while writing it");
+  EXPECT_EQ(read_journal(file).dropped,
+            file.string() +
+                " line 2 is torn after 9 bytes and was dropped: its writer was "
+                "stopped while writing it");
 }
 
 TEST(Journal, DamageInTheMiddleIsAnErrorWithItsLine) {
@@ -85,7 +106,8 @@ TEST(Journal, DamageInTheMiddleIsAnErrorWithItsLine) {
     read_journal(file);
     FAIL() << "no error";
   } catch (const ReadError& error) {
-    EXPECT_NE(error.message().what.find("journal.jsonl line 2 is not JSON"), std::string::npos) << error.what();
+    EXPECT_NE(error.message().what.find("journal.jsonl line 2 is not JSON"), std::string::npos)
+        << error.what();
   }
 }
 
@@ -99,14 +121,17 @@ TEST(Journal, ASecondLauncherIsRefused) {
   } catch (const WriteError& error) {
     EXPECT_EQ(error.message().got, "another launcher holds it");
     EXPECT_EQ(error.message().want, "to be its only writer");
-    EXPECT_EQ(error.message().next, "wait for the other launcher or stop it, or use another --run-dir");
+    EXPECT_EQ(error.message().next,
+              "wait for the other launcher or stop it, or use another --run-dir");
   }
 }
 
 TEST(Journal, TheLockGoesWithItsWriter) {
   const ScratchFolder folder;
   const auto file = folder.path() / "journal.jsonl";
-  { const JournalWriter first(file); }
+  {
+    const JournalWriter first(file);
+  }
   EXPECT_NO_THROW(JournalWriter second(file));
 }
 
@@ -138,7 +163,8 @@ TEST(Journal, AFullDiskKeepsEveryEarlierRecordWhole) {
       writer.append(record_of("b"));
       FAIL() << "no error";
     } catch (const WriteError& error) {
-      EXPECT_NE(error.message().what.find("cannot write the record of case b to " + file.string()), std::string::npos);
+      EXPECT_NE(error.message().what.find("cannot write the record of case b to " + file.string()),
+                std::string::npos);
       EXPECT_EQ(error.message().why, "the journal holds every earlier record");
     }
   }

@@ -13,7 +13,10 @@ Json to_json(const Live& live) {
                        {"arm", rank.arm},
                        {"step", rank.step},
                        {"silent_ms", rank.silent_ms}});
-    running.push_back({{"case", one.case_id}, {"name", one.name}, {"attempt", one.attempt}, {"batch", one.batch},
+    running.push_back({{"case", one.case_id},
+                       {"name", one.name},
+                       {"attempt", one.attempt},
+                       {"batch", one.batch},
                        {"ranks", ranks}});
   }
   return {{"schema", kLiveSchema},
@@ -42,7 +45,8 @@ Live live_from(const nlohmann::json& value, const std::string& where) {
             .planned = in.required<int>("planned"),
             .done = in.required<int>("done"),
             .failed = in.required<int>("failed"),
-            .stopping = in.word("stopping", {"", "interrupted", "budget", "circuit_breaker", "max_fail", "disk"}),
+            .stopping = in.word(
+                "stopping", {"", "interrupted", "budget", "circuit_breaker", "max_fail", "disk"}),
             .running = {}};
   for (const Fields& one : in.objects("running")) {
     LiveCase running{.case_id = one.required<std::string>("case"),

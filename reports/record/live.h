@@ -1,5 +1,6 @@
-// live.json: what a running launcher does now. Written again about once a second; a launcher that was killed leaves its
-// last one, which says what was running then. Whether its writer lives is told by the run's lock, not by this file.
+// live.json: what a running launcher does now. Written again about once a second; a launcher that
+// was killed leaves its last one, which says what was running then. Whether its writer lives is
+// told by the run's lock, not by this file.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ struct Live {
   double elapsed_seconds = 0;
   std::optional<double> remaining_seconds;
   int planned = 0, done = 0, failed = 0;
-  std::string stopping;         // why no more cases start: an ending of summary.json; "" while they do
+  std::string stopping;  // why no more cases start: an ending of summary.json; "" while they do
   std::vector<LiveCase> running;
 
   bool operator==(const Live&) const = default;

@@ -1,4 +1,5 @@
-// What / got / want / why / next: the one shape of every error, refusal and failing check. `next` is never empty.
+// What / got / want / why / next: the one shape of every error, refusal and failing check. `next`
+// is never empty.
 #pragma once
 
 #include <stdexcept>
@@ -22,7 +23,8 @@ std::string to_text(const Message& message);
 /// Thrown by everything of this folder. what() is to_text(message).
 class Error : public std::runtime_error {
  public:
-  explicit Error(Message message) : std::runtime_error(to_text(message)), message_(std::move(message)) {}
+  explicit Error(Message message)
+      : std::runtime_error(to_text(message)), message_(std::move(message)) {}
   const Message& message() const { return message_; }
 
  private:

@@ -6,7 +6,8 @@ namespace graphproof::record {
 namespace {
 
 TEST(Message, LeavesOutEmptyParts) {
-  EXPECT_EQ(to_text({.what = "a", .got = "b", .want = "", .why = "", .next = "c"}), "a; got b; next: c");
+  EXPECT_EQ(to_text({.what = "a", .got = "b", .want = "", .why = "", .next = "c"}),
+            "a; got b; next: c");
 }
 
 }  // namespace

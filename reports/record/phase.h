@@ -1,4 +1,5 @@
-// The phases that a case goes through, in order: one table for limits, heartbeats, evidence and verdicts.
+// The phases that a case goes through, in order: one table for limits, heartbeats, evidence and
+// verdicts.
 #pragma once
 
 #include <array>
@@ -8,16 +9,28 @@
 namespace graphproof::record {
 
 enum class Phase {
-  validate, init, build, eager, warmup, capture, replay, compare, teardown_graph, teardown_comm, teardown_process
+  validate,
+  init,
+  build,
+  eager,
+  warmup,
+  capture,
+  replay,
+  compare,
+  teardown_graph,
+  teardown_comm,
+  teardown_process
 };
 
 inline constexpr std::array<std::string_view, 11> kPhaseNames = {
-    "validate", "init", "build", "eager", "warmup", "capture", "replay", "compare",
-    "teardown_graph", "teardown_comm", "teardown_process"};
+    "validate", "init",    "build",          "eager",         "warmup",          "capture",
+    "replay",   "compare", "teardown_graph", "teardown_comm", "teardown_process"};
 
 inline constexpr std::size_t kPhaseCount = kPhaseNames.size();
 
-constexpr std::string_view name(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+constexpr std::string_view name(Phase phase) {
+  return kPhaseNames[static_cast<std::size_t>(phase)];
+}
 
 /// The phase of that name; nothing if there is none.
 constexpr std::optional<Phase> phase_from(std::string_view text) {

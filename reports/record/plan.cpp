@@ -62,7 +62,8 @@ PlanLine plan_line_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kPlanSchema);
   // It names a folder of the run.
-  if (const auto id = in.required<std::string>("id"); id.size() != 16 || id.find_first_not_of("0123456789abcdef") != id.npos)
+  if (const auto id = in.required<std::string>("id");
+      id.size() != 16 || id.find_first_not_of("0123456789abcdef") != id.npos)
     in.reject("id", "`" + id + "`", "16 hexadecimal digits");
   PlanLine line{.id = in.required<std::string>("id"),
                 .name = in.required<std::string>("name"),
@@ -80,7 +81,8 @@ PlanLine plan_line_from(const nlohmann::json& value, const std::string& where) {
     const std::string text = skip->required<std::string>("verdict");
     const auto verdict = Verdict::from(text);
     if (!verdict || !(verdict->in("skipped") || verdict->in("unexercised")))
-      skip->reject("verdict", "`" + text + "`", "skipped.gpus, skipped.arch, skipped.capability or unexercised");
+      skip->reject("verdict", "`" + text + "`",
+                   "skipped.gpus, skipped.arch, skipped.capability or unexercised");
     line.skip = Skip{.verdict = *verdict, .why = skip->required<std::string>("why")};
   }
   return line;
@@ -89,10 +91,12 @@ PlanLine plan_line_from(const nlohmann::json& value, const std::string& where) {
 std::vector<PlanLine> plan_from(std::string_view text, const std::string& where) {
   const Lines raw = split_lines(text);
   if (raw.torn_bytes > 0)
-    throw ReadError({.what = where + " ends in the middle of line " + std::to_string(raw.lines.size() + 1),
-                     .got = std::to_string(raw.torn_bytes) + " bytes without a newline", .want = "whole lines",
-                     .why = "a plan is written whole before the first case runs",
-                     .next = "start a new run; this one has no plan to go by"});
+    throw ReadError(
+        {.what = where + " ends in the middle of line " + std::to_string(raw.lines.size() + 1),
+         .got = std::to_string(raw.torn_bytes) + " bytes without a newline",
+         .want = "whole lines",
+         .why = "a plan is written whole before the first case runs",
+         .next = "start a new run; this one has no plan to go by"});
   std::vector<PlanLine> plan;
   for (const std::string& line : raw.lines) {
     const std::string place = where + " line " + std::to_string(plan.size() + 1);

@@ -1,4 +1,5 @@
-// plan.jsonl: one line per case, made before anything runs: what it is, what it needs, what is expected of it.
+// plan.jsonl: one line per case, made before anything runs: what it is, what it needs, what is
+// expected of it.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ inline constexpr std::string_view kPlanSchema = "graphproof-plan/1";
 ///   pass         nothing else
 ///   rejected     rule: the rank program refuses by it in phase validate
 ///   fault        fault, detector, clean_twin (a case id)
-///   known_issue  issue, verdict (or a dotted prefix of one), owner, until (YYYY-MM-DD, the last day it excuses)
-///   hazard       rule, verdict (or a dotted prefix): a forbidden combination, run to see what the stack does
+///   known_issue  issue, verdict (or a dotted prefix of one), owner, until (YYYY-MM-DD, the last
+///   day it excuses) hazard       rule, verdict (or a dotted prefix): a forbidden combination, run
+///   to see what the stack does
 struct Expect {
   std::string kind = "pass";
   std::string rule;
@@ -36,7 +38,8 @@ Expect expect_from(const Fields& in);
 
 /// A case that the plan does not run.
 struct Skip {
-  Verdict verdict;  // skipped.*, or unexercised where the case's fault cannot be shown on this device
+  Verdict
+      verdict;  // skipped.*, or unexercised where the case's fault cannot be shown on this device
   std::string why;
 
   bool operator==(const Skip&) const = default;
@@ -48,7 +51,7 @@ struct PlanLine {
   int ranks = 1;
   std::string isolation;  // batch, process
   std::map<std::string, std::string> environment;
-  Limits limits_ms;       // only those that differ from the defaults
+  Limits limits_ms;  // only those that differ from the defaults
   Expect expect;
   std::vector<std::string> required_checks;
   std::optional<Skip> skip;

@@ -30,7 +30,8 @@ struct CheckCounts {
   bool operator==(const CheckCounts&) const = default;
 };
 
-/// A failing check, or a failure that no check stands for (check is then "", for example a refusal).
+/// A failing check, or a failure that no check stands for (check is then "", for example a
+/// refusal).
 struct Failing {
   std::string check;
   std::optional<int> rank;
@@ -46,15 +47,15 @@ struct Record {
   int ranks = 1;
   std::optional<Phase> phase;  // reached; nothing: no rank began
   Verdict verdict;
-  Verdict observed;            // before an expectation (fault, hazard, known issue) was applied
-  int rule = 0;                // of reports/outcome
+  Verdict observed;  // before an expectation (fault, hazard, known issue) was applied
+  int rule = 0;      // of reports/outcome
   std::string reason;
   CheckCounts checks;
   std::vector<Failing> failing;
   std::map<std::string, double> figures;
   double seconds = 0;
-  std::string artefacts;       // relative to the run folder
-  std::string again;           // why this is not the first attempt; "" of a first one
+  std::string artefacts;  // relative to the run folder
+  std::string again;      // why this is not the first attempt; "" of a first one
 
   bool operator==(const Record&) const = default;
 };

@@ -3,12 +3,18 @@
 namespace graphproof::record {
 
 Json to_json(const Stack& stack) {
-  return {{"torch_version", stack.torch_version}, {"cuda_version", stack.cuda_version},
-          {"nccl_version", stack.nccl_version},   {"driver", stack.driver},
-          {"cudnn_version", stack.cudnn_version}, {"mpi", stack.mpi},
-          {"gpus", stack.gpus},                   {"sm", stack.sm},
-          {"kernel", stack.kernel},               {"host", stack.host},
-          {"cpus", stack.cpus},                   {"environment", stack.environment}};
+  return {{"torch_version", stack.torch_version},
+          {"cuda_version", stack.cuda_version},
+          {"nccl_version", stack.nccl_version},
+          {"driver", stack.driver},
+          {"cudnn_version", stack.cudnn_version},
+          {"mpi", stack.mpi},
+          {"gpus", stack.gpus},
+          {"sm", stack.sm},
+          {"kernel", stack.kernel},
+          {"host", stack.host},
+          {"cpus", stack.cpus},
+          {"environment", stack.environment}};
 }
 
 Stack stack_from(const Fields& in) {
@@ -56,7 +62,10 @@ Json to_json(const Run& run) {
           {"started", run.started},
           {"command", run.command},
           {"profile", run.profile},
-          {"matrix", {{"name", run.matrix.name}, {"sha256", run.matrix.sha256}, {"axes_version", run.matrix.axes_version}}},
+          {"matrix",
+           {{"name", run.matrix.name},
+            {"sha256", run.matrix.sha256},
+            {"axes_version", run.matrix.axes_version}}},
           {"seed", run.seed},
           {"device", run.device},
           {"engine", run.engine},

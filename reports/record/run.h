@@ -34,10 +34,10 @@ struct Options {
   std::string isolation = "planned";  // planned (each case's own), process, batch
   std::int64_t budget_ms = 0;         // 0: none
   int max_fail = 0;                   // 0: no bound
-  std::int64_t max_gpu_ms = 0;        // GPUs (ranks on sim) times how long they are leased; 0: no bound
-  int ranks_per_gpu = 1;              // of cases with more ranks than this host has GPUs
-  int confirm = 0;                    // how often a failure is run again to measure its rate
-  Limits limits_ms;                   // of cases that have no own
+  std::int64_t max_gpu_ms = 0;  // GPUs (ranks on sim) times how long they are leased; 0: no bound
+  int ranks_per_gpu = 1;        // of cases with more ranks than this host has GPUs
+  int confirm = 0;              // how often a failure is run again to measure its rate
+  Limits limits_ms;             // of cases that have no own
 
   bool operator==(const Options&) const = default;
 };

@@ -1,5 +1,5 @@
-// For tests, here and in fixtures/ and reports/: a folder of the test's own, removed with it, and a stand-in for a full
-// disk.
+// For tests, here and in fixtures/ and reports/: a folder of the test's own, removed with it, and a
+// stand-in for a full disk.
 #pragma once
 
 #include <stdlib.h>
@@ -18,7 +18,9 @@ namespace graphproof::record {
 class ScratchFolder {
  public:
   /// In memory where that is possible: each fsync on a disk costs milliseconds.
-  ScratchFolder() : ScratchFolder(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path()) {}
+  ScratchFolder()
+      : ScratchFolder(::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                                      : std::filesystem::temp_directory_path()) {}
   explicit ScratchFolder(const std::filesystem::path& parent) {
     std::string pattern = (parent / "graphproof-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
@@ -36,7 +38,8 @@ class ScratchFolder {
   /// What is in it, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename().string());
+    for (const auto& entry : std::filesystem::directory_iterator(path_))
+      names.push_back(entry.path().filename().string());
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -45,8 +48,8 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// While it lives, no file of this process grows beyond `bytes`: the write then fails with EFBIG, in the middle and
-/// without privileges, as it fails with ENOSPC on a full disk.
+/// While it lives, no file of this process grows beyond `bytes`: the write then fails with EFBIG,
+/// in the middle and without privileges, as it fails with ENOSPC on a full disk.
 class FullDisk {
  public:
   explicit FullDisk(std::size_t bytes) {

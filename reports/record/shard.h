@@ -1,4 +1,5 @@
-// shard.json: which part of a plan a run has; written by a run that has one, read when the parts are merged.
+// shard.json: which part of a plan a run has; written by a run that has one, read when the parts
+// are merged.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +12,8 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kShardSchema = "graphproof-shard/1";
 
-/// Shard `number` of `count` has the plan's lines number, number + count, number + 2 count, ... counted from 1.
+/// Shard `number` of `count` has the plan's lines number, number + count, number + 2 count, ...
+/// counted from 1.
 struct Shard {
   int number = 1, count = 1;
   std::string plan_sha256;  // of the whole plan

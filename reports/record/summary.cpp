@@ -7,8 +7,14 @@ Json to_json(const Summary& summary) {
   for (const SummaryCase& one : summary.cases) {
     Json checks = Json::object();
     for (const auto& [check, result] : one.checks) checks[check] = name(result);
-    cases.push_back({{"id", one.id}, {"name", one.name}, {"axes", one.axes}, {"verdict", one.verdict.text()},
-                     {"isolation", one.isolation}, {"ranks", one.ranks}, {"seconds", one.seconds}, {"checks", checks}});
+    cases.push_back({{"id", one.id},
+                     {"name", one.name},
+                     {"axes", one.axes},
+                     {"verdict", one.verdict.text()},
+                     {"isolation", one.isolation},
+                     {"ranks", one.ranks},
+                     {"seconds", one.seconds},
+                     {"checks", checks}});
   }
   const Coverage& coverage = summary.coverage;
   return {{"schema", kSummarySchema},
@@ -20,9 +26,14 @@ Json to_json(const Summary& summary) {
           {"wall_seconds", summary.wall_seconds},
           {"counts", summary.counts},
           {"exit_code", summary.exit_code},
-          {"coverage", {{"planned", coverage.planned}, {"ran", coverage.ran}, {"rejected", coverage.rejected},
-                        {"skipped", coverage.skipped}, {"not_run", coverage.not_run},
-                        {"required_checks", coverage.required_checks}, {"unexercised", coverage.unexercised}}},
+          {"coverage",
+           {{"planned", coverage.planned},
+            {"ran", coverage.ran},
+            {"rejected", coverage.rejected},
+            {"skipped", coverage.skipped},
+            {"not_run", coverage.not_run},
+            {"required_checks", coverage.required_checks},
+            {"unexercised", coverage.unexercised}}},
           {"cases", cases},
           {"ending", summary.ending}};
 }
@@ -48,9 +59,11 @@ Summary summary_from(const nlohmann::json& value, const std::string& where) {
                                .required_checks = coverage.required<int>("required_checks"),
                                .unexercised = coverage.required<int>("unexercised")},
                   .cases = {},
-                  .ending = in.has("ending") ? in.word("ending", {"finished", "interrupted", "budget", "circuit_breaker", "max_fail",
-                                                                  "disk"})
-                                             : finished ? "finished" : "interrupted"};
+                  .ending = in.has("ending")
+                                ? in.word("ending", {"finished", "interrupted", "budget",
+                                                     "circuit_breaker", "max_fail", "disk"})
+                            : finished ? "finished"
+                                       : "interrupted"};
   for (const Fields& one : in.objects("cases")) {
     const std::string verdict = one.required<std::string>("verdict");
     if (!Verdict::from(verdict)) one.reject("verdict", "`" + verdict + "`", "a verdict");
@@ -64,7 +77,9 @@ Summary summary_from(const nlohmann::json& value, const std::string& where) {
                        .checks = {}};
     for (const auto& [check, text] : one.required<std::map<std::string, std::string>>("checks")) {
       const auto known = result_from(text);
-      if (!known) one.object("checks").reject(check, "`" + text + "`", "pass, fail, unexercised or not_applicable");
+      if (!known)
+        one.object("checks").reject(check, "`" + text + "`",
+                                    "pass, fail, unexercised or not_applicable");
       result.checks[check] = *known;
     }
     summary.cases.push_back(std::move(result));

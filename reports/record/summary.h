@@ -28,8 +28,9 @@ struct SummaryCase {
   bool operator==(const SummaryCase&) const = default;
 };
 
-/// planned = ran + rejected + skipped + not_run. ran: evidence was judged, whatever the verdict; rejected: refused by
-/// the expected rule. required_checks and unexercised count (case, check) pairs of the cases that ran.
+/// planned = ran + rejected + skipped + not_run. ran: evidence was judged, whatever the verdict;
+/// rejected: refused by the expected rule. required_checks and unexercised count (case, check)
+/// pairs of the cases that ran.
 struct Coverage {
   int planned = 0, ran = 0, rejected = 0, skipped = 0, not_run = 0;
   int required_checks = 0, unexercised = 0;
@@ -45,8 +46,9 @@ struct Summary {
   std::map<std::string, int> counts;  // verdict -> cases
   int exit_code = 0;
   Coverage coverage;
-  std::vector<SummaryCase> cases;     // in plan order
-  std::string ending = "finished";    // finished, interrupted, budget, circuit_breaker, max_fail, disk
+  std::vector<SummaryCase> cases;  // in plan order
+  std::string ending =
+      "finished";  // finished, interrupted, budget, circuit_breaker, max_fail, disk
 
   bool operator==(const Summary&) const = default;
 };

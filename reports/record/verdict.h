@@ -1,5 +1,5 @@
-// The verdict of a case: one value of a closed table, spelled with dots as in every file and report. A misspelt
-// literal does not compile: `"fail.hang.replay"_verdict`.
+// The verdict of a case: one value of a closed table, spelled with dots as in every file and
+// report. A misspelt literal does not compile: `"fail.hang.replay"_verdict`.
 #pragma once
 
 #include <array>
@@ -18,9 +18,10 @@ struct VerdictRow {
   ExitCode exit_code;
 };
 
-/// Every verdict, failures in order of severity: of several failing checks the one whose verdict stands first wins.
-/// What makes other findings meaningless stands before them: a dead or silent rank before numbers, the eager arm
-/// before the graph arms, a refused capture before the error texts and missing replays that follow from it.
+/// Every verdict, failures in order of severity: of several failing checks the one whose verdict
+/// stands first wins. What makes other findings meaningless stands before them: a dead or silent
+/// rank before numbers, the eager arm before the graph arms, a refused capture before the error
+/// texts and missing replays that follow from it.
 inline constexpr VerdictRow kVerdicts[] = {
     {"fail.hang.validate", ExitCode::product},
     {"fail.hang.init", ExitCode::product},
@@ -94,10 +95,12 @@ class Verdict {
 
   constexpr std::string_view text() const { return kVerdicts[index_].text; }
 
-  /// The exit code class of the table. Two outcome rules weaken or change it: see reports/outcome.h.
+  /// The exit code class of the table. Two outcome rules weaken or change it: see
+  /// reports/outcome.h.
   constexpr ExitCode exit_code() const { return kVerdicts[index_].exit_code; }
 
-  /// True for the verdict itself and for a dotted prefix of it: fail.hang.replay is in "fail", "fail.hang".
+  /// True for the verdict itself and for a dotted prefix of it: fail.hang.replay is in "fail",
+  /// "fail.hang".
   constexpr bool in(std::string_view family) const {
     const std::string_view own = text();
     return own.starts_with(family) && (own.size() == family.size() || own[family.size()] == '.');

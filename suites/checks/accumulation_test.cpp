@@ -22,12 +22,13 @@ TEST(AccumulatedGradients, Rows) {
                  {.name = "other gradients under equal losses (M36, M37)",
                   .change =
                       [](Attempt& a) {
-                        // The comparison of step digests is D01's; this row is about what D11 says of it.
+                        // The comparison of step digests is D01's; this row is about what D11 says
+                        // of it.
                         gradients(a, "ffffffffffffffff");
                       },
                   .rank = 1,
-                  .said = {"the replay of step 3 added up its microbatches' gradients wrongly", "ffffffffffffffff under equal losses",
-                           "the sum over 2 microbatches"},
+                  .said = {"the replay of step 3 added up its microbatches' gradients wrongly",
+                           "ffffffffffffffff under equal losses", "the sum over 2 microbatches"},
                   .also = {"D01.lockstep", "D02.graph_repeats"}},
                  {.name = "the losses differ too, so that is no question of adding up",
                   .change =
@@ -42,9 +43,11 @@ TEST(AccumulatedGradients, Rows) {
                  {.name = "the last inputs",
                   .change =
                       [](Attempt& a) {
-                        json whole = a.ranks[0].first("step", "lockstep_graph", 5)->fields.at("digest");
+                        json whole =
+                            a.ranks[0].first("step", "lockstep_graph", 5)->fields.at("digest");
                         whole["grads"] = "abababababababab";
-                        set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest", whole);
+                        set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 5},
+                            "digest", whole);
                       },
                   .rank = 0,
                   .said = {"step 5", "abababababababab"},
@@ -53,7 +56,8 @@ TEST(AccumulatedGradients, Rows) {
                   .change =
                       [](Attempt& a) {
                         for (const char* arm : {"lockstep_eager", "lockstep_graph"})
-                          set(a, {.rank = 0, .kind = "step", .arm = arm, .step = 5}, "digest", json::object());
+                          set(a, {.rank = 0, .kind = "step", .arm = arm, .step = 5}, "digest",
+                              json::object());
                       },
                   .rank = 0,
                   .said = {"digest of the gradients in a `step` line at step 5"}},

@@ -16,14 +16,19 @@ struct KindPhase {
   std::string_view kind;
   Phase phase;
 };
-constexpr std::array kKindPhases = {KindPhase{"start", Phase::validate},  KindPhase{"config", Phase::init},
-                                    KindPhase{"capture", Phase::capture}, KindPhase{"state", Phase::capture},
-                                    KindPhase{"address", Phase::replay},  KindPhase{"poison", Phase::replay},
-                                    KindPhase{"replay", Phase::replay}};
+constexpr std::array kKindPhases = {
+    KindPhase{"start", Phase::validate},  KindPhase{"config", Phase::init},
+    KindPhase{"capture", Phase::capture}, KindPhase{"state", Phase::capture},
+    KindPhase{"address", Phase::replay},  KindPhase{"poison", Phase::replay},
+    KindPhase{"replay", Phase::replay}};
 
 std::optional<Phase> phase_of(const Line& line) {
-  if (const auto named = record::phase_from(text(line, line.kind == "end" ? "last_phase" : "phase"))) return named;
-  if (const std::string arm = text(line, "arm"); line.kind == "step" && (arm.starts_with("eager") || arm == "solo_eager")) return Phase::eager;
+  if (const auto named =
+          record::phase_from(text(line, line.kind == "end" ? "last_phase" : "phase")))
+    return named;
+  if (const std::string arm = text(line, "arm");
+      line.kind == "step" && (arm.starts_with("eager") || arm == "solo_eager"))
+    return Phase::eager;
   for (const KindPhase& row : kKindPhases)
     if (row.kind == line.kind) return row.phase;
   return std::nullopt;
@@ -53,13 +58,15 @@ std::int64_t Axes::integer(std::string_view axis) const {
 
 bool Axes::flag(std::string_view axis) const {
   if (!at(axis).is_boolean()) {
-    throw std::invalid_argument(say("axis `", axis, "` is neither true nor false; a check needs it to be"));
+    throw std::invalid_argument(
+        say("axis `", axis, "` is neither true nor false; a check needs it to be"));
   }
   return at(axis).get<bool>();
 }
 
 std::int64_t Axes::size(std::string_view axis) const {
-  if (!at(axis).is_array()) throw std::invalid_argument(say("axis `", axis, "` is no set; a check needs it to be one"));
+  if (!at(axis).is_array())
+    throw std::invalid_argument(say("axis `", axis, "` is no set; a check needs it to be one"));
   return static_cast<std::int64_t>(at(axis).size());
 }
 
@@ -80,7 +87,8 @@ std::vector<const Line*> RankFiles::find(std::string_view kind, std::string_view
   return result;
 }
 
-const Line* RankFiles::first(std::string_view kind, std::string_view arm, std::optional<std::int64_t> step) const {
+const Line* RankFiles::first(std::string_view kind, std::string_view arm,
+                             std::optional<std::int64_t> step) const {
   const std::vector<const Line*> found = find(kind, arm, step);
   return found.empty() ? nullptr : found.front();
 }
@@ -98,13 +106,14 @@ record::RankEvidence way_of(const RankFiles& files) {
     refusal.phase = record::phase_from(text(*refused, "phase")).value_or(record::Phase::validate);
     // Without the field nobody can say that the device was left alone.
     refusal.device_initialised = flag(*refused, "device_initialised").value_or(true);
-    refusal.message = {text(*refused, "what"), text(*refused, "got"), text(*refused, "want"), text(*refused, "why"),
-                       text(*refused, "next")};
+    refusal.message = {text(*refused, "what"), text(*refused, "got"), text(*refused, "want"),
+                       text(*refused, "why"), text(*refused, "next")};
     way.refused = refusal;
   }
   if (const Line* error = files.first("error")) {
     record::RankError met;
-    met.phase = record::phase_from(text(*error, "phase")).value_or(way.last_phase.value_or(record::Phase::validate));
+    met.phase = record::phase_from(text(*error, "phase"))
+                    .value_or(way.last_phase.value_or(record::Phase::validate));
     met.arm = text(*error, "arm");
     met.type = text(*error, "type");
     met.code = integer(*error, "code").value_or(0);
@@ -119,15 +128,16 @@ std::string stopped_because(const RankFiles& files) {
   if (!files.evidence) return say("rank ", files.rank, " left no evidence");
   const record::RankEvidence way = way_of(files);
   if (way.error) {
-    return say("rank ", files.rank, " stopped in phase ", record::name(way.error->phase), " with ", way.error->type,
-               " error ", way.error->code, " at ", way.error->call, ": ", way.error->message);
+    return say("rank ", files.rank, " stopped in phase ", record::name(way.error->phase), " with ",
+               way.error->type, " error ", way.error->code, " at ", way.error->call, ": ",
+               way.error->message);
   }
   for (const Line* vote : files.find("vote")) {
     const auto codes = integers(*vote, "codes").value_or(std::vector<std::int64_t>{});
     for (std::size_t peer = 0; peer < codes.size(); ++peer) {
       if (codes[peer] == 0) continue;
-      return say("rank ", files.rank, " stopped after phase ", text(*vote, "phase"), ", where rank ", peer,
-                 " voted code ", codes[peer]);
+      return say("rank ", files.rank, " stopped after phase ", text(*vote, "phase"),
+                 ", where rank ", peer, " voted code ", codes[peer]);
     }
   }
   if (way.complete) return "";
@@ -139,7 +149,8 @@ std::string stopped_because(const RankFiles& files) {
 std::int64_t evidence_revision(const Attempt& attempt) {
   std::int64_t revision = record::kEvidenceRevision;
   for (const RankFiles& files : attempt.ranks)
-    if (const Line* start = files.first("start")) revision = std::min(revision, integer(*start, "revision").value_or(1));
+    if (const Line* start = files.first("start"))
+      revision = std::min(revision, integer(*start, "revision").value_or(1));
   return revision;
 }
 

@@ -1,5 +1,5 @@
-// An attempt as the checks see it: the launcher's facts, the case's effective axis values, and per rank the evidence
-// and the text of its log slice. Reading the files is left to suites/judge.
+// An attempt as the checks see it: the launcher's facts, the case's effective axis values, and per
+// rank the evidence and the text of its log slice. Reading the files is left to suites/judge.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace graphproof::checks {
 
-/// Effective axis values. Throws std::invalid_argument naming the axis that is absent or of another type: an
-/// expectation is never guessed.
+/// Effective axis values. Throws std::invalid_argument naming the axis that is absent or of another
+/// type: an expectation is never guessed.
 class Axes {
  public:
   Axes() = default;
@@ -25,7 +25,7 @@ class Axes {
   std::string text(std::string_view axis) const;
   std::int64_t integer(std::string_view axis) const;
   bool flag(std::string_view axis) const;
-  std::int64_t size(std::string_view axis) const;  // of a set
+  std::int64_t size(std::string_view axis) const;                  // of a set
   bool holds(std::string_view axis, std::string_view word) const;  // a set
 
  private:
@@ -53,14 +53,16 @@ struct Attempt {
   std::vector<int> foreign_ranks;  // evidence files of ranks outside the world
 };
 
-/// What a rank's evidence says of its way: how far it came, whether it refused the case or met an error.
+/// What a rank's evidence says of its way: how far it came, whether it refused the case or met an
+/// error.
 record::RankEvidence way_of(const RankFiles& files);
 
-/// Why a rank left less than a whole case: its error, a vote that ended the case early, or that its evidence just ends.
-/// Empty when it finished: then whatever is missing should be there.
+/// Why a rank left less than a whole case: its error, a vote that ended the case early, or that its
+/// evidence just ends. Empty when it finished: then whatever is missing should be there.
 std::string stopped_because(const RankFiles& files);
 
-/// The lowest revision that a rank's start line names, 1 where one names none; today's where no rank left a start line.
+/// The lowest revision that a rank's start line names, 1 where one names none; today's where no
+/// rank left a start line.
 std::int64_t evidence_revision(const Attempt& attempt);
 
 /// Whether its ranks shared GPUs, so that what the driver counts on one is not a rank's own.

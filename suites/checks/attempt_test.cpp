@@ -44,19 +44,27 @@ TEST(Lines, ReadDamagedFieldsAsAbsent) {
 }
 
 TEST(WayOf, KnowsTheErrorAndWhereItWas) {
-  const record::RankEvidence way = way_of(
-      files_of({{{"kind", "start"}},
-                {{"kind", "capture"}, {"arm", "solo_graph"}},
-                {{"kind", "error"}, {"type", "cuda"}, {"code", 900}, {"call", "aten::item"}, {"message", "no"}}}));
+  const record::RankEvidence way = way_of(files_of({{{"kind", "start"}},
+                                                    {{"kind", "capture"}, {"arm", "solo_graph"}},
+                                                    {{"kind", "error"},
+                                                     {"type", "cuda"},
+                                                     {"code", 900},
+                                                     {"call", "aten::item"},
+                                                     {"message", "no"}}}));
   ASSERT_TRUE(way.error);
   EXPECT_EQ(way.error->code, 900);
-  EXPECT_EQ(way.error->phase, record::Phase::capture);  // where the rank was, since the line does not say
+  EXPECT_EQ(way.error->phase,
+            record::Phase::capture);  // where the rank was, since the line does not say
   EXPECT_FALSE(way.complete);
 }
 
 TEST(WayOf, StepsOfEagerArmsAreOfPhaseEager) {
-  for (const auto& [arm, phase] : {std::pair{"eager_a", record::Phase::eager}, {"solo_eager", record::Phase::eager}, {"lockstep_eager", record::Phase::replay}})
-    EXPECT_EQ(way_of(files_of({{{"kind", "replay"}}, {{"kind", "step"}, {"arm", arm}}})).last_phase, phase) << arm;
+  for (const auto& [arm, phase] : {std::pair{"eager_a", record::Phase::eager},
+                                   {"solo_eager", record::Phase::eager},
+                                   {"lockstep_eager", record::Phase::replay}})
+    EXPECT_EQ(way_of(files_of({{{"kind", "replay"}}, {{"kind", "step"}, {"arm", arm}}})).last_phase,
+              phase)
+        << arm;
 }
 
 TEST(WayOf, ARefusalThatDoesNotSaySoHasTouchedTheDevice) {
@@ -66,9 +74,10 @@ TEST(WayOf, ARefusalThatDoesNotSaySoHasTouchedTheDevice) {
 }
 
 TEST(StoppedBecause, NamesAPeersVote) {
-  const std::string why = stopped_because(files_of({{{"kind", "start"}},
-                                                    {{"kind", "vote"}, {"phase", "build"}, {"codes", {0, 3}}},
-                                                    {{"kind", "end"}, {"complete", false}, {"lines", 2}}}));
+  const std::string why =
+      stopped_because(files_of({{{"kind", "start"}},
+                                {{"kind", "vote"}, {"phase", "build"}, {"codes", {0, 3}}},
+                                {{"kind", "end"}, {"complete", false}, {"lines", 2}}}));
   EXPECT_EQ(why, "rank 0 stopped after phase build, where rank 1 voted code 3");
 }
 
@@ -80,7 +89,8 @@ TEST(Groups, TensorParallelRanksAreNeighbours) {
   EXPECT_EQ(roles(axes, 6), (std::vector<std::vector<int>>{{0, 1, 2, 3, 4, 5}}));
 }
 
-TEST(Groups, ContextParallelRanksLieBetweenTensorAndDataParallelOnesAndShareTheReductionOfGradients) {
+TEST(Groups,
+     ContextParallelRanksLieBetweenTensorAndDataParallelOnesAndShareTheReductionOfGradients) {
   const Axes axes(json{{"tp", 2}, {"cp", 2}, {"dp", 2}, {"pp", 1}, {"ep", 1}, {"etp", 1}});
   EXPECT_EQ(alike_groups(axes), (std::vector<std::string>{"tp", "cp", "dp_cp"}));
   EXPECT_EQ(groups(axes, 8, "cp"), (std::vector<std::vector<int>>{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
@@ -92,7 +102,8 @@ TEST(Groups, ExpertTensorParallelRanksAreNeighboursAndExpertParallelOnesThatFarA
   const Axes axes(json{{"tp", 1}, {"cp", 1}, {"dp", 8}, {"pp", 1}, {"ep", 2}, {"etp", 2}});
   EXPECT_EQ(alike_groups(axes), (std::vector<std::string>{"dp", "ep", "etp"}));
   EXPECT_EQ(groups(axes, 8, "ep"), (std::vector<std::vector<int>>{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
-  EXPECT_EQ(groups(axes, 8, "etp"), (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_EQ(groups(axes, 8, "etp"),
+            (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
 }
 
 }  // namespace

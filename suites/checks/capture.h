@@ -8,7 +8,9 @@
 
 namespace graphproof::checks {
 
-inline bool succeeded(const Line& capture) { return text(capture, "status") == "ok" && integer(capture, "code") == 0; }
+inline bool succeeded(const Line& capture) {
+  return text(capture, "status") == "ok" && integer(capture, "code") == 0;
+}
 
 inline std::vector<const Line*> successful_captures(const RankFiles& files) {
   std::vector<const Line*> result;

@@ -47,7 +47,9 @@ TEST(CaptureChangesNothing, AsManyLooksAsCaptures) {
                .change =
                    [](Attempt& a) {
                      auto& lines = a.ranks[0].evidence->lines;
-                     lines.erase(std::ranges::find_if(lines, [](const Line& line) { return line.kind == "state" && is(line, "arm", "free_graph"); }));
+                     lines.erase(std::ranges::find_if(lines, [](const Line& line) {
+                       return line.kind == "state" && is(line, "arm", "free_graph");
+                     }));
                      set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
                    },
                .rank = 0,

@@ -34,10 +34,15 @@ TEST(CaptureStatus, Rows) {
                         die_before(a, {.rank = 0, .kind = "state", .arm = "lockstep_graph"});
                         add(a, 0, {{"kind", "vote"}, {"phase", "capture"}, {"codes", {900}}});
                         add(a, 0, refused_operator());
-                        add(a, 0, {{"kind", "end"}, {"complete", false}, {"lines", 0}, {"last_phase", "capture"}});
+                        add(a, 0,
+                            {{"kind", "end"},
+                             {"complete", false},
+                             {"lines", 0},
+                             {"last_phase", "capture"}});
                       },
                   .rank = 0,
-                  .said = {"the capture of arm lockstep_graph failed", "code 900 at aten::_local_scalar_dense"},
+                  .said = {"the capture of arm lockstep_graph failed",
+                           "code 900 at aten::_local_scalar_dense"},
                   .also = {"*"}},
                  {.name = "a code beside ok",
                   .change = [=](Attempt& a) { set(a, capture, "code", 901); },
@@ -47,10 +52,13 @@ TEST(CaptureStatus, Rows) {
                  {.name = "a fork whose only work is NCCL's, not joined (M11)",
                   .change =
                       [=](Attempt& a) {
-                        set(a, capture, "unjoined", {"ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"});
+                        set(a, capture, "unjoined",
+                            {"ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                             "ncclDevKernel_AllReduce_Sum_f32_RING_LL"});
                       },
                   .rank = 0,
-                  .said = {"left work that its stream does not wait for", "2 unjoined, the first is \"ncclDevKernel_AllReduce"}},
+                  .said = {"left work that its stream does not wait for",
+                           "2 unjoined, the first is \"ncclDevKernel_AllReduce"}},
                  {.name = "no capture",
                   .change = [=](Attempt& a) { erase(a, capture); },
                   .rank = 0,
@@ -66,18 +74,19 @@ TEST(CaptureStatus, Rows) {
 }
 
 TEST(CaptureStatus, OfAFailedCaptureLeavesTheVotesToAgree) {
-  const record::CheckResult votes = judge_one("D26.votes", {{"impl", "full_iteration"}, {"tp", 2}}, [](Attempt& a) {
-    for (int rank : {0, 1}) {
-      set(a, {.rank = rank, .kind = "capture", .arm = "lockstep_graph"}, "status", "error");
-      die_before(a, {.rank = rank, .kind = "vote", .arm = {}});
-    }
-    for (int rank : {0, 1}) {
-      for (const char* phase : {"init", "build", "eager"})
-        add(a, rank, {{"kind", "vote"}, {"phase", phase}, {"codes", {0, 0}}});
-      add(a, rank, {{"kind", "vote"}, {"phase", "capture"}, {"codes", {900, 900}}});
-      add(a, rank, refused_operator());
-    }
-  });
+  const record::CheckResult votes =
+      judge_one("D26.votes", {{"impl", "full_iteration"}, {"tp", 2}}, [](Attempt& a) {
+        for (int rank : {0, 1}) {
+          set(a, {.rank = rank, .kind = "capture", .arm = "lockstep_graph"}, "status", "error");
+          die_before(a, {.rank = rank, .kind = "vote", .arm = {}});
+        }
+        for (int rank : {0, 1}) {
+          for (const char* phase : {"init", "build", "eager"})
+            add(a, rank, {{"kind", "vote"}, {"phase", phase}, {"codes", {0, 0}}});
+          add(a, rank, {{"kind", "vote"}, {"phase", "capture"}, {"codes", {900, 900}}});
+          add(a, rank, refused_operator());
+        }
+      });
   EXPECT_EQ(votes.result, record::Result::unexercised) << record::to_text(votes.message);
 }
 

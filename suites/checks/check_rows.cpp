@@ -14,10 +14,12 @@ const record::CheckResult& of(const record::Checks& checks, const std::string& n
 }
 
 /// Checks whose word changed, without `check` itself.
-std::set<std::string> flipped(const record::Checks& clean, const record::Checks& changed, const std::string& check) {
+std::set<std::string> flipped(const record::Checks& clean, const record::Checks& changed,
+                              const std::string& check) {
   std::set<std::string> result;
   for (const record::CheckResult& before : clean.checks)
-    if (before.check != check && of(changed, before.check).result != before.result) result.insert(before.check);
+    if (before.check != check && of(changed, before.check).result != before.result)
+      result.insert(before.check);
   return result;
 }
 
@@ -27,7 +29,8 @@ void expect_whole(const record::CheckResult& result) {
   if (result.result == record::Result::pass) return;
   EXPECT_FALSE(result.message.why.empty()) << record::to_text(result.message);
   EXPECT_FALSE(result.message.next.empty()) << record::to_text(result.message);
-  EXPECT_FALSE(result.result == record::Result::fail && result.message.want.empty()) << record::to_text(result.message);
+  EXPECT_FALSE(result.result == record::Result::fail && result.message.want.empty())
+      << record::to_text(result.message);
 }
 
 }  // namespace
@@ -37,7 +40,8 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const Attempt clean = clean_attempt(catalogue, axes, device, revision);
   const record::Checks before = judge(clean, catalogue.checks);
-  ASSERT_EQ(record::name(of(before, check).result), "pass") << record::to_text(of(before, check).message);
+  ASSERT_EQ(record::name(of(before, check).result), "pass")
+      << record::to_text(of(before, check).message);
   bool alone = false;
   for (const Row& row : rows) {
     SCOPED_TRACE(say(check, ": ", row.name));
@@ -63,7 +67,8 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
 }
 
 record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
-                              const std::function<void(Attempt&)>& change, const std::string& device) {
+                              const std::function<void(Attempt&)>& change,
+                              const std::string& device) {
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   Attempt attempt = clean_attempt(catalogue, axes, device);
   change(attempt);

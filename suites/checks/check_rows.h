@@ -1,5 +1,5 @@
-// For tests: one table of changes to a clean attempt for each check. Every row is also a mutation test: it says which
-// other checks may flip, and any further one is an error.
+// For tests: one table of changes to a clean attempt for each check. Every row is also a mutation
+// test: it says which other checks may flip, and any further one is an error.
 #pragma once
 
 #include <functional>
@@ -22,13 +22,15 @@ struct Row {
   std::set<std::string> also = {};  // checks that may flip too; "*": any
 };
 
-/// Judges every row against the clean attempt of `axes` on `device`, with evidence of `revision`. The clean one must pass `check`,
-/// and at least one row must flip `check` alone to fail.
+/// Judges every row against the clean attempt of `axes` on `device`, with evidence of `revision`.
+/// The clean one must pass `check`, and at least one row must flip `check` alone to fail.
 void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
-                const std::string& device = "sim", std::int64_t revision = record::kEvidenceRevision);
+                const std::string& device = "sim",
+                std::int64_t revision = record::kEvidenceRevision);
 
 /// One change of one clean attempt.
 record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
-                              const std::function<void(Attempt&)>& change, const std::string& device = "sim");
+                              const std::function<void(Attempt&)>& change,
+                              const std::string& device = "sim");
 
 }  // namespace graphproof::checks

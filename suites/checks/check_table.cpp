@@ -81,7 +81,8 @@ constexpr std::array kChecks = {
     Check{"D56.races", races},
 };
 
-record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt) {
+record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry,
+                            const Attempt& attempt) {
   return {.check = std::string(check.name),
           .result = record::Result::not_applicable,
           .rank = std::nullopt,
@@ -96,21 +97,27 @@ record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry,
 
 std::span<const Check> all_checks() { return kChecks; }
 
-record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt) {
-  record::CheckResult result = evidence_revision(attempt) < entry.since ? too_old(check, entry, attempt) : check.function(attempt);
+record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry,
+                              const Attempt& attempt) {
+  record::CheckResult result = evidence_revision(attempt) < entry.since
+                                   ? too_old(check, entry, attempt)
+                                   : check.function(attempt);
   if (result.message.what.empty()) result.message.what = entry.states;
   const auto& required = attempt.context.required_checks;
-  if (result.result == record::Result::not_applicable && std::ranges::find(required, check.name) != required.end()) {
+  if (result.result == record::Result::not_applicable &&
+      std::ranges::find(required, check.name) != required.end()) {
     result.result = record::Result::unexercised;
-    result.message.next = say("./graphproof explain ", attempt.context.run_id, "/", attempt.context.case_id,
-                              ": the case requires this check");
+    result.message.next = say("./graphproof explain ", attempt.context.run_id, "/",
+                              attempt.context.case_id, ": the case requires this check");
   }
   return result;
 }
 
-record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table, const std::set<std::string>& dropped) {
+record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table,
+                     const std::set<std::string>& dropped) {
   for (const std::string& name : dropped) {
-    if (!table.find(name)) throw std::invalid_argument(say("--drop ", name, ": there is no such check"));
+    if (!table.find(name))
+      throw std::invalid_argument(say("--drop ", name, ": there is no such check"));
   }
   record::Checks checks;
   checks.case_id = attempt.context.case_id;
@@ -120,8 +127,10 @@ record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table, co
   checks.harmless_because = harmless_because(attempt);
   for (const Check& check : all_checks()) {
     const matrix::CheckEntry* entry = table.find(check.name);
-    if (!entry) throw std::logic_error(say("check ", check.name, " has no row in matrix/checks/checks.json"));
-    if (!dropped.contains(std::string(check.name))) checks.checks.push_back(run_check(check, *entry, attempt));
+    if (!entry)
+      throw std::logic_error(say("check ", check.name, " has no row in matrix/checks/checks.json"));
+    if (!dropped.contains(std::string(check.name)))
+      checks.checks.push_back(run_check(check, *entry, attempt));
   }
   return checks;
 }

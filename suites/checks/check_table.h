@@ -1,4 +1,5 @@
-// Every check by name, and the run of all of them over an attempt. The names equal matrix/checks/checks.json.
+// Every check by name, and the run of all of them over an attempt. The names equal
+// matrix/checks/checks.json.
 #pragma once
 
 #include <functional>
@@ -21,12 +22,13 @@ struct Check {
 /// In the order of the table in matrix/checks/checks.json.
 std::span<const Check> all_checks();
 
-/// Runs one check. A check that the case requires never ends not_applicable: it is then unexercised. A pass states
-/// what the table says. `entry` is the check's row.
-record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry, const Attempt& attempt);
+/// Runs one check. A check that the case requires never ends not_applicable: it is then
+/// unexercised. A pass states what the table says. `entry` is the check's row.
+record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entry,
+                              const Attempt& attempt);
 
-/// checks.json of an attempt, in memory: every check but those in `dropped`, which are left out as if nobody had
-/// written them. Throws std::invalid_argument for a dropped name that is no check.
+/// checks.json of an attempt, in memory: every check but those in `dropped`, which are left out as
+/// if nobody had written them. Throws std::invalid_argument for a dropped name that is no check.
 record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table,
                      const std::set<std::string>& dropped = {});
 

@@ -30,27 +30,55 @@ std::vector<Shape> shapes() {
       for (const int dp : {1, 2})
         for (const bool dropout : {false, true})
           for (const char* device : {"sim", "cuda"})
-            result.push_back(
-                {{{"impl", impl}, {"tp", tp}, {"dp", dp}, {"dropout", dropout}, {"microbatches", 2}}, device});
+            result.push_back({{{"impl", impl},
+                               {"tp", tp},
+                               {"dp", dp},
+                               {"dropout", dropout},
+                               {"microbatches", 2}},
+                              device});
   for (const char* impl : {"none", "manual"}) {
-    const json moe = {{"impl", impl},       {"model", "moe"},   {"experts", 4},
-                      {"topk", 2},          {"dp", 2},          {"ep", 2},
-                      {"dispatch", "drop_and_pad"}, {"dispatcher", "alltoall"}};
+    const json moe = {{"impl", impl},
+                      {"model", "moe"},
+                      {"experts", 4},
+                      {"topk", 2},
+                      {"dp", 2},
+                      {"ep", 2},
+                      {"dispatch", "drop_and_pad"},
+                      {"dispatcher", "alltoall"}};
     result.push_back({moe});
     result.push_back({{{"impl", impl}, {"pp", 2}, {"microbatches", 2}}});
-    result.push_back({{{"impl", impl}, {"pp", 2}, {"vpp", 2}, {"dp", 2}, {"layers", 4}, {"microbatches", 2}, {"tied_embeddings", true}}});
+    result.push_back({{{"impl", impl},
+                       {"pp", 2},
+                       {"vpp", 2},
+                       {"dp", 2},
+                       {"layers", 4},
+                       {"microbatches", 2},
+                       {"tied_embeddings", true}}});
     result.push_back({{{"impl", impl}, {"optimizer", "adam"}, {"precision", "bf16"}}});
     for (const bool dropout : {false, true})
-      result.push_back({{{"impl", impl}, {"recompute", "selective(core_attn)"}, {"dropout", dropout}}});
+      result.push_back(
+          {{{"impl", impl}, {"recompute", "selective(core_attn)"}, {"dropout", dropout}}});
     result.push_back({{{"impl", impl}, {"precision", "fp16"}, {"tp", 2}, {"clip_grad", true}}});
-    result.push_back({{{"impl", impl}, {"pp", 2}, {"microbatches", 2}, {"precision", "fp16"}, {"clip_grad", true}}});
+    result.push_back({{{"impl", impl},
+                       {"pp", 2},
+                       {"microbatches", 2},
+                       {"precision", "fp16"},
+                       {"clip_grad", true}}});
     if (std::string(impl) == "none") continue;
-    for (const char* schedule : {"resume", "train-eval-train"}) result.push_back({{{"impl", impl}, {"schedule", schedule}, {"dp", 2}}});
+    for (const char* schedule : {"resume", "train-eval-train"})
+      result.push_back({{{"impl", impl}, {"schedule", schedule}, {"dp", 2}}});
   }
-  result.push_back({{{"impl", "local"}, {"pp", 2}, {"vpp", 2}, {"layers", 4}, {"microbatches", 2}, {"fp8_weights", true}, {"first_last_layers_bf16", true}}});
+  result.push_back({{{"impl", "local"},
+                     {"pp", 2},
+                     {"vpp", 2},
+                     {"layers", 4},
+                     {"microbatches", 2},
+                     {"fp8_weights", true},
+                     {"first_last_layers_bf16", true}}});
   result.push_back({{{"impl", "none"}, {"model", "hybrid"}, {"fp8_weights", true}}});
   for (const char* impl : {"callables", "full_iteration"})
-    result.push_back({{{"impl", impl}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}}});
+    result.push_back(
+        {{{"impl", impl}, {"microbatches", 2}, {"shape_buckets", 2}, {"warmup_steps", 1}}});
   return result;
 }
 
@@ -76,8 +104,10 @@ TEST(CleanAttempt, IsWhatTheSchemasAllow) {
   record::SchemaOf evidence("evidence"), context("context"), checks("checks");
   for (const Shape& shape : shapes()) {
     const Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
-    EXPECT_EQ(context.violations(record::to_json(attempt.context)), std::vector<std::string>{}) << shape.axes.dump();
-    EXPECT_EQ(checks.violations(record::to_json(judge(attempt, catalogue().checks))), std::vector<std::string>{})
+    EXPECT_EQ(context.violations(record::to_json(attempt.context)), std::vector<std::string>{})
+        << shape.axes.dump();
+    EXPECT_EQ(checks.violations(record::to_json(judge(attempt, catalogue().checks))),
+              std::vector<std::string>{})
         << shape.axes.dump();
     for (const Line& line : attempt.ranks.back().evidence->lines)
       EXPECT_EQ(evidence.violations(line.fields), std::vector<std::string>{}) << line.fields.dump();
@@ -96,7 +126,8 @@ TEST(CheckTable, ACleanAttemptPassesWhatItsCaseRequires) {
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const record::CheckResult& result : checks.checks) {
       const bool required = std::ranges::count(attempt.context.required_checks, result.check) > 0;
-      EXPECT_NE(result.result, record::Result::fail) << result.check << ": " << record::to_text(result.message);
+      EXPECT_NE(result.result, record::Result::fail)
+          << result.check << ": " << record::to_text(result.message);
       EXPECT_EQ(result.result == record::Result::pass, required)
           << result.check << ": " << record::to_text(result.message);
       EXPECT_FALSE(result.message.what.empty()) << result.check;
@@ -110,12 +141,14 @@ TEST(CheckTable, FinishedRanksThatLeftNothingFailWhatIsRequired) {
     SCOPED_TRACE(shape.axes.dump() + " on " + shape.device);
     Attempt attempt = clean_attempt(catalogue(), shape.axes, shape.device);
     for (RankFiles& files : attempt.ranks) {
-      std::erase_if(files.evidence->lines, [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
+      std::erase_if(files.evidence->lines,
+                    [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
       files.evidence->lines.back().fields["lines"] = 1;
     }
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const std::string& required : attempt.context.required_checks)
-      EXPECT_EQ(word_of(checks, required), unaware.contains(required) ? "pass" : "fail") << required;
+      EXPECT_EQ(word_of(checks, required), unaware.contains(required) ? "pass" : "fail")
+          << required;
   }
 }
 
@@ -126,7 +159,8 @@ TEST(CheckTable, WithoutAnyEvidenceNothingPassesButWhatTheLauncherSaw) {
     for (RankFiles& files : attempt.ranks) files.evidence.reset();
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const record::CheckResult& result : checks.checks)
-      EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result)) << result.check;
+      EXPECT_TRUE(result.result != record::Result::pass || seen_by_the_launcher(result))
+          << result.check;
     EXPECT_EQ(word_of(checks, "D21.evidence_complete"), "fail");
     for (const std::string& required : attempt.context.required_checks)
       EXPECT_NE(word_of(checks, required), "not_applicable") << required;
@@ -147,7 +181,8 @@ TEST(CheckTable, AMissingLastRankIsNeverAPass) {
 TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
   // Figures only; no statement rests on them.
   const std::set<std::string> figures_only = {"phase", "timing", "busy"};
-  const json axes = {{"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
+  const json axes = {
+      {"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
   const Attempt clean = clean_attempt(catalogue(), axes, "cuda");
   std::set<std::string> kinds;
   for (const Line& line : clean.ranks[1].evidence->lines) kinds.insert(line.kind);
@@ -162,9 +197,11 @@ TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
   }
 }
 
-// A damaged line must neither end the judge nor make anything better: no check that failed passes because of it.
+// A damaged line must neither end the judge nor make anything better: no check that failed passes
+// because of it.
 TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
-  const json axes = {{"impl", "manual"}, {"dropout", true}, {"steps", 3}, {"warmup_steps", 1}, {"layers", 1}};
+  const json axes = {
+      {"impl", "manual"}, {"dropout", true}, {"steps", 3}, {"warmup_steps", 1}, {"layers", 1}};
   Attempt attempt = clean_attempt(catalogue(), axes, "cuda");
   set(attempt, {.rank = 0, .kind = "vote", .arm = {}}, "codes", {3});
   const json damages[] = {nullptr, "x", -1, json::array({"x", nullptr}), json::object()};
@@ -179,8 +216,10 @@ TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
       for (const json& damage : damages) {
         line.fields[key] = damage;
         record::Checks checks;
-        ASSERT_NO_THROW(checks = judge(attempt, catalogue().checks)) << line.kind << "." << key << " = " << damage;
-        EXPECT_EQ(word_of(checks, "D26.votes"), "fail") << line.kind << "." << key << " = " << damage;
+        ASSERT_NO_THROW(checks = judge(attempt, catalogue().checks))
+            << line.kind << "." << key << " = " << damage;
+        EXPECT_EQ(word_of(checks, "D26.votes"), "fail")
+            << line.kind << "." << key << " = " << damage;
       }
       line.fields = whole;
     }
@@ -208,7 +247,8 @@ TEST(CheckTable, ARefusedCaseIsJudgedByItsRefusalAlone) {
   Attempt attempt = clean_attempt(catalogue(), axes);
   attempt.context.required_checks.clear();
   for (RankFiles& files : attempt.ranks) {
-    std::erase_if(files.evidence->lines, [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
+    std::erase_if(files.evidence->lines,
+                  [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
     add(attempt, files.rank,
         {{"kind", "refused"},
          {"phase", "validate"},
@@ -222,9 +262,12 @@ TEST(CheckTable, ARefusedCaseIsJudgedByItsRefusalAlone) {
     files.evidence->lines.back().fields["last_phase"] = "validate";
   }
   const record::Checks checks = judge(attempt, catalogue().checks);
-  const std::set<std::string> judged = {"D21.evidence_complete", "D21.log_clean", "D22.progress", "D26.votes"};
+  const std::set<std::string> judged = {"D21.evidence_complete", "D21.log_clean", "D22.progress",
+                                        "D26.votes"};
   for (const record::CheckResult& result : checks.checks)
-    EXPECT_EQ(record::name(result.result), judged.contains(result.check) ? "pass" : "not_applicable") << result.check;
+    EXPECT_EQ(record::name(result.result),
+              judged.contains(result.check) ? "pass" : "not_applicable")
+        << result.check;
   ASSERT_TRUE(checks.ranks[1].refused);
   EXPECT_EQ(checks.ranks[1].refused->rule, "R035");
   EXPECT_EQ(checks.ranks[1].refused->message.next, "n");

@@ -28,13 +28,21 @@ std::string digest(std::uint32_t of, std::int64_t number) {
 class RankScript {
  public:
   RankScript(const Attempt& attempt, int rank, std::int64_t revision)
-      : attempt_(attempt), plan_(expected(attempt.axes)), revision_(revision), control_(control_arms(attempt.axes, revision)), rank_(rank),
+      : attempt_(attempt),
+        plan_(expected(attempt.axes)),
+        revision_(revision),
+        control_(control_arms(attempt.axes, revision)),
+        rank_(rank),
         world_size_(attempt.context.world_size) {
-    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("cp") * attempt.axes.integer("dp") * attempt.axes.integer("pp") > 1;
+    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("cp") *
+                    attempt.axes.integer("dp") * attempt.axes.integer("pp") >
+                1;
   }
 
   /// What NCCL prints in a case of model collective; "" otherwise.
-  std::string log() const { return plan_.trains || attempt_.context.device != "cuda" ? "" : nccl_log(); }
+  std::string log() const {
+    return plan_.trains || attempt_.context.device != "cuda" ? "" : nccl_log();
+  }
 
   record::Evidence write() {
     begin();
@@ -61,7 +69,9 @@ class RankScript {
     line({{"kind", "phase"}, {"phase", name}, {"arm", arm}, {"ms", 15.0}});
   }
   void vote(const char* after) {
-    line({{"kind", "vote"}, {"phase", after}, {"codes", std::vector<int>(static_cast<std::size_t>(world_size_), 0)}});
+    line({{"kind", "vote"},
+          {"phase", after},
+          {"codes", std::vector<int>(static_cast<std::size_t>(world_size_), 0)}});
   }
 
   void begin() {
@@ -106,7 +116,10 @@ class RankScript {
           {"loss", std::vector<double>(static_cast<std::size_t>(plan_.microbatches), 4.85)},
           {"loss_bits", bits},
           {"grad_norm", 1.25},
-          {"digest", {{"grads", digest(0x8a1f0000, step)}, {"params", digest(0x0b1c0000, step)}, {"losses", bits}}},
+          {"digest",
+           {{"grads", digest(0x8a1f0000, step)},
+            {"params", digest(0x0b1c0000, step)},
+            {"losses", bits}}},
           {"learning_rate", rate(step)},
           {"ms", 3.0 + static_cast<double>(step)}});
   }
@@ -133,7 +146,13 @@ class RankScript {
           {"bound", 5e-4}});
     const Axes& axes = attempt_.axes;
     const auto exactly = [&](const char* name, const record::Json& value) {
-      line({{"kind", "knob"}, {"arm", arm}, {"step", step}, {"knob", name}, {"host", value}, {"effective", value}, {"bound", 0}});
+      line({{"kind", "knob"},
+            {"arm", arm},
+            {"step", step},
+            {"knob", name},
+            {"host", value},
+            {"effective", value},
+            {"bound", 0}});
     };
     if (axes.text("optimizer") == "adam") exactly("optimizer_step", step + 1);
     if (axes.text("precision") == "fp16") exactly("loss_scale", step % 2 == 0 ? 65536.0 : 32768.0);
@@ -146,27 +165,33 @@ class RankScript {
     const Axes& axes = attempt_.axes;
     std::vector<std::int64_t> ran;
     if (axes.flag("overlap_ep_comm")) {
-      // One stage: layer l of the forward of microbatch m beside layer L - 1 - l of the backward of the one before it.
+      // One stage: layer l of the forward of microbatch m beside layer L - 1 - l of the backward of
+      // the one before it.
       const std::int64_t microbatches = plan_.microbatches, layers = plan_.layers;
       for (std::int64_t m = 0; m <= microbatches; ++m)
         for (std::int64_t l = 0; l < layers; ++l) {
           if (m < microbatches) ran.push_back(2 * l * microbatches + m + 1);
           if (m == 0) continue;
           ran.push_back(-(2 * (layers - 1 - l) * microbatches + m));
-          if (axes.flag("delay_wgrad")) ran.push_back(-((2 * (layers - 1 - l) + 1) * microbatches + m));
+          if (axes.flag("delay_wgrad"))
+            ran.push_back(-((2 * (layers - 1 - l) + 1) * microbatches + m));
         }
       return ran;
     }
-    for (const order::Turn& turn :
-         order::turns({.pp = axes.integer("pp"), .rank = rank_ / (world_size_ / axes.integer("pp")), .chunks = axes.integer("vpp"),
-                       .microbatches = axes.integer("microbatches"), .group = axes.integer("microbatch_group")}))
+    for (const order::Turn& turn : order::turns({.pp = axes.integer("pp"),
+                                                 .rank = rank_ / (world_size_ / axes.integer("pp")),
+                                                 .chunks = axes.integer("vpp"),
+                                                 .microbatches = axes.integer("microbatches"),
+                                                 .group = axes.integer("microbatch_group")}))
       if (turn.work) {
-        const std::int64_t number = turn.work->chunk * axes.integer("microbatches") + turn.work->microbatch + 1;
+        const std::int64_t number =
+            turn.work->chunk * axes.integer("microbatches") + turn.work->microbatch + 1;
         ran.push_back(turn.work->forward ? number : -number);
       }
     return ran;
   }
-  /// Of a pipeline stage, of a model that recomputes, of one that rounds weights, and of one with experts: three tokens of the second expert of layer 0 had no room.
+  /// Of a pipeline stage, of a model that recomputes, of one that rounds weights, and of one with
+  /// experts: three tokens of the second expert of layer 0 had no room.
   void ledgers(const char* arm, std::int64_t step) {
     const Axes& axes = attempt_.axes;
     if (!plan_.trains) return;
@@ -195,15 +220,21 @@ class RankScript {
     if (axes.integer("pp") > 1 || axes.flag("overlap_ep_comm"))
       line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});
     if (axes.flag("fp8_weights"))
-      line({{"kind", "fp8_weights"}, {"arm", arm}, {"step", step}, {"made", rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))}});
+      line({{"kind", "fp8_weights"},
+            {"arm", arm},
+            {"step", step},
+            {"made", rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))}});
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;
-    std::vector<std::int64_t> assigned(static_cast<std::size_t>(plan_.expert_layers * experts), kEach), carried = assigned;
+    std::vector<std::int64_t> assigned(static_cast<std::size_t>(plan_.expert_layers * experts),
+                                       kEach),
+        carried = assigned;
     assigned[1] += kOver;
     assigned[0] -= kOver;
     carried[0] -= kOver;
-    std::vector<std::int64_t> dropped(static_cast<std::size_t>(plan_.expert_layers), 0), overflowed = dropped;
+    std::vector<std::int64_t> dropped(static_cast<std::size_t>(plan_.expert_layers), 0),
+        overflowed = dropped;
     dropped[0] = kOver;
     overflowed[0] = 1;
     line({{"kind", "experts"},
@@ -224,7 +255,12 @@ class RankScript {
     if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
     json steps = json::array();
     for (std::int64_t k = first; k < first + count; ++k) steps.push_back(k);
-    line({{"kind", "late"}, {"arm", arm}, {"steps", std::move(steps)}, {"ms", ms}, {"streams", 31}, {"ways", ways}});
+    line({{"kind", "late"},
+          {"arm", arm},
+          {"steps", std::move(steps)},
+          {"ms", ms},
+          {"streams", 31},
+          {"ways", ways}});
   }
 
   void eager() {
@@ -250,7 +286,8 @@ class RankScript {
     constexpr std::int64_t kPiece = 20971520, kBytes = 65536;
     const bool expandable = attempt_.axes.text("allocator") == "expandable";
     const bool moved = attempt_.axes.text("placement") == "per_rank" && rank_ % 2 == 1;
-    for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b", "free_eager", "free_graph"})
+    for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b",
+                            "free_eager", "free_graph"})
       for (const char* buffer : {"input", "result"})
         line({{"kind", "placement"},
               {"arm", arm},
@@ -266,28 +303,34 @@ class RankScript {
     };
     for (const char* arm : {"eager_a", "eager_b"}) all(arm, 0, plan_.steps - 1);
     if (!plan_.graph) return;
-    for (const char* arm : {"lockstep_eager", "lockstep_graph"}) all(arm, 0, plan_.last_inputs_step);
+    for (const char* arm : {"lockstep_eager", "lockstep_graph"})
+      all(arm, 0, plan_.last_inputs_step);
     all("graph_b", 0, plan_.steps - 1);
     for (const char* arm : {"free_eager", "free_graph"}) all(arm, plan_.steps - 1, plan_.steps - 1);
   }
   /// Three graphs, each with buffers of its own, in the words of NCCL 2.28.9.
   std::string nccl_log() const {
-    const std::string head = say("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
+    const std::string head =
+        say("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
     const bool registers = plan_.graph && attempt_.axes.text("allocator") == "expandable" &&
                            attempt_.axes.text("nccl_graph_register") != "0";
     std::string log = head + "NCCL_GRAPH_REGISTER set by environment to 1.\n";
     for (int graph = 0; graph < 3; ++graph) {
-      log += head + "AllGather: opCount 5 sendbuff 0x7f2a00000000 recvbuff 0x7f2a40000000 count 16384 datatype 1 op 0 root 0 comm 0x55 [nranks=2] stream 0x66\n";
+      log += head +
+             "AllGather: opCount 5 sendbuff 0x7f2a00000000 recvbuff 0x7f2a40000000 count 16384 "
+             "datatype 1 op 0 root 0 comm 0x55 [nranks=2] stream 0x66\n";
       log += head + "AllGather: 16777216 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
       if (registers)
-        log += say(head, "rank ", rank_, " - IPC register buffer 0x7f2a4", graph, "000000 size 16777216 (baseAddr 0x7f2a40000000 size 20971520) to peer ",
+        log += say(head, "rank ", rank_, " - IPC register buffer 0x7f2a4", graph,
+                   "000000 size 16777216 (baseAddr 0x7f2a40000000 size 20971520) to peer ",
                    1 - rank_ % 2, " regAddr 0x7f2b00000000 offsetOut 0\n");
     }
     return log;
   }
 
   std::vector<std::int64_t> forwards(std::int64_t steps) const {
-    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.trains ? plan_.layers : 0), steps * plan_.microbatches);
+    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.trains ? plan_.layers : 0),
+                                     steps * plan_.microbatches);
   }
   void capture(const char* arm) {
     capture(arm, "training");
@@ -295,7 +338,8 @@ class RankScript {
   }
   json module_runs(std::string_view graph) const {
     const std::string impl = attempt_.axes.text("impl");
-    if (graph != "training" || impl == "manual" || impl == "full_iteration" || !plan_.trains) return nullptr;
+    if (graph != "training" || impl == "manual" || impl == "full_iteration" || !plan_.trains)
+      return nullptr;
     const std::int64_t runs = plan_.warmup_steps + (impl == "local" ? plan_.forwards_per_step : 0);
     return {{"forwards", runs}, {"backwards", runs}};
   }
@@ -371,7 +415,12 @@ class RankScript {
   }
   void kept(const char* arm, std::int64_t step) {
     const std::string bits = digest(0x3f9a0000, step);
-    line({{"kind", "kept"}, {"arm", arm}, {"step", step}, {"what", "losses"}, {"digest", bits}, {"later", bits}});
+    line({{"kind", "kept"},
+          {"arm", arm},
+          {"step", step},
+          {"what", "losses"},
+          {"digest", bits},
+          {"later", bits}});
   }
   void rng(std::int64_t step) {
     for (const char* arm : {"lockstep_eager", "lockstep_graph"})
@@ -385,7 +434,8 @@ class RankScript {
   }
 
   void evaluated() {
-    for (std::int64_t i = 0; i < plan_.evaluations; ++i) compare("evaluation", "lockstep_eager", "lockstep_graph", i);
+    for (std::int64_t i = 0; i < plan_.evaluations; ++i)
+      compare("evaluation", "lockstep_eager", "lockstep_graph", i);
     compare("evaluation_repeats", "lockstep_graph", "lockstep_graph", plan_.evaluations);
     const bool captured = attempt_.axes.text("impl") == "full_iteration";
     if (captured) capture("lockstep_graph", "validation");
@@ -405,28 +455,42 @@ class RankScript {
   void resumed() {
     const std::int64_t first = plan_.steps - plan_.first_replay - 1;
     for (const char* subject : {"resumed", "loaded"})
-      for (std::int64_t k = first; k < plan_.steps; ++k) compare(subject, "lockstep_graph", subject, k);
+      for (std::int64_t k = first; k < plan_.steps; ++k)
+        compare(subject, "lockstep_graph", subject, k);
     line({{"kind", "resumed"},
           {"arm", "resumed"},
           {"step", first},
           {"replays", plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)}});
   }
 
-  /// The steps of changing lengths of a cache of two with one warm-up, of sequences of 16 tokens: buckets 4, 8 and 12.
+  /// The steps of changing lengths of a cache of two with one warm-up, of sequences of 16 tokens:
+  /// buckets 4, 8 and 12.
   void buckets() {
     struct Ran {
       std::int64_t longest, length, captured;
       bool replayed;
       std::vector<std::int64_t> resident, evicted;
     };
-    const std::vector<Ran> all{{4, 4, 0, false, {}, {}},       {3, 4, 1, true, {4}, {}},       {8, 8, 0, false, {4}, {}},
-                               {7, 8, 1, true, {8, 4}, {}},    {4, 4, 0, true, {4, 8}, {}},    {12, 12, 0, false, {4, 8}, {}},
-                               {11, 12, 1, true, {12, 4}, {8}}, {14, 14, 0, false, {12, 4}, {}}, {5, 8, 1, true, {8, 12}, {4}},
-                               {9, 12, 0, true, {12, 8}, {}},  {16, 16, 0, false, {12, 8}, {}}};
-    const std::int64_t graphs = attempt_.axes.text("impl") == "callables" ? plan_.launches_per_step / plan_.microbatches : 1;
+    const std::vector<Ran> all{{4, 4, 0, false, {}, {}},        {3, 4, 1, true, {4}, {}},
+                               {8, 8, 0, false, {4}, {}},       {7, 8, 1, true, {8, 4}, {}},
+                               {4, 4, 0, true, {4, 8}, {}},     {12, 12, 0, false, {4, 8}, {}},
+                               {11, 12, 1, true, {12, 4}, {8}}, {14, 14, 0, false, {12, 4}, {}},
+                               {5, 8, 1, true, {8, 12}, {4}},   {9, 12, 0, true, {12, 8}, {}},
+                               {16, 16, 0, false, {12, 8}, {}}};
+    const std::int64_t graphs = attempt_.axes.text("impl") == "callables"
+                                    ? plan_.launches_per_step / plan_.microbatches
+                                    : 1;
     for (const std::int64_t length : {4, 8, 12})
-      line({{"kind", "padding"}, {"step", length / 2 - 2}, {"length", length}, {"lengths", {length, 2}}, {"tensors", 2},
-            {"max_abs", 1.2e-7}, {"max_rel", 2.5e-8}, {"bound", 3.1e-3}, {"worst", "losses"}, {"why", "reordered sums"}});
+      line({{"kind", "padding"},
+            {"step", length / 2 - 2},
+            {"length", length},
+            {"lengths", {length, 2}},
+            {"tensors", 2},
+            {"max_abs", 1.2e-7},
+            {"max_rel", 2.5e-8},
+            {"bound", 3.1e-3},
+            {"worst", "losses"},
+            {"why", "reordered sums"}});
     std::int64_t captures = 0, replays = 0;
     for (std::size_t k = 0; k < all.size(); ++k) {
       const Ran& ran = all[k];
@@ -435,13 +499,27 @@ class RankScript {
       std::int64_t held = 0;
       for (const std::int64_t length : ran.resident) held += length << 20;
       compare("buckets", "buckets_eager", "buckets_graph", static_cast<std::int64_t>(k));
-      line({{"kind", "bucket"}, {"arm", "buckets_graph"}, {"step", k}, {"longest", ran.longest}, {"length", ran.length},
-            {"replayed", ran.replayed}, {"captures", captures}, {"replays", replays}, {"resident", ran.resident},
-            {"evicted", ran.evicted}, {"captured_bytes", ran.captured * (ran.length << 20)}, {"pool_bytes", held}});
+      line({{"kind", "bucket"},
+            {"arm", "buckets_graph"},
+            {"step", k},
+            {"longest", ran.longest},
+            {"length", ran.length},
+            {"replayed", ran.replayed},
+            {"captures", captures},
+            {"replays", replays},
+            {"resident", ran.resident},
+            {"evicted", ran.evicted},
+            {"captured_bytes", ran.captured * (ran.length << 20)},
+            {"pool_bytes", held}});
     }
-    compare("buckets_free_run", "buckets_eager", "buckets_graph", static_cast<std::int64_t>(all.size()) - 1);
+    compare("buckets_free_run", "buckets_eager", "buckets_graph",
+            static_cast<std::int64_t>(all.size()) - 1);
     for (const char* subject : {"buckets", "buckets_free_run"})
-      line({{"kind", "evictions"}, {"arm", "buckets_graph"}, {"subject", subject}, {"step", all.size() - 1}, {"in_flight", 0}});
+      line({{"kind", "evictions"},
+            {"arm", "buckets_graph"},
+            {"subject", subject},
+            {"step", all.size() - 1},
+            {"in_flight", 0}});
   }
 
   void graph_arms() {
@@ -450,17 +528,23 @@ class RankScript {
       if (k == plan_.first_replay) capture("lockstep_graph");
       if (k > 0 && plan_.trains) kept("lockstep_graph", k - 1);
       if (k == plan_.last_inputs_step && plan_.trains && revision_ >= 7)
-        line({{"kind", "overwritten"}, {"arm", "lockstep_graph"}, {"step", k}, {"bytes", 23 << 20}});
+        line(
+            {{"kind", "overwritten"}, {"arm", "lockstep_graph"}, {"step", k}, {"bytes", 23 << 20}});
       for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {
         watched_replay("lockstep_graph", k);
         if (plan_.trains)
-          line({{"kind", "freed"}, {"arm", "lockstep_graph"}, {"step", k}, {"operands", 120}, {"freed", json::array()}});
+          line({{"kind", "freed"},
+                {"arm", "lockstep_graph"},
+                {"step", k},
+                {"operands", 120},
+                {"freed", json::array()}});
         knob("lockstep_graph", k);
         for (const char* arm : {"lockstep_eager", "lockstep_graph"}) ledgers(arm, k);
       }
-      compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager", "lockstep_graph", k);
+      compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager",
+              "lockstep_graph", k);
     }
     if (attempt_.axes.text("schedule") == "train-eval-train") evaluated();
     if (!control_.solo) {
@@ -510,7 +594,11 @@ class RankScript {
     look(arm, "before", 0, 0);
     look(arm, "built", 0, 1 << 20);
     for (std::int64_t k = 0; k < solo_steps(); ++k) {
-      line({{"kind", "timing"}, {"arm", arm}, {"step", k}, {"wall_ms", graph ? 2.0 : 6.0}, {"launch_ms", graph ? 0.5 : 5.5}});
+      line({{"kind", "timing"},
+            {"arm", arm},
+            {"step", k},
+            {"wall_ms", graph ? 2.0 : 6.0},
+            {"launch_ms", graph ? 0.5 : 5.5}});
       look(arm, "step", k, k < plan_.first_replay ? 2 << 20 : 3 << 20);
       if (!control_.solo || k >= plan_.steps) continue;
       step(arm, k);
@@ -523,17 +611,20 @@ class RankScript {
 
   void layout() {
     json digests = json::object();
-    for (const std::string& kind : alike_groups(attempt_.axes)) digests[kind] = digest(0x99aa0000, kind[0]);
+    for (const std::string& kind : alike_groups(attempt_.axes))
+      digests[kind] = digest(0x99aa0000, kind[0]);
     const std::int64_t stages = attempt_.axes.integer("pp");
     const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to) {
       for (const auto& pair : pairs(attempt_.axes, world_size_, from, to))
-        if (pair[0] == rank_ || pair[1] == rank_) digests[name] = digest(0x99aa0000, 16 * from + to);
+        if (pair[0] == rank_ || pair[1] == rank_)
+          digests[name] = digest(0x99aa0000, 16 * from + to);
     };
     for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
       add(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
     if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
     if (asks_all_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
-    std::vector<const char*> arms = {"eager", "lockstep", "graph_b", "free_run"};  // of collectives, and once of training
+    std::vector<const char*> arms = {"eager", "lockstep", "graph_b",
+                                     "free_run"};  // of collectives, and once of training
     if (control_.solo) {
       arms = {"eager_a", "solo_eager", "reference"};
       if (plan_.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
@@ -561,14 +652,20 @@ class RankScript {
   }
 
   void end() {
-    if (attempt_.context.device == "sim" && revision_ >= 6) line({{"kind", "races"}, {"looks", 18211}, {"count", 0}, {"found", json::array()}});
+    if (attempt_.context.device == "sim" && revision_ >= 6)
+      line({{"kind", "races"}, {"looks", 18211}, {"count", 0}, {"found", json::array()}});
     int order = 0;
     const bool comm_first = attempt_.axes.text("teardown") == "comm_first";
     using Order = std::array<const char*, 4>;
     for (const char* what : comm_first ? Order{"communicators", "graphs", "buffers", "device"}
                                        : Order{"graphs", "buffers", "communicators", "device"}) {
-      line({{"kind", "teardown"}, {"step", what}, {"order", ++order}, {"ms", 1.2}, {"limit_ms", 30000}});
-      if (std::string_view(what) == "graphs" && plan_.trains) evidence_.lines.back().fields["in_flight"] = 0;
+      line({{"kind", "teardown"},
+            {"step", what},
+            {"order", ++order},
+            {"ms", 1.2},
+            {"limit_ms", 30000}});
+      if (std::string_view(what) == "graphs" && plan_.trains)
+        evidence_.lines.back().fields["in_flight"] = 0;
       if (std::string_view(what) == "buffers") vote("teardown_graph");
       if (std::string_view(what) == "communicators") vote("teardown_comm");
     }
@@ -595,7 +692,8 @@ class RankScript {
 bool meant(const Line& line, const Where& where) {
   return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) &&
          (!where.step || integer(line, "step") == where.step) &&
-         (where.subject.empty() || text(line, line.kind == "knob" ? "knob" : "subject") == where.subject);
+         (where.subject.empty() ||
+          text(line, line.kind == "knob" ? "knob" : "subject") == where.subject);
 }
 
 /// Counts lines again, as the rank would have: a row about one line is not about a lost one.
@@ -604,19 +702,23 @@ void seal(record::Evidence& evidence) {
     evidence.lines.back().fields["lines"] = evidence.lines.size() - 1;
 }
 
-/// Calls `change` with the evidence of every rank that `where` may mean; throws when none of them changed anything.
-void each(Attempt& attempt, const Where& where, const std::function<bool(record::Evidence&)>& change) {
+/// Calls `change` with the evidence of every rank that `where` may mean; throws when none of them
+/// changed anything.
+void each(Attempt& attempt, const Where& where,
+          const std::function<bool(record::Evidence&)>& change) {
   bool any = false;
   for (RankFiles& files : attempt.ranks) {
     if (!files.evidence || (where.rank && *where.rank != files.rank)) continue;
     any |= change(*files.evidence);
   }
-  if (!any) throw std::logic_error(say("no evidence line of kind ", where.kind, ", arm `", where.arm, "`"));
+  if (!any)
+    throw std::logic_error(say("no evidence line of kind ", where.kind, ", arm `", where.arm, "`"));
 }
 
 }  // namespace
 
-Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, const std::string& device, std::int64_t revision) {
+Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes,
+                      const std::string& device, std::int64_t revision) {
   const matrix::Case test_case = matrix::case_from_json(catalogue.axes, axes, "test");
   Attempt attempt;
   attempt.axes = Axes(matrix::effective_values(catalogue.axes, test_case));
@@ -632,7 +734,8 @@ Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes, cons
   context.axes = matrix::effective_values(catalogue.axes, test_case);
   context.required_checks = catalogue.checks.required(test_case, device);
   context.ended = "finished";
-  for (const std::string_view name : record::kPhaseNames) context.limits_ms[*record::phase_from(name)] = 10000;
+  for (const std::string_view name : record::kPhaseNames)
+    context.limits_ms[*record::phase_from(name)] = 10000;
   for (int rank = 0; rank < context.world_size; ++rank) {
     record::RankContext facts;
     facts.rank = rank;
@@ -668,7 +771,8 @@ void set(Attempt& attempt, const Where& where, const std::string& key, json valu
 
 void erase(Attempt& attempt, const Where& where) {
   each(attempt, where, [&](record::Evidence& evidence) {
-    const bool any = std::erase_if(evidence.lines, [&](const Line& line) { return meant(line, where); }) > 0;
+    const bool any =
+        std::erase_if(evidence.lines, [&](const Line& line) { return meant(line, where); }) > 0;
     seal(evidence);
     return any;
   });

@@ -26,17 +26,21 @@ std::map<std::string, const Line*> ledgers(const RankFiles& files) {
   return result;
 }
 
-/// Experts of 16 bits are compared with one rank in single precision in some layouts: the arm `reference` then has no
-/// gradient that may be infinite, for which fp16 asks all stages.
+/// Experts of 16 bits are compared with one rank in single precision in some layouts: the arm
+/// `reference` then has no gradient that may be infinite, for which fp16 asks all stages.
 bool compares_in_fp32(const RankFiles& files) {
   const auto lines = files.find("reference");
-  return !lines.empty() && std::ranges::all_of(lines, [](const Line* line) { return text(*line, "precision") == "fp32"; });
+  return !lines.empty() && std::ranges::all_of(lines, [](const Line* line) {
+    return text(*line, "precision") == "fp32";
+  });
 }
 
-/// `alike`: the ranks do the same work, so all that they issue is equally much; otherwise in this group alone.
-void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind, const std::vector<int>& group,
-                 bool alike, std::string_view silent_arm = "") {
-  std::map<std::string, std::pair<int, const Line*>> first;  // by arm: the first rank that has a ledger of it
+/// `alike`: the ranks do the same work, so all that they issue is equally much; otherwise in this
+/// group alone.
+void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind,
+                 const std::vector<int>& group, bool alike, std::string_view silent_arm = "") {
+  std::map<std::string, std::pair<int, const Line*>>
+      first;  // by arm: the first rank that has a ledger of it
   for (const int rank : group)
     for (const auto& [arm, line] : ledgers(attempt.ranks[rank]))
       if (arm != silent_arm) first.try_emplace(arm, rank, line);
@@ -47,29 +51,33 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
       const auto& [first_rank, other] = owner;
       const auto found = own.find(arm);
       if (found == own.end()) {
-        judgement.absent(files, say("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
+        judgement.absent(
+            files, say("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
         continue;
       }
       const Line& line = *found->second;
       const std::int64_t count = integer(line, "count").value_or(0);
       const std::string digest = digest_of(line, kind), want = digest_of(*other, kind);
       if (digest.empty() || count <= 0) {
-        judgement.defect({.rank = rank,
-                          .step = std::nullopt,
-                          .what = say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
-                          .got = say(count, " collectives, digest `", digest, "`"),
-                          .want = "at least one, and a digest of them",
-                          .why = "a parallel group that never communicates does not share its work"});
+        judgement.defect(
+            {.rank = rank,
+             .step = std::nullopt,
+             .what =
+                 say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
+             .got = say(count, " collectives, digest `", digest, "`"),
+             .want = "at least one, and a digest of them",
+             .why = "a parallel group that never communicates does not share its work"});
       } else if (digest != want || (alike && count != integer(*other, "count"))) {
-        judgement.defect({.rank = rank,
-                          .step = std::nullopt,
-                          .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
-                                      " group issued other collectives in arm ", arm),
-                          .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
-                                     field(line, "last").dump()),
-                          .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
-                                      " collectives, digest ", want),
-                          .why = "collectives in another order or size hang, or reduce the wrong data"});
+        judgement.defect(
+            {.rank = rank,
+             .step = std::nullopt,
+             .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
+                         " group issued other collectives in arm ", arm),
+             .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
+                        field(line, "last").dump()),
+             .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
+                         " collectives, digest ", want),
+             .why = "collectives in another order or size hang, or reduce the wrong data"});
       } else {
         judgement.saw(rank);
       }
@@ -77,7 +85,8 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
   }
 }
 
-/// The arms whose collectives a rank with peers writes down. Older evidence of training had other arms.
+/// The arms whose collectives a rank with peers writes down. Older evidence of training had other
+/// arms.
 std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected& expected) {
   std::vector<std::string_view> arms;
   if (!expected.trains) {
@@ -110,13 +119,16 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
   if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
   if (asks_all_stages(attempt.axes))
     for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size)) {
-      const bool fp32 = std::ranges::all_of(group, [&](int rank) { return compares_in_fp32(attempt.ranks[rank]); });
-      judge_group(judgement, attempt, "pp", group, /*alike=*/false, fp32 && !attempt.axes.flag("clip_grad") ? "reference" : "");
+      const bool fp32 = std::ranges::all_of(
+          group, [&](int rank) { return compares_in_fp32(attempt.ranks[rank]); });
+      judge_group(judgement, attempt, "pp", group, /*alike=*/false,
+                  fp32 && !attempt.axes.flag("clip_grad") ? "reference" : "");
     }
   // An arm that no rank has a ledger of is equal everywhere.
   for (const RankFiles& files : attempt.ranks)
     for (const std::string_view arm : ledger_arms(attempt, judgement.expected()))
-      if (!files.first("collectives", arm)) judgement.absent(files, say("`collectives` line of arm ", arm));
+      if (!files.first("collectives", arm))
+        judgement.absent(files, say("`collectives` line of arm ", arm));
   return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
                           "equal counts and digests in each group");
 }

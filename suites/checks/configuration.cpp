@@ -1,4 +1,5 @@
-// D28: what was asked for is what the libraries report. The libraries are asked, not the environment.
+// D28: what was asked for is what the libraries report. The libraries are asked, not the
+// environment.
 #include <algorithm>
 #include <array>
 
@@ -13,13 +14,16 @@ namespace {
 /// Axes that a library must report back, under the name of the `config` line.
 struct Setting {
   std::string_view axis, name;
-  bool cuda_only;  // the simulated device has no such thing
+  bool cuda_only;                // the simulated device has no such thing
   std::string_view unsaid = "";  // a value that runs recorded before there was another do not state
 };
 constexpr std::array kSettings = {
-    Setting{"capture_mode", "capture_mode", false}, Setting{"autograd_threads", "autograd_threads", false},
-    Setting{"allocator", "allocator", true},        Setting{"nccl_graph_register", "NCCL_GRAPH_REGISTER", true},
-    Setting{"nccl_algo", "NCCL_ALGO", true},        Setting{"nccl_proto", "NCCL_PROTO", true},
+    Setting{"capture_mode", "capture_mode", false},
+    Setting{"autograd_threads", "autograd_threads", false},
+    Setting{"allocator", "allocator", true},
+    Setting{"nccl_graph_register", "NCCL_GRAPH_REGISTER", true},
+    Setting{"nccl_algo", "NCCL_ALGO", true},
+    Setting{"nccl_proto", "NCCL_PROTO", true},
     Setting{"comm", "comm", true, "nccl"},
 };
 
@@ -36,14 +40,15 @@ std::string value_of(const nlohmann::json& values, std::string_view name) {
 
 bool unset(const std::string& value) { return value.empty() || value == "unset"; }
 
-void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& config,
-                   const Setting& setting) {
+void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                   const Line& config, const Setting& setting) {
   const std::string want = attempt.axes.text(setting.axis);
   if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
   if (setting.cuda_only && attempt.context.device != "cuda") {
     // What sim has anyway, or what is said of it without a meaning.
     if (want != "default" && want != setting.unsaid)
-      judgement.unexercised(say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
+      judgement.unexercised(
+          say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
   const std::string asked = value_of(field(config, "asked"), setting.name),
@@ -53,8 +58,8 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
   judgement.defect({.rank = files.rank,
                     .step = std::nullopt,
                     .what = say("rank ", files.rank, " did not run with ", setting.axis, " ", want),
-                    .got = say(setting.name, ": asked for ", asked.empty() ? "nothing" : asked, ", effective ",
-                               effective.empty() ? "nothing" : effective),
+                    .got = say(setting.name, ": asked for ", asked.empty() ? "nothing" : asked,
+                               ", effective ", effective.empty() ? "nothing" : effective),
                     .want = say(want, " in both"),
                     .why = "the case would be recorded under a setting that it did not have"});
 }
@@ -72,7 +77,8 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const Line& confi
     return;
   }
   for (const auto& [name, value] : asked.items()) {
-    const std::string want = value_of(asked, name), got = value_of(field(config, "effective"), name);
+    const std::string want = value_of(asked, name),
+                      got = value_of(field(config, "effective"), name);
     if (unset(want) ? unset(got) : got == want) continue;
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
@@ -83,15 +89,18 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const Line& confi
   }
 }
 
-void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& config) {
+void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                 const Line& config) {
   const nlohmann::json& effective = field(config, "effective");
-  if (const std::string deterministic = value_of(effective, "deterministic"); deterministic != "true") {
-    judgement.defect({.rank = files.rank,
-                      .step = std::nullopt,
-                      .what = say("rank ", files.rank, " may run nondeterministic algorithms"),
-                      .got = say("deterministic ", deterministic.empty() ? "unknown" : deterministic),
-                      .want = "deterministic true",
-                      .why = "arms are compared byte for byte"});
+  if (const std::string deterministic = value_of(effective, "deterministic");
+      deterministic != "true") {
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what = say("rank ", files.rank, " may run nondeterministic algorithms"),
+         .got = say("deterministic ", deterministic.empty() ? "unknown" : deterministic),
+         .want = "deterministic true",
+         .why = "arms are compared byte for byte"});
   }
   const std::string threads = value_of(effective, "mpi_thread_level");
   if (std::ranges::find(kThreadLevels, threads) == kThreadLevels.end()) {
@@ -130,20 +139,23 @@ record::CheckResult one_libnccl(const Attempt& attempt) {
       continue;
     }
     const nlohmann::json& effective = field(*config, "effective");
-    const std::string mapped = value_of(effective, "libnccl_mapped"), loaded = value_of(effective, "nccl_loaded"),
+    const std::string mapped = value_of(effective, "libnccl_mapped"),
+                      loaded = value_of(effective, "nccl_loaded"),
                       compiled = value_of(effective, "nccl_compiled");
     if (mapped == "1" && loaded == compiled && !loaded.empty() && loaded != "none") {
       judgement.saw(files.rank);
       continue;
     }
-    judgement.defect({.rank = files.rank,
-                      .step = std::nullopt,
-                      .what = say("rank ", files.rank, " does not run on the one NCCL that it was compiled against"),
-                      .got = say(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
-                                 loaded.empty() ? "unknown" : loaded, ", compiled against ",
-                                 compiled.empty() ? "unknown" : compiled),
-                      .want = "one, of equal versions",
-                      .why = "two libraries keep two sets of communicators, and the wrong one answers"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what =
+             say("rank ", files.rank, " does not run on the one NCCL that it was compiled against"),
+         .got = say(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
+                    loaded.empty() ? "unknown" : loaded, ", compiled against ",
+                    compiled.empty() ? "unknown" : compiled),
+         .want = "one, of equal versions",
+         .why = "two libraries keep two sets of communicators, and the wrong one answers"});
   }
   return judgement.result(say("one libnccl on each of ", attempt.ranks.size(), " ranks"),
                           "one libnccl, as compiled against");
@@ -159,11 +171,13 @@ record::CheckResult effective_config(const Attempt& attempt) {
       continue;
     }
     judge_asked(judgement, files, *config);
-    for (const Setting& setting : kSettings) judge_setting(judgement, attempt, files, *config, setting);
+    for (const Setting& setting : kSettings)
+      judge_setting(judgement, attempt, files, *config, setting);
     judge_fixed(judgement, attempt, files, *config);
     judgement.saw(files.rank);
   }
-  return judgement.result(say("as asked on ", attempt.ranks.size(), " ranks"), "what the axes ask for");
+  return judgement.result(say("as asked on ", attempt.ranks.size(), " ranks"),
+                          "what the axes ask for");
 }
 
 }  // namespace graphproof::checks

@@ -8,7 +8,8 @@ namespace {
 using nlohmann::json;
 
 /// Changes one value of the `config` line of a rank: `part` is asked or effective.
-std::function<void(Attempt&)> config(std::size_t rank, const char* part, const char* name, json value) {
+std::function<void(Attempt&)> config(std::size_t rank, const char* part, const char* name,
+                                     json value) {
   return [=](Attempt& attempt) {
     for (Line& line : attempt.ranks[rank].evidence->lines) {
       if (line.kind != "config") continue;
@@ -62,7 +63,9 @@ TEST(OneLibnccl, Rows) {
 }
 
 TEST(OneLibnccl, ACountAsTextIsTheSame) {
-  EXPECT_EQ(judge_one("D28.one_libnccl", json::object(), config(0, "effective", "libnccl_mapped", "1"), "cuda").result,
+  EXPECT_EQ(judge_one("D28.one_libnccl", json::object(),
+                      config(0, "effective", "libnccl_mapped", "1"), "cuda")
+                .result,
             record::Result::pass);
 }
 
@@ -74,7 +77,8 @@ TEST(OneLibnccl, IsUnexercisedOnTheSimulatedDevice) {
 
 TEST(EffectiveConfig, Rows) {
   judge_rows(
-      "D28.effective_config", {{"impl", "manual"}, {"allocator", "expandable"}, {"nccl_algo", "Ring"}},
+      "D28.effective_config",
+      {{"impl", "manual"}, {"allocator", "expandable"}, {"nccl_algo", "Ring"}},
       {
           {.name = "another capture mode in force",
            .change = config(0, "effective", "capture_mode", "global"),
@@ -87,7 +91,8 @@ TEST(EffectiveConfig, Rows) {
                  config(0, "effective", "allocator", "default")(a);
                },
            .rank = 0,
-           .said = {"did not run with allocator expandable", "asked for default, effective default"}},
+           .said = {"did not run with allocator expandable",
+                    "asked for default, effective default"}},
           {.name = "an axis is nowhere",
            .change =
                [](Attempt& a) {
@@ -121,11 +126,15 @@ TEST(EffectiveConfig, Rows) {
            .rank = 0,
            .said = {"too low a thread level", "funneled"}},
           {.name = "a capture in another mode",
-           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "mode", "relaxed"); },
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "capture", .arm = "solo_graph"}, "mode", "relaxed");
+               },
            .rank = 0,
            .said = {"was captured in another mode", "relaxed"}},
           {.name = "an empty line",
-           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "config"}, "asked", json::object()); },
+           .change =
+               [](Attempt& a) { set(a, {.rank = 0, .kind = "config"}, "asked", json::object()); },
            .rank = 0,
            .said = {"is empty"}},
           {.name = "absent",
@@ -146,19 +155,32 @@ TEST(EffectiveConfig, WhoIssuesCollectivesMustBeSaid) {
   };
   judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}, {"comm", "c10d"}},
              {
-                 {.name = "our own calls instead", .change = comm("c10d", "nccl"), .rank = 1, .said = {"runs with another comm than asked", "got nccl; want c10d"}},
-                 {.name = "nobody says", .change = comm(nullptr, nullptr), .rank = 1, .said = {"did not run with comm c10d", "asked for nothing, effective nothing"}},
+                 {.name = "our own calls instead",
+                  .change = comm("c10d", "nccl"),
+                  .rank = 1,
+                  .said = {"runs with another comm than asked", "got nccl; want c10d"}},
+                 {.name = "nobody says",
+                  .change = comm(nullptr, nullptr),
+                  .rank = 1,
+                  .said = {"did not run with comm c10d", "asked for nothing, effective nothing"}},
              },
              "cuda");
   judge_rows("D28.effective_config", {{"impl", "manual"}, {"tp", 2}},
-             {{.name = "PyTorch's instead", .change = comm("nccl", "c10d"), .rank = 1, .said = {"runs with another comm than asked", "got c10d; want nccl"}}}, "cuda");
-  EXPECT_EQ(judge_one("D28.effective_config", {{"impl", "manual"}, {"tp", 2}}, comm(nullptr, nullptr), "cuda").result, record::Result::pass)
+             {{.name = "PyTorch's instead",
+               .change = comm("nccl", "c10d"),
+               .rank = 1,
+               .said = {"runs with another comm than asked", "got c10d; want nccl"}}},
+             "cuda");
+  EXPECT_EQ(judge_one("D28.effective_config", {{"impl", "manual"}, {"tp", 2}},
+                      comm(nullptr, nullptr), "cuda")
+                .result,
+            record::Result::pass)
       << "recorded before there was another";
 }
 
 TEST(EffectiveConfig, IsUnexercisedWhereTheDeviceHasNoSuchThing) {
-  const record::CheckResult result =
-      judge_one("D28.effective_config", {{"impl", "manual"}, {"allocator", "expandable"}}, [](Attempt&) {});
+  const record::CheckResult result = judge_one(
+      "D28.effective_config", {{"impl", "manual"}, {"allocator", "expandable"}}, [](Attempt&) {});
   EXPECT_EQ(result.result, record::Result::unexercised);
   EXPECT_EQ(result.message.got, "device sim has no allocator expandable");
 }

@@ -1,5 +1,5 @@
-// D21, first half: every rank left evidence from its start to its end. A rank that vanished, was killed, or wrote the
-// evidence of another case fails here, whatever its exit status said.
+// D21, first half: every rank left evidence from its start to its end. A rank that vanished, was
+// killed, or wrote the evidence of another case fails here, whatever its exit status said.
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -7,15 +7,17 @@
 namespace graphproof::checks {
 namespace {
 
-void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Line& start) {
+void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                 const Line& start) {
   const auto want = [&](const char* key, const nlohmann::json& value) {
     if (field(start, key) == value) return;
-    judgement.defect({.rank = files.rank,
-                      .step = std::nullopt,
-                      .what = say("the evidence of rank ", files.rank, " belongs to something else"),
-                      .got = say(key, " ", field(start, key).dump()),
-                      .want = say(key, " ", value.dump()),
-                      .why = "evidence of another case, attempt or rank proves nothing here"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what = say("the evidence of rank ", files.rank, " belongs to something else"),
+         .got = say(key, " ", field(start, key).dump()),
+         .want = say(key, " ", value.dump()),
+         .why = "evidence of another case, attempt or rank proves nothing here"});
   };
   want("schema", record::kEvidenceSchema);
   want("case", attempt.context.case_id);
@@ -43,17 +45,19 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
                       .why = "a rank without a whole record may have done anything, or nothing"});
   };
   if (!files.evidence || files.evidence->lines.empty()) {
-    incomplete(say("rank ", files.rank, " left no evidence"), files.evidence ? "an empty file" : "no file",
+    incomplete(say("rank ", files.rank, " left no evidence"),
+               files.evidence ? "an empty file" : "no file",
                say(record::evidence_file_name(files.rank), " with lines from start to end"));
     return;
   }
   if (!files.evidence->dropped.empty()) {
-    incomplete(say("a part of the evidence of rank ", files.rank, " cannot be read"), files.evidence->dropped.front(),
-               "whole JSON lines");
+    incomplete(say("a part of the evidence of rank ", files.rank, " cannot be read"),
+               files.evidence->dropped.front(), "whole JSON lines");
   }
   const std::vector<Line>& lines = files.evidence->lines;
   if (lines.front().kind != "start" || files.find("start").size() != 1) {
-    incomplete(say("the evidence of rank ", files.rank, " has ", files.find("start").size(), " start lines"),
+    incomplete(say("the evidence of rank ", files.rank, " has ", files.find("start").size(),
+                   " start lines"),
                say("first line of kind `", lines.front().kind, "`"), "one start line, the first");
     return;
   }
@@ -61,16 +65,18 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
   const Line& end = lines.back();
   if (end.kind != "end") {
     const record::RankEvidence way = way_of(files);
-    incomplete(
-        say("the evidence of rank ", files.rank, " ends before its case did"),
-        say("last line of kind `", end.kind, "`, last phase ", way.last_phase ? record::name(*way.last_phase) : "none"),
-        "an end line");
+    incomplete(say("the evidence of rank ", files.rank, " ends before its case did"),
+               say("last line of kind `", end.kind, "`, last phase ",
+                   way.last_phase ? record::name(*way.last_phase) : "none"),
+               "an end line");
   } else if (flag(end, "complete") != true) {
-    incomplete(say("rank ", files.rank, " ended its case early"),
-               say("complete ", field(end, "complete").dump(), ", last phase ", text(end, "last_phase")),
-               "complete true");
+    incomplete(
+        say("rank ", files.rank, " ended its case early"),
+        say("complete ", field(end, "complete").dump(), ", last phase ", text(end, "last_phase")),
+        "complete true");
   } else if (integer(end, "lines") != static_cast<std::int64_t>(lines.size()) - 1) {
-    incomplete(say("lines of rank ", files.rank, " were lost"), say(lines.size() - 1, " lines before the end line"),
+    incomplete(say("lines of rank ", files.rank, " were lost"),
+               say(lines.size() - 1, " lines before the end line"),
                say(field(end, "lines").dump(), ", as the rank counted"));
   } else {
     judgement.saw(files.rank);

@@ -22,19 +22,25 @@ Expected expected(const Axes& axes) {
   const bool local = axes.text("impl") == "local";
   result.first_replay = local ? 1 : result.warmup_steps;
   result.capture_step = local ? 0 : result.warmup_steps;
-  // In a hybrid model every other layer is a mamba layer, with the one module of that name and none of the others.
+  // In a hybrid model every other layer is a mamba layer, with the one module of that name and none
+  // of the others.
   const std::int64_t kinds = axes.text("model") == "hybrid" ? 2 : 1;
   result.expert_layers = result.layers / kinds;
   const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
   const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
-  // Axis modules: empty is the whole layer, else each is a part of every layer of its kind. Of transformer_engine those of a
-  // layer are one graph.
-  if (local || axes.text("impl") == "callables") result.launches_per_step = 2 * (modules == 0 ? kinds : modules) * layer_passes;
+  // Axis modules: empty is the whole layer, else each is a part of every layer of its kind. Of
+  // transformer_engine those of a layer are one graph.
+  if (local || axes.text("impl") == "callables")
+    result.launches_per_step = 2 * (modules == 0 ? kinds : modules) * layer_passes;
   if (axes.text("impl") == "transformer_engine")
-    result.launches_per_step = 2 * (modules == 0 ? kinds : mamba + (modules > mamba ? 1 : 0)) * layer_passes;
-  // Layer by layer, of the captured parts that have linear layers: attention, and the shared expert beside the router.
-  const bool delayed = axes.holds("modules", "attn") || (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
-  if (axes.text("impl") == "transformer_engine" && axes.flag("delay_wgrad") && delayed) result.launches_per_step += layer_passes;
+    result.launches_per_step =
+        2 * (modules == 0 ? kinds : mamba + (modules > mamba ? 1 : 0)) * layer_passes;
+  // Layer by layer, of the captured parts that have linear layers: attention, and the shared expert
+  // beside the router.
+  const bool delayed = axes.holds("modules", "attn") ||
+                       (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
+  if (axes.text("impl") == "transformer_engine" && axes.flag("delay_wgrad") && delayed)
+    result.launches_per_step += layer_passes;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   result.last_inputs_step = result.steps;
   // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
@@ -47,7 +53,8 @@ Expected expected(const Axes& axes) {
 
 std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
   const std::string value = axes.text("recompute");
-  const std::int64_t chunks = axes.integer("vpp"), layers = axes.integer("layers") / axes.integer("pp");
+  const std::int64_t chunks = axes.integer("vpp"),
+                     layers = axes.integer("layers") / axes.integer("pp");
   if (value == "none") return {};
   const std::size_t open = value.find('(');
   std::istringstream list(value.substr(open + 1, value.size() - open - 2));
@@ -55,10 +62,15 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
     std::string method, count;
     std::getline(list, method, ',');
     std::getline(list, count);
-    return {{"layer", method == "block" ? chunks * std::min<std::int64_t>(std::stoll(count), layers / chunks) : layers, true}};
+    return {{"layer",
+             method == "block" ? chunks * std::min<std::int64_t>(std::stoll(count), layers / chunks)
+                               : layers,
+             true}};
   }
   std::vector<RecomputedPart> parts;
-  const std::int64_t others = axes.text("model") == "hybrid" ? layers / 2 : layers;  // a mamba layer has no part but the whole
+  const std::int64_t others = axes.text("model") == "hybrid"
+                                  ? layers / 2
+                                  : layers;  // a mamba layer has no part but the whole
   for (std::string module; std::getline(list, module, ',');) {
     if (module == "layernorm") {
       parts.push_back({"attention_norm", others, false});
@@ -71,8 +83,10 @@ std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
 }
 
 std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) {
-  const std::int64_t layers = axes.integer("layers"), stages = axes.integer("pp"), of_chunk = layers / (stages * axes.integer("vpp"));
-  const std::int64_t of_experts = axes.flag("shared_expert") ? 4 : 2;  // up and down, of all routed ones together
+  const std::int64_t layers = axes.integer("layers"), stages = axes.integer("pp"),
+                     of_chunk = layers / (stages * axes.integer("vpp"));
+  const std::int64_t of_experts =
+      axes.flag("shared_expert") ? 4 : 2;  // up and down, of all routed ones together
   std::vector<std::int64_t> weights;
   for (std::int64_t place = 0; place < layers / stages; ++place) {
     const std::int64_t layer = of_chunk * (place / of_chunk * stages + stage) + place % of_chunk;
@@ -87,7 +101,8 @@ std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
   const int stages = static_cast<int>(axes.integer("pp"));
   const int ranks_per_stage = world_size / stages;
   std::vector<std::vector<int>> result(stages);
-  for (int rank = 0; rank < ranks_per_stage * stages; ++rank) result[rank / ranks_per_stage].push_back(rank);
+  for (int rank = 0; rank < ranks_per_stage * stages; ++rank)
+    result[rank / ranks_per_stage].push_back(rank);
   return result;
 }
 
@@ -98,15 +113,18 @@ bool asks_all_stages(const Axes& axes) {
 std::vector<std::vector<int>> stage_groups(const Axes& axes, int world_size) {
   const int stages = static_cast<int>(axes.integer("pp")), stage_ranks = world_size / stages;
   std::vector<std::vector<int>> result(stage_ranks);
-  for (int rank = 0; rank < stage_ranks * stages; ++rank) result[rank % stage_ranks].push_back(rank);
+  for (int rank = 0; rank < stage_ranks * stages; ++rank)
+    result[rank % stage_ranks].push_back(rank);
   return result;
 }
 
-std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from, std::int64_t to) {
+std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from,
+                                    std::int64_t to) {
   const int stage_ranks = world_size / static_cast<int>(axes.integer("pp"));
   std::vector<std::vector<int>> result;
   for (int place = 0; place < stage_ranks; ++place)
-    result.push_back({static_cast<int>(from) * stage_ranks + place, static_cast<int>(to) * stage_ranks + place});
+    result.push_back(
+        {static_cast<int>(from) * stage_ranks + place, static_cast<int>(to) * stage_ranks + place});
   return result;
 }
 
@@ -114,14 +132,16 @@ std::vector<std::string> alike_groups(const Axes& axes) {
   const bool context = axes.integer("cp") > 1;
   std::vector<std::string> kinds;
   for (const char* kind : {"tp", "cp", "dp", "ep", "etp"})
-    if (axes.integer(kind) > 1 && !(context && std::string_view(kind) == "dp")) kinds.emplace_back(kind);
+    if (axes.integer(kind) > 1 && !(context && std::string_view(kind) == "dp"))
+      kinds.emplace_back(kind);
   if (context) kinds.emplace_back("dp_cp");
   return kinds;
 }
 
 std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind) {
   const int tp = static_cast<int>(axes.integer("tp")), cp = static_cast<int>(axes.integer("cp"));
-  const int size = kind == "dp_cp" ? static_cast<int>(axes.integer("dp")) * cp : static_cast<int>(axes.integer(kind));
+  const int size = kind == "dp_cp" ? static_cast<int>(axes.integer("dp")) * cp
+                                   : static_cast<int>(axes.integer(kind));
   const int stride = kind == "dp"                      ? tp * cp
                      : kind == "cp" || kind == "dp_cp" ? tp
                      : kind == "ep"                    ? static_cast<int>(axes.integer("etp"))

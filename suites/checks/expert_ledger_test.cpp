@@ -5,8 +5,9 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kExpertAxes = {{"impl", "manual"}, {"model", "moe"}, {"experts", 4}, {"topk", 2}, {"dispatch", "drop_and_pad"},
-                              {"dispatcher", "alltoall"}};
+const nlohmann::json kExpertAxes = {
+    {"impl", "manual"},           {"model", "moe"},          {"experts", 4}, {"topk", 2},
+    {"dispatch", "drop_and_pad"}, {"dispatcher", "alltoall"}};
 
 // The clean ledger: layer 0 assigned 13 19 16 16, carried 13 16 16 16, dropped 3; layer 1 all 16.
 TEST(ExpertLedger, Rows) {
@@ -16,16 +17,21 @@ TEST(ExpertLedger, Rows) {
       "D40.expert_ledger", kExpertAxes,
       {
           {.name = "dropped in silence (M74)",
-           .change = [=](Attempt& a) { set(a, at_three, "carried", std::vector<int>{8, 8, 8, 8, 8, 8, 8, 8}); },
+           .change =
+               [=](Attempt& a) {
+                 set(a, at_three, "carried", std::vector<int>{8, 8, 8, 8, 8, 8, 8, 8});
+               },
            .rank = 0,
            .said = {"layer 0 of arm lockstep_graph lost tokens without counting them at step 3",
                     "32 carried and 3 dropped of 64 assignments", "want 32 dropped"}},
           {.name = "no flag",
-           .change = [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{0, 0}); },
+           .change =
+               [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{0, 0}); },
            .rank = 0,
            .said = {"raised the wrong overflow flag", "0 with 3 dropped", "want 1 or more"}},
           {.name = "a flag for nothing",
-           .change = [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{1, 1}); },
+           .change =
+               [=](Attempt& a) { set(a, both_at_three, "overflowed", std::vector<int>{1, 1}); },
            .rank = 0,
            .said = {"layer 1", "1 with 0 dropped", "want 0"}},
           {.name = "tokens without an expert",
@@ -39,7 +45,8 @@ TEST(ExpertLedger, Rows) {
                  set(a, at_three, "carried", std::vector<int>{16, 13, 16, 16, 16, 16, 16, 16});
                },
            .rank = 0,
-           .said = {"the replay of step 3 routed other tokens than eager", "carried [16,13,", "carried [13,16,"}},
+           .said = {"the replay of step 3 routed other tokens than eager", "carried [16,13,",
+                    "carried [13,16,"}},
           {.name = "a ledger of half the layers",
            .change = [=](Attempt& a) { set(a, at_three, "dropped", std::vector<int>{3}); },
            .rank = 0,
@@ -70,7 +77,8 @@ TEST(ExpertLedger, OfAnEagerCaseIsThatOfItsOwnArm) {
   axes["impl"] = "none";
   EXPECT_EQ(record::name(judge_one("D40.expert_ledger", axes, [](Attempt&) {}).result), "pass");
   const auto lost = judge_one("D40.expert_ledger", axes, [](Attempt& a) {
-    set(a, {.rank = 0, .kind = "experts", .arm = "eager_a", .step = 1}, "carried", std::vector<int>(8, 0));
+    set(a, {.rank = 0, .kind = "experts", .arm = "eager_a", .step = 1}, "carried",
+        std::vector<int>(8, 0));
   });
   EXPECT_EQ(record::name(lost.result), "fail");
 }
@@ -90,7 +98,9 @@ TEST(ExpertLedger, OfADroplessDispatchNeedsNoTokenOverCapacity) {
 }
 
 TEST(ExpertLedger, IsNotApplicableToADenseModel) {
-  EXPECT_EQ(record::name(judge_one("D40.expert_ledger", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+  EXPECT_EQ(
+      record::name(judge_one("D40.expert_ledger", {{"impl", "manual"}}, [](Attempt&) {}).result),
+      "not_applicable");
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void add_largest(Figures& figures, const std::string& name, const std::optional<
 }
 
 /// Of a field of the arm's lines from step `first` on.
-std::optional<double> median(const RankFiles& files, std::string_view kind, std::string_view arm, std::string_view name,
-                             std::int64_t first) {
+std::optional<double> median(const RankFiles& files, std::string_view kind, std::string_view arm,
+                             std::string_view name, std::int64_t first) {
   std::vector<double> values;
   for (const Line* line : files.find(kind, arm)) {
     const auto value = number(*line, name);
@@ -46,17 +46,21 @@ std::optional<double> held_bytes(const RankFiles& files, std::string_view arm) {
 }
 
 /// What a summary weighs a capture by: one arm alone, in its steady steps that nothing disturbs.
-void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan, const Attempt& attempt) {
+void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan,
+                 const Attempt& attempt) {
   const std::int64_t timed = first_timed_step(attempt, plan);
   add_largest(figures, "eager_step_ms", median(files, "timing", "solo_eager", "wall_ms", timed));
-  add_largest(figures, "eager_launch_ms", median(files, "timing", "solo_eager", "launch_ms", timed));
+  add_largest(figures, "eager_launch_ms",
+              median(files, "timing", "solo_eager", "launch_ms", timed));
   const auto busy = median(files, "busy", "solo_eager", "device_ms", timed);
   const auto wall = median(files, "timing", "solo_eager", "wall_ms", timed);
   // Of the rank that is busiest: where it has nothing to gain, nobody has.
-  if (busy && wall && *wall > 0) add_largest(figures, "eager_busy_share", std::min(1.0, *busy / *wall));
+  if (busy && wall && *wall > 0)
+    add_largest(figures, "eager_busy_share", std::min(1.0, *busy / *wall));
   if (!plan.graph) return;
   add_largest(figures, "graph_step_ms", median(files, "timing", "solo_graph", "wall_ms", timed));
-  add_largest(figures, "graph_launch_ms", median(files, "timing", "solo_graph", "launch_ms", timed));
+  add_largest(figures, "graph_launch_ms",
+              median(files, "timing", "solo_graph", "launch_ms", timed));
   std::optional<double> capture_ms;
   double graphs = 0;
   for (const Line* capture : successful_captures(files)) {
@@ -68,13 +72,15 @@ void add_benefit(Figures& figures, const RankFiles& files, const Expected& plan,
     add_largest(figures, "capture_seconds", *capture_ms / 1000);
     add_largest(figures, "graphs", graphs);
   }
-  const auto eager_bytes = held_bytes(files, "solo_eager"), graph_bytes = held_bytes(files, "solo_graph");
-  if (eager_bytes && graph_bytes) add_largest(figures, "extra_memory_bytes", *graph_bytes - *eager_bytes);
+  const auto eager_bytes = held_bytes(files, "solo_eager"),
+             graph_bytes = held_bytes(files, "solo_graph");
+  if (eager_bytes && graph_bytes)
+    add_largest(figures, "extra_memory_bytes", *graph_bytes - *eager_bytes);
 }
 
 /// What an arm spent in a phase, for each of its `steps`.
-std::optional<double> phase_step_ms(const RankFiles& files, std::string_view phase, std::string_view arm,
-                                    std::int64_t steps) {
+std::optional<double> phase_step_ms(const RankFiles& files, std::string_view phase,
+                                    std::string_view arm, std::int64_t steps) {
   for (const Line* line : files.find("phase", arm)) {
     const auto ms = number(*line, "ms");
     if (ms && text(*line, "phase") == phase && steps > 0) return *ms / static_cast<double>(steps);
@@ -88,14 +94,20 @@ Figures figures(const Attempt& attempt) {
   Figures figures;
   const Expected plan = expected(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
-    if (plan.trains && evidence_revision(attempt) >= 8) {  // steps of eager_a and free_graph are late
+    if (plan.trains &&
+        evidence_revision(attempt) >= 8) {  // steps of eager_a and free_graph are late
       const std::int64_t timed = first_timed_step(attempt, plan);
       add_largest(figures, "eager_ms", median(files, "timing", "solo_eager", "wall_ms", timed));
-      if (plan.graph) add_largest(figures, "replay_ms", median(files, "timing", "solo_graph", "wall_ms", timed));
+      if (plan.graph)
+        add_largest(figures, "replay_ms", median(files, "timing", "solo_graph", "wall_ms", timed));
     } else if (plan.graph) {
       const auto free_eager_ms = phase_step_ms(files, "eager", "free_eager", plan.steps);
-      add_largest(figures, "eager_ms", free_eager_ms ? free_eager_ms : median(files, "timing", "solo_eager", "wall_ms", first_timed_step(attempt, plan)));
-      add_largest(figures, "replay_ms", phase_step_ms(files, "replay", "free_graph", plan.steps - plan.first_replay));
+      add_largest(figures, "eager_ms",
+                  free_eager_ms ? free_eager_ms
+                                : median(files, "timing", "solo_eager", "wall_ms",
+                                         first_timed_step(attempt, plan)));
+      add_largest(figures, "replay_ms",
+                  phase_step_ms(files, "replay", "free_graph", plan.steps - plan.first_replay));
     } else {
       // The first step also pays for set-up.
       add_largest(figures, "eager_ms", median(files, "step", "eager_a", "ms", 1));

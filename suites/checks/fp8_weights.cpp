@@ -1,5 +1,6 @@
-// D39: weights were rounded in the first microbatch of a step and kept for the others, by the layers that are to be rounded. That
-// the copies are right is for D01, which compares them with eager's.
+// D39: weights were rounded in the first microbatch of a step and kept for the others, by the
+// layers that are to be rounded. That the copies are right is for D01, which compares them with
+// eager's.
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -8,7 +9,8 @@ namespace graphproof::checks {
 
 record::CheckResult fp8_weights(const Attempt& attempt) {
   Judgement judgement("D39.fp8_weights", attempt);
-  if (judgement.for_training_cases() && !attempt.axes.flag("fp8_weights")) judgement.not_applicable("no weights are rounded");
+  if (judgement.for_training_cases() && !attempt.axes.flag("fp8_weights"))
+    judgement.not_applicable("no weights are rounded");
   if (judgement.settled()) return judgement.result("", "");
   const Expected& expected = judgement.expected();
   const std::int64_t stage_ranks = attempt.context.world_size / attempt.axes.integer("pp");
@@ -21,7 +23,8 @@ record::CheckResult fp8_weights(const Attempt& attempt) {
       const auto lines = files.find("fp8_weights", arm, step);
       const auto made = lines.empty() ? std::nullopt : integers(*lines.front(), "made");
       if (!made || made->size() != want.size()) {
-        judgement.absent(files, say("`fp8_weights` line of ", want.size(), " layers of arm ", arm), step);
+        judgement.absent(files, say("`fp8_weights` line of ", want.size(), " layers of arm ", arm),
+                         step);
         continue;
       }
       if (*made == want) {
@@ -30,17 +33,23 @@ record::CheckResult fp8_weights(const Attempt& attempt) {
       }
       std::size_t layer = 0;
       while ((*made)[layer] == want[layer]) ++layer;
-      judgement.defect({.rank = files.rank,
-                        .step = step,
-                        .what = say("layer ", layer, " of this rank made another number of rounded copies in step ", step, " of arm ", arm),
-                        .got = say((*made)[layer], " copies"),
-                        .want = say(want[layer], want[layer] == 0 ? ": its weights stay as they are" : ", one of each weight in the first microbatch"),
-                        .why = (*made)[layer] < want[layer] ? "the step computes with copies of older weights"
-                               : want[layer] == 0           ? "the layer runs in the context of another one"
-                                                            : "each microbatch pays for a rounding that changes nothing"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what =
+               say("layer ", layer, " of this rank made another number of rounded copies in step ",
+                   step, " of arm ", arm),
+           .got = say((*made)[layer], " copies"),
+           .want =
+               say(want[layer], want[layer] == 0 ? ": its weights stay as they are"
+                                                 : ", one of each weight in the first microbatch"),
+           .why = (*made)[layer] < want[layer] ? "the step computes with copies of older weights"
+                  : want[layer] == 0           ? "the layer runs in the context of another one"
+                                     : "each microbatch pays for a rounding that changes nothing"});
     }
   }
-  return judgement.result(say("one copy of each weight in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(say("one copy of each weight in ", last - first + 1, " steps on ",
+                              attempt.ranks.size(), " ranks"),
                           "one copy of each rounded weight a step");
 }
 

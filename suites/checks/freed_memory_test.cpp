@@ -15,13 +15,17 @@ TEST(FreedMemory, Rows) {
                  {.name = "a table of addresses outlives what it names (M31)",
                   .change = [=](Attempt& a) { set(a, last, "equal", false); },
                   .rank = 1,
-                  .said = {"since freed memory was overwritten", "5 comparisons equal before, step 5 not", "bytes were filled with NaN"},
+                  .said = {"since freed memory was overwritten",
+                           "5 comparisons equal before, step 5 not", "bytes were filled with NaN"},
                   .also = {"D01.capture_inputs_last"}},
                  {.name = "there was nothing to overwrite",
                   .change = [=](Attempt& a) { set(a, overwritten, "bytes", 0); },
                   .rank = 1,
                   .said = {"`overwritten` line of more than 0 bytes"}},
-                 {.name = "absent", .change = [=](Attempt& a) { erase(a, overwritten); }, .rank = 1, .said = {"`overwritten` line"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, overwritten); },
+                  .rank = 1,
+                  .said = {"`overwritten` line"}},
                  {.name = "nothing was compared behind it",
                   .change = [=](Attempt& a) { erase(a, last); },
                   .rank = 1,
@@ -30,7 +34,8 @@ TEST(FreedMemory, Rows) {
                  {.name = "the arms differed before",
                   .change =
                       [=](Attempt& a) {
-                        set(a, {.rank = 1, .kind = "compare", .step = 4, .subject = "lockstep"}, "equal", false);
+                        set(a, {.rank = 1, .kind = "compare", .step = 4, .subject = "lockstep"},
+                            "equal", false);
                         set(a, last, "equal", false);
                       },
                   .want = record::Result::unexercised,
@@ -40,8 +45,13 @@ TEST(FreedMemory, Rows) {
 }
 
 TEST(FreedMemory, IsJudgedOnBothDevicesAndOfTrainingAlone) {
-  EXPECT_EQ(judge_one("D06.freed_memory", kLocalCase, [](Attempt&) {}, "cuda").result, record::Result::pass);
-  EXPECT_EQ(judge_one("D06.freed_memory", {{"impl", "manual"}, {"dp", 2}, {"model", "collective"}}, [](Attempt&) {}).result,
+  EXPECT_EQ(judge_one(
+                "D06.freed_memory", kLocalCase, [](Attempt&) {}, "cuda")
+                .result,
+            record::Result::pass);
+  EXPECT_EQ(judge_one("D06.freed_memory", {{"impl", "manual"}, {"dp", 2}, {"model", "collective"}},
+                      [](Attempt&) {})
+                .result,
             record::Result::not_applicable);
 }
 

@@ -7,7 +7,8 @@
 namespace graphproof::checks {
 namespace {
 
-/// M19: LibTorch 2.11 is expected to keep the pool of a failed capture (pytorch#190348); a later one may not.
+/// M19: LibTorch 2.11 is expected to keep the pool of a failed capture (pytorch#190348); a later
+/// one may not.
 std::string failed_captures_left_nothing(const Attempt& attempt) {
   std::size_t captures = 0;
   for (const RankFiles& files : attempt.ranks) {
@@ -20,7 +21,10 @@ std::string failed_captures_left_nothing(const Attempt& attempt) {
     }
     captures += failed.size();
   }
-  return captures == 0 ? "" : say(captures, " captures failed and were taken back, and each left 0 bytes in its pool");
+  return captures == 0
+             ? ""
+             : say(captures,
+                   " captures failed and were taken back, and each left 0 bytes in its pool");
 }
 
 struct Row {

@@ -5,17 +5,24 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "local"}, {"microbatches", 2}, {"nan_check_loss", true}, {"nan_check_grad", true}};
+const nlohmann::json kAxes = {
+    {"impl", "local"}, {"microbatches", 2}, {"nan_check_loss", true}, {"nan_check_grad", true}};
 
 TEST(HostChecks, Rows) {
-  const Where losses{.rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "losses_checked"};
-  const Where gradients{.rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "gradients_checked"};
+  const Where losses{
+      .rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "losses_checked"};
+  const Where gradients{.rank = 0,
+                        .kind = "knob",
+                        .arm = "lockstep_graph",
+                        .step = 3,
+                        .subject = "gradients_checked"};
   judge_rows("D43.host_checks", kAxes,
              {
                  {.name = "left out in a replayed step (M98)",
                   .change = [=](Attempt& a) { set(a, losses, "effective", 0); },
                   .rank = 0,
-                  .said = {"did not look at all losses of arm lockstep_graph at step 3", "got 0 looks", "want 2"}},
+                  .said = {"did not look at all losses of arm lockstep_graph at step 3",
+                           "got 0 looks", "want 2"}},
                  {.name = "nothing was asked for",
                   .change =
                       [=](Attempt& a) {
@@ -25,7 +32,16 @@ TEST(HostChecks, Rows) {
                   .rank = 0,
                   .said = {"did not look at all gradients", "more than none"}},
                  {.name = "left out with the last inputs",
-                  .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 5, .subject = "losses_checked"}, "effective", 1); },
+                  .change =
+                      [](Attempt& a) {
+                        set(a,
+                            {.rank = 0,
+                             .kind = "knob",
+                             .arm = "lockstep_graph",
+                             .step = 5,
+                             .subject = "losses_checked"},
+                            "effective", 1);
+                      },
                   .rank = 0,
                   .said = {"did not look at all losses of arm lockstep_graph at step 5"}},
                  {.name = "absent",
@@ -41,7 +57,13 @@ TEST(HostChecks, AStageWithoutALossLooksAtGradientsAlone) {
   EXPECT_EQ(record::name(judge_one("D43.host_checks", axes, [](Attempt&) {}).result), "pass");
   const record::CheckResult result = judge_one("D43.host_checks", axes, [](Attempt& a) {
     for (const char* field : {"host", "effective"})
-      set(a, {.rank = 1, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "losses_checked"}, field, 0);
+      set(a,
+          {.rank = 1,
+           .kind = "knob",
+           .arm = "lockstep_graph",
+           .step = 3,
+           .subject = "losses_checked"},
+          field, 0);
   });
   EXPECT_EQ(result.result, record::Result::fail) << "the last stage has losses";
   EXPECT_NE(record::to_text(result.message).find("did not look at all losses"), std::string::npos);
@@ -51,12 +73,18 @@ TEST(HostChecks, WantsOnlyWhatTheCaseAsksFor) {
   nlohmann::json axes = kAxes;
   axes["nan_check_grad"] = false;
   EXPECT_EQ(record::name(judge_one("D43.host_checks", axes, [](Attempt&) {}).result), "pass");
-  EXPECT_EQ(record::name(judge_one("D43.host_checks", {{"impl", "local"}}, [](Attempt&) {}).result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one("D43.host_checks", {{"impl", "local"}}, [](Attempt&) {}).result),
+            "not_applicable");
 }
 
 TEST(OverlappedReduction, Rows) {
-  const Where line{.rank = 1, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "buckets_overlapped"};
-  judge_rows("D43.overlapped_reduction", {{"impl", "local"}, {"dp", 2}, {"microbatches", 2}, {"overlap_grad_reduce", true}},
+  const Where line{.rank = 1,
+                   .kind = "knob",
+                   .arm = "lockstep_graph",
+                   .step = 3,
+                   .subject = "buckets_overlapped"};
+  judge_rows("D43.overlapped_reduction",
+             {{"impl", "local"}, {"dp", 2}, {"microbatches", 2}, {"overlap_grad_reduce", true}},
              {
                  {.name = "hooks that no replay calls (M167)",
                   .change = [=](Attempt& a) { set(a, line, "effective", 1); },
@@ -70,13 +98,19 @@ TEST(OverlappedReduction, Rows) {
                       },
                   .rank = 1,
                   .said = {"more than none"}},
-                 {.name = "absent", .change = [=](Attempt& a) { erase(a, line); }, .rank = 1, .said = {"`knob` line of buckets_overlapped"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, line); },
+                  .rank = 1,
+                  .said = {"`knob` line of buckets_overlapped"}},
              });
 }
 
 TEST(OverlappedReduction, IsAskedOfEagerCasesToo) {
-  const auto judged = [](const nlohmann::json& axes) { return judge_one("D43.overlapped_reduction", axes, [](Attempt&) {}).result; };
-  EXPECT_EQ(judged({{"impl", "none"}, {"dp", 2}, {"overlap_grad_reduce", true}}), record::Result::pass);
+  const auto judged = [](const nlohmann::json& axes) {
+    return judge_one("D43.overlapped_reduction", axes, [](Attempt&) {}).result;
+  };
+  EXPECT_EQ(judged({{"impl", "none"}, {"dp", 2}, {"overlap_grad_reduce", true}}),
+            record::Result::pass);
   EXPECT_EQ(judged({{"impl", "none"}, {"dp", 2}}), record::Result::not_applicable);
 }
 

@@ -19,17 +19,36 @@ TEST(LayoutReference, Rows) {
                       },
                   .rank = 1,
                   .said = {"the parallel arm's gradients differ from the single-rank model",
-                           "0.5 (0.1 of the largest element) in `grad:mlp.up`", "0.0031 at most: reordered sums"}},
+                           "0.5 (0.1 of the largest element) in `grad:mlp.up`",
+                           "0.0031 at most: reordered sums"}},
                  {.name = "NaN",
                   .change = [=](Attempt& a) { set(a, losses, "max_abs", "nan"); },
                   .rank = 1,
                   .said = {"distance of losses", "is unknown"}},
-                 {.name = "no largest difference", .change = [=](Attempt& a) { set(a, losses, "max_abs", nullptr); }, .rank = 1, .said = {"is unknown"}},
-                 {.name = "no largest element", .change = [=](Attempt& a) { set(a, losses, "max_rel", nullptr); }, .rank = 1, .said = {"is unknown"}},
-                 {.name = "no bound", .change = [=](Attempt& a) { set(a, losses, "bound", nullptr); }, .rank = 1, .said = {"is unknown"}},
-                 {.name = "a negative difference", .change = [=](Attempt& a) { set(a, losses, "max_abs", -1.0); }, .rank = 1, .said = {"is unknown"}},
-                 {.name = "a negative ratio", .change = [=](Attempt& a) { set(a, losses, "max_rel", -1.0); }, .rank = 1, .said = {"is unknown"}},
-                 {.name = "a negative bound", .change = [=](Attempt& a) { set(a, losses, "bound", -1.0); }, .rank = 1, .said = {"is unknown"}},
+                 {.name = "no largest difference",
+                  .change = [=](Attempt& a) { set(a, losses, "max_abs", nullptr); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "no largest element",
+                  .change = [=](Attempt& a) { set(a, losses, "max_rel", nullptr); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "no bound",
+                  .change = [=](Attempt& a) { set(a, losses, "bound", nullptr); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a negative difference",
+                  .change = [=](Attempt& a) { set(a, losses, "max_abs", -1.0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a negative ratio",
+                  .change = [=](Attempt& a) { set(a, losses, "max_rel", -1.0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a negative bound",
+                  .change = [=](Attempt& a) { set(a, losses, "bound", -1.0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
                  {.name = "an infinite bound",
                   .change = [=](Attempt& a) { set(a, losses, "bound", "inf"); },
                   .rank = 1,
@@ -65,8 +84,9 @@ TEST(LayoutReference, EqualIsWithinAnyBound) {
 
 TEST(LayoutReference, WantsLossesFromTheLastStageOfAPipelineAlone) {
   const auto without = [](int rank) {
-    return judge_one("D53.layout_reference", {{"impl", "none"}, {"pp", 2}},
-                     [rank](Attempt& a) { erase(a, {.rank = rank, .kind = "reference", .subject = "losses"}); });
+    return judge_one("D53.layout_reference", {{"impl", "none"}, {"pp", 2}}, [rank](Attempt& a) {
+      erase(a, {.rank = rank, .kind = "reference", .subject = "losses"});
+    });
   };
   EXPECT_EQ(without(0).result, record::Result::pass) << record::to_text(without(0).message);
   EXPECT_NE(without(1).result, record::Result::pass);

@@ -1,5 +1,6 @@
-// D04: a host-side knob that changes between replays reaches the parameters: the learning rate, the step number of
-// Adam's bias correction, the loss scale. Others become rows of `knob` lines with their own names.
+// D04: a host-side knob that changes between replays reaches the parameters: the learning rate, the
+// step number of Adam's bias correction, the loss scale. Others become rows of `knob` lines with
+// their own names.
 #include <cmath>
 
 #include "suites/checks/detectors.h"
@@ -17,7 +18,8 @@ constexpr Knob kLearningRate{"learning_rate", "learning rate", "the parameters o
 constexpr Knob kOptimizerStep{"optimizer_step", "step number", "the optimizer of arm"};
 constexpr Knob kLossScale{"loss_scale", "loss scale", "the backward of arm"};
 
-const Line* knob_line(const RankFiles& files, const Knob& knob, std::string_view arm, std::int64_t step) {
+const Line* knob_line(const RankFiles& files, const Knob& knob, std::string_view arm,
+                      std::int64_t step) {
   for (const Line* line : files.find("knob", arm, step))
     if (is(*line, "knob", knob.name)) return line;
   return nullptr;
@@ -28,14 +30,17 @@ struct Reading {
 };
 
 std::optional<Reading> reading_of(const Line& line) {
-  const auto host = number(line, "host"), effective = number(line, "effective"), bound = number(line, "bound");
+  const auto host = number(line, "host"), effective = number(line, "effective"),
+             bound = number(line, "bound");
   if (!host || !effective || !bound || *bound < 0) return std::nullopt;
   return Reading{*host, *effective, *bound};
 }
 
-record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attempt, const Knob& knob) {
+record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attempt,
+                                     const Knob& knob) {
   const Expected& expected = judgement.expected();
-  // With graphs the replays are what can freeze a rate; without, the eager arm shows that the probe itself is right.
+  // With graphs the replays are what can freeze a rate; without, the eager arm shows that the probe
+  // itself is right.
   const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
   const std::int64_t first = expected.graph ? expected.first_replay : 0;
   const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
@@ -50,13 +55,14 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
       }
       const auto reading = reading_of(*line);
       if (!reading) {
-        judgement.defect({.rank = files.rank,
-                          .step = step,
-                          .what = say("the felt ", knob.called, " of arm ", arm, " is unknown at step ", step),
-                          .got = say("host ", field(*line, "host").dump(), ", felt ", field(*line, "effective").dump(),
-                                     ", bound ", field(*line, "bound").dump()),
-                          .want = "three finite numbers",
-                          .why = "where every gradient is zero or not finite no rate can be felt"});
+        judgement.defect(
+            {.rank = files.rank,
+             .step = step,
+             .what = say("the felt ", knob.called, " of arm ", arm, " is unknown at step ", step),
+             .got = say("host ", field(*line, "host").dump(), ", felt ",
+                        field(*line, "effective").dump(), ", bound ", field(*line, "bound").dump()),
+             .want = "three finite numbers",
+             .why = "where every gradient is zero or not finite no rate can be felt"});
         continue;
       }
       if (!first_rate) first_rate = reading->host;
@@ -65,20 +71,23 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
         judgement.saw(files.rank);
         continue;
       }
-      judgement.defect({.rank = files.rank,
-                        .step = step,
-                        .what = say(knob.felt, " ", arm, " felt another ", knob.called, " at step ", step),
-                        .got = say(reading->effective),
-                        .want = say(reading->host, " within ", reading->bound, ", as on the host"),
-                        .why = "a scalar passed by value is frozen at capture"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what = say(knob.felt, " ", arm, " felt another ", knob.called, " at step ", step),
+           .got = say(reading->effective),
+           .want = say(reading->host, " within ", reading->bound, ", as on the host"),
+           .why = "a scalar passed by value is frozen at capture"});
     }
     if (first_rate && !told_apart) {
-      judgement.unexercised(say("on rank ", files.rank, " no step's ", knob.called, " is further from ", *first_rate,
+      judgement.unexercised(say("on rank ", files.rank, " no step's ", knob.called,
+                                " is further from ", *first_rate,
                                 " than its bound, so a frozen one would not show"));
     }
   }
-  return judgement.result(say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
-                          "as on the host in every step");
+  return judgement.result(
+      say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
+      "as on the host in every step");
 }
 
 /// A step that one rank skips and another takes leaves them with other scales.
@@ -93,12 +102,14 @@ void judge_same_scale(Judgement& judgement, const Attempt& attempt) {
       if (!host) continue;  // follows_the_host() says so
       if (!first) first = host;
       if (*host == *first) continue;
-      judgement.defect({.rank = files.rank,
-                        .step = step,
-                        .what = say("the ranks scale their losses differently in arm ", arm, " at step ", step),
-                        .got = say(*host, " on rank ", files.rank),
-                        .want = say(*first, ", as on rank ", attempt.ranks.front().rank),
-                        .why = "a rank that skips a step which another takes trains another model from then on"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what = say("the ranks scale their losses differently in arm ", arm, " at step ", step),
+           .got = say(*host, " on rank ", files.rank),
+           .want = say(*first, ", as on rank ", attempt.ranks.front().rank),
+           .why =
+               "a rank that skips a step which another takes trains another model from then on"});
     }
   }
 }

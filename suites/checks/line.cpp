@@ -7,7 +7,9 @@ namespace {
 
 using nlohmann::json;
 
-bool finite_number(const json& value) { return value.is_number() && std::isfinite(value.get<double>()); }
+bool finite_number(const json& value) {
+  return value.is_number() && std::isfinite(value.get<double>());
+}
 
 }  // namespace
 
@@ -25,7 +27,9 @@ std::string text(const Line& line, std::string_view key) {
 std::string digest_of(const Line& line, std::string_view what) {
   const json& digest = field(line, "digest");
   const auto found = digest.is_object() ? digest.find(what) : digest.end();
-  return digest.is_object() && found != digest.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return digest.is_object() && found != digest.end() && found->is_string()
+             ? found->get<std::string>()
+             : std::string();
 }
 
 bool is(const Line& line, std::string_view key, std::string_view want) {

@@ -23,7 +23,8 @@ record::CheckResult log_clean(const Attempt& attempt) {
     for (const LogHit& hit : scan_log(*files.log, kShownHits)) {
       judgement.defect({.rank = files.rank,
                         .step = std::nullopt,
-                        .what = say("the log of rank ", files.rank, " names an error (", hit.signature->name, ")"),
+                        .what = say("the log of rank ", files.rank, " names an error (",
+                                    hit.signature->name, ")"),
                         .got = say("line ", hit.line_number, ": ", hit.line),
                         .want = "no line that is a known error",
                         .why = std::string(hit.signature->why)});

@@ -13,7 +13,8 @@ const json kCase = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
 
 Line& memory(Attempt& attempt, std::string_view arm, std::string_view when, std::int64_t step = 0) {
   for (Line& line : attempt.ranks[1].evidence->lines)
-    if (line.kind == "memory" && text(line, "arm") == arm && text(line, "when") == when && integer(line, "step") == step)
+    if (line.kind == "memory" && text(line, "arm") == arm && text(line, "when") == when &&
+        integer(line, "step") == step)
       return line;
   throw std::logic_error("no such memory line");
 }
@@ -22,8 +23,10 @@ Line& memory(Attempt& attempt, std::string_view arm, std::string_view when, std:
 std::function<void(Attempt&)> grow(const char* what, std::int64_t bytes) {
   return [=](Attempt& a) {
     for (Line& line : a.ranks[1].evidence->lines)
-      if (line.kind == "memory" && text(line, "arm") == "solo_graph" && text(line, "when") == "step")
-        line.fields[what] = line.fields.at(what).get<std::int64_t>() + bytes * *integer(line, "step");
+      if (line.kind == "memory" && text(line, "arm") == "solo_graph" &&
+          text(line, "when") == "step")
+        line.fields[what] =
+            line.fields.at(what).get<std::int64_t>() + bytes * *integer(line, "step");
   };
 }
 
@@ -31,7 +34,8 @@ void drop_steps(Attempt& attempt, const char* arm) {
   std::erase_if(attempt.ranks[1].evidence->lines, [=](const Line& line) {
     return line.kind == "memory" && text(line, "arm") == arm && text(line, "when") == "step";
   });
-  attempt.ranks[1].evidence->lines.back().fields["lines"] = attempt.ranks[1].evidence->lines.size() - 1;
+  attempt.ranks[1].evidence->lines.back().fields["lines"] =
+      attempt.ranks[1].evidence->lines.size() - 1;
 }
 
 Row died(const char* arm) {
@@ -44,50 +48,65 @@ Row died(const char* arm) {
 }
 
 TEST(AllocatorSeries, Rows) {
-  judge_rows("D31.allocator_series", kCase,
-             {
-                 {.name = "512 bytes a step",
-                  .change = grow("allocated", 512),
-                  .rank = 1,
-                  .said = {"`allocated` bytes of arm solo_graph", "3150848 bytes after the last step", "3147776, as 6 steps before"}},
-                 {.name = "the last step alone",
-                  .change = [](Attempt& a) { memory(a, "solo_eager", "step", 10).fields["reserved"] = 1; },
-                  .rank = 1,
-                  .said = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
-                 {.name = "a field is gone",
-                  .change = [](Attempt& a) { memory(a, "solo_graph", "step", 10).fields["pool"] = nullptr; },
-                  .rank = 1,
-                  .said = {"null bytes"}},
-                 {.name = "a look in the middle is absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "memory", .arm = "solo_graph", .step = 7}); },
-                  .rank = 1,
-                  .said = {"`memory` line of arm solo_graph at step 7"},
-                  .also = {"D31.device_trend", "D31.resident_trend"}},
-                 {.name = "the last look is absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "memory", .arm = "solo_eager", .step = 10}); },
-                  .rank = 1,
-                  .said = {"`memory` line of arm solo_eager at step 10"},
-                  .also = {"D31.device_trend", "D31.resident_trend"}},
-                 {.name = "absent",
-                  .change = [](Attempt& a) { drop_steps(a, "solo_eager"); },
-                  .rank = 1,
-                  .said = {"`memory` line of arm solo_eager at step 4"},
-                  .also = {"D31.device_trend", "D31.resident_trend"}},
-                 died("solo_graph"),
-             });
+  judge_rows(
+      "D31.allocator_series", kCase,
+      {
+          {.name = "512 bytes a step",
+           .change = grow("allocated", 512),
+           .rank = 1,
+           .said = {"`allocated` bytes of arm solo_graph", "3150848 bytes after the last step",
+                    "3147776, as 6 steps before"}},
+          {.name = "the last step alone",
+           .change = [](Attempt& a) { memory(a, "solo_eager", "step", 10).fields["reserved"] = 1; },
+           .rank = 1,
+           .said = {"`reserved` bytes of arm solo_eager", "1 bytes after the last step"}},
+          {.name = "a field is gone",
+           .change =
+               [](Attempt& a) { memory(a, "solo_graph", "step", 10).fields["pool"] = nullptr; },
+           .rank = 1,
+           .said = {"null bytes"}},
+          {.name = "a look in the middle is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "memory", .arm = "solo_graph", .step = 7});
+               },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_graph at step 7"},
+           .also = {"D31.device_trend", "D31.resident_trend"}},
+          {.name = "the last look is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "memory", .arm = "solo_eager", .step = 10});
+               },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_eager at step 10"},
+           .also = {"D31.device_trend", "D31.resident_trend"}},
+          {.name = "absent",
+           .change = [](Attempt& a) { drop_steps(a, "solo_eager"); },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_eager at step 4"},
+           .also = {"D31.device_trend", "D31.resident_trend"}},
+          died("solo_graph"),
+      });
 }
 
 // One more block at step 7, and at 8, of steps 4 to 10.
 TEST(AllocatorSeries, DroplessExpertsMayTakeABlockNowAndThen) {
-  const json dropless = {{"impl", "local"}, {"modules", {"attn"}}, {"dp", 2}, {"ep", 2}, {"microbatches", 2}, {"model", "moe"}, {"experts", 4}, {"topk", 2}, {"dispatch", "dropless"}, {"dispatcher", "alltoall"}};
+  const json dropless = {
+      {"impl", "local"},        {"modules", {"attn"}},     {"dp", 2},      {"ep", 2},
+      {"microbatches", 2},      {"model", "moe"},          {"experts", 4}, {"topk", 2},
+      {"dispatch", "dropless"}, {"dispatcher", "alltoall"}};
   const auto rising_from = [](const char* what, std::int64_t first, std::int64_t last) {
     return [=](Attempt& a) {
       for (Line& line : a.ranks[1].evidence->lines)
-        if (line.kind == "memory" && text(line, "when") == "step" && *integer(line, "step") >= first)
-          line.fields[what] = line.fields.at(what).get<std::int64_t>() + (std::min(*integer(line, "step"), last) - first + 1) * (2 << 20);
+        if (line.kind == "memory" && text(line, "when") == "step" &&
+            *integer(line, "step") >= first)
+          line.fields[what] = line.fields.at(what).get<std::int64_t>() +
+                              (std::min(*integer(line, "step"), last) - first + 1) * (2 << 20);
     };
   };
-  const auto judged = [&](const json& axes, const char* what, std::int64_t first, std::int64_t last) {
+  const auto judged = [&](const json& axes, const char* what, std::int64_t first,
+                          std::int64_t last) {
     return judge_one("D31.allocator_series", axes, rising_from(what, first, last)).result;
   };
   EXPECT_EQ(judged(dropless, "reserved", 7, 8), record::Result::pass);
@@ -108,23 +127,25 @@ TEST(DeviceTrend, LeavesOutWhatTheAllocatorReserved) {
 }
 
 TEST(DeviceTrend, Rows) {
-  judge_rows("D31.device_trend", kCase,
-             {
-                 {.name = "2 MiB a step",
-                  .change = grow("device", 2 << 20),
-                  .rank = 1,
-                  .said = {"`device` memory of arm solo_graph grows", "2097152 bytes a step", "one jump of 2097152 bytes"}},
-                 {.name = "a gap",
-                  .change = [](Attempt& a) { memory(a, "solo_graph", "step", 6).fields["device"] = "?"; },
-                  .rank = 1,
-                  .said = {"the memory series `device` of arm solo_graph has a gap"}},
-                 {.name = "absent",
-                  .change = [](Attempt& a) { drop_steps(a, "solo_graph"); },
-                  .rank = 1,
-                  .said = {"`memory` line of arm solo_graph at step 4"},
-                  .also = {"D31.allocator_series", "D31.resident_trend"}},
-                 died("solo_graph"),
-             });
+  judge_rows(
+      "D31.device_trend", kCase,
+      {
+          {.name = "2 MiB a step",
+           .change = grow("device", 2 << 20),
+           .rank = 1,
+           .said = {"`device` memory of arm solo_graph grows", "2097152 bytes a step",
+                    "one jump of 2097152 bytes"}},
+          {.name = "a gap",
+           .change = [](Attempt& a) { memory(a, "solo_graph", "step", 6).fields["device"] = "?"; },
+           .rank = 1,
+           .said = {"the memory series `device` of arm solo_graph has a gap"}},
+          {.name = "absent",
+           .change = [](Attempt& a) { drop_steps(a, "solo_graph"); },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_graph at step 4"},
+           .also = {"D31.allocator_series", "D31.resident_trend"}},
+          died("solo_graph"),
+      });
 }
 
 void share_gpus(Attempt& a) {
@@ -138,20 +159,25 @@ TEST(DeviceTrend, IsNobodysOwnWhereRanksShareGpus) {
     share_gpus(a);
     grow("device", 2 << 20)(a);
   };
-  EXPECT_EQ(judge_one("D31.device_trend", kCase, grown).result, record::Result::unexercised) << "never a pass; whoever plans such a case does not ask";
-  EXPECT_EQ(judge_one("D31.resident_trend", kCase, [](Attempt& a) {
-              share_gpus(a);
-              grow("resident", 1 << 20)(a);
-            }).result,
+  EXPECT_EQ(judge_one("D31.device_trend", kCase, grown).result, record::Result::unexercised)
+      << "never a pass; whoever plans such a case does not ask";
+  EXPECT_EQ(judge_one("D31.resident_trend", kCase,
+                      [](Attempt& a) {
+                        share_gpus(a);
+                        grow("resident", 1 << 20)(a);
+                      })
+                .result,
             record::Result::fail);
 }
 
 TEST(ReturnedAfterFlush, WhereRanksShareGpusTheAllocatorsCountStillBinds) {
   const auto left = [](const char* what) {
-    return judge_one("D30.returned_after_flush", kCase, [what](Attempt& a) {
-             share_gpus(a);
-             memory(a, "solo_graph", "returned").fields[what] = 64 << 20;
-           }).result;
+    return judge_one("D30.returned_after_flush", kCase,
+                     [what](Attempt& a) {
+                       share_gpus(a);
+                       memory(a, "solo_graph", "returned").fields[what] = 64 << 20;
+                     })
+        .result;
   };
   EXPECT_EQ(left("device"), record::Result::pass);
   EXPECT_EQ(left("reserved"), record::Result::fail);
@@ -193,7 +219,8 @@ TEST(PoolSharing, Rows) {
                  {.name = "a pool for every graph (M63)",
                   .change = [=](Attempt& a) { set(a, capture, "pools", 4); },
                   .rank = 1,
-                  .said = {"the graphs of arm solo_graph do not share their memory", "4 pools", "1 at most, as axis pool says: single"}},
+                  .said = {"the graphs of arm solo_graph do not share their memory", "4 pools",
+                           "1 at most, as axis pool says: single"}},
                  {.name = "nobody counted",
                   .change = [=](Attempt& a) { set(a, capture, "pools", nullptr); },
                   .rank = 1,
@@ -223,31 +250,37 @@ TEST(PoolSharing, ValidationHasAPoolOfItsOwn) {
       set(a, {.rank = 0, .kind = "capture"}, "graph", graph);
     };
   };
-  EXPECT_EQ(judge_one("D31.pool_sharing", kCase, second_pool("validation")).result, record::Result::pass);
-  EXPECT_EQ(judge_one("D31.pool_sharing", kCase, second_pool("training")).result, record::Result::fail);
+  EXPECT_EQ(judge_one("D31.pool_sharing", kCase, second_pool("validation")).result,
+            record::Result::pass);
+  EXPECT_EQ(judge_one("D31.pool_sharing", kCase, second_pool("training")).result,
+            record::Result::fail);
 }
 
 TEST(ReturnedAfterFlush, Rows) {
-  judge_rows("D30.returned_after_flush", kCase,
-             {
-                 {.name = "one byte stays reserved (M89)",
-                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["reserved"] = 1; },
-                  .rank = 1,
-                  .said = {"`reserved` memory did not come back", "1 bytes after a flush collective", "0 at most"}},
-                 {.name = "two pages of the device stay used, and eager returned all of it",
-                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["device"] = 4 << 20; },
-                  .rank = 1,
-                  .said = {"`device` memory did not come back", "within 2097152"}},
-                 {.name = "absent",
-                  .change = [](Attempt& a) { memory(a, "solo_eager", "returned").fields["when"] = "dropped"; },
-                  .rank = 1,
-                  .said = {"`memory` line of a solo arm before it was built and after it was gone"}},
-                 {.name = "nobody knows how far the device's own count moves",
-                  .change = [](Attempt& a) { memory(a, "solo_eager", "before").fields.erase("device"); },
-                  .rank = 1,
-                  .said = {"count of the device's bytes before arm solo_eager was built"}},
-                 died("solo_graph"),
-             });
+  judge_rows(
+      "D30.returned_after_flush", kCase,
+      {
+          {.name = "one byte stays reserved (M89)",
+           .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["reserved"] = 1; },
+           .rank = 1,
+           .said = {"`reserved` memory did not come back", "1 bytes after a flush collective",
+                    "0 at most"}},
+          {.name = "two pages of the device stay used, and eager returned all of it",
+           .change =
+               [](Attempt& a) { memory(a, "solo_graph", "returned").fields["device"] = 4 << 20; },
+           .rank = 1,
+           .said = {"`device` memory did not come back", "within 2097152"}},
+          {.name = "absent",
+           .change =
+               [](Attempt& a) { memory(a, "solo_eager", "returned").fields["when"] = "dropped"; },
+           .rank = 1,
+           .said = {"`memory` line of a solo arm before it was built and after it was gone"}},
+          {.name = "nobody knows how far the device's own count moves",
+           .change = [](Attempt& a) { memory(a, "solo_eager", "before").fields.erase("device"); },
+           .rank = 1,
+           .said = {"count of the device's bytes before arm solo_eager was built"}},
+          died("solo_graph"),
+      });
 }
 
 TEST(ReturnedAfterFlush, TheDevicesCountMayMoveAsItDoesAroundAnEagerArm) {
@@ -259,19 +292,23 @@ TEST(ReturnedAfterFlush, TheDevicesCountMayMoveAsItDoesAroundAnEagerArm) {
 }
 
 TEST(PoolsReleased, Rows) {
-  judge_rows("D32.pools_released", kCase,
-             {
-                 {.name = "a segment is left",
-                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["pool"] = 2097152; },
-                  .rank = 1,
-                  .said = {"a graph pool of arm solo_graph outlives its graphs", "2097152 bytes in graph pools", "0 at most"}},
-                 {.name = "absent",
-                  .change = [](Attempt& a) { memory(a, "solo_graph", "returned").fields["when"] = "dropped"; },
-                  .rank = 1,
-                  .said = {"`memory` line of arm solo_graph"},
-                  .also = {"D30.returned_after_flush"}},
-                 died("solo_graph"),
-             });
+  judge_rows(
+      "D32.pools_released", kCase,
+      {
+          {.name = "a segment is left",
+           .change =
+               [](Attempt& a) { memory(a, "solo_graph", "returned").fields["pool"] = 2097152; },
+           .rank = 1,
+           .said = {"a graph pool of arm solo_graph outlives its graphs",
+                    "2097152 bytes in graph pools", "0 at most"}},
+          {.name = "absent",
+           .change =
+               [](Attempt& a) { memory(a, "solo_graph", "returned").fields["when"] = "dropped"; },
+           .rank = 1,
+           .said = {"`memory` line of arm solo_graph"},
+           .also = {"D30.returned_after_flush"}},
+          died("solo_graph"),
+      });
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ struct Pattern {
   std::string_view text;
   Meaning meaning;
 };
-// "IPC registering buffer" only announces the attempt, and "Proxy rank N register" is the peer's half of it.
+// "IPC registering buffer" only announces the attempt, and "Proxy rank N register" is the peer's
+// half of it.
 constexpr std::array kPatterns = {
     Pattern{"IPC register buffer ", Meaning::registered},
     Pattern{"IPC reuse buffer ", Meaning::registered},
@@ -28,7 +29,8 @@ constexpr std::array kPatterns = {
     Pattern{"Skipping graph registration for buffer ", Meaning::refused},
 };
 
-/// Up to the next separator; "" without one, because a rank may have died in the middle of the word.
+/// Up to the next separator; "" without one, because a rank may have died in the middle of the
+/// word.
 std::string word_at(std::string_view line, std::size_t begin) {
   const std::size_t end = line.find_first_of(" ,)", begin);
   return end == std::string_view::npos ? "" : std::string(line.substr(begin, end - begin));
@@ -39,14 +41,16 @@ void read_line(std::string_view line, NcclLog& log) {
     const std::size_t at = line.find(pattern.text);
     if (at == std::string_view::npos) continue;
     const std::string address = word_at(line, at + pattern.text.size());
-    if (address.starts_with("0x")) (pattern.meaning == Meaning::registered ? log.registered : log.refused).insert(address);
+    if (address.starts_with("0x"))
+      (pattern.meaning == Meaning::registered ? log.registered : log.refused).insert(address);
     return;
   }
   if (line.find(": opCount ") != std::string_view::npos) ++log.collectives;
   constexpr std::string_view kAlgorithm = "-> Algo ", kProtocol = " proto ";
   const std::size_t algorithm = line.find(kAlgorithm), protocol = line.find(kProtocol);
   if (algorithm != std::string_view::npos && protocol != std::string_view::npos)
-    log.protocols.insert(word_at(line, algorithm + kAlgorithm.size()) + " " + word_at(line, protocol + kProtocol.size()));
+    log.protocols.insert(word_at(line, algorithm + kAlgorithm.size()) + " " +
+                         word_at(line, protocol + kProtocol.size()));
 }
 
 }  // namespace

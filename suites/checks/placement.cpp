@@ -1,5 +1,6 @@
-// D28.placement: the buffers of the single collective lie where the axis `placement` asks for, in physical memory as the
-// driver reports it. A case named per_rank whose buffers lie alike would show nothing.
+// D28.placement: the buffers of the single collective lie where the axis `placement` asks for, in
+// physical memory as the driver reports it. A case named per_rank whose buffers lie alike would
+// show nothing.
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -14,7 +15,8 @@ const Line* placement_of(const RankFiles& files, std::string_view arm, std::stri
 }
 
 std::string place_text(const Line& line) {
-  return say("offset ", field(line, "offset").dump(), " of a span of ", field(line, "span_bytes").dump(), " bytes",
+  return say("offset ", field(line, "offset").dump(), " of a span of ",
+             field(line, "span_bytes").dump(), " bytes",
              flag(line, "straddles") == true ? ", across its end" : "");
 }
 
@@ -34,10 +36,13 @@ bool as_asked(const Attempt& attempt, int rank, const Line& line, const Line& fi
 record::CheckResult placement(const Attempt& attempt) {
   Judgement judgement("D28.placement", attempt);
   if (!judgement.for_every_case()) return judgement.result("", "");
-  if (judgement.expected().trains) judgement.not_applicable("a training step's buffers lie where the allocator puts them");
+  if (judgement.expected().trains)
+    judgement.not_applicable("a training step's buffers lie where the allocator puts them");
   if (judgement.settled()) return judgement.result("", "");
   std::vector<std::string_view> arms = {"eager_a", "eager_b"};
-  if (judgement.expected().graph) arms.insert(arms.end(), {"lockstep_eager", "lockstep_graph", "graph_b", "free_eager", "free_graph"});
+  if (judgement.expected().graph)
+    arms.insert(arms.end(),
+                {"lockstep_eager", "lockstep_graph", "graph_b", "free_eager", "free_graph"});
   const std::string asked = attempt.axes.text("placement");
   for (const RankFiles& files : attempt.ranks) {
     for (const std::string_view arm : arms) {
@@ -51,16 +56,20 @@ record::CheckResult placement(const Attempt& attempt) {
         } else {
           judgement.defect({.rank = files.rank,
                             .step = std::nullopt,
-                            .what = say("the ", buffer, " of arm ", arm, " does not lie as placement ", asked, " asks"),
+                            .what = say("the ", buffer, " of arm ", arm,
+                                        " does not lie as placement ", asked, " asks"),
                             .got = say(place_text(*line), "; rank 0: ", place_text(*first)),
-                            .want = asked == "per_rank" ? "odd ranks elsewhere than even ones, and across a border of an expandable segment"
-                                                        : "the same offset on every rank, in one piece",
+                            .want = asked == "per_rank"
+                                        ? "odd ranks elsewhere than even ones, and across a border "
+                                          "of an expandable segment"
+                                        : "the same offset on every rank, in one piece",
                             .why = "where a buffer lies decides whether NCCL registers it"});
         }
       }
     }
   }
-  return judgement.result(say("as placement ", asked, " asks, in ", arms.size(), " arms on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(say("as placement ", asked, " asks, in ", arms.size(), " arms on ",
+                              attempt.ranks.size(), " ranks"),
                           say("placement ", asked));
 }
 

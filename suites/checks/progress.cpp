@@ -1,4 +1,5 @@
-// D22: nobody stayed silent beyond the limit of its phase. The launcher watches; this names what it saw.
+// D22: nobody stayed silent beyond the limit of its phase. The launcher watches; this names what it
+// saw.
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -8,7 +9,8 @@ namespace {
 
 std::string describe(const std::optional<record::Collective>& collective) {
   if (!collective) return "no collective";
-  return say("collective ", collective->sequence, ", ", collective->op, " in group ", collective->group);
+  return say("collective ", collective->sequence, ", ", collective->op, " in group ",
+             collective->group);
 }
 
 const record::RankContext* facts_of(const Attempt& attempt, int rank) {
@@ -23,7 +25,8 @@ std::string waiting(const Attempt& attempt, const std::vector<int>& ranks) {
   std::string text;
   for (const int rank : ranks) {
     const record::RankContext* facts = facts_of(attempt, rank);
-    text += say(text.empty() ? "" : ", ", "rank ", rank, " for ", facts ? facts->silent_ms : 0, " ms");
+    text +=
+        say(text.empty() ? "" : ", ", "rank ", rank, " for ", facts ? facts->silent_ms : 0, " ms");
   }
   return text;
 }
@@ -34,17 +37,18 @@ record::CheckResult progress(const Attempt& attempt) {
   Judgement judgement("D22.progress", attempt);
   if (const auto& hang = attempt.context.hang) {
     const record::RankContext* facts = facts_of(attempt, hang->missing_rank);
-    judgement.defect({.rank = hang->missing_rank,
-                      .step = facts ? std::optional(facts->step) : std::nullopt,
-                      .what = say("rank ", hang->missing_rank, " stopped in phase ", record::name(hang->phase),
-                                  facts && !facts->arm.empty() ? say(", arm ", facts->arm) : std::string(),
-                                  facts ? say(", step ", facts->step) : std::string()),
-                      .got = say("silent for ", facts ? facts->silent_ms : hang->limit_ms,
-                                 " ms; last: ", describe(hang->last_collective),
-                                 "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
-                      .want = say("a heartbeat of every rank within ", hang->limit_ms, " ms"),
-                      .why = hang->stacks.empty() ? "no stack could be taken"
-                                                  : say("what every rank was doing is in ", hang->stacks)});
+    judgement.defect(
+        {.rank = hang->missing_rank,
+         .step = facts ? std::optional(facts->step) : std::nullopt,
+         .what = say("rank ", hang->missing_rank, " stopped in phase ", record::name(hang->phase),
+                     facts && !facts->arm.empty() ? say(", arm ", facts->arm) : std::string(),
+                     facts ? say(", step ", facts->step) : std::string()),
+         .got = say("silent for ", facts ? facts->silent_ms : hang->limit_ms,
+                    " ms; last: ", describe(hang->last_collective),
+                    "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
+         .want = say("a heartbeat of every rank within ", hang->limit_ms, " ms"),
+         .why = hang->stacks.empty() ? "no stack could be taken"
+                                     : say("what every rank was doing is in ", hang->stacks)});
   }
   for (const RankFiles& files : attempt.ranks) {
     const record::RankContext* facts = facts_of(attempt, files.rank);
@@ -62,16 +66,18 @@ record::CheckResult progress(const Attempt& attempt) {
       continue;
     }
     judgement.saw(files.rank);
-    // Where a rank hangs its peers fall silent too; the launcher has already named the one that is missing.
+    // Where a rank hangs its peers fall silent too; the launcher has already named the one that is
+    // missing.
     if (facts->case_ended || !facts->phase || attempt.context.hang) continue;
     const auto limit = attempt.context.limits_ms.find(*facts->phase);
     if (limit == attempt.context.limits_ms.end() || facts->silent_ms <= limit->second) continue;
-    judgement.defect({.rank = files.rank,
-                      .step = facts->step,
-                      .what = say("rank ", files.rank, " was silent in phase ", record::name(*facts->phase)),
-                      .got = say(facts->silent_ms, " ms"),
-                      .want = say("a heartbeat within ", limit->second, " ms"),
-                      .why = "the launcher named no rank as missing"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = facts->step,
+         .what = say("rank ", files.rank, " was silent in phase ", record::name(*facts->phase)),
+         .got = say(facts->silent_ms, " ms"),
+         .want = say("a heartbeat within ", limit->second, " ms"),
+         .why = "the launcher named no rank as missing"});
   }
   return judgement.result(say(attempt.ranks.size(), " ranks, none silent beyond its limit"),
                           "a heartbeat within the limit of each phase");

@@ -12,13 +12,15 @@ using LinesByGenerator = std::map<std::string, const Line*>;
 
 LinesByGenerator ledger(const RankFiles& files, std::string_view arm, std::int64_t step) {
   LinesByGenerator result;
-  for (const Line* line : files.find("rng", arm, step)) result.emplace(text(*line, "generator"), line);
+  for (const Line* line : files.find("rng", arm, step))
+    result.emplace(text(*line, "generator"), line);
   return result;
 }
 
 bool for_dropout_cases(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.for_graph_cases()) return false;
-  if (!attempt.axes.flag("dropout")) judgement.not_applicable("dropout is off, so no step draws random numbers");
+  if (!attempt.axes.flag("dropout"))
+    judgement.not_applicable("dropout is off, so no step draws random numbers");
   return !judgement.settled();
 }
 
@@ -31,32 +33,36 @@ std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::i
   if (result.eager.empty()) judgement.absent(files, "`rng` line of arm lockstep_eager", step);
   if (result.graph.empty()) judgement.absent(files, "`rng` line of arm lockstep_graph", step);
   if (result.eager.empty() || result.graph.empty()) return std::nullopt;
-  for (const auto& [own, other] : {std::pair(&result.eager, &result.graph), std::pair(&result.graph, &result.eager)}) {
+  for (const auto& [own, other] :
+       {std::pair(&result.eager, &result.graph), std::pair(&result.graph, &result.eager)}) {
     for (const auto& [generator, line] : *own) {
       if (other->contains(generator)) continue;
-      judgement.defect({.rank = files.rank,
-                        .step = step,
-                        .what = say("generator `", generator, "` is in one arm only at step ", step),
-                        .got = say("in ", text(*line, "arm"), " alone"),
-                        .want = "in both arms",
-                        .why = "a generator that one arm does not use draws no comparable numbers"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what = say("generator `", generator, "` is in one arm only at step ", step),
+           .got = say("in ", text(*line, "arm"), " alone"),
+           .want = "in both arms",
+           .why = "a generator that one arm does not use draws no comparable numbers"});
       return std::nullopt;
     }
   }
   return result;
 }
 
-void judge_new_mask(Judgement& judgement, const RankFiles& files, const Line& line, std::int64_t step,
-                    std::map<std::string, std::string>& earlier) {
-  const std::string key = text(line, "arm") + "/" + text(line, "generator"), mask = text(line, "mask");
+void judge_new_mask(Judgement& judgement, const RankFiles& files, const Line& line,
+                    std::int64_t step, std::map<std::string, std::string>& earlier) {
+  const std::string key = text(line, "arm") + "/" + text(line, "generator"),
+                    mask = text(line, "mask");
   if (!mask.empty() && earlier[key] == mask) {
-    judgement.defect({.rank = files.rank,
-                      .step = step,
-                      .what = say("arm ", text(line, "arm"), " drew the same mask twice from generator `",
-                                  text(line, "generator"), "`"),
-                      .got = say("mask ", mask, " at steps ", step - 1, " and ", step),
-                      .want = "another mask in every step",
-                      .why = "seed and offset passed by value are frozen at capture"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = step,
+         .what = say("arm ", text(line, "arm"), " drew the same mask twice from generator `",
+                     text(line, "generator"), "`"),
+         .got = say("mask ", mask, " at steps ", step - 1, " and ", step),
+         .want = "another mask in every step",
+         .why = "seed and offset passed by value are frozen at capture"});
   }
   earlier[key] = mask;
 }
@@ -80,12 +86,13 @@ record::CheckResult masks(const Attempt& attempt) {
         const std::string want = text(*eager, "mask"), got = text(graph, "mask");
         any_mask |= !want.empty();
         if (got == want) continue;
-        judgement.defect({.rank = files.rank,
-                          .step = step,
-                          .what = say("generator `", generator, "` drew another mask than eager at step ", step),
-                          .got = say("mask ", got.empty() ? "none" : got),
-                          .want = say("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
-                          .why = "a replay that drops other elements trains another model"});
+        judgement.defect(
+            {.rank = files.rank,
+             .step = step,
+             .what = say("generator `", generator, "` drew another mask than eager at step ", step),
+             .got = say("mask ", got.empty() ? "none" : got),
+             .want = say("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
+             .why = "a replay that drops other elements trains another model"});
       }
       if (any_mask) {
         judgement.saw(files.rank);
@@ -94,9 +101,10 @@ record::CheckResult masks(const Attempt& attempt) {
       }
     }
   }
-  return judgement.result(say("equal to eager and new in each of ", judgement.expected().replayed_steps().size(),
-                              " replays on ", attempt.ranks.size(), " ranks"),
-                          "eager's masks, another one in every step");
+  return judgement.result(
+      say("equal to eager and new in each of ", judgement.expected().replayed_steps().size(),
+          " replays on ", attempt.ranks.size(), " ranks"),
+      "eager's masks, another one in every step");
 }
 
 record::CheckResult generator(const Attempt& attempt) {
@@ -116,26 +124,29 @@ record::CheckResult generator(const Attempt& attempt) {
           judgement.defect(
               {.rank = files.rank,
                .step = step,
-               .what = say("generator `", generator, "` is in another state than eager's ", when, " step ", step),
+               .what = say("generator `", generator, "` is in another state than eager's ", when,
+                           " step ", step),
                .got = say("state ", got.empty() ? "none" : got),
                .want = say("state ", want.empty() ? "none" : want, ", as lockstep_eager"),
                .why = "the numbers drawn from here on differ from eager's"});
         }
       }
       if (!moved) {
-        judgement.defect({.rank = files.rank,
-                          .step = step,
-                          .what = say("no generator moved at step ", step),
-                          .got = say(both->graph.size(), " generators, all as before the step"),
-                          .want = "at least one moved",
-                          .why = "a replay that leaves its generator alone draws the same numbers again"});
+        judgement.defect(
+            {.rank = files.rank,
+             .step = step,
+             .what = say("no generator moved at step ", step),
+             .got = say(both->graph.size(), " generators, all as before the step"),
+             .want = "at least one moved",
+             .why = "a replay that leaves its generator alone draws the same numbers again"});
       }
       judgement.saw(files.rank);
     }
   }
-  return judgement.result(say("equal to eager before and after ", judgement.expected().replayed_steps().size(),
-                              " replays on ", attempt.ranks.size(), " ranks"),
-                          "eager's states");
+  return judgement.result(
+      say("equal to eager before and after ", judgement.expected().replayed_steps().size(),
+          " replays on ", attempt.ranks.size(), " ranks"),
+      "eager's states");
 }
 
 }  // namespace graphproof::checks

@@ -1,4 +1,5 @@
-// D42: what backward computed again is what the forward computed, and it was computed again as often as the case says.
+// D42: what backward computed again is what the forward computed, and it was computed again as
+// often as the case says.
 #include "suites/checks/detectors.h"
 #include "suites/checks/judgement.h"
 #include "suites/checks/say.h"
@@ -9,20 +10,25 @@ namespace {
 /// The line of one part; evidence from before there were others names none.
 const Line* of_part(const std::vector<const Line*>& lines, const std::string& part) {
   for (const Line* line : lines)
-    if (const std::string named = text(*line, "part"); named == part || (named.empty() && part == "core_attn")) return line;
+    if (const std::string named = text(*line, "part");
+        named == part || (named.empty() && part == "core_attn"))
+      return line;
   return nullptr;
 }
 
-/// A layer whose recomputes in this step are not one for each microbatch; nothing, and a defect, where they are unknown.
-void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line, const RecomputedPart& part,
-                  const std::string& where) {
+/// A layer whose recomputes in this step are not one for each microbatch; nothing, and a defect,
+/// where they are unknown.
+void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line,
+                  const RecomputedPart& part, const std::string& where) {
   const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
   const auto layers = static_cast<std::size_t>(part.layers);
-  if (!before || !after || before->empty() || before->size() != after->size() || before->size() != layers) {
+  if (!before || !after || before->empty() || before->size() != after->size() ||
+      before->size() != layers) {
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
                       .what = say("the recompute counters around ", where, " are not there"),
-                      .got = say(field(line, "counter_before").dump(), " and ", field(line, "counter_after").dump()),
+                      .got = say(field(line, "counter_before").dump(), " and ",
+                                 field(line, "counter_after").dump()),
                       .want = "a count for each layer, before and after",
                       .why = "a layer that nobody counts may not have been computed again"});
     return;
@@ -32,16 +38,19 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line
     if (ran == judgement.expected().microbatches) continue;
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
-                      .what = say(part.name, " of layer ", layer, " was not computed again as often as it should in ", where),
+                      .what = say(part.name, " of layer ", layer,
+                                  " was not computed again as often as it should in ", where),
                       .got = say(ran, " times"),
                       .want = say(judgement.expected().microbatches, ", once for each microbatch"),
-                      .why = "a recompute that is left out uses activations of another step, one too many draws random numbers twice"});
+                      .why = "a recompute that is left out uses activations of another step, one "
+                             "too many draws random numbers twice"});
     return;
   }
 }
 
-void judge_pair(Judgement& judgement, const RankFiles& files, const Line& line, const std::string& where,
-                const char* what, const char* first, const char* again, const char* why) {
+void judge_pair(Judgement& judgement, const RankFiles& files, const Line& line,
+                const std::string& where, const char* what, const char* first, const char* again,
+                const char* why) {
   const std::string want = text(line, first), got = text(line, again);
   if (!want.empty() && want == got) return;
   judgement.defect({.rank = files.rank,
@@ -77,7 +86,8 @@ record::CheckResult recompute(const Attempt& attempt) {
         // Masks first: another mask is why the outputs differ, and the better diagnosis.
         if (part.draws && attempt.axes.flag("dropout"))
           judge_pair(judgement, files, *line, where, "masks", "masks_digest", "masks_again_digest",
-                     "a recompute that does not draw the forward's random numbers again gives gradients of another forward");
+                     "a recompute that does not draw the forward's random numbers again gives "
+                     "gradients of another forward");
         judge_pair(judgement, files, *line, where, "outputs", "outputs", "outputs_again",
                    "the gradients belong to a forward that never was, while the loss looks right");
         judge_counts(judgement, files, *line, part, where);
@@ -85,8 +95,10 @@ record::CheckResult recompute(const Attempt& attempt) {
       }
     }
   }
-  return judgement.result(say("the forward's results again in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
-                          "the forward's masks and outputs, once for each recomputed part, layer and microbatch");
+  return judgement.result(
+      say("the forward's results again in ", last - first + 1, " steps on ", attempt.ranks.size(),
+          " ranks"),
+      "the forward's masks and outputs, once for each recomputed part, layer and microbatch");
 }
 
 }  // namespace graphproof::checks

@@ -5,7 +5,10 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kRecomputeAxes = {{"impl", "manual"}, {"recompute", "selective(core_attn)"}, {"dropout", true}, {"microbatches", 2}};
+const nlohmann::json kRecomputeAxes = {{"impl", "manual"},
+                                       {"recompute", "selective(core_attn)"},
+                                       {"dropout", true},
+                                       {"microbatches", 2}};
 
 TEST(Recompute, Rows) {
   const Where at_three{.rank = 0, .kind = "recompute", .arm = "lockstep_graph", .step = 3};
@@ -13,9 +16,12 @@ TEST(Recompute, Rows) {
       "D42.recompute", kRecomputeAxes,
       {
           {.name = "a fresh mask (M34)",
-           .change = [=](Attempt& a) { set(a, at_three, "masks_again_digest", "1111111111111111"); },
+           .change =
+               [=](Attempt& a) { set(a, at_three, "masks_again_digest", "1111111111111111"); },
            .rank = 0,
-           .said = {"recompute came to other masks than the forward in step 3 of arm lockstep_graph", "1111111111111111"}},
+           .said =
+               {"recompute came to other masks than the forward in step 3 of arm lockstep_graph",
+                "1111111111111111"}},
           {.name = "other outputs",
            .change = [=](Attempt& a) { set(a, at_three, "outputs_again", "1111111111111111"); },
            .rank = 0,
@@ -31,7 +37,8 @@ TEST(Recompute, Rows) {
           {.name = "a replay without recompute",
            .change = [=](Attempt& a) { set(a, at_three, "counter_after", std::vector<int>{6, 6}); },
            .rank = 0,
-           .said = {"core_attn of layer 0 was not computed again as often as it should in step 3", "got 0 times", "want 2, once for each"}},
+           .said = {"core_attn of layer 0 was not computed again as often as it should in step 3",
+                    "got 0 times", "want 2, once for each"}},
           {.name = "no counters",
            .change = [=](Attempt& a) { set(a, at_three, "counter_before", std::vector<int>{}); },
            .rank = 0,
@@ -44,35 +51,45 @@ TEST(Recompute, Rows) {
 }
 
 TEST(Recompute, WantsALineOfEveryPart) {
-  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "selective(mlp,layernorm)"}, {"dropout", true}, {"microbatches", 2}};
+  const nlohmann::json axes = {{"impl", "manual"},
+                               {"recompute", "selective(mlp,layernorm)"},
+                               {"dropout", true},
+                               {"microbatches", 2}};
   EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
   const auto result = judge_one("D42.recompute", axes, [](Attempt& a) {
     for (Line& line : a.ranks[0].evidence->lines)
       if (text(line, "part") == "mlp_norm") line.fields["part"] = "moe";
   });
   EXPECT_EQ(record::name(result.result), "fail");
-  EXPECT_NE(record::to_text(result.message).find("`recompute` line of mlp_norm"), std::string::npos);
+  EXPECT_NE(record::to_text(result.message).find("`recompute` line of mlp_norm"),
+            std::string::npos);
 }
 
 TEST(Recompute, OfABlockIsThatOfItsLayersAlone) {
-  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "full(block,1)"}, {"layers", 3}, {"dropout", true}};
+  const nlohmann::json axes = {
+      {"impl", "manual"}, {"recompute", "full(block,1)"}, {"layers", 3}, {"dropout", true}};
   EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
   const Where at_three{.rank = 0, .kind = "recompute", .arm = "lockstep_graph", .step = 3};
   const auto result = judge_one("D42.recompute", axes, [&](Attempt& a) {
     set(a, at_three, "counter_before", std::vector<int>{3, 3, 3});
     set(a, at_three, "counter_after", std::vector<int>{4, 4, 4});
   });
-  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"), std::string::npos)
+  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"),
+            std::string::npos)
       << "more layers than the case names";
 }
 
 TEST(Recompute, OfABlockCountsInEveryChunkOfAStage) {
-  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "full(block,1)"}, {"layers", 8}, {"pp", 2}, {"vpp", 2}, {"microbatches", 2}};
+  const nlohmann::json axes = {{"impl", "manual"}, {"recompute", "full(block,1)"},
+                               {"layers", 8},      {"pp", 2},
+                               {"vpp", 2},         {"microbatches", 2}};
   EXPECT_EQ(record::name(judge_one("D42.recompute", axes, [](Attempt&) {}).result), "pass");
   const auto result = judge_one("D42.recompute", axes, [&](Attempt& a) {
-    set(a, {.rank = 1, .kind = "recompute", .arm = "lockstep_graph", .step = 3}, "counter_before", std::vector<int>{3});
+    set(a, {.rank = 1, .kind = "recompute", .arm = "lockstep_graph", .step = 3}, "counter_before",
+        std::vector<int>{3});
   });
-  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"), std::string::npos)
+  EXPECT_NE(record::to_text(result.message).find("recompute counters around step 3"),
+            std::string::npos)
       << "the second chunk's layer is not counted";
 }
 
@@ -90,7 +107,8 @@ TEST(Recompute, WithoutDropoutNeedsNoMasks) {
 }
 
 TEST(Recompute, IsNotApplicableToACaseWithoutIt) {
-  EXPECT_EQ(record::name(judge_one("D42.recompute", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one("D42.recompute", {{"impl", "manual"}}, [](Attempt&) {}).result),
+            "not_applicable");
 }
 
 }  // namespace

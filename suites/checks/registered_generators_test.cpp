@@ -14,7 +14,8 @@ TEST(RegisteredGenerators, Rows) {
                  {.name = "one is missing (M33)",
                   .change = [](Attempt& a) { set(a, kCapture, "generators", 1); },
                   .rank = 0,
-                  .said = {"a generator was not registered with the graphs of arm lockstep_graph", "1 registered", "2, all that the step draws from"}},
+                  .said = {"a generator was not registered with the graphs of arm lockstep_graph",
+                           "1 registered", "2, all that the step draws from"}},
                  {.name = "one is missing and the capture was refused for it",
                   .change =
                       [](Attempt& a) {

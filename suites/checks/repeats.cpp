@@ -1,5 +1,5 @@
-// D02: what "equal" can mean. Two runs of one arm from one seed must agree before an eager run may be blamed on, or
-// compared with, a graph.
+// D02: what "equal" can mean. Two runs of one arm from one seed must agree before an eager run may
+// be blamed on, or compared with, a graph.
 #include "suites/checks/arms.h"
 #include "suites/checks/comparison.h"
 #include "suites/checks/detectors.h"
@@ -15,19 +15,21 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const Line* error : files.find("error")) {
       if (text(*error, "phase") != "eager") continue;
-      judgement.defect({.rank = files.rank,
-                        .step = integer(*error, "step"),
-                        .what = "the eager arm met an error",
-                        .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
-                                   text(*error, "call"), ": ", text(*error, "message")),
-                        .want = say(steps, " eager steps without an error"),
-                        .why = "no graph can be judged against a broken eager arm"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = integer(*error, "step"),
+           .what = "the eager arm met an error",
+           .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
+                      text(*error, "call"), ": ", text(*error, "message")),
+           .want = say(steps, " eager steps without an error"),
+           .why = "no graph can be judged against a broken eager arm"});
     }
     judge_steps(judgement, files, arms, 0, steps - 1);
     judge_final_comparison(judgement, files, arms, steps - 1);
   }
-  return judgement.result(say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
-                          "all equal");
+  return judgement.result(
+      say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
+      "all equal");
 }
 
 record::CheckResult graph_repeats(const Attempt& attempt) {
@@ -40,7 +42,8 @@ record::CheckResult graph_repeats(const Attempt& attempt) {
     if (control.solo) judge_steps(judgement, files, arms, 0, last);  // graph_b left no `step` lines
     judge_final_comparison(judgement, files, arms, last);
   }
-  return judgement.result(say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
+  return judgement.result(
+      say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 
 }  // namespace graphproof::checks

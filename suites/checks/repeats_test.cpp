@@ -21,36 +21,55 @@ TEST(EagerRepeats, Rows) {
            .rank = 1,
            .said = {"comparison `eager_repeats` of eager_a with solo_eager at step 4"}},
           {.name = "no comparison has a tensor",
-           .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "compare", .subject = "eager_repeats"}, "tensors", 0); },
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 1, .kind = "compare", .subject = "eager_repeats"}, "tensors", 0);
+               },
            .rank = 1,
            .said = {"compared nothing", "0 tensors"}},
           {.name = "no comparison has a byte",
-           .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "compare", .subject = "eager_repeats"}, "bytes", 0); },
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 1, .kind = "compare", .subject = "eager_repeats"}, "bytes", 0);
+               },
            .rank = 1,
            .said = {"compared nothing", " 0 bytes"}},
           {.name = "fewer steps than the axes demand",
-           .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 3}); },
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 3});
+               },
            .rank = 0,
            .said = {"`step` line of arm solo_eager at step 3"}},
           {.name = "loss bits differ",
            .change =
-               [](Attempt& a) { set(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 2}, "loss_bits", "00"); },
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 2}, "loss_bits",
+                     "00");
+               },
            .rank = 0,
-           .said = {"the loss bits of arms eager_a and solo_eager differ at step 2", "solo_eager has 00"}},
+           .said = {"the loss bits of arms eager_a and solo_eager differ at step 2",
+                    "solo_eager has 00"}},
           {.name = "one arm has no digest",
            .change =
-               [](Attempt& a) { set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 2}, "digest", nullptr); },
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 2}, "digest",
+                     nullptr);
+               },
            .rank = 0,
            .said = {"the digests", "none, as eager_a"}},
           {.name = "infinite loss",
            .change =
-               [](Attempt& a) { set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 0}, "loss", {"inf"}); },
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 0}, "loss", {"inf"});
+               },
            .rank = 0,
            .said = {"no finite number at step 0"}},
           {.name = "no loss at all",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 0}, "loss", nlohmann::json::array());
+                 set(a, {.rank = 0, .kind = "step", .arm = "eager_a", .step = 0}, "loss",
+                     nlohmann::json::array());
                },
            .rank = 0,
            .said = {"no finite number at step 0"}},
@@ -71,7 +90,10 @@ TEST(EagerRepeats, Rows) {
            .said = {"cuda error 700 at aten::mm: illegal address"},
            .also = {"D26.votes"}},
           {.name = "the rank died",
-           .change = [](Attempt& a) { die_before(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 1}); },
+           .change =
+               [](Attempt& a) {
+                 die_before(a, {.rank = 0, .kind = "step", .arm = "solo_eager", .step = 1});
+               },
            .want = Result::unexercised,
            .rank = std::nullopt,
            .said = {"rank 0"},
@@ -90,16 +112,25 @@ TEST(GraphRepeats, Rows) {
                  {.name = "differs on the way",
                   .change =
                       [](Attempt& a) {
-                        set(a, {.rank = 0, .kind = "compare", .step = 3, .subject = "graph_repeats"}, "equal", false);
+                        set(a,
+                            {.rank = 0, .kind = "compare", .step = 3, .subject = "graph_repeats"},
+                            "equal", false);
                       },
                   .rank = 0,
                   .said = {"step 3"}},
                  {.name = "digests differ where the comparison says equal",
-                  .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 3}, "loss_bits", "00"); },
+                  .change =
+                      [](Attempt& a) {
+                        set(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 3},
+                            "loss_bits", "00");
+                      },
                   .rank = 0,
                   .said = {"the loss bits of arms lockstep_graph and solo_graph differ at step 3"}},
                  {.name = "a step is absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 1}); },
+                  .change =
+                      [](Attempt& a) {
+                        erase(a, {.rank = 0, .kind = "step", .arm = "solo_graph", .step = 1});
+                      },
                   .rank = 0,
                   .said = {"`step` line of arm solo_graph at step 1"}},
                  {.name = "the last comparison is absent",
@@ -107,7 +138,10 @@ TEST(GraphRepeats, Rows) {
                   .rank = 0,
                   .said = {"comparison `graph_repeats`"}},
                  {.name = "all are absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "compare", .subject = "graph_repeats"}); },
+                  .change =
+                      [](Attempt& a) {
+                        erase(a, {.rank = 0, .kind = "compare", .subject = "graph_repeats"});
+                      },
                   .rank = 0,
                   .said = {"rank 0 left no"}},
              });

@@ -29,7 +29,8 @@ void judge_every_step(Judgement& judgement, const RankFiles& files) {
     }
     if (!compared) judgement.absent(files, "comparison `lockstep`", step);
   }
-  if (!fresh && !lines.empty()) judgement.absent(files, "comparison `lockstep` of a replay with fresh inputs");
+  if (!fresh && !lines.empty())
+    judgement.absent(files, "comparison `lockstep` of a replay with fresh inputs");
 }
 
 }  // namespace
@@ -42,8 +43,9 @@ record::CheckResult lockstep(const Attempt& attempt) {
     judge_steps(judgement, files, kLockstep, 0, judgement.expected().steps - 1);
   }
   const std::int64_t replays = judgement.expected().steps - judgement.expected().first_replay;
-  return judgement.result(say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
-                          "all equal");
+  return judgement.result(
+      say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
+      "all equal");
 }
 
 record::CheckResult capture_inputs_last(const Attempt& attempt) {
@@ -59,14 +61,16 @@ record::CheckResult capture_inputs_last(const Attempt& attempt) {
     if (!compared) judgement.absent(files, "comparison of the capture inputs", last);
     judge_steps(judgement, files, kCaptureInputsLast, last, last);
   }
-  return judgement.result(say("equal at step ", last, " on ", attempt.ranks.size(), " ranks"), "equal");
+  return judgement.result(say("equal at step ", last, " on ", attempt.ranks.size(), " ranks"),
+                          "equal");
 }
 
 record::CheckResult free_run(const Attempt& attempt) {
   Judgement judgement("D01.free_run", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks)
-    judge_final_comparison(judgement, files, free_run_pair(attempt, judgement.expected()), judgement.expected().steps - 1);
+    judge_final_comparison(judgement, files, free_run_pair(attempt, judgement.expected()),
+                           judgement.expected().steps - 1);
   return judgement.result(say("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 

@@ -82,14 +82,18 @@ TEST(Lockstep, Rows) {
            .said = {"rank 1 left no comparison `lockstep` at step 3", "steps 5, warmup_steps 2"}},
           {.name = "only capture inputs were replayed",
            .change =
-               [](Attempt& a) { set(a, {.rank = 0, .kind = "compare", .subject = "lockstep"}, "input", "capture"); },
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "compare", .subject = "lockstep"}, "input", "capture");
+               },
            .rank = 0,
            .said = {"with fresh inputs"}},
           {.name = "NaN in both arms",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_eager", .step = 4}, "loss", {1.5, "nan"});
-                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss", {1.5, "nan"});
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_eager", .step = 4}, "loss",
+                     {1.5, "nan"});
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss",
+                     {1.5, "nan"});
                },
            .rank = 0,
            .said = {"no finite number at step 4", "nan", "NaN equals nothing"},
@@ -97,19 +101,26 @@ TEST(Lockstep, Rows) {
           {.name = "NaN written as null",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss", {1.5, nullptr});
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss",
+                     {1.5, nullptr});
                },
            .rank = 0,
            .said = {"no finite number"},
            .also = {"D02.graph_repeats"}},
           {.name = "a microbatch without a loss",
-           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "step", .arm = "lockstep_eager", .step = 4}, "loss", {1.5}); },
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_eager", .step = 4}, "loss",
+                     {1.5});
+               },
            .rank = 0,
-           .said = {"arm lockstep_eager lost a loss at step 4", "a finite loss of each of 2 microbatches"}},
+           .said = {"arm lockstep_eager lost a loss at step 4",
+                    "a finite loss of each of 2 microbatches"}},
           {.name = "a tensor less than in other comparisons",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "tensors", 32); },
            .rank = 0,
-           .said = {"`lockstep` of step 3 compared something else than the first", "32 tensors", "33 tensors, 262144 bytes"}},
+           .said = {"`lockstep` of step 3 compared something else than the first", "32 tensors",
+                    "33 tensors, 262144 bytes"}},
           {.name = "a part of a tensor",
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "bytes", 4096); },
            .rank = 0,
@@ -117,13 +128,17 @@ TEST(Lockstep, Rows) {
           {.name = "digests differ where the comparison says equal",
            .change =
                [](Attempt& a) {
-                 set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 2}, "digest", {{"params", "0"}});
+                 set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 2}, "digest",
+                     {{"params", "0"}});
                },
            .rank = 1,
            .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 2"},
            .also = {"D02.graph_repeats", "D11.accumulated_gradients"}},
           {.name = "a step of an arm is missing",
-           .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 4}); },
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 4});
+               },
            .rank = 1,
            .said = {"`step` line of arm lockstep_graph at step 4"},
            .also = {"D02.graph_repeats", "D11.accumulated_gradients"}},
@@ -146,8 +161,8 @@ TEST(Lockstep, Rows) {
 }
 
 TEST(Lockstep, IsUnexercisedWhereNoReplaySeesFreshInputs) {
-  const record::CheckResult result =
-      judge_one("D01.lockstep", {{"impl", "manual"}, {"steps", 3}, {"warmup_steps", 2}}, [](Attempt&) {});
+  const record::CheckResult result = judge_one(
+      "D01.lockstep", {{"impl", "manual"}, {"steps", 3}, {"warmup_steps", 2}}, [](Attempt&) {});
   EXPECT_EQ(result.result, Result::unexercised);
   EXPECT_EQ(result.message.why, "no replay would see fresh inputs");
 }
@@ -160,42 +175,50 @@ TEST(Lockstep, DoesNotApplyToEager) {
 
 TEST(CaptureInputsLast, Rows) {
   const Where last{.rank = 1, .kind = "compare", .subject = "capture_inputs_last"};
-  judge_rows("D01.capture_inputs_last", kReplayAxes,
-             {
-                 {.name = "differs",
-                  .change = [=](Attempt& a) { differ(a, last); },
-                  .rank = 1,
-                  .said = {"`capture_inputs_last`: lockstep_graph differs", "step 5"},
-                  .also = {"D06.freed_memory"}},
-                 {.name = "absent",
-                  .change = [=](Attempt& a) { erase(a, last); },
-                  .rank = 1,
-                  .said = {"rank 1 left no comparison of the capture inputs at step 5"},
-                  .also = {"D06.freed_memory"}},
-                 {.name = "fresh inputs instead",
-                  .change = [=](Attempt& a) { set(a, last, "input", "fresh"); },
-                  .rank = 1,
-                  .said = {"comparison of the capture inputs"}},
-                 {.name = "another step",
-                  .change = [=](Attempt& a) { set(a, last, "step", 4); },
-                  .rank = 1,
-                  .said = {"at step 5"}},
-                 {.name = "digests differ where the comparison says equal",
-                  .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest", {{"grads", "8a1f000000000005"}}); },
-                  .rank = 1,
-                  .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 5"}},
-                 {.name = "the step itself is absent",
-                  .change = [](Attempt& a) { erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_eager", .step = 5}); },
-                  .rank = 1,
-                  .said = {"`step` line of arm lockstep_eager at step 5"},
-                  .also = {"D11.accumulated_gradients"}},
-                 {.name = "the rank died",
-                  .change = [=](Attempt& a) { die_before(a, last); },
-                  .want = Result::unexercised,
-                  .rank = std::nullopt,
-                  .said = {},
-                  .also = {"*"}},
-             });
+  judge_rows(
+      "D01.capture_inputs_last", kReplayAxes,
+      {
+          {.name = "differs",
+           .change = [=](Attempt& a) { differ(a, last); },
+           .rank = 1,
+           .said = {"`capture_inputs_last`: lockstep_graph differs", "step 5"},
+           .also = {"D06.freed_memory"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, last); },
+           .rank = 1,
+           .said = {"rank 1 left no comparison of the capture inputs at step 5"},
+           .also = {"D06.freed_memory"}},
+          {.name = "fresh inputs instead",
+           .change = [=](Attempt& a) { set(a, last, "input", "fresh"); },
+           .rank = 1,
+           .said = {"comparison of the capture inputs"}},
+          {.name = "another step",
+           .change = [=](Attempt& a) { set(a, last, "step", 4); },
+           .rank = 1,
+           .said = {"at step 5"}},
+          {.name = "digests differ where the comparison says equal",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest",
+                     {{"grads", "8a1f000000000005"}});
+               },
+           .rank = 1,
+           .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 5"}},
+          {.name = "the step itself is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_eager", .step = 5});
+               },
+           .rank = 1,
+           .said = {"`step` line of arm lockstep_eager at step 5"},
+           .also = {"D11.accumulated_gradients"}},
+          {.name = "the rank died",
+           .change = [=](Attempt& a) { die_before(a, last); },
+           .want = Result::unexercised,
+           .rank = std::nullopt,
+           .said = {},
+           .also = {"*"}},
+      });
 }
 
 TEST(FreeRun, Rows) {

@@ -14,8 +14,8 @@ TEST(Replays, Rows) {
                  {.name = "none although the numbers agree (M85)",
                   .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "replay"}, "replays", 0); },
                   .rank = 0,
-                  .said = {"arm lockstep_graph did not replay every step up to step 2", "0 replays, 0 fallbacks",
-                           "1 replays after 2 warm-up steps"}},
+                  .said = {"arm lockstep_graph did not replay every step up to step 2",
+                           "0 replays, 0 fallbacks", "1 replays after 2 warm-up steps"}},
                  {.name = "one step fell back",
                   .change =
                       [=](Attempt& a) {

@@ -5,7 +5,8 @@
 namespace graphproof::checks {
 namespace {
 
-const nlohmann::json kAxes = {{"impl", "manual"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "resume"}};
+const nlohmann::json kAxes = {
+    {"impl", "manual"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "resume"}};
 
 TEST(Resume, Rows) {
   const Where resumed{.rank = 0, .kind = "compare", .step = 3, .subject = "resumed"};
@@ -28,14 +29,18 @@ TEST(Resume, Rows) {
                  {.name = "ran eagerly",
                   .change = [=](Attempt& a) { set(a, counted, "replays", 0); },
                   .rank = 0,
-                  .said = {"the resumed job did not replay every step after its warm-up", "got 0 replays from step 2 on",
-                           "want 4 from step 2 on"}},
-                 {.name = "absent", .change = [=](Attempt& a) { erase(a, counted); }, .rank = 0, .said = {"`resumed` line"}},
+                  .said = {"the resumed job did not replay every step after its warm-up",
+                           "got 0 replays from step 2 on", "want 4 from step 2 on"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, counted); },
+                  .rank = 0,
+                  .said = {"`resumed` line"}},
              });
 }
 
 TEST(Resume, IsOfCasesThatSave) {
-  EXPECT_EQ(record::name(judge_one("D47.resume", {{"impl", "manual"}}, [](Attempt&) {}).result), "not_applicable");
+  EXPECT_EQ(record::name(judge_one("D47.resume", {{"impl", "manual"}}, [](Attempt&) {}).result),
+            "not_applicable");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ std::string order_text(const Order& order) {
 record::CheckResult teardown_order(const Attempt& attempt) {
   Judgement judgement("D29.teardown_order", attempt);
   if (!judgement.for_every_case()) return judgement.result("", "");
-  const Order& order_wanted = attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
+  const Order& order_wanted =
+      attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
   for (const RankFiles& files : attempt.ranks) {
     const std::vector<const Line*> steps = files.find("teardown");
     if (steps.empty()) judgement.absent(files, "`teardown` line");
@@ -40,20 +41,21 @@ record::CheckResult teardown_order(const Attempt& attempt) {
       const std::int64_t order = integer(*line, "order").value_or(0);
       const auto ms = number(*line, "ms"), limit = number(*line, "limit_ms");
       if (place == std::ssize(order_wanted) || place <= last_place || order <= last_order) {
-        judgement.defect({.rank = files.rank,
-                          .step = std::nullopt,
-                          .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
-                          .got = say("`", step, "` as number ", order),
-                          .want = say(order_text(order_wanted), ", in this order"),
-                          .why = "a communicator destroyed while a live graph refers to it never returns"});
-      } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
         judgement.defect(
             {.rank = files.rank,
              .step = std::nullopt,
-             .what = say("the teardown of ", step, " on rank ", files.rank, " took too long or was not timed"),
-             .got = say(field(*line, "ms").dump(), " ms"),
-             .want = say(field(*line, "limit_ms").dump(), " ms at most"),
-             .why = "a teardown that slows down is a hang in the making"});
+             .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
+             .got = say("`", step, "` as number ", order),
+             .want = say(order_text(order_wanted), ", in this order"),
+             .why = "a communicator destroyed while a live graph refers to it never returns"});
+      } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = say("the teardown of ", step, " on rank ", files.rank,
+                                      " took too long or was not timed"),
+                          .got = say(field(*line, "ms").dump(), " ms"),
+                          .want = say(field(*line, "limit_ms").dump(), " ms at most"),
+                          .why = "a teardown that slows down is a hang in the making"});
       } else {
         judgement.saw(files.rank);
       }
@@ -62,7 +64,8 @@ record::CheckResult teardown_order(const Attempt& attempt) {
       last_step = say("`", step, "`");
     }
   }
-  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"), order_text(order_wanted));
+  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"),
+                          order_text(order_wanted));
 }
 
 }  // namespace graphproof::checks

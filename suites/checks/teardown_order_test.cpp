@@ -17,9 +17,13 @@ TEST(TeardownOrder, Rows) {
       "D29.teardown_order", {{"impl", "full_iteration"}, {"tp", 2}},
       {
           {.name = "communicators before graphs",
-           .change = [](Attempt& a) { std::swap(step(a, "graphs").fields, step(a, "communicators").fields); },
+           .change =
+               [](Attempt& a) {
+                 std::swap(step(a, "graphs").fields, step(a, "communicators").fields);
+               },
            .rank = 1,
-           .said = {"rank 1 tore down `buffers` after `communicators`", "graphs, buffers, communicators, device"}},
+           .said = {"rank 1 tore down `buffers` after `communicators`",
+                    "graphs, buffers, communicators, device"}},
           {.name = "numbers out of order",
            .change = [](Attempt& a) { step(a, "device").fields["order"] = 3; },
            .rank = 1,
@@ -46,7 +50,8 @@ TEST(TeardownOrder, Rows) {
                  step(a, "graphs").fields["step"] = "arms";
                  std::erase_if(a.ranks[1].evidence->lines,
                                [](const Line& line) { return text(line, "step") == "arms"; });
-                 a.ranks[1].evidence->lines.back().fields["lines"] = a.ranks[1].evidence->lines.size() - 1;
+                 a.ranks[1].evidence->lines.back().fields["lines"] =
+                     a.ranks[1].evidence->lines.size() - 1;
                },
            .rank = 1,
            .said = {"`teardown` line of the graphs"},
@@ -54,8 +59,11 @@ TEST(TeardownOrder, Rows) {
           {.name = "communicators are not among them",
            .change =
                [](Attempt& a) {
-                 std::erase_if(a.ranks[1].evidence->lines, [](const Line& line) { return line.kind == "teardown" && is(line, "step", "communicators"); });
-                 a.ranks[1].evidence->lines.back().fields["lines"] = a.ranks[1].evidence->lines.size() - 1;
+                 std::erase_if(a.ranks[1].evidence->lines, [](const Line& line) {
+                   return line.kind == "teardown" && is(line, "step", "communicators");
+                 });
+                 a.ranks[1].evidence->lines.back().fields["lines"] =
+                     a.ranks[1].evidence->lines.size() - 1;
                },
            .rank = 1,
            .said = {"rank 1 left no `teardown` line of the communicators"}},
@@ -75,7 +83,8 @@ TEST(TeardownOrder, Rows) {
 
 TEST(TeardownOrder, IsTheOneThatTheCaseAsksFor) {
   const nlohmann::json comm_first = {{"impl", "manual"}, {"tp", 2}, {"teardown", "comm_first"}};
-  EXPECT_EQ(judge_one("D29.teardown_order", comm_first, [](Attempt&) {}).result, record::Result::pass);
+  EXPECT_EQ(judge_one("D29.teardown_order", comm_first, [](Attempt&) {}).result,
+            record::Result::pass);
   const record::CheckResult result = judge_one("D29.teardown_order", comm_first, [](Attempt& a) {
     std::swap(step(a, "graphs").fields, step(a, "communicators").fields);
   });

@@ -16,7 +16,8 @@ double median(const std::vector<double>& sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/// Variance of Kendall's S for n points of which some have equal values (Kendall 1975, equation 4.3).
+/// Variance of Kendall's S for n points of which some have equal values (Kendall 1975,
+/// equation 4.3).
 double kendall_variance(std::span<const SeriesPoint> points) {
   const auto term = [](double count) { return count * (count - 1) * (2 * count + 5); };
   std::map<double, double> equal;
@@ -33,11 +34,13 @@ Trend theil_sen(std::span<const SeriesPoint> points) {
   std::vector<double> slopes;
   for (std::size_t left = 0; left < points.size(); ++left)
     for (std::size_t right = left + 1; right < points.size(); ++right)
-      slopes.push_back((points[right].value - points[left].value) / (points[right].at - points[left].at));
+      slopes.push_back((points[right].value - points[left].value) /
+                       (points[right].at - points[left].at));
   std::ranges::sort(slopes);
   const double count = static_cast<double>(slopes.size());
   const double half_width = kNormal95 * std::sqrt(kendall_variance(points));
-  // Ranks from 1: the lower end is the slope number (N - C) / 2, the upper end number (N + C) / 2 + 1; rounded outwards.
+  // Ranks from 1: the lower end is the slope number (N - C) / 2, the upper end number (N + C) / 2 +
+  // 1; rounded outwards.
   const auto at_rank = [&](double rank) {
     return slopes[static_cast<std::size_t>(std::clamp(rank, 1.0, count)) - 1];
   };

@@ -1,5 +1,6 @@
-// The trend of a short series that jumps: the median of the slopes between all pairs of points (Theil 1950, Sen 1968),
-// which a single outlier or step cannot pull, and its confidence interval from the distribution of Kendall's tau.
+// The trend of a short series that jumps: the median of the slopes between all pairs of points
+// (Theil 1950, Sen 1968), which a single outlier or step cannot pull, and its confidence interval
+// from the distribution of Kendall's tau.
 #pragma once
 
 #include <span>

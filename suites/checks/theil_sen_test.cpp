@@ -40,8 +40,8 @@ TEST(TheilSen, AJumpInTheMiddleWidensTheIntervalToAFewTimesJumpOverLength) {
   EXPECT_LE(trend.upper, 3 * 12.0 / 12);
 }
 
-// Sen 1968, section 6: seven points, 21 slopes, C = 1.96 * sqrt(44.33) = 13.05, so ranks 3.97 and 18.03. He rounds them
-// to 4 and 18, which are 26/7 and 35/8; we round outwards.
+// Sen 1968, section 6: seven points, 21 slopes, C = 1.96 * sqrt(44.33) = 13.05, so ranks 3.97
+// and 18.03. He rounds them to 4 and 18, which are 26/7 and 35/8; we round outwards.
 TEST(TheilSen, TheIntervalIsThatOfKendallsTau) {
   const std::vector<double> values = {9, 15, 19, 20, 45, 55, 78};
   const std::vector<double> at = {1, 2, 3, 4, 10, 12, 18};

@@ -1,5 +1,6 @@
-// D26: all ranks agreed at every phase boundary. It is also where an error outside the capture and a refusal of some
-// ranks only become a failing check, so that nothing a rank admitted can be overlooked.
+// D26: all ranks agreed at every phase boundary. It is also where an error outside the capture and
+// a refusal of some ranks only become a failing check, so that nothing a rank admitted can be
+// overlooked.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -11,14 +12,21 @@
 namespace graphproof::checks {
 namespace {
 
-/// Phases that every case, or every case with graphs, ends with a vote. Before init nobody can be asked.
+/// Phases that every case, or every case with graphs, ends with a vote. Before init nobody can be
+/// asked.
 struct Boundary {
   std::string_view phase;
   bool graphs_only;
 };
-constexpr std::array kBoundaries = {Boundary{"init", false},           Boundary{"build", false},         Boundary{"eager", false},
-                                    Boundary{"capture", true},         Boundary{"replay", true},         Boundary{"compare", true},
-                                    Boundary{"teardown_graph", false}, Boundary{"teardown_comm", false}, Boundary{"teardown_process", false}};
+constexpr std::array kBoundaries = {Boundary{"init", false},
+                                    Boundary{"build", false},
+                                    Boundary{"eager", false},
+                                    Boundary{"capture", true},
+                                    Boundary{"replay", true},
+                                    Boundary{"compare", true},
+                                    Boundary{"teardown_graph", false},
+                                    Boundary{"teardown_comm", false},
+                                    Boundary{"teardown_process", false}};
 
 struct Vote {
   std::string phase;
@@ -35,7 +43,8 @@ std::string describe(const Vote& vote) {
 std::vector<Vote> votes_of(const RankFiles& files) {
   std::vector<Vote> result;
   for (const Line* line : files.find("vote"))
-    result.push_back({text(*line, "phase"), integers(*line, "codes").value_or(std::vector<std::int64_t>{})});
+    result.push_back(
+        {text(*line, "phase"), integers(*line, "codes").value_or(std::vector<std::int64_t>{})});
   return result;
 }
 
@@ -48,23 +57,27 @@ bool capture_failed(const RankFiles& files) {
   return false;
 }
 
-bool any_capture_failed(const Attempt& attempt) { return std::ranges::any_of(attempt.ranks, capture_failed); }
+bool any_capture_failed(const Attempt& attempt) {
+  return std::ranges::any_of(attempt.ranks, capture_failed);
+}
 
 void judge_errors(Judgement& judgement, const RankFiles& files) {
   for (const Line* error : files.find("error")) {
     if (text(*error, "phase") == "capture") continue;
-    judgement.defect({.rank = files.rank,
-                      .step = integer(*error, "step"),
-                      .what = say("rank ", files.rank, " met an error in phase ", text(*error, "phase"), ", arm ",
-                                  text(*error, "arm")),
-                      .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
-                                 text(*error, "call"), ": ", text(*error, "message")),
-                      .want = "no error",
-                      .why = "the case could not go its whole way"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = integer(*error, "step"),
+         .what = say("rank ", files.rank, " met an error in phase ", text(*error, "phase"),
+                     ", arm ", text(*error, "arm")),
+         .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
+                    text(*error, "call"), ": ", text(*error, "message")),
+         .want = "no error",
+         .why = "the case could not go its whole way"});
   }
 }
 
-void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const Vote& vote) {
+void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                 const Vote& vote) {
   if (vote.codes.size() != attempt.ranks.size()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
@@ -80,10 +93,12 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     return;
   }
   if (lowest == highest && vote.phase == "capture" && any_capture_failed(attempt)) {
-    judgement.saw(files.rank);  // agreed: every rank gave up the same capture, which is D19's to report
+    judgement.saw(
+        files.rank);  // agreed: every rank gave up the same capture, which is D19's to report
     return;
   }
-  const auto first = std::ranges::find_if(vote.codes, [](std::int64_t code) { return code != 0; }) - vote.codes.begin();
+  const auto first = std::ranges::find_if(vote.codes, [](std::int64_t code) { return code != 0; }) -
+                     vote.codes.begin();
   judgement.defect({.rank = static_cast<int>(first),
                     .step = std::nullopt,
                     .what = say("rank ", first, " voted that phase ", vote.phase, " failed"),
@@ -92,21 +107,28 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
                     .why = "ranks that go on alone wait in a collective for ever"});
 }
 
-/// Every capture ends with a vote of its own, and so do the replays of lockstep_graph with its second run, of free_graph, of the steps of
-/// changing lengths and, since revision 2, of solo_graph.
-std::ptrdiff_t votes_wanted(const Attempt& attempt, const RankFiles& files, std::string_view phase) {
+/// Every capture ends with a vote of its own, and so do the replays of lockstep_graph with its
+/// second run, of free_graph, of the steps of changing lengths and, since revision 2, of
+/// solo_graph.
+std::ptrdiff_t votes_wanted(const Attempt& attempt, const RankFiles& files,
+                            std::string_view phase) {
   if (phase == "capture") return std::max<std::ptrdiff_t>(1, std::ssize(files.find("capture")));
   if (phase != "replay") return 1;
   const bool trains = attempt.axes.text("model") != "collective";
-  return 2 + (trains && evidence_revision(attempt) >= 2 ? 1 : 0) + (attempt.axes.integer("shape_buckets") > 0 ? 1 : 0);
+  return 2 + (trains && evidence_revision(attempt) >= 2 ? 1 : 0) +
+         (attempt.axes.integer("shape_buckets") > 0 ? 1 : 0);
 }
 
-void judge_required(Judgement& judgement, const Attempt& attempt, const RankFiles& files, const std::vector<Vote>& votes) {
+void judge_required(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                    const std::vector<Vote>& votes) {
   for (const Boundary& boundary : kBoundaries) {
     if (boundary.graphs_only && !judgement.expected().graph) continue;
     const std::ptrdiff_t wanted = votes_wanted(attempt, files, boundary.phase);
     const auto held = std::ranges::count(votes, boundary.phase, &Vote::phase);
-    if (held < wanted) judgement.absent(files, say(wanted == 1 ? std::string("vote") : say(wanted - held, " of ", wanted, " votes"), " after phase ", boundary.phase));
+    if (held < wanted)
+      judgement.absent(files, say(wanted == 1 ? std::string("vote")
+                                              : say(wanted - held, " of ", wanted, " votes"),
+                                  " after phase ", boundary.phase));
   }
 }
 
@@ -116,7 +138,8 @@ void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::
     const record::RankEvidence way = way_of(files);
     if (way.refused && way.refused->rule == refusal.rule) {
       judgement.saw(files.rank);
-    } else if (way.refused || way.complete || (way.last_phase && *way.last_phase > record::Phase::validate)) {
+    } else if (way.refused || way.complete ||
+               (way.last_phase && *way.last_phase > record::Phase::validate)) {
       judgement.defect({.rank = files.rank,
                         .step = std::nullopt,
                         .what = say("rank ", files.rank, " did not refuse the case as others did"),
@@ -156,12 +179,13 @@ record::CheckResult votes(const Attempt& attempt) {
         judgement.absent(index >= own.size() ? files : *first,
                          say("vote number ", index + 1, ", which another rank has"));
       } else {
-        judgement.defect({.rank = files.rank,
-                          .step = std::nullopt,
-                          .what = say("ranks ", first->rank, " and ", files.rank, " remember different votes"),
-                          .got = say("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])),
-                          .want = describe(common[index]),
-                          .why = "ranks that disagree about a vote go different ways"});
+        judgement.defect(
+            {.rank = files.rank,
+             .step = std::nullopt,
+             .what = say("ranks ", first->rank, " and ", files.rank, " remember different votes"),
+             .got = say("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])),
+             .want = describe(common[index]),
+             .why = "ranks that disagree about a vote go different ways"});
       }
       break;
     }

@@ -18,7 +18,8 @@ std::optional<int> rank_of(const std::string& name) {
   constexpr std::string_view kBegin = "rank-";
   if (!name.starts_with(kBegin)) return std::nullopt;
   int rank = 0;
-  const auto [end, error] = std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), rank);
+  const auto [end, error] =
+      std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), rank);
   if (error != std::errc() || name != record::evidence_file_name(rank)) return std::nullopt;
   return rank;
 }
@@ -53,7 +54,8 @@ checks::Attempt load_attempt(const fs::path& folder, const matrix::AxisTable& ax
   const fs::path context_file = folder / "context.json";
   checks::Attempt attempt;
   attempt.context = record::context_from(record::read_json(context_file), context_file.string());
-  const matrix::Case test_case = matrix::case_from_json(axes, attempt.context.axes, context_file.string());
+  const matrix::Case test_case =
+      matrix::case_from_json(axes, attempt.context.axes, context_file.string());
   attempt.axes = checks::Axes(matrix::effective_values(axes, test_case));
   // attempt-N lies in cases/ID of the run folder, and log files are named from there.
   const fs::path run_folder = fs::absolute(folder).lexically_normal() / ".." / ".." / "..";

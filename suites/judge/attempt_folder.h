@@ -1,5 +1,5 @@
-// Reads an attempt folder (RUN/cases/ID/attempt-N) into what the checks see: context.json, each rank's evidence as far
-// as a dying rank left it, and each rank's slice of the batch's log.
+// Reads an attempt folder (RUN/cases/ID/attempt-N) into what the checks see: context.json, each
+// rank's evidence as far as a dying rank left it, and each rank's slice of the batch's log.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,9 @@
 
 namespace graphproof::judge {
 
-/// Evidence and logs may be missing or torn; that is for the checks. Throws record::Error or matrix::InputError when
-/// there is no usable context.json: without it nobody knows what the attempt was to show.
+/// Evidence and logs may be missing or torn; that is for the checks. Throws record::Error or
+/// matrix::InputError when there is no usable context.json: without it nobody knows what the
+/// attempt was to show.
 checks::Attempt load_attempt(const std::filesystem::path& folder, const matrix::AxisTable& axes);
 
 }  // namespace graphproof::judge

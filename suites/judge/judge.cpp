@@ -1,8 +1,9 @@
 // graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]... [--gtest_...]
 //
-// Judges each attempt from its files alone, writes checks.json into its folder, and shows each check as a GoogleTest
-// test: pass and fail as they are, the other two words as a skip with its reason. Exit 0 once checks.json is written,
-// whatever the results: the verdict is made by reports/outcome. 2: wrong command line; 6: an attempt could not be judged.
+// Judges each attempt from its files alone, writes checks.json into its folder, and shows each
+// check as a GoogleTest test: pass and fail as they are, the other two words as a skip with its
+// reason. Exit 0 once checks.json is written, whatever the results: the verdict is made by
+// reports/outcome. 2: wrong command line; 6: an attempt could not be judged.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -39,7 +40,8 @@ CommandLine parse(int argc, char** argv, const matrix::CheckTable& table) {
     const std::string argument = argv[i];
     if (argument == "--drop") {
       if (++i == argc) throw usage("--drop without a check");
-      if (!table.find(argv[i])) throw usage(std::string("--drop ") + argv[i] + ", which is no check");
+      if (!table.find(argv[i]))
+        throw usage(std::string("--drop ") + argv[i] + ", which is no check");
       line.dropped.insert(argv[i]);
     } else if (argument.starts_with("-")) {
       throw usage("option " + argument);
@@ -56,13 +58,19 @@ class JudgedCheck : public testing::Test {
  public:
   explicit JudgedCheck(record::CheckResult result) : result_(std::move(result)) {}
   void TestBody() override {
-    const std::string where = result_.rank ? "rank " + std::to_string(*result_.rank) + ": " : std::string();
+    const std::string where =
+        result_.rank ? "rank " + std::to_string(*result_.rank) + ": " : std::string();
     const std::string message = where + record::to_text(result_.message);
     switch (result_.result) {
-      case record::Result::pass: return;
-      case record::Result::fail: ADD_FAILURE() << message; return;
-      case record::Result::unexercised: GTEST_SKIP() << "unexercised: " << message;
-      case record::Result::not_applicable: GTEST_SKIP() << "not applicable: " << message;
+      case record::Result::pass:
+        return;
+      case record::Result::fail:
+        ADD_FAILURE() << message;
+        return;
+      case record::Result::unexercised:
+        GTEST_SKIP() << "unexercised: " << message;
+      case record::Result::not_applicable:
+        GTEST_SKIP() << "not applicable: " << message;
     }
   }
 
@@ -72,8 +80,9 @@ class JudgedCheck : public testing::Test {
 
 void register_test(const record::CheckResult& result) {
   const std::size_t dot = result.check.find('.');
-  testing::RegisterTest(result.check.substr(0, dot).c_str(), result.check.substr(dot + 1).c_str(), nullptr, nullptr,
-                        __FILE__, __LINE__, [result]() -> testing::Test* { return new JudgedCheck(result); });
+  testing::RegisterTest(result.check.substr(0, dot).c_str(), result.check.substr(dot + 1).c_str(),
+                        nullptr, nullptr, __FILE__, __LINE__,
+                        [result]() -> testing::Test* { return new JudgedCheck(result); });
 }
 
 }  // namespace
@@ -97,7 +106,8 @@ int main(int argc, char** argv) {
     int code = 0;
     for (const std::filesystem::path& folder : line.folders) {
       try {
-        const record::Checks judged = checks::judge(judge::load_attempt(folder, axes), table, line.dropped);
+        const record::Checks judged =
+            checks::judge(judge::load_attempt(folder, axes), table, line.dropped);
         record::write_json(folder / "checks.json", record::to_json(judged));
         for (const record::CheckResult& result : judged.checks) register_test(result);
       } catch (const std::exception& error) {

@@ -43,7 +43,8 @@ class AttemptFolder {
       for (const checks::Line& line : files.evidence->lines) text += line.fields.dump() + "\n";
       write(evidence(files.rank), text);
       const std::string log = *files.log, earlier = "CUDA error: of an earlier case\n";
-      write(run_ / "batches/b001" / log_name(files.rank), earlier + log + "CUDA error: of a later case\n");
+      write(run_ / "batches/b001" / log_name(files.rank),
+            earlier + log + "CUDA error: of a later case\n");
       context.ranks.at(static_cast<std::size_t>(files.rank)).log = {
           "batches/b001/" + log_name(files.rank), static_cast<std::int64_t>(earlier.size()),
           static_cast<std::int64_t>(earlier.size() + log.size())};
@@ -60,13 +61,16 @@ class AttemptFolder {
   fs::path checks_file() const { return path_ / "checks.json"; }
 
  private:
-  static std::string name() { return testing::UnitTest::GetInstance()->current_test_info()->name(); }
+  static std::string name() {
+    return testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
   static std::string log_name(int rank) { return "rank-" + std::to_string(rank) + ".log"; }
   fs::path run_, path_;
 };
 
 checks::Attempt two_ranks() {
-  return checks::clean_attempt(catalogue(), {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}});
+  return checks::clean_attempt(catalogue(),
+                               {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}});
 }
 
 struct Ended {
@@ -80,7 +84,8 @@ Ended run_judge(const std::string& arguments) {
   const std::string command = (bin ? fs::path(bin) : fs::path("bin")) / "graphproof-judge";
   FILE* pipe = popen(("'" + command + "' " + arguments + " 2>&1").c_str(), "r");
   Ended ended{-1, ""};
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) ended.output += static_cast<char>(c);
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe))
+    ended.output += static_cast<char>(c);
   const int status = pclose(pipe);
   if (WIFEXITED(status)) ended.code = WEXITSTATUS(status);
   return ended;
@@ -139,7 +144,8 @@ TEST(Judge, WritesChecksThatTheirReaderTakes) {
 
 TEST(Judge, ExitsZeroWhereAChecksFails) {
   checks::Attempt attempt = two_ranks();
-  checks::set(attempt, {.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3}, "canary_words", 16);
+  checks::set(attempt, {.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3},
+              "canary_words", 16);
   const AttemptFolder folder(attempt);
   const Ended ended = run_judge(folder.path().string());
   EXPECT_EQ(ended.code, 0) << ended.output;
@@ -170,7 +176,10 @@ TEST(Judge, JudgesAnAttemptWithoutAnyEvidence) {
 TEST(Judge, JudgesAllThatCanBeJudgedOfSeveral) {
   const AttemptFolder first(two_ranks(), "1"), broken(two_ranks(), "2"), last(two_ranks(), "3");
   write(broken.path() / "context.json", "{");
-  EXPECT_EQ(run_judge(first.path().string() + " " + broken.path().string() + " " + last.path().string() + " --drop D43.replays").code, 6);
+  EXPECT_EQ(run_judge(first.path().string() + " " + broken.path().string() + " " +
+                      last.path().string() + " --drop D43.replays")
+                .code,
+            6);
   EXPECT_FALSE(fs::exists(broken.checks_file()));
   for (const AttemptFolder* folder : {&first, &last}) {
     EXPECT_EQ(word_of(checks_of(*folder), "D01.lockstep"), "pass");
@@ -179,7 +188,8 @@ TEST(Judge, JudgesAllThatCanBeJudgedOfSeveral) {
   }
   const Ended ended = run_judge(first.path().string() + " " + last.path().string());
   EXPECT_EQ(ended.code, 0) << ended.output;
-  for (const AttemptFolder* folder : {&first, &last}) EXPECT_EQ(word_of(checks_of(*folder), "D01.lockstep"), "pass");
+  for (const AttemptFolder* folder : {&first, &last})
+    EXPECT_EQ(word_of(checks_of(*folder), "D01.lockstep"), "pass");
 }
 
 TEST(Judge, LeavesADroppedCheckOut) {
@@ -211,8 +221,8 @@ TEST(Judge, ReplacesAnOlderResultAndLeavesNothingBesideIt) {
 TEST(Judge, CannotJudgeWithoutAContext) {
   const AttemptFolder folder(two_ranks());
   const std::string context = read(folder.path() / "context.json");
-  for (const std::string& text :
-       {std::string(), std::string("{"), std::string("[]"), context.substr(0, context.size() / 2)}) {
+  for (const std::string& text : {std::string(), std::string("{"), std::string("[]"),
+                                  context.substr(0, context.size() / 2)}) {
     write(folder.path() / "context.json", text);
     const Ended ended = run_judge(folder.path().string());
     EXPECT_EQ(ended.code, 6) << ended.output;
@@ -238,7 +248,8 @@ TEST(Judge, NamesWhatIsWrongWithItsCommandLine) {
     const Ended ended = run_judge(row.arguments);
     EXPECT_EQ(ended.code, 2) << row.arguments << ": " << ended.output;
     EXPECT_NE(ended.output.find(row.said), std::string::npos) << ended.output;
-    EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]..."), std::string::npos)
+    EXPECT_NE(ended.output.find("graphproof-judge ATTEMPT_FOLDER... [--drop CHECK]..."),
+              std::string::npos)
         << ended.output;
     EXPECT_NE(ended.output.find("next:"), std::string::npos) << ended.output;
   }

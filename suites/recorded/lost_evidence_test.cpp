@@ -1,6 +1,7 @@
-// No pass survives the loss of what it rests on: lines are taken out of recorded attempts that passed, or damaged, as if their
-// ranks had never written them or had written something else, and the attempt is judged again. Every kind of line is in one of
-// the tables below, so a new one fails here until somebody says what notices its loss.
+// No pass survives the loss of what it rests on: lines are taken out of recorded attempts that
+// passed, or damaged, as if their ranks had never written them or had written something else, and
+// the attempt is judged again. Every kind of line is in one of the tables below, so a new one fails
+// here until somebody says what notices its loss.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,9 +31,12 @@ using nlohmann::json;
 struct Context {
   std::string_view kind, arm, why;
 };
-constexpr std::string_view kBesideGraphs = "what a rank counts in a replay is judged by the axes; without graphs the same is judged of eager_a";
+constexpr std::string_view kBesideGraphs =
+    "what a rank counts in a replay is judged by the axes; without graphs the same is judged of "
+    "eager_a";
 constexpr std::array kContext = {
-    Context{"phase", "", "how long a phase took; that all ranks came to its end is what their votes say"},
+    Context{"phase", "",
+            "how long a phase took; that all ranks came to its end is what their votes say"},
     Context{"timing", "", "what a step cost: a figure"},
     Context{"busy", "", "how long the device was busy: a figure"},
     Context{"knob", "eager_a", kBesideGraphs},
@@ -43,8 +47,10 @@ constexpr std::array kContext = {
     Context{"schedule", "lockstep_eager", kBesideGraphs},
     Context{"fp8_weights", "eager_a", kBesideGraphs},
     Context{"fp8_weights", "lockstep_eager", kBesideGraphs},
-    Context{"experts", "eager_a", "the ledger that replays are compared with is that of lockstep_eager"},
-    Context{"rng", "eager_a", "the states that replays are compared with are those of lockstep_eager"},
+    Context{"experts", "eager_a",
+            "the ledger that replays are compared with is that of lockstep_eager"},
+    Context{"rng", "eager_a",
+            "the states that replays are compared with are those of lockstep_eager"},
 };
 
 /// Kinds that say why an attempt does not pass, so that one which does has none.
@@ -74,7 +80,10 @@ const std::vector<Compared> kCompared = {
     {"poison", {}, "/compared", "D03.outputs_written"},
     {"replay", {{"arm", "lockstep_graph"}}, "/replays", "D43.replays"},
     {"replay", {{"arm", "solo_graph"}}, "/counter_after", "D18.coverage"},
-    {"knob", {{"arm", "lockstep_graph"}, {"knob", "learning_rate"}}, "/effective", "D04.learning_rate"},
+    {"knob",
+     {{"arm", "lockstep_graph"}, {"knob", "learning_rate"}},
+     "/effective",
+     "D04.learning_rate"},
     {"recompute", {{"arm", "lockstep_graph"}}, "/outputs_again", "D42.recompute"},
     {"recompute", {{"arm", "lockstep_graph"}}, "/counter_after", "D42.recompute"},
     {"experts", {{"arm", "lockstep_graph"}}, "/carried", "D40.expert_ledger"},
@@ -86,7 +95,10 @@ const std::vector<Compared> kCompared = {
     {"reference", {}, "/max_abs", "D53.layout_reference"},
     {"collectives", {{"arm", "lockstep"}}, "/digest", "D25.collective_ledger"},
     {"placement", {}, "/offset", "D28.placement"},
-    {"memory", {{"arm", "solo_graph"}, {"when", "returned"}}, "/reserved", "D30.returned_after_flush"},
+    {"memory",
+     {{"arm", "solo_graph"}, {"when", "returned"}},
+     "/reserved",
+     "D30.returned_after_flush"},
     {"memory", {{"arm", "solo_graph"}, {"when", "step"}}, "/allocated", "D31.allocator_series"},
     {"kept", {}, "/later", "D12.kept_losses"},
     {"freed", {}, "/freed", "D05.operands_alive"},
@@ -126,8 +138,10 @@ const matrix::Catalogue& catalogue() {
 /// The kinds of lines, from their schema.
 std::vector<std::string> kinds() {
   std::vector<std::string> names;
-  const json schema = record::read_json(fs::path(std::getenv("GRAPHPROOF_SOURCE")) / "reports/record/schema/evidence.schema.json");
-  for (const json& kind : schema.at("oneOf")) names.push_back(fs::path(kind.at("$ref").get<std::string>()).filename());
+  const json schema = record::read_json(fs::path(std::getenv("GRAPHPROOF_SOURCE")) /
+                                        "reports/record/schema/evidence.schema.json");
+  for (const json& kind : schema.at("oneOf"))
+    names.push_back(fs::path(kind.at("$ref").get<std::string>()).filename());
   return names;
 }
 
@@ -143,26 +157,33 @@ struct Recorded {
     for (const record::CheckResult& result : results.checks)
       if (result.result == record::Result::fail) failing.insert(result.check);
     const reports::OutcomeInput input{plan, changed.context, results, {}, /*today=*/"2026-01-01"};
-    return {failing, std::string(reports::outcome(input, reports::check_effects(catalogue().checks)).verdict.text())};
+    return {
+        failing,
+        std::string(
+            reports::outcome(input, reports::check_effects(catalogue().checks)).verdict.text())};
   }
 };
 
 /// Evidence since then has the same arms; what came later was added (reports/record/evidence.h).
 constexpr std::int64_t kOldestRevision = 5;
 
-/// The attempts with graphs that passed on one device and left evidence as ranks leave it today, in the order of their plans.
+/// The attempts with graphs that passed on one device and left evidence as ranks leave it today, in
+/// the order of their plans.
 class Passed {
  public:
   explicit Passed(std::string device) {
     for (const fs::path& run : recorded_runs()) {
-      const record::Summary summary = record::summary_from(record::read_json(run / "summary.json"), run / "summary.json");
+      const record::Summary summary =
+          record::summary_from(record::read_json(run / "summary.json"), run / "summary.json");
       for (const record::SummaryCase& one : summary.cases) {
         const fs::path folder = run / "cases" / one.id / "attempt-1";
         if (one.verdict.text() != "pass" || !fs::exists(folder / "rank-0.evidence.jsonl")) continue;
         std::string text = record::read_text(folder / "rank-0.evidence.jsonl");
         constexpr std::string_view kRevision = "\"revision\":";
         const std::size_t revision = text.find(kRevision);
-        if (revision == std::string::npos || std::stoll(text.substr(revision + kRevision.size())) < kOldestRevision) continue;
+        if (revision == std::string::npos ||
+            std::stoll(text.substr(revision + kRevision.size())) < kOldestRevision)
+          continue;
         const bool graphs = text.find("\"kind\":\"capture\"") != std::string::npos;
         if (graphs && text.find("\"device\":\"" + device + "\"") != std::string::npos)
           all_.push_back({run, one.id, std::move(text)});
@@ -174,9 +195,12 @@ class Passed {
   std::optional<Recorded> with(const std::string& kind) const {
     for (const File& file : all_) {
       if (file.text.find("\"kind\":\"" + kind + "\"") == std::string::npos) continue;
-      const auto plan = record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
+      const auto plan =
+          record::plan_from(record::read_text(file.run / "plan.jsonl"), file.run / "plan.jsonl");
       const auto line = std::ranges::find(plan, file.id, &record::PlanLine::id);
-      return Recorded{file.run.filename().string() + "/" + file.id, *line, judge::load_attempt(file.run / "cases" / file.id / "attempt-1", catalogue().axes)};
+      return Recorded{
+          file.run.filename().string() + "/" + file.id, *line,
+          judge::load_attempt(file.run / "cases" / file.id / "attempt-1", catalogue().axes)};
     }
     return std::nullopt;
   }
@@ -201,23 +225,31 @@ void for_attempts_with(const std::string& kind, const Look& look) {
     ASSERT_EQ(recorded->judged(recorded->attempt).second, "pass") << recorded->name;
     look(*recorded);
   }
-  EXPECT_GT(found, 0) << "no recorded attempt that passed has a line of kind " << kind
-                      << "; next: record one (suites/recorded/record), or say in kNotInAPass why there is none";
+  EXPECT_GT(found, 0)
+      << "no recorded attempt that passed has a line of kind " << kind
+      << "; next: record one (suites/recorded/record), or say in kNotInAPass why there is none";
 }
 
-/// Without the lines of a kind and arm, of one rank or of all; sealed, as if they had never been written.
-checks::Attempt without(checks::Attempt attempt, const std::string& kind, const std::string& arm, bool all_ranks) {
+/// Without the lines of a kind and arm, of one rank or of all; sealed, as if they had never been
+/// written.
+checks::Attempt without(checks::Attempt attempt, const std::string& kind, const std::string& arm,
+                        bool all_ranks) {
   for (checks::RankFiles& files : attempt.ranks) {
     if (files.rank != 0 && !all_ranks) continue;
     std::vector<Line>& lines = files.evidence->lines;
-    std::erase_if(lines, [&](const Line& line) { return line.kind == kind && checks::text(line, "arm") == arm; });
-    if (!lines.empty() && lines.back().kind == "end") lines.back().fields["lines"] = lines.size() - 1;
+    std::erase_if(lines, [&](const Line& line) {
+      return line.kind == kind && checks::text(line, "arm") == arm;
+    });
+    if (!lines.empty() && lines.back().kind == "end")
+      lines.back().fields["lines"] = lines.size() - 1;
   }
   return attempt;
 }
 
 const Context* context_of(const std::string& kind, const std::string& arm) {
-  const auto row = std::ranges::find_if(kContext, [&](const Context& one) { return one.kind == kind && (one.arm.empty() || one.arm == arm); });
+  const auto row = std::ranges::find_if(kContext, [&](const Context& one) {
+    return one.kind == kind && (one.arm.empty() || one.arm == arm);
+  });
   return row == kContext.end() ? nullptr : &*row;
 }
 
@@ -226,14 +258,19 @@ TEST(LostEvidence, OfAKindAndArmEndsThePass) {
     if (kNotInAPass.contains(kind)) continue;
     for_attempts_with(kind, [&](const Recorded& recorded) {
       std::set<std::string> arms;
-      for (const Line* line : recorded.attempt.ranks.front().find(kind)) arms.insert(checks::text(*line, "arm"));
+      for (const Line* line : recorded.attempt.ranks.front().find(kind))
+        arms.insert(checks::text(*line, "arm"));
       for (const std::string& arm : arms)
         for (const bool all_ranks : {false, true}) {
-          const std::string verdict = recorded.judged(without(recorded.attempt, kind, arm, all_ranks)).second;
+          const std::string verdict =
+              recorded.judged(without(recorded.attempt, kind, arm, all_ranks)).second;
           const Context* context = context_of(kind, arm);
           EXPECT_EQ(verdict == "pass", context != nullptr)
-              << recorded.name << " without lines of kind " << kind << ", arm `" << arm << "`, of " << (all_ranks ? "all ranks" : "rank 0") << ": " << verdict
-              << (context ? "; they count as context" : "; next: let a check want them, or say in kContext why no verdict rests on them");
+              << recorded.name << " without lines of kind " << kind << ", arm `" << arm << "`, of "
+              << (all_ranks ? "all ranks" : "rank 0") << ": " << verdict
+              << (context ? "; they count as context"
+                          : "; next: let a check want them, or say in kContext why no verdict "
+                            "rests on them");
         }
     });
   }
@@ -247,19 +284,25 @@ TEST(DamagedEvidence, FailsTheCheckThatComparesIt) {
       checks::Attempt changed = recorded.attempt;
       std::vector<Line>& lines = changed.ranks.front().evidence->lines;
       const auto line = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& one) {
-        return one.kind == kind && std::ranges::all_of(where.items(), [&](const auto& item) { return checks::field(one, item.key()) == item.value(); });
+        return one.kind == kind && std::ranges::all_of(where.items(), [&](const auto& item) {
+                 return checks::field(one, item.key()) == item.value();
+               });
       });
-      ASSERT_NE(line, lines.rend()) << recorded.name << ": no line of kind " << kind << " with " << where;
+      ASSERT_NE(line, lines.rend())
+          << recorded.name << ": no line of kind " << kind << " with " << where;
       json& value = line->fields.at(json::json_pointer(place));
       const json was = value;
       value = damaged(was);
       const auto [failing, verdict] = recorded.judged(changed);
-      EXPECT_TRUE(failing.contains(check)) << recorded.name << ": " << place << " of kind " << kind << " is " << value << " in place of " << was << ", and " << check << " does not fail";
+      EXPECT_TRUE(failing.contains(check))
+          << recorded.name << ": " << place << " of kind " << kind << " is " << value
+          << " in place of " << was << ", and " << check << " does not fail";
       EXPECT_NE(verdict, "pass");
     });
   }
   for (const std::string& kind : kinds())
-    EXPECT_TRUE(compared.contains(kind) || kNotInAPass.contains(kind) || context_of(kind, "")) << "no value of kind " << kind << " is in kCompared";
+    EXPECT_TRUE(compared.contains(kind) || kNotInAPass.contains(kind) || context_of(kind, ""))
+        << "no value of kind " << kind << " is in kCompared";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Real GPU evidence, judged again with today's checks and outcome rules: a change of either that would have read these
-// runs otherwise fails here, without a GPU. And each check is shown to be needed: without it, the fault that only it
-// catches survives.
+// Real GPU evidence, judged again with today's checks and outcome rules: a change of either that
+// would have read these runs otherwise fails here, without a GPU. And each check is shown to be
+// needed: without it, the fault that only it catches survives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,8 @@ record::Summary summary_of(const fs::path& run) {
 /// Every run is judged once, before the first test.
 struct RecordedTest : testing::Test {
   static void SetUpTestSuite() {
-    for (const fs::path& run : recorded_runs()) launcher::judge_again(run, judge_program(), effects());
+    for (const fs::path& run : recorded_runs())
+      launcher::judge_again(run, judge_program(), effects());
   }
 };
 
@@ -72,11 +73,16 @@ TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
   int faults_seen = 0;
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   const reports::CheckEffects effects = reports::check_effects(catalogue.checks);
-  const auto is_eager = [&](const std::string& check) { return effects.at(check).verdict == "fail.eager"; };
+  const auto is_eager = [&](const std::string& check) {
+    return effects.at(check).verdict == "fail.eager";
+  };
   for (const fs::path& run : recorded_runs()) {
-    if (!fs::exists(run / "faults.json") || record::read_json(run / "faults.json").empty()) continue;
+    if (!fs::exists(run / "faults.json") || record::read_json(run / "faults.json").empty())
+      continue;
     const launcher::JudgedRun judged(run);
-    const auto without = [&](const std::set<std::string>& checks) { return by_name(reports::faults(judged.decide(effects, checks))); };
+    const auto without = [&](const std::set<std::string>& checks) {
+      return by_name(reports::faults(judged.decide(effects, checks)));
+    };
     const auto whole = without({});
     for (const matrix::CheckEntry& entry : catalogue.checks.checks()) {
       const std::string& check = entry.check;
@@ -88,9 +94,12 @@ TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
         std::vector<std::string> seen = whole.at(name).killed_by, needed = killers(whole.at(name));
         std::erase(seen, check);
         std::erase(needed, check);
-        // Where the eager arm fails, what the graph arms show is not believed: a check of that arm has to be among them.
-        const bool eager_fails = std::ranges::any_of(seen, is_eager), eager_killer = std::ranges::any_of(needed, is_eager);
-        EXPECT_EQ(fault.status == record::FaultStatus::killed, !needed.empty() && (!eager_fails || eager_killer))
+        // Where the eager arm fails, what the graph arms show is not believed: a check of that arm
+        // has to be among them.
+        const bool eager_fails = std::ranges::any_of(seen, is_eager),
+                   eager_killer = std::ranges::any_of(needed, is_eager);
+        EXPECT_EQ(fault.status == record::FaultStatus::killed,
+                  !needed.empty() && (!eager_fails || eager_killer))
             << name << " without " << check;
       }
     }
@@ -100,7 +109,9 @@ TEST_F(RecordedTest, WithoutTheCheckThatCatchesItAFaultSurvives) {
       ++faults_seen;
       const std::vector<std::string> needed = killers(fault);
       if (needed.size() == 1) continue;  // gone above
-      EXPECT_NE(without({needed.begin(), needed.end()}).at(name).status, record::FaultStatus::killed) << name;
+      EXPECT_NE(without({needed.begin(), needed.end()}).at(name).status,
+                record::FaultStatus::killed)
+          << name;
     }
   }
   EXPECT_GT(faults_seen, 0) << "no recorded run holds a killed fault";

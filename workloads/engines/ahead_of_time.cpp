@@ -16,25 +16,29 @@
 namespace graphproof::engines {
 namespace {
 
-/// Calls `forward` and `backward` for each graph of the order, and `weight_gradients` for each that owes some; `lowest`: of its
-/// entry's layers, nothing of the entry is behind it.
+/// Calls `forward` and `backward` for each graph of the order, and `weight_gradients` for each that
+/// owes some; `lowest`: of its entry's layers, nothing of the entry is behind it.
 template <class Chunk, class Forward, class Backward, class WeightGradients>
-void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order, const Forward& forward,
-          const Backward& backward, const WeightGradients& weight_gradients) {
-  std::vector<std::size_t> forwards(chunks.size()), backwards(chunks.size()), delayed(chunks.size());
+void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order,
+          const Forward& forward, const Backward& backward,
+          const WeightGradients& weight_gradients) {
+  std::vector<std::size_t> forwards(chunks.size()), backwards(chunks.size()),
+      delayed(chunks.size());
   for (const double entry : order) {
     const auto c = static_cast<std::size_t>(std::abs(entry)) - 1;
     const Chunk& chunk = chunks.at(c);
     if (entry != std::trunc(entry)) {
       for (const auto& callable : chunk)
-        if (ModuleGraphs& graphs = *callable->graphs.at(delayed[c]); graphs.owes_weight_gradients()) weight_gradients(graphs);
+        if (ModuleGraphs& graphs = *callable->graphs.at(delayed[c]); graphs.owes_weight_gradients())
+          weight_gradients(graphs);
       ++delayed[c];
     } else if (entry > 0) {
       for (const auto& callable : chunk) forward(*callable->graphs.at(forwards[c]));
       ++forwards[c];
     } else {
       for (auto callable = chunk.rbegin(); callable != chunk.rend(); ++callable)
-        backward(*(*callable)->graphs.at(backwards[c]), /*lowest=*/std::next(callable) == chunk.rend());
+        backward(*(*callable)->graphs.at(backwards[c]),
+                 /*lowest=*/std::next(callable) == chunk.rend());
       ++backwards[c];
     }
   }
@@ -55,18 +59,23 @@ std::function<void()> all_of(const Bodies& bodies) {
   };
 }
 
-[[noreturn]] void nothing_to_capture(const std::string& impl, const std::vector<workloads::ModuleKind>& modules) {
+[[noreturn]] void nothing_to_capture(const std::string& impl,
+                                     const std::vector<workloads::ModuleKind>& modules) {
   std::string wanted;
-  for (const workloads::ModuleKind kind : modules) wanted += (wanted.empty() ? "" : ", ") + std::string(workloads::name(kind));
-  throw std::invalid_argument(impl + ": got a model without " + (wanted.empty() ? "layers" : wanted) +
-                              "; want at least one such part; why: nothing would be captured while the case says otherwise; "
+  for (const workloads::ModuleKind kind : modules)
+    wanted += (wanted.empty() ? "" : ", ") + std::string(workloads::name(kind));
+  throw std::invalid_argument(impl + ": got a model without " +
+                              (wanted.empty() ? "layers" : wanted) +
+                              "; want at least one such part; why: nothing would be captured while "
+                              "the case says otherwise; "
                               "next: choose modules that the model has");
 }
 
 }  // namespace
 
 AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                         workloads::TrainStep& step, Observer* observer, CapturedSchedule schedule, Ways ways)
+                         workloads::TrainStep& step, Observer* observer, CapturedSchedule schedule,
+                         Ways ways)
     : config_(config),
       device_(device),
       stream_(stream),
@@ -77,14 +86,20 @@ AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c1
       schedule_(std::move(schedule)),
       ways_(std::move(ways)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
-    throw std::invalid_argument(
-        ways_.impl + ": got rng_tracker plain; want graph_safe; why: rule B08, a capture can neither read nor set a "
-        "generator's state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
+    throw std::invalid_argument(ways_.impl +
+                                ": got rng_tracker plain; want graph_safe; why: rule B08, a "
+                                "capture can neither read nor set a "
+                                "generator's state, so the plain tracker can't change regions "
+                                "inside it; next: set rng_tracker to graph_safe");
   if (config_.pool != PoolSharing::single)
-    throw std::invalid_argument(ways_.impl + ": got pools of their own for its graphs; want one; why: all graphs of one "
-                                "call of make_graphed_callables share one; next: set pool to single");
-  if (config_.modules.empty()) captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
-  for (const workloads::ModuleKind kind : config_.modules) captured_kinds_[static_cast<std::size_t>(kind)] = true;
+    throw std::invalid_argument(
+        ways_.impl +
+        ": got pools of their own for its graphs; want one; why: all graphs of one "
+        "call of make_graphed_callables share one; next: set pool to single");
+  if (config_.modules.empty())
+    captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
+  for (const workloads::ModuleKind kind : config_.modules)
+    captured_kinds_[static_cast<std::size_t>(kind)] = true;
   step_.module_runner(this);
 }
 
@@ -152,15 +167,20 @@ void AheadOfTime::evaluate(const workloads::Batch& batch) {
   step_.evaluate(batch);
 }
 
-std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                                               const std::vector<at::Tensor>& parameters,
-                                               const workloads::ModuleBody& body) {
-  if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] || !at::GradMode::is_enabled()) return body(inputs);
+std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call,
+                                         const std::vector<at::Tensor>& inputs,
+                                         const std::vector<at::Tensor>& parameters,
+                                         const workloads::ModuleBody& body) {
+  if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] ||
+      !at::GradMode::is_enabled())
+    return body(inputs);
   if (!captured_) return note(call, inputs, parameters, body);
   const Part part = part_of(call);
   if (!part.callable)
-    throw std::invalid_argument(place(call) + ": got a call without graphs; want the calls of the steps before the capture; "
-                                "why: graphs are made ahead of time; next: call the same parts in every step");
+    throw std::invalid_argument(
+        place(call) +
+        ": got a call without graphs; want the calls of the steps before the capture; "
+        "why: graphs are made ahead of time; next: call the same parts in every step");
   PartChain& chain = *part.callable->chain;
   if (part.index > 0) return chain.next(call, part.index, inputs);
   chain.require_finished();
@@ -171,23 +191,31 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call, cons
   ModuleGraphs& graphs = *captured[own];
   if (!graphs.idle() || (config_.checks && !graphs.fits(inputs)))
     throw std::invalid_argument(
-        place(call) + ": got a call that graph " + std::to_string(graphs.slot()) + " of " + std::to_string(captured.size()) +
-        " cannot take (" + (graphs.idle() ? graphs.mismatch(inputs) : "its last forward still waits for the backward") +
-        "); want the captured inputs in the captured schedule; why: a graph has count, shape, strides, type and device of its "
+        place(call) + ": got a call that graph " + std::to_string(graphs.slot()) + " of " +
+        std::to_string(captured.size()) + " cannot take (" +
+        (graphs.idle() ? graphs.mismatch(inputs)
+                       : "its last forward still waits for the backward") +
+        "); want the captured inputs in the captured schedule; why: a graph has count, shape, "
+        "strides, type and device of its "
         "inputs for good; next: use another engine for another shape or schedule");
   return chain.begin(graphs.replay(call, inputs));
 }
 
-/// All parts of one chain have theirs in one graph, which the first of them that leaves some asks for.
-void AheadOfTime::run_weight_gradients(const workloads::ModuleCall& call, const std::function<void()>& body) {
+/// All parts of one chain have theirs in one graph, which the first of them that leaves some asks
+/// for.
+void AheadOfTime::run_weight_gradients(const workloads::ModuleCall& call,
+                                       const std::function<void()>& body) {
   if (capturing_ || !captured_kinds_[static_cast<std::size_t>(call.kind)]) return body();
   const Part part = part_of(call);
   if (!part.callable)
-    throw std::logic_error(place(call) + ": got a call for weight gradients of a part that never ran; want it behind the part's "
-                           "backward; why: they would be another part's; next: name the part as it was called");
+    throw std::logic_error(
+        place(call) +
+        ": got a call for weight gradients of a part that never ran; want it behind the part's "
+        "backward; why: they would be another part's; next: name the part as it was called");
   auto& delayed = part.callable->weight_gradients;
   if (!captured_) {
-    const bool known = std::any_of(delayed.begin(), delayed.end(), [&](const auto& noted) { return noted.first == call.kind; });
+    const bool known = std::any_of(delayed.begin(), delayed.end(),
+                                   [&](const auto& noted) { return noted.first == call.kind; });
     if (!known) delayed.emplace_back(call.kind, body);
     return body();
   }
@@ -205,13 +233,15 @@ AheadOfTime::Part AheadOfTime::part_of(const workloads::ModuleCall& call) const 
 }
 
 /// What an eager step tells about its layers; only the first call of each part is looked at.
-std::vector<at::Tensor> AheadOfTime::note(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                                                const std::vector<at::Tensor>& parameters,
-                                                const workloads::ModuleBody& body) {
+std::vector<at::Tensor> AheadOfTime::note(const workloads::ModuleCall& call,
+                                          const std::vector<at::Tensor>& inputs,
+                                          const std::vector<at::Tensor>& parameters,
+                                          const workloads::ModuleBody& body) {
   if (part_of(call).callable) return body(inputs);
   auto arguments = arguments_of(call, inputs, device_.torch_device());
   auto& callables = layers_[call.layer];
-  if (callables.empty() || !ways_.one_graph_a_layer || !callables.back()->chain->append(call, inputs, parameters, body)) {
+  if (callables.empty() || !ways_.one_graph_a_layer ||
+      !callables.back()->chain->append(call, inputs, parameters, body)) {
     auto callable = std::make_unique<Callable>();
     callable->chain = std::make_unique<PartChain>(call, std::move(arguments), parameters, body);
     for (const auto& [layer, earlier] : layers_)
@@ -235,7 +265,8 @@ void AheadOfTime::capture(const std::function<void()>& work) {
   const std::vector<Chunk> chunks = this->chunks();
   const std::vector<double> order = this->order();
   const std::int64_t microbatches = step_.config().microbatches;
-  const std::int64_t passes = ways_.warm_up_passes(counters_.eager, microbatches, schedule_.stage.microbatches);
+  const std::int64_t passes =
+      ways_.warm_up_passes(counters_.eager, microbatches, schedule_.stage.microbatches);
   const std::int64_t runs = counters_.eager * microbatches + passes;
   const During capturing(capturing_);
   try {
@@ -297,8 +328,9 @@ std::vector<AheadOfTime::Chunk> AheadOfTime::chunks() const {
   }
   if (scheduled == 0) nothing_to_capture(ways_.impl, config_.modules);
   if (scheduled != layers_.size())
-    throw std::logic_error(ways_.impl + ": got calls of " + std::to_string(layers_.size()) + " layers; want the " +
-                           std::to_string(scheduled) + " of the schedule; why: a layer without a place in the order has no "
+    throw std::logic_error(ways_.impl + ": got calls of " + std::to_string(layers_.size()) +
+                           " layers; want the " + std::to_string(scheduled) +
+                           " of the schedule; why: a layer without a place in the order has no "
                            "graphs; next: give the schedule every layer of this rank");
   return chunks;
 }
@@ -308,7 +340,8 @@ std::vector<double> AheadOfTime::order() const {
   const std::vector<double> of_chunks = order::chunk_order(schedule_.stage);
   if (!schedule_.by_layer) return of_chunks;
   std::vector<std::int64_t> layers;
-  for (const auto& chunk : schedule_.layers) layers.push_back(static_cast<std::int64_t>(chunk.size()));
+  for (const auto& chunk : schedule_.layers)
+    layers.push_back(static_cast<std::int64_t>(chunk.size()));
   return order::layer_order(of_chunks, layers, schedule_.weight_gradients).entries;
 }
 
@@ -319,9 +352,11 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
   std::vector<std::string> signatures;
   for (const Chunk& chunk : chunks) {
     layers_of_chunk.push_back(static_cast<std::int64_t>(chunk.size()));
-    for (const Callable* callable : chunk) signatures.push_back(signature(callable->chain->arguments()));
+    for (const Callable* callable : chunk)
+      signatures.push_back(signature(callable->chain->arguments()));
   }
-  const std::vector<std::int64_t> buffers = order::input_buffers(order, layers_of_chunk, microbatches, signatures);
+  const std::vector<std::int64_t> buffers =
+      order::input_buffers(order, layers_of_chunk, microbatches, signatures);
   std::map<std::int64_t, std::vector<at::Tensor>> inputs;  // by buffer
   std::size_t before = 0;
   for (const Chunk& chunk : chunks) {
@@ -329,9 +364,11 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
       const PartChain& chain = *chunk[j]->chain;
       for (std::int64_t m = 0; m < microbatches; ++m) {
         const std::size_t slot = before + static_cast<std::size_t>(m) * chunk.size() + j;
-        std::vector<at::Tensor>& mine = inputs[ways_.shared_memory ? buffers.at(slot) : static_cast<std::int64_t>(slot)];
+        std::vector<at::Tensor>& mine =
+            inputs[ways_.shared_memory ? buffers.at(slot) : static_cast<std::int64_t>(slot)];
         if (mine.empty())
-          for (const Argument& argument : chain.arguments()) mine.push_back(like(argument).fill_(1));
+          for (const Argument& argument : chain.arguments())
+            mine.push_back(like(argument).fill_(1));
         ModuleGraphs::Ways ways = ways_.graphs;
         ways.inputs = mine;
         const std::string owner = ways_.shared_memory ? "" : std::to_string(slot);
@@ -340,8 +377,9 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
         };
         chunk[j]->graphs.push_back(std::make_unique<ModuleGraphs>(
             parts_,
-            ModuleGraphs::Recorded{chain.call(), chain.name(), chain.arguments(), chain.body(), &chain.parameters(),
-                                   chain.outputs(), all_of(chunk[j]->weight_gradients)},
+            ModuleGraphs::Recorded{chain.call(), chain.name(), chain.arguments(), chain.body(),
+                                   &chain.parameters(), chain.outputs(),
+                                   all_of(chunk[j]->weight_gradients)},
             static_cast<std::size_t>(m), std::move(ways)));
       }
     }
@@ -349,18 +387,23 @@ void AheadOfTime::make_graphs(const std::vector<Chunk>& chunks, const std::vecto
   }
 }
 
-at::Tensor AheadOfTime::output_gradient(const std::string& owner, std::size_t index, const at::Tensor& output) {
+at::Tensor AheadOfTime::output_gradient(const std::string& owner, std::size_t index,
+                                        const at::Tensor& output) {
   at::Tensor& gradient = output_gradients_[owner + " " + key_of(index, output)];
-  if (!gradient.defined()) gradient = at::empty_strided(output.sizes(), output.strides(), output.options());
+  if (!gradient.defined())
+    gradient = at::empty_strided(output.sizes(), output.strides(), output.options());
   return gradient;
 }
 
-void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order, std::int64_t passes) const {
+void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<double>& order,
+                          std::int64_t passes) const {
   const auto backward = [](ModuleGraphs& graphs, bool) { graphs.warm_up_backward(); };
   const auto weight_gradients = [](ModuleGraphs& graphs) { graphs.warm_up_weight_gradients(); };
   if (ways_.passes_over_schedule) {
     for (std::int64_t pass = 0; pass < passes; ++pass)
-      walk(chunks, order, [](ModuleGraphs& graphs) { graphs.warm_up_forward(); }, backward, weight_gradients);
+      walk(
+          chunks, order, [](ModuleGraphs& graphs) { graphs.warm_up_forward(); }, backward,
+          weight_gradients);
     return;
   }
   for (const Chunk& chunk : chunks)
@@ -419,17 +462,19 @@ void AheadOfTime::drop_graphs() {
 CapturedSchedule captured_schedule(workloads::TrainStep& step) {
   const workloads::Layout& layout = step.layout();
   const workloads::ModelConfig& model = step.config();
-  CapturedSchedule schedule{.stage = {.pp = layout.pp,
-                                      .rank = layout.pp_rank,
-                                      .chunks = layout.vpp,
-                                      .microbatches = layout.pp == 1 && !model.overlap_ep_comm ? 1 : model.microbatches,
-                                      .group = layout.microbatch_group},
-                            .layers = {},
-                            .by_layer = model.overlap_ep_comm,
-                            .weight_gradients = model.delay_wgrad};
+  CapturedSchedule schedule{
+      .stage = {.pp = layout.pp,
+                .rank = layout.pp_rank,
+                .chunks = layout.vpp,
+                .microbatches = layout.pp == 1 && !model.overlap_ep_comm ? 1 : model.microbatches,
+                .group = layout.microbatch_group},
+      .layers = {},
+      .by_layer = model.overlap_ep_comm,
+      .weight_gradients = model.delay_wgrad};
   for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk) {
     schedule.layers.emplace_back(static_cast<std::size_t>(layout.chunk_layers(model)));
-    std::iota(schedule.layers.back().begin(), schedule.layers.back().end(), layout.first_layer(model, chunk));
+    std::iota(schedule.layers.back().begin(), schedule.layers.back().end(),
+              layout.first_layer(model, chunk));
   }
   return schedule;
 }

@@ -1,4 +1,5 @@
-// The contract sentences at the top of callables.h, one test each; what it shares with transformer_engine is tested there.
+// The contract sentences at the top of callables.h, one test each; what it shares with
+// transformer_engine is tested there.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -20,8 +21,16 @@ constexpr std::int64_t kWarmup = 2, kSteps = 5;
 
 // Small, because a CPU takes its time over products in bf16.
 ModelConfig model(double dropout) {
-  return {.hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 2,
-          .qkv_bias = true, .linear_bias = true, .dropout = dropout};
+  return {.hidden = 32,
+          .heads = 4,
+          .kv_groups = 2,
+          .ffn = 64,
+          .vocab = 64,
+          .seq_length = 8,
+          .microbatches = 2,
+          .qkv_bias = true,
+          .linear_bias = true,
+          .dropout = dropout};
 }
 
 EngineConfig callables(Modules modules = {}) {
@@ -45,15 +54,19 @@ TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModul
     Modules modules;
     std::int64_t callables_of_layer;
   };
-  for (const Cut& cut : {Cut{"layer", model(0.1), {}, 1}, Cut{"attn", model(0), {ModuleKind::attn}, 1},
-                         Cut{"attn and mlp", model(0.1), {ModuleKind::attn, ModuleKind::mlp}, 2}, Cut{"every feature", rich, {}, 1},
-                         Cut{"experts", experts, {ModuleKind::moe}, 1},
-                         Cut{"router, and what is behind it again", behind_router, {ModuleKind::moe_router}, 1},
-                         Cut{"attention, router, preprocess", experts,
-                             {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}, 3}}) {
+  for (const Cut& cut :
+       {Cut{"layer", model(0.1), {}, 1}, Cut{"attn", model(0), {ModuleKind::attn}, 1},
+        Cut{"attn and mlp", model(0.1), {ModuleKind::attn, ModuleKind::mlp}, 2},
+        Cut{"every feature", rich, {}, 1}, Cut{"experts", experts, {ModuleKind::moe}, 1},
+        Cut{"router, and what is behind it again", behind_router, {ModuleKind::moe_router}, 1},
+        Cut{"attention, router, preprocess",
+            experts,
+            {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
+            3}}) {
     SCOPED_TRACE(cut.name);
     TwinSteps twins(cut.model, {}, callables(cut.modules));
-    for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    for (std::int64_t i = 0; i < kSteps; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     EXPECT_EQ(difference(twins.step(kWarmup)), "") << "the inputs of the capture last";
     EXPECT_EQ(twins.witness.canaries, 0);
     EXPECT_TRUE(twins.witness.moved_tensors.empty()) << twins.witness.moved_tensors.front();
@@ -77,8 +90,9 @@ TEST(Callables, AllForwardsAreCapturedInOrderThenTheBackwardsInReverseAfterThree
     EXPECT_EQ(report.warmups, kWarmup * 2 + 3) << "microbatches of the eager steps, and the passes";
     EXPECT_EQ(report.counter_after, report.counter_before);
   }
-  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.attn.forward", "layers.0.mlp.forward", "layers.1.attn.forward",
-                                             "layers.1.mlp.forward", "layers.1.mlp.backward", "layers.1.attn.backward",
+  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.attn.forward", "layers.0.mlp.forward",
+                                             "layers.1.attn.forward", "layers.1.mlp.forward",
+                                             "layers.1.mlp.backward", "layers.1.attn.backward",
                                              "layers.0.mlp.backward", "layers.0.attn.backward"}));
 }
 
@@ -88,9 +102,12 @@ TEST(Callables, EachHasStaticInputsAndGradientsOfItsOwn) {
   const auto address = [&](const std::string& graph, const std::string& name) {
     return twins.witness.first_address.at(graph).at(name);
   };
-  EXPECT_NE(address("layers.1.layer.forward", "input.0"), address("layers.0.layer.forward", "output.0"));
-  EXPECT_NE(address("layers.1.layer.forward", "input.0"), address("layers.0.layer.forward", "input.0"));
-  EXPECT_NE(address("layers.1.layer.backward", "grad_output.0"), address("layers.0.layer.backward", "grad_output.0"));
+  EXPECT_NE(address("layers.1.layer.forward", "input.0"),
+            address("layers.0.layer.forward", "output.0"));
+  EXPECT_NE(address("layers.1.layer.forward", "input.0"),
+            address("layers.0.layer.forward", "input.0"));
+  EXPECT_NE(address("layers.1.layer.backward", "grad_output.0"),
+            address("layers.0.layer.backward", "grad_output.0"));
 }
 
 TEST(Callables, WithoutEagerStepsTheFirstOneIsRehearsedAndPutBack) {
@@ -105,9 +122,12 @@ TEST(Callables, RefusesThePlainTracker) {
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(model(0.1), {}, device, 1, {}, fixtures::RngBackend::plain);
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { make_engine(callables(), device, stream, step, nullptr); }),
-            "callables: got rng_tracker plain; want graph_safe; why: rule B08, a capture can neither read nor set a "
-            "generator's state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
+  EXPECT_EQ(refusal<std::invalid_argument>(
+                [&] { make_engine(callables(), device, stream, step, nullptr); }),
+            "callables: got rng_tracker plain; want graph_safe; why: rule B08, a capture can "
+            "neither read nor set a "
+            "generator's state, so the plain tracker can't change regions inside it; next: set "
+            "rng_tracker to graph_safe");
 }
 
 TEST(Callables, RefusesAPipeline) {
@@ -115,8 +135,10 @@ TEST(Callables, RefusesAPipeline) {
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(model(0), {.pp = 2}, device, 1, {});
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { make_engine(callables(), device, stream, step, nullptr); }),
-            "callables: got pp = 2; want 1; why: a callable has one pair of graphs, and a stage has several microbatches "
+  EXPECT_EQ(refusal<std::invalid_argument>(
+                [&] { make_engine(callables(), device, stream, step, nullptr); }),
+            "callables: got pp = 2; want 1; why: a callable has one pair of graphs, and a stage "
+            "has several microbatches "
             "outstanding; next: set impl to local or transformer_engine");
 }
 
@@ -127,15 +149,17 @@ struct Bench {
         stream(device.stream_from_pool()),
         guard(stream),
         step({}, {}, device, 1, {}),
-        engine({.impl = "callables", .warmup_steps = 1}, device, stream, step, nullptr, {{.microbatches = 1}, {{0, 1}}},
-               callables_ways()),
+        engine({.impl = "callables", .warmup_steps = 1}, device, stream, step, nullptr,
+               {{.microbatches = 1}, {{0, 1}}}, callables_ways()),
         options(at::TensorOptions().device(device.torch_device())) {
     for (Tensors& own : parameters) {
       own = {at::full({4}, 0.5, options).requires_grad_(true)};
       own[0].mutable_grad() = at::zeros({4}, options);
     }
   }
-  at::Tensor input(double value) const { return at::full({3, 4}, value, options).requires_grad_(true); }
+  at::Tensor input(double value) const {
+    return at::full({3, 4}, value, options).requires_grad_(true);
+  }
   at::Tensor call(std::int64_t layer, const at::Tensor& x) {
     const Tensors& own = parameters[static_cast<std::size_t>(layer)];
     return engine.run({ModuleKind::layer, layer, 0}, {x}, own,
@@ -144,7 +168,9 @@ struct Bench {
   void train(double value) {
     engine.run_step([&] { torch::autograd::backward({call(1, call(0, input(value))).sum()}); });
   }
-  static std::vector<float> filled(std::size_t size, double value) { return std::vector<float>(size, static_cast<float>(value)); }
+  static std::vector<float> filled(std::size_t size, double value) {
+    return std::vector<float>(size, static_cast<float>(value));
+  }
 
   capture::Device& device;
   c10::Stream stream;
@@ -177,7 +203,8 @@ TEST(Callables, AnAccumulatorWithoutASumKeepsTheStaticMemoryThatTheNextReplayOve
   EXPECT_EQ(workloads::on_host(kept), Bench::filled(4, 3 * 0.25)) << "rows of (x^2 / 2)^2";
   bench.parameters[1][0].mutable_grad() = at::zeros({4}, bench.options);
   bench.train(2);
-  EXPECT_EQ(workloads::on_host(kept), Bench::filled(4, 3 * 4.0)) << "pytorch#181723: another step's gradient";
+  EXPECT_EQ(workloads::on_host(kept), Bench::filled(4, 3 * 4.0))
+      << "pytorch#181723: another step's gradient";
   EXPECT_EQ(workloads::on_host(bench.parameters[1][0].grad()), Bench::filled(4, 3 * 4.0));
 }
 
@@ -203,15 +230,18 @@ TEST(Callables, HooksOfAccumulatorsRunInEveryBackward) {
 TEST(Callables, AnUnusedInputIsRefused) {
   Bench bench;
   const auto work = [&] {
-    torch::autograd::backward({bench.engine.run({ModuleKind::layer, 0, 0}, {bench.input(1), bench.input(2)}, bench.parameters[0],
-                                                [w = bench.parameters[0][0]](const Tensors& in) {
-                                                  return Tensors{in[0] * w};
-                                                })[0].sum()});
+    torch::autograd::backward(
+        {bench.engine
+             .run({ModuleKind::layer, 0, 0}, {bench.input(1), bench.input(2)}, bench.parameters[0],
+                  [w = bench.parameters[0][0]](const Tensors& in) { return Tensors{in[0] * w}; })[0]
+             .sum()});
   };
   bench.engine.run_step(work);
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { bench.engine.run_step(work); }),
-            "layer of layer 0, microbatch 0: got an input that requires a gradient and gets none; want every such input used; "
-            "why: whoever waits for it would wait in vain; next: pass it without requiring a gradient");
+  EXPECT_EQ(
+      refusal<std::invalid_argument>([&] { bench.engine.run_step(work); }),
+      "layer of layer 0, microbatch 0: got an input that requires a gradient and gets none; want "
+      "every such input used; "
+      "why: whoever waits for it would wait in vain; next: pass it without requiring a gradient");
 }
 
 TEST(Callables, AModuleThatChangedAfterItsCaptureIsRefused) {
@@ -234,8 +264,10 @@ TEST(Callables, AModuleThatChangedAfterItsCaptureIsRefused) {
     bench.train(1);
     row.change(bench.parameters[1][0]);
     EXPECT_EQ(refusal<std::logic_error>([&] { bench.train(1); }),
-              std::string("layer of layer 1, microbatch 0, parameter 0: got one that was ") + row.what +
-                  " after the capture; want the module as it was; why: the graphs hold its address and make its gradient; next: "
+              std::string("layer of layer 1, microbatch 0, parameter 0: got one that was ") +
+                  row.what +
+                  " after the capture; want the module as it was; why: the graphs hold its address "
+                  "and make its gradient; next: "
                   "change modules before they are graphed, and load weights by copying into them");
     row.undo(bench.parameters[1][0]);
     bench.train(1);
@@ -249,7 +281,8 @@ TEST(Callables, ABackwardThatIsToBeDifferentiatedAgainIsRefused) {
   EXPECT_NE(refusal<std::logic_error>([&] {
               bench.engine.run_step([&] {
                 const at::Tensor x = bench.input(1);
-                torch::autograd::grad({bench.call(0, x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true);
+                torch::autograd::grad({bench.call(0, x).sum()}, {x}, {}, /*retain_graph=*/true,
+                                      /*create_graph=*/true);
               });
             }).find("got a backward that is to be differentiated again"),
             std::string::npos);

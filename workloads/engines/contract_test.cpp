@@ -1,4 +1,5 @@
-// The contract sentences at the top of eager.h, manual.h, full_iteration.h and static_inputs.h, one test each.
+// The contract sentences at the top of eager.h, manual.h, full_iteration.h and static_inputs.h, one
+// test each.
 #include <gtest/gtest.h>
 
 #include "workloads/engines/full_iteration.h"
@@ -86,8 +87,9 @@ TEST_P(GraphEngine, TellsItsObserverInOrder) {
   for (std::int64_t i = 0; i < kWarmup + 2; ++i) twins.step(i);
   const std::string name = std::string(GetParam()) == "manual" ? "step" : "training";
   EXPECT_EQ(twins.witness.calls,
-            (std::vector<std::string>{"before_capture " + name, "after_capture " + name, "before_replay " + name,
-                                      "after_replay " + name, "before_replay " + name, "after_replay " + name}));
+            (std::vector<std::string>{"before_capture " + name, "after_capture " + name,
+                                      "before_replay " + name, "after_replay " + name,
+                                      "before_replay " + name, "after_replay " + name}));
 }
 
 TEST_P(GraphEngine, KeepsNothingOfTheCallersBatch) {
@@ -107,7 +109,8 @@ TEST_P(GraphEngine, OutputsAliasTheStaticBuffersAndShowTheLatestReplay) {
   const auto early = twins.graph->outputs();
   twins.step(kWarmup + 1);
   EXPECT_TRUE(fixtures::compare(early, twins.graph->outputs()).equal);
-  EXPECT_EQ(twins.device().address(early[0].tensor), twins.device().address(twins.graph_step().losses()));
+  EXPECT_EQ(twins.device().address(early[0].tensor),
+            twins.device().address(twins.graph_step().losses()));
 }
 
 TEST_P(GraphEngine, RefusesABatchOfAnotherShape) {
@@ -124,12 +127,14 @@ TEST_P(GraphEngine, RefusesABatchOfAnotherShape) {
   auto batch = twins.batch(1);
   batch.labels[1] = batch.labels[1].narrow(1, 0, 8);
   EXPECT_EQ(refusal(batch),
-            "static input labels.1: got Long [2, 8]; want Long [2, 16]; why: the graph holds address and shape of its "
+            "static input labels.1: got Long [2, 8]; want Long [2, 16]; why: the graph holds "
+            "address and shape of its "
             "first batch; next: use another engine for another shape");
   batch = twins.batch(1);
   batch.tokens.pop_back();
   EXPECT_EQ(refusal(batch),
-            "static inputs: got 1 microbatches; want 2; why: the graph holds one pass for each; next: use another "
+            "static inputs: got 1 microbatches; want 2; why: the graph holds one pass for each; "
+            "next: use another "
             "engine for another number");
 }
 
@@ -144,7 +149,8 @@ TEST_P(GraphEngine, RefusesStepsAfterItsGraphsAreDropped) {
     FAIL() << "accepted";
   } catch (const std::logic_error& error) {
     EXPECT_STREQ(error.what(),
-                 "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and their memory "
+                 "engine: got step() after drop_graphs(); want no more steps; why: the captured "
+                 "graphs and their memory "
                  "are gone; next: make a new engine");
   }
 }
@@ -161,15 +167,16 @@ TEST_P(GraphEngine, DroppedGraphsGiveTheirMemoryBack) {
 }
 
 TEST_P(GraphEngine, WorksInEveryCaptureModeAndOnBothAutogradThreads) {
-  for (const auto mode :
-       {capture::CaptureMode::global, capture::CaptureMode::thread_local_, capture::CaptureMode::relaxed})
+  for (const auto mode : {capture::CaptureMode::global, capture::CaptureMode::thread_local_,
+                          capture::CaptureMode::relaxed})
     for (const bool threads : {false, true}) {
       EngineConfig config = engine(GetParam());
       config.capture_mode = mode;
       TwinSteps twins(model(0.1), {}, config);
       twins.device().autograd_threads(threads);
       for (std::int64_t i = 0; i < kWarmup + 2; ++i)
-        EXPECT_EQ(difference(twins.step(i)), "") << "mode " << static_cast<int>(mode) << " threads " << threads;
+        EXPECT_EQ(difference(twins.step(i)), "")
+            << "mode " << static_cast<int>(mode) << " threads " << threads;
       EXPECT_EQ(twins.witness.reports.at(0).mode, mode);
       twins.device().autograd_threads(false);
     }
@@ -182,14 +189,17 @@ TEST(Manual, TheOptimizerIsInsideTheGraph) {
     full.step(i);
   }
   const auto parameter_count = static_cast<std::int64_t>(manual.graph_step().parameters().size());
-  EXPECT_EQ(manual.witness.reports.at(0).census.total, full.witness.reports.at(0).census.total + parameter_count);
+  EXPECT_EQ(manual.witness.reports.at(0).census.total,
+            full.witness.reports.at(0).census.total + parameter_count);
 }
 
 TEST(FullIteration, ResetRepeatsWarmupAndCapture) {
   TwinSteps twins(model(0.1), {}, engine("full_iteration"));
-  for (std::int64_t i = 0; i < kWarmup + 1; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  for (std::int64_t i = 0; i < kWarmup + 1; ++i)
+    EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
   dynamic_cast<FullIteration&>(*twins.graph).reset();
-  for (std::int64_t i = kWarmup + 1; i < 2 * kWarmup + 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  for (std::int64_t i = kWarmup + 1; i < 2 * kWarmup + 3; ++i)
+    EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
   const Counters counters = twins.graph->counters();
   EXPECT_EQ(counters.captures, 2);
   EXPECT_EQ(counters.eager, 2 * kWarmup);
@@ -211,7 +221,8 @@ TEST(FullIteration, RefusesThePlainTracker) {
 
 TEST(Eager, CapturesNothingAndNeverCallsItsObserver) {
   TwinSteps twins(model(0.1), {}, engine("none"));
-  for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  for (std::int64_t i = 0; i < kSteps; ++i)
+    EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
   const Counters counters = twins.graph->counters();
   EXPECT_EQ(counters.steps, kSteps);
   EXPECT_EQ(counters.eager, kSteps);
@@ -230,7 +241,8 @@ TEST(Engine, RefusesAnImplThatHasNoEngine) {
     FAIL() << "accepted";
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
-                 "engine: got impl compiled; want one of none, local, transformer_engine, callables, manual, full_iteration; why: no other engine is built yet; "
+                 "engine: got impl compiled; want one of none, local, transformer_engine, "
+                 "callables, manual, full_iteration; why: no other engine is built yet; "
                  "next: choose one of them");
   }
 }
@@ -243,7 +255,8 @@ TEST(StaticInputs, TheFirstBatchIsClonedAndLaterOnesAreCopiedToTheSameAddress) {
     return workloads::make_batch(model(0), {}, 1, step, device.torch_device());
   };
   for (const bool with_side_stream : {false, true}) {
-    StaticInputs inputs(with_side_stream ? std::optional(device.stream_from_pool()) : std::nullopt, {});
+    StaticInputs inputs(with_side_stream ? std::optional(device.stream_from_pool()) : std::nullopt,
+                        {});
     const auto first = batch(0), second = batch(1);
     inputs.load(first);
     const auto address = device.address(inputs.batch().tokens[1]);

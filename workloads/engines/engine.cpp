@@ -16,21 +16,24 @@ namespace {
 
 struct Row {
   std::string_view impl;
-  std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream, workloads::TrainStep&, Observer*);
+  std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream,
+                                  workloads::TrainStep&, Observer*);
 };
 constexpr std::array<Row, 6> kEngines{{{"none", make_eager},
-                                        {"local", make_local},
-                                        {"transformer_engine", make_transformer_engine},
-                                        {"callables", make_callables},
-                                        {"manual", make_manual},
-                                        {"full_iteration", make_full_iteration}}};
+                                       {"local", make_local},
+                                       {"transformer_engine", make_transformer_engine},
+                                       {"callables", make_callables},
+                                       {"manual", make_manual},
+                                       {"full_iteration", make_full_iteration}}};
 
 }  // namespace
 
-std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                                    workloads::TrainStep& step, Observer* observer) {
+std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device,
+                                    c10::Stream stream, workloads::TrainStep& step,
+                                    Observer* observer) {
   EngineConfig effective = config;
-  // M46 stands for a capture at the first call, of work that makes something on its first use; M168 for one that hides it.
+  // M46 stands for a capture at the first call, of work that makes something on its first use; M168
+  // for one that hides it.
   if (config.fault.is("M46") || config.fault.is("M168")) effective.warmup_steps = 0;
   std::string known;
   for (const Row& row : kEngines) {
@@ -42,14 +45,17 @@ std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device&
 }
 
 void Engine::floor_step(const workloads::Batch&, double) {
-  throw std::logic_error("engine: got floor_step() of an engine without a floor; want local, transformer_engine, callables or "
-                         "full_iteration; why: others are no gate's; next: measure step()");
+  throw std::logic_error(
+      "engine: got floor_step() of an engine without a floor; want local, transformer_engine, "
+      "callables or "
+      "full_iteration; why: others are no gate's; next: measure step()");
 }
 
 void refuse_after_drop(bool dropped) {
   if (!dropped) return;
-  throw std::logic_error("engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and "
-                         "their memory are gone; next: make a new engine");
+  throw std::logic_error(
+      "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and "
+      "their memory are gone; next: make a new engine");
 }
 
 }  // namespace graphproof::engines

@@ -1,5 +1,5 @@
-// Evaluation between training steps, under every engine: alone, and started by mpirun with several ranks, where each test goes
-// through every layout that fits.
+// Evaluation between training steps, under every engine: alone, and started by mpirun with several
+// ranks, where each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,13 @@ using workloads::on_host;
 constexpr std::int64_t kWarmup = 1;
 
 ModelConfig with_dropout() {
-  return {.layers = 4, .hidden = 32, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 2, .dropout = 0.1};
+  return {.layers = 4,
+          .hidden = 32,
+          .ffn = 64,
+          .vocab = 64,
+          .seq_length = 8,
+          .microbatches = 2,
+          .dropout = 0.1};
 }
 
 /// On a stream of its own.
@@ -61,7 +67,9 @@ TEST(Evaluation, OnPipelineStagesHasTheBitsOfTheSingleRankModel) {
       stage.step.evaluate(stage.batch);
       single.step.evaluate(single.batch);
       const auto want = on_host(single.step.evaluation_losses());
-      EXPECT_EQ(on_host(stage.step.evaluation_losses()), layout.last_stage() ? want : std::vector<float>(want.size(), 0)) << "vpp " << vpp;
+      EXPECT_EQ(on_host(stage.step.evaluation_losses()),
+                layout.last_stage() ? want : std::vector<float>(want.size(), 0))
+          << "vpp " << vpp;
     });
 }
 
@@ -75,7 +83,8 @@ void expect_equal_evaluation(TwinSteps& twins, std::int64_t index, bool equal = 
 
 void expect_training_goes_on_as_eager(const char* impl, const Layout& layout) {
   TwinSteps twins(with_dropout(), layout, {.impl = impl, .warmup_steps = kWarmup});
-  for (std::int64_t i = 0; i < 2; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+  for (std::int64_t i = 0; i < 2; ++i)
+    EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
   for (const std::int64_t batch : {10, 11, 10}) expect_equal_evaluation(twins, batch);
   EXPECT_EQ(difference(twins.step(2)), "") << impl << ", behind evaluation";
   EXPECT_EQ(twins.graph_step().rng().states(), twins.eager_step().rng().states());
@@ -85,14 +94,16 @@ void expect_training_goes_on_as_eager(const char* impl, const Layout& layout) {
 TEST(Evaluation, LeavesTrainingAloneUnderEveryEngine) {
   for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine", "callables"})
     ranks->for_each_layout([&](const Layout& layout) {
-      if (layout.tp * layout.dp == 1 || (layout.dp > 1 && std::string(impl) == "full_iteration")) expect_training_goes_on_as_eager(impl, layout);
+      if (layout.tp * layout.dp == 1 || (layout.dp > 1 && std::string(impl) == "full_iteration"))
+        expect_training_goes_on_as_eager(impl, layout);
     });
   const auto stages = [](const auto&, auto visit) {
     ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
       if (layout.tp == 1) visit(layout);
     });
   };
-  spread(std::vector{"full_iteration", "transformer_engine"}, stages, expect_training_goes_on_as_eager);
+  spread(std::vector{"full_iteration", "transformer_engine"}, stages,
+         expect_training_goes_on_as_eager);
 }
 
 TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
@@ -100,7 +111,8 @@ TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
     ranks->for_each_layout([&](const Layout& layout) {
       const bool sound = std::string(fault) == "none";
       if (layout.tp > 1) return;
-      TwinSteps twins(with_dropout(), layout, {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {fault}});
+      TwinSteps twins(with_dropout(), layout,
+                      {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {fault}});
       for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
       for (const std::int64_t batch : {10, 11, 12}) expect_equal_evaluation(twins, batch, sound);
       EXPECT_EQ(twins.step(2).equal, sound) << "random numbers that training lacks";
@@ -121,19 +133,23 @@ TEST(Evaluation, OfFullIterationIsCapturedAndReplayedInTheObserversSight) {
   EXPECT_EQ(report.warmups, kWarmup);
   EXPECT_GT(report.census.total, 0);
   EXPECT_TRUE(twins.witness.changed_by.empty());
-  EXPECT_EQ(std::count(twins.witness.calls.begin(), twins.witness.calls.end(), "before_replay validation"), 2);
+  EXPECT_EQ(std::count(twins.witness.calls.begin(), twins.witness.calls.end(),
+                       "before_replay validation"),
+            2);
   EXPECT_EQ(twins.witness.canaries, 0) << "every replay writes its losses";
   EXPECT_TRUE(twins.witness.moved_tensors.empty());
 }
 
 // Training's own inputs stay where they were.
 TEST(Evaluation, M130MovesTheStaticInputsOfValidationAlone) {
-  TwinSteps twins(with_dropout(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {"M130"}});
+  TwinSteps twins(with_dropout(), {},
+                  {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {"M130"}});
   for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
   for (const std::int64_t batch : {10, 11}) expect_equal_evaluation(twins, batch);
   EXPECT_TRUE(twins.witness.moved_tensors.empty());
   expect_equal_evaluation(twins, 12, /*equal=*/false);
-  EXPECT_EQ(twins.witness.moved_tensors, (std::vector<std::string>{"tokens.0", "labels.0", "tokens.1", "labels.1"}));
+  EXPECT_EQ(twins.witness.moved_tensors,
+            (std::vector<std::string>{"tokens.0", "labels.0", "tokens.1", "labels.1"}));
   EXPECT_EQ(difference(twins.step(2)), "") << "training is right";
 }
 

@@ -1,5 +1,5 @@
-// Experts split over ranks, mamba layers between them, and bf16 over ranks: started by mpirun with several ranks, each test goes through every layout
-// that fits.
+// Experts split over ranks, mamba layers between them, and bf16 over ranks: started by mpirun with
+// several ranks, each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,9 @@ namespace {
 using workloads::Layout;
 using workloads::ModelConfig;
 
-ModelConfig experts() { return {.microbatches = 2, .linear_bias = true, .experts = 4, .topk = 2, .shared_expert = true}; }
+ModelConfig experts() {
+  return {.microbatches = 2, .linear_bias = true, .experts = 4, .topk = 2, .shared_expert = true};
+}
 
 struct Distance {
   double largest = 0, difference = 0;
@@ -37,10 +39,13 @@ Distance distance(const std::vector<float>& got, const std::vector<float>& want)
 
 /// For spread().
 const auto kExpertLayouts = [](const auto&, auto visit) { ranks->for_each_expert_layout(visit); };
-const auto kSplitExpertLayouts = [](const auto&, auto visit) { ranks->for_each_split_expert_layout(visit); };
+const auto kSplitExpertLayouts = [](const auto&, auto visit) {
+  ranks->for_each_split_expert_layout(visit);
+};
 
-/// Losses and gradients of `config` on `layout` against one rank with all microbatches. The single rank's microbatches
-/// are those of the ranks one after the other, so each has the tokens, and drops the ones, that it has there.
+/// Losses and gradients of `config` on `layout` against one rank with all microbatches. The single
+/// rank's microbatches are those of the ranks one after the other, so each has the tokens, and
+/// drops the ones, that it has there.
 void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, double bound) {
   auto& device = workloads::device_under_test();
   const c10::Stream stream = device.stream_from_pool();
@@ -54,7 +59,8 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, 
   workloads::TrainStep reference(whole, {}, device, 1, {});
   reference.forward_backward(make_batch(whole, {}, 1, 0, device.torch_device()));
 
-  const auto losses = workloads::on_host(step.losses()), expected = workloads::on_host(reference.losses());
+  const auto losses = workloads::on_host(step.losses()),
+             expected = workloads::on_host(reference.losses());
   for (std::int64_t m = 0; m < config.microbatches; ++m) {
     const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
     EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
@@ -63,19 +69,21 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout, 
   const auto mine = step.gradients(), full = reference.gradients();
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const workloads::Shard& shard = step.shards()[i];
-    const auto found = distance(workloads::on_host(mine[i].tensor), workloads::on_host(shard.of(full[i].tensor)));
+    const auto found =
+        distance(workloads::on_host(mine[i].tensor), workloads::on_host(shard.of(full[i].tensor)));
     EXPECT_LE(found.difference, bound * found.largest) << mine[i].name;
     if (found.difference > 0) worst = std::max(worst, found.difference / found.largest);
   }
   if (ranks->rank() == 0)
-    std::printf("tp %d cp %d dp %d ep %d etp %d: farthest gradient %.3g, bound %.3g\n", layout.tp, layout.cp, layout.dp, layout.ep,
-                layout.etp, worst, bound);
+    std::printf("tp %d cp %d dp %d ep %d etp %d: farthest gradient %.3g, bound %.3g\n", layout.tp,
+                layout.cp, layout.dp, layout.ep, layout.etp, worst, bound);
 }
 
 TEST(ExpertParallel, LossesAndGradientsEqualTheSingleRankModelDropsIncluded) {
   // Reordered fp32 sums, as in parallel_test.cpp.
   const double bound = 256 * std::pow(2.0, -24) * 2 * (4.0 * 2 + 2);
-  ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_single_rank(experts(), layout, bound); });
+  ranks->for_each_expert_layout(
+      [&](const Layout& layout) { expect_equals_single_rank(experts(), layout, bound); });
 }
 
 std::vector<ModelConfig> dropless_experts() {
@@ -88,9 +96,11 @@ std::vector<ModelConfig> dropless_experts() {
 }
 
 TEST(ExpertParallel, DroplessLossesAndGradientsEqualTheSingleRankModel) {
-  const double bound = 256 * std::pow(2.0, -24) * 2 * (6.0 * 2 + 2);  // and two more sums a layer: router, a token's experts
+  const double bound = 256 * std::pow(2.0, -24) * 2 *
+                       (6.0 * 2 + 2);  // and two more sums a layer: router, a token's experts
   for (const ModelConfig& config : dropless_experts())
-    ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
+    ranks->for_each_expert_layout(
+        [&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
 }
 
 /// With a capacity, carried and gathered; every loss and correction of the router.
@@ -108,11 +118,14 @@ std::vector<ModelConfig> balanced_experts() {
 TEST(ExpertParallel, RanksWithPartsOfASequenceAndOfAnExpertEqualTheSingleRankModel) {
   // As above, with the exchange of keys and values and the two more sums of experts in parts.
   const double bound = 256 * std::pow(2.0, -24) * 2 * (10.0 * 2 + 3);
-  spread(balanced_experts(), kSplitExpertLayouts, [&](const ModelConfig& config, const Layout& layout, const std::string& name) {
-    const std::string dispatch = config.gather_tokens ? "gathered" : config.dropless ? "dropless" : "drop and pad";
-    SCOPED_TRACE(dispatch + " " + name);
-    expect_equals_single_rank(config, layout, bound);
-  });
+  spread(balanced_experts(), kSplitExpertLayouts,
+         [&](const ModelConfig& config, const Layout& layout, const std::string& name) {
+           const std::string dispatch = config.gather_tokens ? "gathered"
+                                        : config.dropless    ? "dropless"
+                                                             : "drop and pad";
+           SCOPED_TRACE(dispatch + " " + name);
+           expect_equals_single_rank(config, layout, bound);
+         });
 }
 
 TEST(ExpertParallel, ReplayOfExpertsInPartsEqualsEagerBitForBit) {
@@ -122,12 +135,17 @@ TEST(ExpertParallel, ReplayOfExpertsInPartsEqualsEagerBitForBit) {
   config.microbatches = 1;
   const std::vector<EngineConfig> engines = {
       {.impl = "full_iteration", .warmup_steps = 1},
-      {.impl = "transformer_engine", .modules = {ModuleKind::moe_router, ModuleKind::moe_preprocess}, .warmup_steps = 1}};
-  spread(engines, kSplitExpertLayouts, [&](const EngineConfig& engine, const Layout& layout, const std::string& name) {
-    TwinSteps twins(config, layout, engine);
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " " << name << " step " << i;
-    twins.graph->drop_graphs();
-  });
+      {.impl = "transformer_engine",
+       .modules = {ModuleKind::moe_router, ModuleKind::moe_preprocess},
+       .warmup_steps = 1}};
+  spread(engines, kSplitExpertLayouts,
+         [&](const EngineConfig& engine, const Layout& layout, const std::string& name) {
+           TwinSteps twins(config, layout, engine);
+           for (std::int64_t i = 0; i < 3; ++i)
+             EXPECT_EQ(difference(twins.step(i)), "")
+                 << engine.impl << " " << name << " step " << i;
+           twins.graph->drop_graphs();
+         });
 }
 
 ModelConfig hybrid_model() {
@@ -137,9 +155,10 @@ ModelConfig hybrid_model() {
 }
 
 TEST(Hybrid, LossesAndGradientsOfMambaLayersEqualTheSingleRankModel) {
-  // The scan is a product under a triangle of exponentials, whose exponents are sums below 50: their error of 2^-24 counts as
-  // often. 12 sums of a mamba layer, the convolution and two norms among them, and 10 of one with experts. Context parallel ranks add none:
-  // each scans whole sequences.
+  // The scan is a product under a triangle of exponentials, whose exponents are sums below 50:
+  // their error of 2^-24 counts as often. 12 sums of a mamba layer, the convolution and two norms
+  // among them, and 10 of one with experts. Context parallel ranks add none: each scans whole
+  // sequences.
   const double bound = (256 * 2 * (12.0 + 10 + 3) + 50) * std::pow(2.0, -24);
   ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string& name) {
     SCOPED_TRACE(name);
@@ -159,32 +178,39 @@ TEST(Hybrid, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
       {.impl = "transformer_engine", .warmup_steps = 1},
       {.impl = "callables", .modules = {ModuleKind::attn, ModuleKind::mamba}, .warmup_steps = 1},
       {.impl = "transformer_engine",
-       .modules = {ModuleKind::attn, ModuleKind::mamba, ModuleKind::moe_router, ModuleKind::moe_preprocess},
+       .modules = {ModuleKind::attn, ModuleKind::mamba, ModuleKind::moe_router,
+                   ModuleKind::moe_preprocess},
        .warmup_steps = 1}};
   spread(engines, kExpertLayouts, [&](const EngineConfig& engine, const Layout& layout) {
     TwinSteps twins(config, layout, engine);
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
     EXPECT_GT(twins.graph->counters().replays, 0) << engine.impl;
     EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
     twins.graph->drop_graphs();
   });
 }
 
-// What upstream leaves to graphs: the router, and of the all-to-all its preprocessing; the host reads token counts behind it.
+// What upstream leaves to graphs: the router, and of the all-to-all its preprocessing; the host
+// reads token counts behind it.
 TEST(ExpertParallel, GraphsOfRouterPartsReplayBitForBitAroundADroplessDispatch) {
   using workloads::ModuleKind;
   for (ModelConfig config : dropless_experts()) {
     config = small(config);
     config.dropout = 0.1;
-    const std::vector<ModuleKind> cut = config.gather_tokens ? std::vector{ModuleKind::moe_router}
-                                                             : std::vector{ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess};
-    spread(std::vector{"local", "transformer_engine", "callables"}, kExpertLayouts, [&](const char* impl, const Layout& layout) {
-      TwinSteps twins(config, layout, {.impl = impl, .modules = cut, .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-      EXPECT_GT(twins.graph->counters().replays, 0) << impl;
-      EXPECT_EQ(twins.witness.canaries, 0) << impl;
-      twins.graph->drop_graphs();
-    });
+    const std::vector<ModuleKind> cut =
+        config.gather_tokens
+            ? std::vector{ModuleKind::moe_router}
+            : std::vector{ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess};
+    spread(std::vector{"local", "transformer_engine", "callables"}, kExpertLayouts,
+           [&](const char* impl, const Layout& layout) {
+             TwinSteps twins(config, layout, {.impl = impl, .modules = cut, .warmup_steps = 1});
+             for (std::int64_t i = 0; i < 3; ++i)
+               EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+             EXPECT_GT(twins.graph->counters().replays, 0) << impl;
+             EXPECT_EQ(twins.witness.canaries, 0) << impl;
+             twins.graph->drop_graphs();
+           });
   }
 }
 
@@ -201,7 +227,8 @@ TEST(ExpertParallel, LossesAndDropsAreTheSameBitsOnEveryLayout) {
       dropped = workloads::on_host(step.dropped());
     }
     EXPECT_EQ(workloads::on_host(step.dropped()), dropped);
-    EXPECT_LE(distance(workloads::on_host(step.losses()), losses).difference, std::ldexp(losses[0], -20));
+    EXPECT_LE(distance(workloads::on_host(step.losses()), losses).difference,
+              std::ldexp(losses[0], -20));
   });
 }
 
@@ -209,11 +236,13 @@ TEST(ExpertParallel, ReplayEqualsEagerBitForBit) {
   ModelConfig all = small(experts());
   all.dropout = 0.1;
   all.optimizer = workloads::OptimizerKind::adam;
-  spread(std::vector{"manual", "full_iteration"}, kExpertLayouts, [&](const char* impl, const Layout& layout) {
-    TwinSteps twins(all, layout, {.impl = impl, .warmup_steps = 1});
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-    twins.graph->drop_graphs();
-  });
+  spread(std::vector{"manual", "full_iteration"}, kExpertLayouts,
+         [&](const char* impl, const Layout& layout) {
+           TwinSteps twins(all, layout, {.impl = impl, .warmup_steps = 1});
+           for (std::int64_t i = 0; i < 3; ++i)
+             EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+           twins.graph->drop_graphs();
+         });
 }
 
 TEST(ExpertParallel, ReplayOfRoutersThatKeepTheirLoadEvenEqualsEagerBitForBit) {
@@ -222,8 +251,10 @@ TEST(ExpertParallel, ReplayOfRoutersThatKeepTheirLoadEvenEqualsEagerBitForBit) {
   const std::vector impls = {"manual", "full_iteration", "local", "transformer_engine"};
   spread(impls, kExpertLayouts, [&](const char* impl, const Layout& layout) {
     TwinSteps twins(all, layout, {.impl = impl, .warmup_steps = 1});
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-    EXPECT_GT(twins.graph_step().optimizer_state().back().tensor.abs().max().item<float>(), 0) << impl;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    EXPECT_GT(twins.graph_step().optimizer_state().back().tensor.abs().max().item<float>(), 0)
+        << impl;
     twins.graph->drop_graphs();
   });
 }
@@ -235,14 +266,18 @@ TEST(ExpertParallel, GraphsOfModulesReplayBitForBitInEveryCutOfTheExperts) {
   std::vector<EngineConfig> engines;
   // The finest cut is the one whose residual leaves the captured router (workloads/layer.h).
   for (const std::vector<ModuleKind>& modules :
-       {std::vector{ModuleKind::moe_router}, {ModuleKind::moe_router, ModuleKind::moe_preprocess},
-        {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}, {ModuleKind::attn}})
-    for (const char* impl : {"local", "transformer_engine"}) engines.push_back({.impl = impl, .modules = modules, .warmup_steps = 1});
+       {std::vector{ModuleKind::moe_router},
+        {ModuleKind::moe_router, ModuleKind::moe_preprocess},
+        {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
+        {ModuleKind::attn}})
+    for (const char* impl : {"local", "transformer_engine"})
+      engines.push_back({.impl = impl, .modules = modules, .warmup_steps = 1});
   spread(engines, kExpertLayouts, [&](const EngineConfig& engine, const Layout& layout) {
     std::string cut = engine.impl;
     for (const ModuleKind kind : engine.modules) cut += " " + std::string(workloads::name(kind));
     TwinSteps twins(all, layout, engine);
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << cut << " step " << i;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << cut << " step " << i;
     EXPECT_EQ(twins.witness.canaries, 0) << cut;
     EXPECT_TRUE(twins.witness.moved_tensors.empty()) << cut;
     twins.graph->drop_graphs();
@@ -267,7 +302,8 @@ TEST(SharedExpertOverlap, ChangesNoBitOfLossesAndGradients) {
       auto& device = workloads::device_under_test();
       const c10::Stream stream = device.stream_from_pool();
       const c10::StreamGuard guard(stream);
-      workloads::TrainStep beside(overlapped, layout, device, 1, {}), behind(plain, layout, device, 1, {});
+      workloads::TrainStep beside(overlapped, layout, device, 1, {}),
+          behind(plain, layout, device, 1, {});
       const auto batch = make_batch(plain, layout, 1, 0, device.torch_device());
       beside.forward_backward(batch);
       behind.forward_backward(batch);
@@ -275,12 +311,14 @@ TEST(SharedExpertOverlap, ChangesNoBitOfLossesAndGradients) {
       EXPECT_EQ(workloads::on_host(beside.losses()), workloads::on_host(behind.losses()));
       const auto left = beside.gradients(), right = behind.gradients();
       for (std::size_t i = 0; i < left.size(); ++i)
-        EXPECT_EQ(workloads::on_host(left[i].tensor), workloads::on_host(right[i].tensor)) << left[i].name;
+        EXPECT_EQ(workloads::on_host(left[i].tensor), workloads::on_host(right[i].tensor))
+            << left[i].name;
     });
   }
 }
 
-// With moe_router captured the shared expert is outside the graph; with moe, a layer or a step it forks inside.
+// With moe_router captured the shared expert is outside the graph; with moe, a layer or a step it
+// forks inside.
 TEST(SharedExpertOverlap, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
   using workloads::ModuleKind;
   struct Cut {
@@ -288,15 +326,22 @@ TEST(SharedExpertOverlap, ReplayEqualsEagerBitForBitUnderEveryEngineAndCut) {
     std::vector<ModuleKind> modules;
     bool dropless;
   };
-  const std::vector<ModuleKind> router{ModuleKind::moe_router}, parts{ModuleKind::moe_router, ModuleKind::moe_preprocess};
-  for (const Cut& cut : {Cut{"full_iteration", {}, false}, Cut{"local", {}, false}, Cut{"transformer_engine", {ModuleKind::moe}, false},
-                         Cut{"local", router, true}, Cut{"transformer_engine", parts, true}, Cut{"callables", parts, false}}) {
+  const std::vector<ModuleKind> router{ModuleKind::moe_router},
+      parts{ModuleKind::moe_router, ModuleKind::moe_preprocess};
+  for (const Cut& cut :
+       {Cut{"full_iteration", {}, false}, Cut{"local", {}, false},
+        Cut{"transformer_engine", {ModuleKind::moe}, false}, Cut{"local", router, true},
+        Cut{"transformer_engine", parts, true}, Cut{"callables", parts, false}}) {
     ModelConfig config = overlapped_experts()[cut.dropless ? 1 : 0];
     config.dropout = 0.1;
     ranks->for_each_expert_layout([&](const Layout& layout) {
-      const std::string name = std::string(cut.impl) + (cut.modules.empty() ? "" : " " + std::string(workloads::name(cut.modules.back())));
-      TwinSteps twins(config, layout, {.impl = cut.impl, .modules = cut.modules, .warmup_steps = 1});
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << name << " step " << i;
+      const std::string name =
+          std::string(cut.impl) +
+          (cut.modules.empty() ? "" : " " + std::string(workloads::name(cut.modules.back())));
+      TwinSteps twins(config, layout,
+                      {.impl = cut.impl, .modules = cut.modules, .warmup_steps = 1});
+      for (std::int64_t i = 0; i < 3; ++i)
+        EXPECT_EQ(difference(twins.step(i)), "") << name << " step " << i;
       EXPECT_GT(twins.graph->counters().replays, 0) << name;
       EXPECT_EQ(twins.witness.canaries, 0) << name;
       twins.graph->drop_graphs();
@@ -314,7 +359,8 @@ TEST(SharedExpertOverlap, RecomputedExpertsRunItBesideTheDispatchAgain) {
   });
 }
 
-// Tokens travel again in backward, and the shared expert's stream is forked again; the router's graph is replayed once.
+// Tokens travel again in backward, and the shared expert's stream is forked again; the router's
+// graph is replayed once.
 TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
   using workloads::ModuleKind;
   ModelConfig gathered = overlapped_experts()[1];
@@ -322,7 +368,8 @@ TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
   gathered.gather_tokens = true;
   for (ModelConfig config : {overlapped_experts()[0], overlapped_experts()[1], gathered}) {
     config.dropout = 0.1;
-    config.recompute = workloads::selective({workloads::RecomputedPart::moe, workloads::RecomputedPart::core_attn});
+    config.recompute = workloads::selective(
+        {workloads::RecomputedPart::moe, workloads::RecomputedPart::core_attn});
     config.recompute.behind_router = true;
     std::vector<ModuleKind> modules{ModuleKind::moe_router};
     if (!config.gather_tokens) modules.push_back(ModuleKind::moe_preprocess);
@@ -330,7 +377,8 @@ TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
       TwinSteps twins(config, layout, {.impl = "local", .modules = modules});
       for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
       const auto parts = static_cast<std::int64_t>(modules.size());
-      EXPECT_EQ(twins.graph->counters().launches_per_step, 2 * parts * config.layers * config.microbatches);
+      EXPECT_EQ(twins.graph->counters().launches_per_step,
+                2 * parts * config.layers * config.microbatches);
       EXPECT_EQ(twins.witness.canaries, 0);
       twins.graph->drop_graphs();
     });
@@ -339,7 +387,8 @@ TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
 
 TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
   ranks->for_each_expert_layout([&](const Layout& layout) {
-    TwinSteps twins(overlapped_experts()[0], layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M140"}});
+    TwinSteps twins(overlapped_experts()[0], layout,
+                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M140"}});
     EXPECT_EQ(difference(twins.step(0)), "");
     try {
       static_cast<void>(twins.step(1));
@@ -351,15 +400,21 @@ TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
 }
 
 TEST(Bf16Parallel, LossesAndGradientsAreNearTheSingleRankModelOnEveryLayout) {
-  const ModelConfig config{.microbatches = 2, .linear_bias = true, .precision = workloads::Precision::bf16};
+  const ModelConfig config{
+      .microbatches = 2, .linear_bias = true, .precision = workloads::Precision::bf16};
   // Independent roundings to eight bits, some 108 in a row (suites/reference.cpp derives it).
   const double bound = 4 * std::sqrt(108.0) * std::ldexp(1.0, -9);
-  ranks->for_each_layout([&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
+  ranks->for_each_layout(
+      [&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });
 }
 
 TEST(Bf16Parallel, ReplayEqualsEagerBitForBit) {
-  const ModelConfig config = small({.microbatches = 2, .dropout = 0.1, .recompute = workloads::selective({workloads::RecomputedPart::core_attn}),
-                                    .precision = workloads::Precision::bf16, .optimizer = workloads::OptimizerKind::adam});
+  const ModelConfig config =
+      small({.microbatches = 2,
+             .dropout = 0.1,
+             .recompute = workloads::selective({workloads::RecomputedPart::core_attn}),
+             .precision = workloads::Precision::bf16,
+             .optimizer = workloads::OptimizerKind::adam});
   ranks->for_each_layout([&](const Layout& layout) {
     TwinSteps twins(config, layout, {.impl = "manual", .warmup_steps = 1});
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;

@@ -1,5 +1,5 @@
-// Every fault that workload and engines carry on one rank bites where the fault table says, and the same run without
-// it is sound. M56 and M61 need ranks: parallel_test.cpp.
+// Every fault that workload and engines carry on one rank bites where the fault table says, and the
+// same run without it is sound. M56 and M61 need ranks: parallel_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,18 +20,20 @@ struct Outcome {
   std::vector<std::string> moved;
   std::int64_t canaries = 0;
   std::vector<CaptureReport> reports, failures;
-  std::vector<std::string> changed_by;    // captures that left another state
-  std::vector<bool> losses_stay;          // by step: what losses() gave is the same after the next step
-  std::int64_t pool_bytes = 0;            // of all pools, with the graphs alive
+  std::vector<std::string> changed_by;  // captures that left another state
+  std::vector<bool> losses_stay;  // by step: what losses() gave is the same after the next step
+  std::int64_t pool_bytes = 0;    // of all pools, with the graphs alive
   std::vector<std::vector<float>> masks;  // the first mask, by replayed step
   std::vector<float> layer_counter;
   std::size_t announced = 0, watched = 0;  // launches, and addresses of the step's
 };
 
-// Whether the process is good for more after a failed capture: LibTorch 2.11 on CUDA is not (pytorch#180395).
+// Whether the process is good for more after a failed capture: LibTorch 2.11 on CUDA is not
+// (pytorch#180395).
 bool survives_failed_captures() { return workloads::device_under_test().name() == "sim"; }
 
-Outcome run(const std::string& impl, const std::string& fault, double dropout = 0, std::int64_t microbatches = 2) {
+Outcome run(const std::string& impl, const std::string& fault, double dropout = 0,
+            std::int64_t microbatches = 2) {
   workloads::ModelConfig model;
   model.microbatches = microbatches;
   model.linear_bias = true;
@@ -48,21 +50,26 @@ Outcome run(const std::string& impl, const std::string& fault, double dropout = 
       if (kept.defined()) outcome.losses_stay.push_back(workloads::on_host(kept) == kept_values);
       kept = twins.graph->losses();
       kept_values = workloads::on_host(kept);
-      if (dropout > 0 && i >= kWarmup) outcome.masks.push_back(workloads::on_host(twins.graph_step().masks()[0].tensor));
+      if (dropout > 0 && i >= kWarmup)
+        outcome.masks.push_back(workloads::on_host(twins.graph_step().masks()[0].tensor));
     }
   } catch (const capture::DeviceError& error) {
     outcome.error = error;
   }
   outcome.counters = twins.graph->counters();
   outcome.moved = twins.witness.moved_tensors;
-  for (const std::string& call : twins.witness.calls) outcome.announced += call.starts_with("before_replay ") && call != "before_replay all";
-  outcome.watched = twins.witness.registered.contains("all") ? static_cast<std::size_t>(twins.witness.addresses.registered("all")) : 0;
+  for (const std::string& call : twins.witness.calls)
+    outcome.announced += call.starts_with("before_replay ") && call != "before_replay all";
+  outcome.watched = twins.witness.registered.contains("all")
+                        ? static_cast<std::size_t>(twins.witness.addresses.registered("all"))
+                        : 0;
   outcome.canaries = twins.witness.canaries;
   outcome.reports = twins.witness.reports;
   outcome.failures = twins.witness.failures;
   outcome.changed_by = twins.witness.changed_by;
   outcome.pool_bytes = twins.device().memory().pool - pool_before;
-  if (!outcome.error) outcome.layer_counter = workloads::on_host(twins.graph_step().layer_counter());
+  if (!outcome.error)
+    outcome.layer_counter = workloads::on_host(twins.graph_step().layer_counter());
   return outcome;
 }
 
@@ -74,7 +81,8 @@ TEST(Faults, TheCleanTwinsAreSound) {
       const Outcome outcome = run(impl, "none", dropout);
       EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << impl;
       const std::int64_t eager = impl == "local" ? 1 : kWarmup;
-      EXPECT_EQ(outcome.counters.replays, (kSteps - eager) * outcome.counters.launches_per_step) << impl;
+      EXPECT_EQ(outcome.counters.replays, (kSteps - eager) * outcome.counters.launches_per_step)
+          << impl;
       EXPECT_GT(outcome.counters.launches_per_step, 0) << impl;
       EXPECT_EQ(outcome.counters.captures, outcome.counters.graphs) << impl;
       EXPECT_EQ(outcome.counters.out_of_order, 0) << impl;
@@ -85,7 +93,8 @@ TEST(Faults, TheCleanTwinsAreSound) {
       EXPECT_TRUE(outcome.moved.empty()) << impl;
       EXPECT_EQ(outcome.canaries, 0) << impl;
       EXPECT_EQ(outcome.reports.at(0).status, "ok") << impl;
-      for (std::size_t i = 1; i < outcome.masks.size(); ++i) EXPECT_NE(outcome.masks[i], outcome.masks[i - 1]) << impl;
+      for (std::size_t i = 1; i < outcome.masks.size(); ++i)
+        EXPECT_NE(outcome.masks[i], outcome.masks[i - 1]) << impl;
     }
 }
 
@@ -99,7 +108,8 @@ TEST(Faults, M01IsRefusedInsideTheCaptureWithCode900AndLeavesNoGraph) {
     EXPECT_EQ(outcome.reports[0].status, "error");
     EXPECT_EQ(outcome.reports[0].code, 900);
     EXPECT_EQ(outcome.reports[0].site, "aten::_local_scalar_dense");
-    EXPECT_NE(outcome.reports[0].message.find("operation not permitted when stream is capturing"), std::string::npos);
+    EXPECT_NE(outcome.reports[0].message.find("operation not permitted when stream is capturing"),
+              std::string::npos);
     EXPECT_EQ(outcome.counters.replays, 0);
     EXPECT_EQ(outcome.counters.captures, 1);
     if (!survives_failed_captures()) return;
@@ -131,7 +141,8 @@ TEST(Faults, M26MovesTheStaticInputsAndReplaysOldOnes) {
 
 TEST(Faults, M32DrawsTheSameMaskInConsecutiveReplays) {
   const Outcome outcome = run("full_iteration", "M32", 0.1);
-  for (std::size_t i = 1; i < outcome.masks.size(); ++i) EXPECT_EQ(outcome.masks[i], outcome.masks[0]) << "replay " << i;
+  for (std::size_t i = 1; i < outcome.masks.size(); ++i)
+    EXPECT_EQ(outcome.masks[i], outcome.masks[0]) << "replay " << i;
 }
 
 TEST(Faults, M49ComparesEqualWhileTheOutputsStayUnwritten) {
@@ -160,7 +171,8 @@ TEST(Faults, M19FailsFiveCapturesAndThenMakesAGraph) {
   for (const CaptureReport& failure : outcome.failures) {
     EXPECT_EQ(failure.status, "error");
     EXPECT_EQ(failure.code, 900);
-    EXPECT_EQ(failure.pool_bytes, 0) << "sim gives the pool of a failed capture back, as PyTorch does after 2.11";
+    EXPECT_EQ(failure.pool_bytes, 0)
+        << "sim gives the pool of a failed capture back, as PyTorch does after 2.11";
   }
 }
 
@@ -173,8 +185,9 @@ TEST(Faults, M27ReadsWhatTheNewOwnerOfItsInputsMemoryWrote) {
 TEST(Faults, M28UsesTheWeightsFromBeforeTheCheckpointWasLoaded) {
   const Outcome outcome = run("local", "M28");
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
-  EXPECT_NE(std::find(outcome.moved.begin(), outcome.moved.end(), "param:layers.0.attention.qkv.weight"),
-            outcome.moved.end());
+  EXPECT_NE(
+      std::find(outcome.moved.begin(), outcome.moved.end(), "param:layers.0.attention.qkv.weight"),
+      outcome.moved.end());
 }
 
 TEST(Faults, M31IsRightUntilTheFreedMemoryIsOverwritten) {
@@ -185,7 +198,8 @@ TEST(Faults, M33IsRefusedWhereARandomNumberIsDrawn) {
   for (const char* impl : {"local", "manual"}) {
     const Outcome outcome = run(impl, "M33", 0.1);
     ASSERT_TRUE(outcome.error) << impl;
-    EXPECT_NE(std::string(outcome.error->what()).find("not in capture mode"), std::string::npos) << outcome.error->what();
+    EXPECT_NE(std::string(outcome.error->what()).find("not in capture mode"), std::string::npos)
+        << outcome.error->what();
     EXPECT_EQ(outcome.reports.at(0).status, "error");
     EXPECT_EQ(outcome.counters.replays, 0);
     if (!survives_failed_captures()) return;
@@ -196,7 +210,8 @@ TEST(Faults, M33IsRefusedWhereARandomNumberIsDrawn) {
 TEST(Faults, M36AndM37AreRightWithOneMicrobatchAndWrongWithTwo) {
   for (const char* fault : {"M36", "M37"}) {
     EXPECT_EQ(run("local", fault, 0, 1).equal, Equal(kSteps, true)) << fault;
-    EXPECT_EQ(run("local", fault, 0, 2).equal, (Equal{true, false, false, false, false, false})) << fault;
+    EXPECT_EQ(run("local", fault, 0, 2).equal, (Equal{true, false, false, false, false, false}))
+        << fault;
   }
 }
 
@@ -240,11 +255,14 @@ TEST(Faults, M169AndM170LeaveOutPassesThatAreCounted) {
     EXPECT_GT(reports.at(0).warmups, 0) << fault;
     return reports.at(0).module_runs.value();
   };
-  const auto recorded = 2 + kWarmup;  // the microbatches of local's first step, then its passes over the module
+  const auto recorded =
+      2 + kWarmup;  // the microbatches of local's first step, then its passes over the module
   const workloads::RunCount local = runs("local", "none"), none = runs("local", "M169");
   EXPECT_EQ(std::pair(local.forwards, local.backwards), std::pair(recorded, recorded));
-  EXPECT_EQ(std::pair(none.forwards, none.backwards), std::pair(recorded - kWarmup, recorded - kWarmup));
-  const workloads::RunCount sound = runs("transformer_engine", "none"), half = runs("transformer_engine", "M170");
+  EXPECT_EQ(std::pair(none.forwards, none.backwards),
+            std::pair(recorded - kWarmup, recorded - kWarmup));
+  const workloads::RunCount sound = runs("transformer_engine", "none"),
+                            half = runs("transformer_engine", "M170");
   EXPECT_EQ(sound.forwards, sound.backwards);
   EXPECT_EQ(half.forwards, sound.forwards);
   EXPECT_LT(half.backwards, half.forwards);
@@ -264,7 +282,8 @@ TEST(Faults, M172WatchesNothingThatAStepHandsOut) {
 
 TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
   const Outcome outcome = run("local", "M47", 0.1);
-  EXPECT_EQ(outcome.changed_by, (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));
+  EXPECT_EQ(outcome.changed_by,
+            (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));
   EXPECT_EQ(outcome.equal, Equal(kSteps, false));
   EXPECT_NE(outcome.reports.at(0).counter_after, outcome.reports.at(0).counter_before);
 }

@@ -1,5 +1,5 @@
-// What a step may be made of besides plain fp32 gradient descent: each feature is replayed bit for bit by every engine,
-// and the faults that the workload carries for it bite.
+// What a step may be made of besides plain fp32 gradient descent: each feature is replayed bit for
+// bit by every engine, and the faults that the workload carries for it bite.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,13 @@ struct Feature {
 
 // Small, because a CPU takes its time over products in bf16.
 ModelConfig small() {
-  return {.hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 2};
+  return {.hidden = 32,
+          .heads = 4,
+          .kv_groups = 2,
+          .ffn = 64,
+          .vocab = 64,
+          .seq_length = 8,
+          .microbatches = 2};
 }
 
 ModelConfig adam() {
@@ -62,8 +68,9 @@ std::vector<Feature> features() {
   ModelConfig whole_layers = small(), expert_parts = experts();
   whole_layers.dropout = 0.1;
   whole_layers.recompute = workloads::full(workloads::RecomputeConfig::Method::uniform, 2);
-  expert_parts.recompute = workloads::selective({workloads::RecomputedPart::moe, workloads::RecomputedPart::moe_act,
-                                                 workloads::RecomputedPart::attention_norm});
+  expert_parts.recompute =
+      workloads::selective({workloads::RecomputedPart::moe, workloads::RecomputedPart::moe_act,
+                            workloads::RecomputedPart::attention_norm});
   ModelConfig fp16 = adam(), decayed = adam();
   fp16.precision = Precision::fp16;
   fp16.dropout = 0.1;
@@ -143,7 +150,8 @@ TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
   for (const char* impl : {"local", "transformer_engine", "full_iteration", "callables"})
     for (const ModelConfig& model : {decayed, fp16, small()}) {
       TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = 1, .optimizer_graph = true});
-      for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+      for (std::int64_t i = 0; i < 5; ++i)
+        EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
       const CaptureReport& captured = twins.witness.reports.back();
       EXPECT_EQ(captured.graph, "optimizer") << impl << ": behind the others, in the same step";
       EXPECT_GE(captured.warmups, 1) << impl;
@@ -155,7 +163,10 @@ TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
       constexpr std::int64_t kReplayed = 4;
       EXPECT_EQ(with.replays, without.replays + kReplayed) << impl;
       EXPECT_EQ(with.launches_per_step, without.launches_per_step + 1) << impl;
-      EXPECT_EQ(std::count(twins.witness.calls.begin(), twins.witness.calls.end(), "before_replay optimizer"), kReplayed) << impl;
+      EXPECT_EQ(std::count(twins.witness.calls.begin(), twins.witness.calls.end(),
+                           "before_replay optimizer"),
+                kReplayed)
+          << impl;
       EXPECT_TRUE(twins.witness.moved_tensors.empty()) << impl;
       EXPECT_EQ(with.graphs, without.graphs + 1) << impl;
       twins.graph->drop_graphs();
@@ -164,14 +175,18 @@ TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
 }
 
 TEST(OptimizerGraph, M23FreezesItsRateAtTheCapture) {
-  TwinSteps twins(adam(), {}, {.impl = "local", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M23"}});
+  TwinSteps twins(adam(), {},
+                  {.impl = "local", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M23"}});
   EXPECT_TRUE(twins.step(0).equal) << "eager";
   EXPECT_FALSE(twins.step(1).equal) << "another rate";
 }
 
 TEST(OptimizerGraph, M131LosesTheRateAndTheObserverIsShownIt) {
-  TwinSteps twins(adam(), {}, {.impl = "full_iteration", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M131"}});
-  for (std::int64_t i = 0; i < 3; ++i) EXPECT_TRUE(twins.step(i).equal) << "step " << i << ": the rate was written before it moved";
+  TwinSteps twins(
+      adam(), {},
+      {.impl = "full_iteration", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M131"}});
+  for (std::int64_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(twins.step(i).equal) << "step " << i << ": the rate was written before it moved";
   EXPECT_EQ(twins.witness.moved_tensors, std::vector<std::string>{"learning_rate"});
   EXPECT_FALSE(twins.step(3).equal) << "the rate of the step before";
 }
@@ -183,7 +198,8 @@ TEST(Features, OfFp16SkipAndTakeStepsWithinReplays) {
   std::vector<bool> skipped;
   for (std::int64_t i = 0; i < 6; ++i) {
     EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
-    if (i >= 2) skipped.push_back(workloads::on_host(twins.graph_step().skipped().to(at::kFloat))[0] != 0);
+    if (i >= 2)
+      skipped.push_back(workloads::on_host(twins.graph_step().skipped().to(at::kFloat))[0] != 0);
   }
   EXPECT_NE(std::count(skipped.begin(), skipped.end(), true), 0);
   EXPECT_NE(std::count(skipped.begin(), skipped.end(), false), 0);
@@ -194,7 +210,9 @@ TEST(FeatureFaults, M95FreezesTheLossScaleAtItsCapture) {
   ModelConfig model = small();
   model.precision = Precision::fp16;
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(model, {}, {.impl = "full_iteration", .warmup_steps = 2, .fault = {faulty ? "M95" : "none"}});
+    TwinSteps twins(
+        model, {},
+        {.impl = "full_iteration", .warmup_steps = 2, .fault = {faulty ? "M95" : "none"}});
     std::set<float> felt;
     for (std::int64_t i = 0; i < 6; ++i) {
       twins.step(i);
@@ -221,16 +239,20 @@ TEST(HostChecks, LookAtEveryLossAndTheGradientsAndNameWhatIsNotFinite) {
   model.nan_check_loss = model.nan_check_grad = true;
   for (const char* impl : {"none", "local"}) {
     TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = 1});
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
     EXPECT_EQ(twins.graph_step().host_checks().losses_checked(), 6);
     EXPECT_EQ(twins.graph_step().host_checks().gradients_checked(), 3);
-    twins.graph_step().parameters().front().tensor.detach().fill_(std::numeric_limits<float>::quiet_NaN());
+    twins.graph_step().parameters().front().tensor.detach().fill_(
+        std::numeric_limits<float>::quiet_NaN());
     try {
       twins.graph->step(twins.batch(3), 0.1);
       ADD_FAILURE() << "passed";
     } catch (const std::runtime_error& error) {
-      EXPECT_NE(std::string(error.what()).find("loss of microbatch 0: got a value that is not finite; want finite values"),
-                std::string::npos)
+      EXPECT_NE(
+          std::string(error.what())
+              .find("loss of microbatch 0: got a value that is not finite; want finite values"),
+          std::string::npos)
           << error.what();
     }
   }
@@ -245,14 +267,19 @@ ModelConfig packed() {
 
 TEST(Features, PackedSequencesAreReplayedBitForBitUnderEveryEngine) {
   using workloads::ModuleKind;
-  for (const EngineConfig& engine : {EngineConfig{.impl = "manual", .warmup_steps = 1}, EngineConfig{.impl = "full_iteration", .warmup_steps = 1},
-                                     EngineConfig{.impl = "local", .warmup_steps = 1},
-                                     EngineConfig{.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
-                                     EngineConfig{.impl = "transformer_engine", .warmup_steps = 1},
-                                     EngineConfig{.impl = "transformer_engine", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1},
-                                     EngineConfig{.impl = "callables", .warmup_steps = 1}}) {
+  for (const EngineConfig& engine :
+       {EngineConfig{.impl = "manual", .warmup_steps = 1},
+        EngineConfig{.impl = "full_iteration", .warmup_steps = 1},
+        EngineConfig{.impl = "local", .warmup_steps = 1},
+        EngineConfig{.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
+        EngineConfig{.impl = "transformer_engine", .warmup_steps = 1},
+        EngineConfig{.impl = "transformer_engine",
+                     .modules = {ModuleKind::attn, ModuleKind::mlp},
+                     .warmup_steps = 1},
+        EngineConfig{.impl = "callables", .warmup_steps = 1}}) {
     TwinSteps twins(packed(), {}, engine);
-    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    for (std::int64_t i = 0; i < 4; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
     EXPECT_GT(twins.graph->counters().replays, 0) << engine.impl;
     EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
     twins.graph->drop_graphs();
@@ -261,7 +288,8 @@ TEST(Features, PackedSequencesAreReplayedBitForBitUnderEveryEngine) {
 
 TEST(FeatureFaults, M108ReplaysWithTheDocumentsOfTheCapture) {
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(packed(), {}, {.impl = "local", .warmup_steps = 1, .fault = {faulty ? "M108" : "none"}});
+    TwinSteps twins(packed(), {},
+                    {.impl = "local", .warmup_steps = 1, .fault = {faulty ? "M108" : "none"}});
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(twins.step(i).equal, !faulty || i < 1) << i;
     twins.graph->drop_graphs();
   }
@@ -269,12 +297,14 @@ TEST(FeatureFaults, M108ReplaysWithTheDocumentsOfTheCapture) {
 
 TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(recompute(0.1), {}, {.impl = "manual", .warmup_steps = 1, .fault = {faulty ? "M34" : "none"}});
+    TwinSteps twins(recompute(0.1), {},
+                    {.impl = "manual", .warmup_steps = 1, .fault = {faulty ? "M34" : "none"}});
     for (std::int64_t i = 0; i < 4; ++i) twins.step(i);
     const auto ledgers = twins.graph_step().ledgers();
     EXPECT_EQ(of(ledgers, "recompute:first") != of(ledgers, "recompute:again"), faulty);
     const auto masks = twins.graph_step().masks();
-    EXPECT_EQ(of(masks, "mask:1.0.core_attention") != of(masks, "mask:1.0.core_attention_again"), faulty);
+    EXPECT_EQ(of(masks, "mask:1.0.core_attention") != of(masks, "mask:1.0.core_attention_again"),
+              faulty);
     twins.graph->drop_graphs();
   }
 }
@@ -282,24 +312,31 @@ TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
 TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsBehindACapturedRouter) {
   ModelConfig model = experts();
   model.dropout = 0.1;
-  model.recompute = workloads::selective({workloads::RecomputedPart::core_attn, workloads::RecomputedPart::moe});
+  model.recompute =
+      workloads::selective({workloads::RecomputedPart::core_attn, workloads::RecomputedPart::moe});
   model.recompute.behind_router = true;
-  const std::vector<workloads::ModuleKind> parts{workloads::ModuleKind::moe_router, workloads::ModuleKind::moe_preprocess};
+  const std::vector<workloads::ModuleKind> parts{workloads::ModuleKind::moe_router,
+                                                 workloads::ModuleKind::moe_preprocess};
   for (const std::string fault : {"none", "M34", "M164"}) {
     TwinSteps twins(model, {}, {.impl = "local", .modules = parts, .fault = {fault}});
     for (std::int64_t i = 0; i < 3; ++i) twins.step(i);
     const auto ledgers = twins.graph_step().ledgers();
-    const auto first = of(ledgers, "recompute:first"), again = of(ledgers, "recompute:again");  // [P, M, R], core_attn before moe
+    const auto first = of(ledgers, "recompute:first"),
+               again = of(ledgers, "recompute:again");  // [P, M, R], core_attn before moe
     const auto half = static_cast<std::ptrdiff_t>(first.size() / 2);
-    EXPECT_EQ(!std::equal(first.begin(), first.begin() + half, again.begin()), fault == "M34") << fault;
-    EXPECT_EQ(!std::equal(first.begin() + half, first.end(), again.begin() + half), fault == "M164") << fault;
+    EXPECT_EQ(!std::equal(first.begin(), first.begin() + half, again.begin()), fault == "M34")
+        << fault;
+    EXPECT_EQ(!std::equal(first.begin() + half, first.end(), again.begin() + half), fault == "M164")
+        << fault;
     twins.graph->drop_graphs();
   }
 }
 
 TEST(FeatureFaults, M74DropsTokensInReplaysAndCountsNone) {
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(experts(), {}, {.impl = "full_iteration", .warmup_steps = 1, .fault = {faulty ? "M74" : "none"}});
+    TwinSteps twins(
+        experts(), {},
+        {.impl = "full_iteration", .warmup_steps = 1, .fault = {faulty ? "M74" : "none"}});
     for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(twins.step(i).equal, !faulty || i < 1) << i;
     double assigned = 0, accounted = 0;
     for (const auto& [name, tensor] : twins.graph_step().ledgers())

@@ -1,5 +1,5 @@
-// Weights rounded once a step, on layouts of several ranks: started by mpirun with several ranks, each test goes through every
-// layout that fits.
+// Weights rounded once a step, on layouts of several ranks: started by mpirun with several ranks,
+// each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,11 @@ using workloads::ModelConfig;
 using workloads::on_host;
 
 ModelConfig rounded(std::int64_t layers) {
-  return small({.layers = layers, .microbatches = 4, .qkv_bias = true, .linear_bias = true, .fp8_weights = true});
+  return small({.layers = layers,
+                .microbatches = 4,
+                .qkv_bias = true,
+                .linear_bias = true,
+                .fp8_weights = true});
 }
 
 std::map<std::string, at::Tensor> by_name(const std::vector<NamedTensor>& tensors) {
@@ -32,8 +36,9 @@ std::map<std::string, at::Tensor> by_name(const std::vector<NamedTensor>& tensor
   return named;
 }
 
-/// The single rank's copies are those of all ranks put together, bit for bit; losses and gradients are its own within the bound of
-/// reordered sums, and have its bits where the layout reorders none.
+/// The single rank's copies are those of all ranks put together, bit for bit; losses and gradients
+/// are its own within the bound of reordered sums, and have its bits where the layout reorders
+/// none.
 void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) {
   ModelConfig all = config;
   all.microbatches *= layout.dp;
@@ -41,16 +46,19 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) 
   all.fp8_expert_parts = layout.etp;
   Ran mine(config, layout), single(all, {});
   const auto copies = by_name(single.step.ledgers()), full = by_name(single.step.gradients());
-  // As in pipeline_test.cpp: 256 terms at most, 6 chained sums a layer and 3 at the ends, forward and backward.
-  // Tied embeddings are summed over the stages.
+  // As in pipeline_test.cpp: 256 terms at most, 6 chained sums a layer and 3 at the ends, forward
+  // and backward. Tied embeddings are summed over the stages.
   const bool reordered = layout.tp * layout.dp > 1 || config.tied_embeddings;
-  const double bound = reordered ? 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3) : 0;
+  const double bound =
+      reordered ? 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3) : 0;
   const auto gradients = mine.step.gradients(), ledgers = mine.step.ledgers();
   std::size_t cut = 0;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const std::string name = gradients[i].name.substr(5);
     const workloads::Shard& shard = mine.step.shards()[i];
-    EXPECT_LE(distance(on_host(gradients[i].tensor), on_host(shard.of(full.at(gradients[i].name)))), bound) << name;
+    EXPECT_LE(distance(on_host(gradients[i].tensor), on_host(shard.of(full.at(gradients[i].name)))),
+              bound)
+        << name;
     for (const auto& [ledger, copy] : ledgers)
       if (ledger == "fp8:" + name) {
         EXPECT_EQ(on_host(copy), on_host(shard.of(copies.at(ledger)))) << name;
@@ -58,21 +66,26 @@ void expect_equals_single_rank(const ModelConfig& config, const Layout& layout) 
       }
   }
   if (layout.last_stage()) {
-    const at::Tensor own = single.step.losses().narrow(0, layout.dp_rank * config.microbatches, config.microbatches);
+    const at::Tensor own =
+        single.step.losses().narrow(0, layout.dp_rank * config.microbatches, config.microbatches);
     EXPECT_LE(distance(on_host(mine.step.losses()), on_host(own)), bound);
   }
-  EXPECT_EQ(cut > 0, layout.tp > 1) << "what a rank holds a part of is what has a scale for each part";
+  EXPECT_EQ(cut > 0, layout.tp > 1)
+      << "what a rank holds a part of is what has a scale for each part";
   std::vector<float> made(static_cast<std::size_t>(layout.stage_layers(config)), 0);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    if (layout.holds(config, layer) && config.rounds_weights(layer)) made[static_cast<std::size_t>(layout.place(config, layer))] = 4;
-  EXPECT_EQ(on_host(workloads::copies_made(ledgers)), made) << "each layer's, in the first microbatch of its own chunk";
+    if (layout.holds(config, layer) && config.rounds_weights(layer))
+      made[static_cast<std::size_t>(layout.place(config, layer))] = 4;
+  EXPECT_EQ(on_host(workloads::copies_made(ledgers)), made)
+      << "each layer's, in the first microbatch of its own chunk";
 }
 
 TEST(Fp8Layouts, HaveTheCopiesLossesAndGradientsOfTheSingleRankModel) {
   for (const bool ends : {false, true}) {
     ModelConfig config = rounded(4);
     config.first_last_layers_bf16 = ends;
-    ranks->for_each_layout([&](const Layout& layout) { expect_equals_single_rank(config, layout); });
+    ranks->for_each_layout(
+        [&](const Layout& layout) { expect_equals_single_rank(config, layout); });
     for (const int vpp : {1, 2})
       ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
         ModelConfig staged = config;
@@ -92,7 +105,8 @@ TEST(Fp8Layouts, HaveOtherScalesThanAWholeWeight) {
     bool other = false;
     for (std::size_t i = 0; i < parameters.size(); ++i)
       for (const auto& [ledger, copy] : mine.step.ledgers())
-        if (ledger == "fp8:" + parameters[i].name.substr(6)) other |= on_host(copy) != on_host(mine.step.shards()[i].of(copies.at(ledger)));
+        if (ledger == "fp8:" + parameters[i].name.substr(6))
+          other |= on_host(copy) != on_host(mine.step.shards()[i].of(copies.at(ledger)));
     EXPECT_TRUE(other) << "a reference that knew nothing of the parts would be found out";
   });
 }
@@ -106,7 +120,8 @@ ModelConfig with_experts() {
   return config;
 }
 
-// Losses and gradients of experts on every layout: the profile layouts, and expert_parallel_test.cpp without the axis.
+// Losses and gradients of experts on every layout: the profile layouts, and
+// expert_parallel_test.cpp without the axis.
 TEST(Fp8Layouts, HaveTheCopiesOfTheSingleRanksExperts) {
   const ModelConfig config = with_experts();
   const auto compare = [&](const Layout& layout) {
@@ -119,13 +134,15 @@ TEST(Fp8Layouts, HaveTheCopiesOfTheSingleRanksExperts) {
     std::size_t compared = 0;
     for (std::size_t i = 0; i < parameters.size(); ++i)
       if (const auto copy = own.find("fp8:" + parameters[i].name.substr(6)); copy != own.end()) {
-        EXPECT_EQ(on_host(copy->second), on_host(mine.step.shards()[i].of(copies.at(copy->first)))) << copy->first;
+        EXPECT_EQ(on_host(copy->second), on_host(mine.step.shards()[i].of(copies.at(copy->first))))
+            << copy->first;
         ++compared;
       }
     EXPECT_EQ(compared, 12u);
   };
   ranks->for_each_expert_layout(compare);
-  ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string&) { compare(layout); });
+  ranks->for_each_split_expert_layout(
+      [&](const Layout& layout, const std::string&) { compare(layout); });
 }
 
 struct Row {
@@ -142,9 +159,15 @@ std::vector<Row> rows() {
   ends.first_last_layers_bf16 = true;
   fused.grad_accumulation_fusion = true;
   using workloads::ModuleKind;
-  const auto local = [](std::vector<ModuleKind> modules = {}) { return EngineConfig{.impl = "local", .modules = std::move(modules), .warmup_steps = 1}; };
-  const auto te = [](std::vector<ModuleKind> modules = {}) { return EngineConfig{.impl = "transformer_engine", .modules = std::move(modules), .warmup_steps = 1}; };
-  const EngineConfig whole{.impl = "full_iteration", .warmup_steps = 1}, manual{.impl = "manual", .warmup_steps = 1};
+  const auto local = [](std::vector<ModuleKind> modules = {}) {
+    return EngineConfig{.impl = "local", .modules = std::move(modules), .warmup_steps = 1};
+  };
+  const auto te = [](std::vector<ModuleKind> modules = {}) {
+    return EngineConfig{
+        .impl = "transformer_engine", .modules = std::move(modules), .warmup_steps = 1};
+  };
+  const EngineConfig whole{.impl = "full_iteration", .warmup_steps = 1},
+      manual{.impl = "manual", .warmup_steps = 1};
   return {{"layers", local(), plain},
           {"layers", te(), fused},
           {"attention", local({ModuleKind::attn}), ends},
@@ -159,7 +182,8 @@ void expect_equal_steps(const Row& row, const ModelConfig& model, const Layout& 
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
   twins.eager->evaluate(twins.batch(10));
   twins.graph->evaluate(twins.batch(10));
-  EXPECT_EQ(on_host(twins.graph_step().evaluation_losses()), on_host(twins.eager_step().evaluation_losses()));
+  EXPECT_EQ(on_host(twins.graph_step().evaluation_losses()),
+            on_host(twins.eager_step().evaluation_losses()));
   EXPECT_EQ(difference(twins.step(3)), "") << "behind evaluation";
   EXPECT_EQ(twins.witness.canaries, 0);
   EXPECT_TRUE(twins.witness.moved_tensors.empty());
@@ -168,7 +192,8 @@ void expect_equal_steps(const Row& row, const ModelConfig& model, const Layout& 
 
 TEST(Fp8Layouts, AreReplayedBitForBitOverTensorAndDataParallelRanks) {
   const auto layouts = [](const auto&, auto visit) { ranks->for_each_layout(visit); };
-  spread(rows(), layouts, [](const Row& row, const Layout& layout) { expect_equal_steps(row, row.model, layout); });
+  spread(rows(), layouts,
+         [](const Row& row, const Layout& layout) { expect_equal_steps(row, row.model, layout); });
 }
 
 TEST(Fp8Layouts, AreReplayedBitForBitWhereOtherRanksUpdateAndGatherTheWeights) {
@@ -186,11 +211,14 @@ TEST(Fp8Layouts, AreReplayedBitForBitWhereOtherRanksUpdateAndGatherTheWeights) {
 
 TEST(Fp8Layouts, AreReplayedBitForBitOnPipelineStages) {
   std::vector<Row> staged = rows();
-  for (const std::size_t cut_by_microbatch : {0, 1}) {  // local and transformer_engine have graphs for each microbatch here
+  for (const std::size_t cut_by_microbatch :
+       {0, 1}) {  // local and transformer_engine have graphs for each microbatch here
     staged.push_back(staged[cut_by_microbatch]);
     staged.back().vpp = 2;
   }
-  const auto layouts = [](const Row& row, auto visit) { ranks->for_each_pipeline_layout(row.vpp, visit); };
+  const auto layouts = [](const Row& row, auto visit) {
+    ranks->for_each_pipeline_layout(row.vpp, visit);
+  };
   spread(staged, layouts, [](const Row& row, const Layout& layout) {
     ModelConfig model = row.model;
     model.layers = std::max<std::int64_t>(4, layout.pp * layout.vpp);
@@ -204,12 +232,16 @@ TEST(Fp8Layouts, AreReplayedBitForBitLayerByLayerWithDelayedWeightGradients) {
   model.qkv_bias = false;
   model.overlap_ep_comm = model.delay_wgrad = true;
   const Row row{"layer by layer",
-                {.impl = "transformer_engine", .modules = {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}, .warmup_steps = 1},
+                {.impl = "transformer_engine",
+                 .modules = {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
+                 .warmup_steps = 1},
                 model};
-  ranks->for_each_expert_layout([&](const Layout& layout) { expect_equal_steps(row, model, layout); });
+  ranks->for_each_expert_layout(
+      [&](const Layout& layout) { expect_equal_steps(row, model, layout); });
 }
 
-// Of the model's four layers two are ends, and each is the only one of its stage: no stage may take its own for the model's.
+// Of the model's four layers two are ends, and each is the only one of its stage: no stage may take
+// its own for the model's.
 TEST(Fp8LayoutsFaults, M161RoundsTheEndsOfTheModelOnTheStagesThatHoldThem) {
   ranks->for_each_pipeline_layout(2, [&](const Layout& layout) {
     if (layout.pp != 2) return;
@@ -217,8 +249,11 @@ TEST(Fp8LayoutsFaults, M161RoundsTheEndsOfTheModelOnTheStagesThatHoldThem) {
     model.first_last_layers_bf16 = true;
     TwinSteps twins(model, layout, {.impl = "local", .warmup_steps = 1, .fault = {"M161"}});
     for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
-    const auto made = [](workloads::TrainStep& step) { return on_host(workloads::copies_made(step.ledgers())); };
-    EXPECT_EQ(made(twins.eager_step()), layout.first_stage() ? (std::vector<float>{0, 4}) : (std::vector<float>{4, 0}));
+    const auto made = [](workloads::TrainStep& step) {
+      return on_host(workloads::copies_made(step.ledgers()));
+    };
+    EXPECT_EQ(made(twins.eager_step()),
+              layout.first_stage() ? (std::vector<float>{0, 4}) : (std::vector<float>{4, 0}));
     EXPECT_EQ(made(twins.graph_step()), (std::vector<float>{4, 4}));
     twins.graph->drop_graphs();
   });

@@ -1,6 +1,6 @@
-// Weights rounded once a step and kept for its microbatches, under every engine on one rank: the sentences of local.h,
-// transformer_engine.h, callables.h, full_iteration.h and manual.h about them, and their faults. Several ranks:
-// fp8_layouts_test.cpp.
+// Weights rounded once a step and kept for its microbatches, under every engine on one rank: the
+// sentences of local.h, transformer_engine.h, callables.h, full_iteration.h and manual.h about
+// them, and their faults. Several ranks: fp8_layouts_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,7 +23,11 @@ using Modules = std::vector<ModuleKind>;
 constexpr std::int64_t kWarmup = 1, kSteps = 4, kMicrobatches = 2, kLayers = 2;
 
 ModelConfig dense() {
-  return small({.layers = kLayers, .microbatches = kMicrobatches, .linear_bias = true, .dropout = 0.1, .fp8_weights = true});
+  return small({.layers = kLayers,
+                .microbatches = kMicrobatches,
+                .linear_bias = true,
+                .dropout = 0.1,
+                .fp8_weights = true});
 }
 ModelConfig with_experts() {
   ModelConfig config = dense();
@@ -38,7 +42,8 @@ ModelConfig hybrid() {
   return config;
 }
 
-EngineConfig engine(const std::string& impl, Modules modules = {}, const std::string& fault = "none") {
+EngineConfig engine(const std::string& impl, Modules modules = {},
+                    const std::string& fault = "none") {
   return {.impl = impl, .modules = std::move(modules), .warmup_steps = kWarmup, .fault = {fault}};
 }
 
@@ -50,7 +55,8 @@ std::vector<float> ledger(workloads::TrainStep& step, const std::string& name) {
 }
 
 void expect_equal_steps(TwinSteps& twins) {
-  for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  for (std::int64_t i = 0; i < kSteps; ++i)
+    EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
   EXPECT_EQ(difference(twins.step(kWarmup)), "") << "the inputs of the capture last";
   EXPECT_GT(twins.graph->counters().replays, 0);
   EXPECT_EQ(twins.witness.canaries, 0);
@@ -66,8 +72,10 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
     std::string impl;
     Modules modules;
   };
-  ModelConfig again = dense(), fused = dense(), bf16 = dense(), ends = dense(), first_not_captured = hybrid();
-  again.recompute = workloads::selective({workloads::RecomputedPart::mlp, workloads::RecomputedPart::core_attn});
+  ModelConfig again = dense(), fused = dense(), bf16 = dense(), ends = dense(),
+              first_not_captured = hybrid();
+  again.recompute =
+      workloads::selective({workloads::RecomputedPart::mlp, workloads::RecomputedPart::core_attn});
   fused.grad_accumulation_fusion = true;
   bf16.precision = workloads::Precision::bf16;
   ends.first_last_layers_bf16 = true;
@@ -82,8 +90,10 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
   for (const char* impl : {"local", "transformer_engine"}) {
     rows.push_back({"both", dense(), impl, both});
     rows.push_back({"all but the ends", ends, impl, both});
-    rows.push_back({"a first layer that is not captured", first_not_captured, impl, {ModuleKind::attn}});
-    rows.push_back({"shared expert", with_experts(), impl, {ModuleKind::attn, ModuleKind::moe_router}});
+    rows.push_back(
+        {"a first layer that is not captured", first_not_captured, impl, {ModuleKind::attn}});
+    rows.push_back(
+        {"shared expert", with_experts(), impl, {ModuleKind::attn, ModuleKind::moe_router}});
     rows.push_back({"attention", dense(), impl, {ModuleKind::attn}});
     rows.push_back({"MLP", dense(), impl, {ModuleKind::mlp}});
     rows.push_back({"fused", fused, impl, {}});
@@ -96,7 +106,8 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
   rows.push_back({"shared expert on a stream of its own", beside, "local", {}});
   rows.push_back({"shared expert on a stream of its own", beside, "full_iteration", {}});
   for (const char* impl : {"manual", "full_iteration"})
-    for (const ModelConfig& model : {dense(), again, ends, hybrid(), with_experts()}) rows.push_back({"", model, impl, {}});
+    for (const ModelConfig& model : {dense(), again, ends, hybrid(), with_experts()})
+      rows.push_back({"", model, impl, {}});
   for (const Row& row : rows) {
     SCOPED_TRACE(row.impl + ", " + row.name);
     TwinSteps twins(row.model, {}, engine(row.impl, row.modules));
@@ -108,7 +119,8 @@ TEST(Fp8Weights, AreReplayedBitForBitByEveryEngineInEveryCut) {
 /// The flag as each replay finds it.
 struct FlagWitness : Observer {
   explicit FlagWitness(workloads::TrainStep& step) : step(step) {}
-  void before_replay(const std::string& graph, const std::vector<NamedTensor>&, const std::vector<NamedTensor>&) override {
+  void before_replay(const std::string& graph, const std::vector<NamedTensor>&,
+                     const std::vector<NamedTensor>&) override {
     if (graph.ends_with(".forward")) seen.push_back(on_host(step.first_microbatch())[0] != 0);
   }
   workloads::TrainStep& step;
@@ -126,8 +138,10 @@ struct Watched {
         witness(step),
         engine(make_engine(engine_config, device, stream, step, &witness)) {}
   void run(std::int64_t first, std::int64_t behind) {
-    const c10::StreamGuard here(stream);  // another one's may be current, and batches are made on the current stream
-    for (std::int64_t i = first; i < behind; ++i) engine->step(make_batch(model, {}, TwinSteps::kSeed, i, device.torch_device()), 0.1);
+    const c10::StreamGuard here(
+        stream);  // another one's may be current, and batches are made on the current stream
+    for (std::int64_t i = first; i < behind; ++i)
+      engine->step(make_batch(model, {}, TwinSteps::kSeed, i, device.torch_device()), 0.1);
     device.synchronize();
   }
   capture::Device& device;
@@ -149,7 +163,8 @@ TEST(Fp8Weights, AreToldOfTheFirstMicrobatchOutsideTheGraphsBeforeEachReplay) {
       const std::size_t captured = model.hybrid ? 1 : 2;
       std::vector<bool> wanted;
       for (int step = 0; step < 2; ++step)
-        for (std::int64_t m = 0; m < kMicrobatches; ++m) wanted.insert(wanted.end(), captured, m == 0);
+        for (std::int64_t m = 0; m < kMicrobatches; ++m)
+          wanted.insert(wanted.end(), captured, m == 0);
       EXPECT_EQ(watched.witness.seen, wanted) << impl;
       watched.engine->drop_graphs();
     }
@@ -161,29 +176,37 @@ TEST(Fp8Weights, AreNoBusinessOfAReplayWhereOneGraphHoldsAllMicrobatches) {
     for (const bool told : {false, true}) {
       watched.step.tell_first_microbatch(told);
       watched.run(told ? kWarmup + 1 : 0, told ? kWarmup + 2 : kWarmup + 1);
-      EXPECT_EQ(on_host(workloads::copies_made(watched.step.ledgers())), std::vector<float>(kLayers, 4)) << impl << ": once a step, whatever the flag says";
+      EXPECT_EQ(on_host(workloads::copies_made(watched.step.ledgers())),
+                std::vector<float>(kLayers, 4))
+          << impl << ": once a step, whatever the flag says";
     }
     watched.engine->drop_graphs();
   }
 }
 
 TEST(Fp8Weights, TrainOnBehindEvaluationUnderEveryEngine) {
-  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
+  for (const char* impl :
+       {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
     TwinSteps twins(dense(), {}, engine(impl));
-    for (std::int64_t i = 0; i < kWarmup + 2; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    for (std::int64_t i = 0; i < kWarmup + 2; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
     for (std::int64_t i = 10; i < 10 + kWarmup + 2; ++i) {
       const auto batch = twins.batch(i);
       twins.eager->evaluate(batch);
       twins.graph->evaluate(batch);
-      EXPECT_EQ(on_host(twins.graph_step().evaluation_losses()), on_host(twins.eager_step().evaluation_losses())) << impl << " batch " << i;
+      EXPECT_EQ(on_host(twins.graph_step().evaluation_losses()),
+                on_host(twins.eager_step().evaluation_losses()))
+          << impl << " batch " << i;
     }
-    for (std::int64_t i = kWarmup + 2; i < kSteps + 1; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+    for (std::int64_t i = kWarmup + 2; i < kSteps + 1; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
     twins.graph->drop_graphs();
   }
 }
 
 TEST(Fp8Weights, AreMadeAgainByTheFirstReplayBehindACheckpointThatWasLoadedUnderLiveGraphs) {
-  for (const char* impl : {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
+  for (const char* impl :
+       {"manual", "full_iteration", "local", "transformer_engine", "callables"}) {
     ModelConfig model = dense();
     model.dropout = 0;
     Watched watched(model, engine(impl));
@@ -206,9 +229,11 @@ TEST(Fp8Weights, AtTheSpeedFloorAreThoseOfTheStep) {
     stepped.run(0, kSteps);
     floored.run(0, kWarmup + 1);
     for (std::int64_t i = kWarmup + 1; i < kSteps; ++i)
-      floored.engine->floor_step(make_batch(dense(), {}, TwinSteps::kSeed, i, floored.device.torch_device()), 0.1);
+      floored.engine->floor_step(
+          make_batch(dense(), {}, TwinSteps::kSeed, i, floored.device.torch_device()), 0.1);
     floored.device.synchronize();
-    for (const char* name : {"fp8:made", "fp8:layers.1.mlp.up.weight"}) EXPECT_EQ(ledger(floored.step, name), ledger(stepped.step, name)) << impl;
+    for (const char* name : {"fp8:made", "fp8:layers.1.mlp.up.weight"})
+      EXPECT_EQ(ledger(floored.step, name), ledger(stepped.step, name)) << impl;
     EXPECT_EQ(on_host(floored.step.losses()), on_host(stepped.step.losses())) << impl;
     stepped.engine->drop_graphs();
     floored.engine->drop_graphs();
@@ -219,10 +244,15 @@ TEST(Fp8WeightsFaults, M80MakesThemInEveryMicrobatchAndChangesNoNumber) {
   for (const char* impl : {"local", "transformer_engine", "callables"}) {
     Watched sound(dense(), engine(impl)), faulty(dense(), engine(impl, {}, "M80"));
     for (Watched* watched : {&sound, &faulty}) watched->run(0, kSteps);
-    EXPECT_EQ(on_host(workloads::copies_made(sound.step.ledgers())), std::vector<float>(kLayers, 4)) << impl;
-    EXPECT_EQ(on_host(workloads::copies_made(faulty.step.ledgers())), std::vector<float>(kLayers, 4 * kMicrobatches)) << impl;
+    EXPECT_EQ(on_host(workloads::copies_made(sound.step.ledgers())), std::vector<float>(kLayers, 4))
+        << impl;
+    EXPECT_EQ(on_host(workloads::copies_made(faulty.step.ledgers())),
+              std::vector<float>(kLayers, 4 * kMicrobatches))
+        << impl;
     EXPECT_EQ(on_host(faulty.step.losses()), on_host(sound.step.losses())) << impl;
-    EXPECT_EQ(ledger(faulty.step, "fp8:layers.0.mlp.up.weight"), ledger(sound.step, "fp8:layers.0.mlp.up.weight")) << impl;
+    EXPECT_EQ(ledger(faulty.step, "fp8:layers.0.mlp.up.weight"),
+              ledger(sound.step, "fp8:layers.0.mlp.up.weight"))
+        << impl;
     for (Watched* watched : {&sound, &faulty}) watched->engine->drop_graphs();
   }
 }
@@ -237,7 +267,9 @@ TEST(Fp8WeightsFaults, M160ComputesWithTheCopiesOfTheLastEagerStep) {
     for (Watched* watched : {&sound, &faulty}) watched->run(eager, kSteps);
     EXPECT_EQ(ledger(faulty.step, "fp8:layers.0.mlp.up.weight"), old) << impl;
     EXPECT_NE(ledger(sound.step, "fp8:layers.0.mlp.up.weight"), old) << impl;
-    EXPECT_EQ(on_host(workloads::copies_made(faulty.step.ledgers())), std::vector<float>(kLayers, 0)) << impl;
+    EXPECT_EQ(on_host(workloads::copies_made(faulty.step.ledgers())),
+              std::vector<float>(kLayers, 0))
+        << impl;
     EXPECT_NE(on_host(faulty.step.losses()), on_host(sound.step.losses())) << impl;
     for (Watched* watched : {&sound, &faulty}) watched->engine->drop_graphs();
   }
@@ -247,12 +279,18 @@ TEST(Fp8WeightsFaults, M161RoundsTheEndsOfTheModelInGraphsAlone) {
   ModelConfig model = dense();
   model.layers = 3;
   model.first_last_layers_bf16 = true;
-  for (const char* impl : {"local", "transformer_engine", "callables", "manual", "full_iteration"}) {
+  for (const char* impl :
+       {"local", "transformer_engine", "callables", "manual", "full_iteration"}) {
     TwinSteps twins(model, {}, engine(impl, {}, "M161"));
     const std::int64_t eager = std::string(impl) == "local" ? 1 : kWarmup;
-    for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(twins.step(i).equal, i < eager) << impl << " step " << i;
-    EXPECT_EQ(on_host(workloads::copies_made(twins.graph_step().ledgers())), std::vector<float>(3, 4)) << impl;
-    EXPECT_EQ(on_host(workloads::copies_made(twins.eager_step().ledgers())), (std::vector<float>{0, 4, 0})) << impl;
+    for (std::int64_t i = 0; i < kSteps; ++i)
+      EXPECT_EQ(twins.step(i).equal, i < eager) << impl << " step " << i;
+    EXPECT_EQ(on_host(workloads::copies_made(twins.graph_step().ledgers())),
+              std::vector<float>(3, 4))
+        << impl;
+    EXPECT_EQ(on_host(workloads::copies_made(twins.eager_step().ledgers())),
+              (std::vector<float>{0, 4, 0}))
+        << impl;
     twins.graph->drop_graphs();
   }
 }

@@ -8,22 +8,29 @@
 
 namespace graphproof::engines {
 
-FullIteration::FullIteration(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                             workloads::TrainStep& step, Observer* observer)
+FullIteration::FullIteration(const EngineConfig& config, capture::Device& device,
+                             c10::Stream stream, workloads::TrainStep& step, Observer* observer)
     : config_(config),
       stream_(stream),
       step_(step),
       inputs_(device.stream_from_pool(), config.fault),
       // M130 stands for M26 in a validation loop that was wrapped apart.
-      evaluation_inputs_(device.stream_from_pool(), config.fault.is("M130") ? fixtures::Fault{"M26"} : config.fault),
-      graph_("training", [this] { step_.forward_backward(inputs_.batch()); }, config, device, step, observer),
-      evaluation_graph_("validation", [this] { step_.evaluate(evaluation_inputs_.batch()); }, config, device, step, observer),
+      evaluation_inputs_(device.stream_from_pool(),
+                         config.fault.is("M130") ? fixtures::Fault{"M26"} : config.fault),
+      graph_(
+          "training", [this] { step_.forward_backward(inputs_.batch()); }, config, device, step,
+          observer),
+      evaluation_graph_(
+          "validation", [this] { step_.evaluate(evaluation_inputs_.batch()); }, config, device,
+          step, observer),
       optimizer_({config_, device, step, observer ? *observer : silent_}),
       results_(step_outputs(step)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(
-        "full_iteration: got rng_tracker plain; want graph_safe; why: rule B08, a capture can neither read nor set a "
-        "generator's state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
+        "full_iteration: got rng_tracker plain; want graph_safe; why: rule B08, a capture can "
+        "neither read nor set a "
+        "generator's state, so the plain tracker can't change regions inside it; next: set "
+        "rng_tracker to graph_safe");
 }
 
 void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
@@ -36,7 +43,8 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
     ++counters_.eager;
   } else {
     if (!graph_.captured()) graph_.capture(calls_);
-    graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/false), overwritten_outputs(step_));
+    graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/false),
+                  overwritten_outputs(step_));
     optimizer_.capture(graph_.pool());
   }
   optimizer_.step();
@@ -57,7 +65,8 @@ void FullIteration::floor_step(const workloads::Batch& batch, double learning_ra
 void FullIteration::evaluate(const workloads::Batch& batch) {
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
-  // M111 stands for a wrapper that knows one graph and replays it in validation too, dropout as captured.
+  // M111 stands for a wrapper that knows one graph and replays it in validation too, dropout as
+  // captured.
   if (config_.fault.is("M111") && graph_.captured()) {
     inputs_.load(batch);
     graph_.replay({}, {});
@@ -67,7 +76,8 @@ void FullIteration::evaluate(const workloads::Batch& batch) {
   evaluation_inputs_.load(batch);
   if (evaluations_++ < config_.warmup_steps) return step_.evaluate(evaluation_inputs_.batch());
   if (!evaluation_graph_.captured()) evaluation_graph_.capture(evaluations_ - 1);
-  evaluation_graph_.replay(evaluation_tensors(step_, evaluation_inputs_.batch()), {{"evaluation_losses", step_.evaluation_losses()}});
+  evaluation_graph_.replay(evaluation_tensors(step_, evaluation_inputs_.batch()),
+                           {{"evaluation_losses", step_.evaluation_losses()}});
 }
 
 at::Tensor FullIteration::losses() { return kept_losses(step_, config_.fault); }
@@ -94,8 +104,9 @@ void FullIteration::reset() {
   calls_ = 0;
 }
 
-std::unique_ptr<Engine> make_full_iteration(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                                            workloads::TrainStep& step, Observer* observer) {
+std::unique_ptr<Engine> make_full_iteration(const EngineConfig& config, capture::Device& device,
+                                            c10::Stream stream, workloads::TrainStep& step,
+                                            Observer* observer) {
   return std::make_unique<FullIteration>(config, device, stream, step, observer);
 }
 

@@ -26,10 +26,11 @@ void record(const CaptureParts& parts, const CaptureRequest& request, capture::G
   try {
     const Recording recording(parts.step);
     request.work();
-    if (parts.config.fault.is("M85")) throw std::runtime_error("planted fault M85: the capture fails");
+    if (parts.config.fault.is("M85"))
+      throw std::runtime_error("planted fault M85: the capture fails");
   } catch (...) {
-    // The capture must end on this thread and stream whatever happened. Its own error says only that there was an
-    // earlier one, and that one is under way.
+    // The capture must end on this thread and stream whatever happened. Its own error says only
+    // that there was an earlier one, and that one is under way.
     try {
       graph.capture_end();
     } catch (const std::exception&) {
@@ -43,11 +44,13 @@ std::unique_ptr<capture::Graph> make_graph(const CaptureParts& parts) {
   auto graph = parts.device.make_graph();
   // M33 stands for a generator of the user's own that nobody told the graph about.
   if (!parts.config.fault.is("M33"))
-    for (const at::Generator& generator : parts.step.rng().generators()) graph->register_generator(generator);
+    for (const at::Generator& generator : parts.step.rng().generators())
+      graph->register_generator(generator);
   return graph;
 }
 
-// M19: captures that fail, each reset, before the one that counts. LibTorch 2.11 keeps the pool of a failed capture.
+// M19: captures that fail, each reset, before the one that counts. LibTorch 2.11 keeps the pool of
+// a failed capture.
 void fail_captures(const CaptureParts& parts, const CaptureRequest& request) {
   constexpr int kFailures = 5;
   for (int i = 0; i < kFailures; ++i) {
@@ -81,7 +84,8 @@ void fail_captures(const CaptureParts& parts, const CaptureRequest& request) {
 
 }  // namespace
 
-std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, const CaptureRequest& request) {
+std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts,
+                                              const CaptureRequest& request) {
   const fixtures::NvtxRange range("capture", request.graph);
   parts.device.synchronize();
   const auto state = captured_state(parts.step);
@@ -91,7 +95,9 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, const C
   report.graph = request.graph;
   report.mode = parts.config.capture_mode;
   constexpr std::int64_t kPretended = 2;
-  report.warmups = parts.config.fault.is("M168") ? kPretended : request.warmups;  // M168 stands for an engine that counts what it left out
+  report.warmups = parts.config.fault.is("M168")
+                       ? kPretended
+                       : request.warmups;  // M168 stands for an engine that counts what it left out
   report.counter_before = read_counter(parts);
   if (request.warm_up) request.warm_up();
   if (request.module) report.module_runs = parts.step.module_runs(*request.module);
@@ -111,7 +117,8 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, const C
     }
   }
   report.ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  // M85 stands for a wrapper that catches whatever a capture throws, logs nothing and runs eagerly from then on.
+  // M85 stands for a wrapper that catches whatever a capture throws, logs nothing and runs eagerly
+  // from then on.
   const bool swallowed = failure && parts.config.fault.is("M85");
   if (!failure) {
     report.census = graph->census();
@@ -128,7 +135,8 @@ std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, const C
   try {
     report.counter_after = read_counter(parts);
   } catch (const std::exception&) {
-    // After a failed capture LibTorch 2.11 may not work on (pytorch#180395); the failure itself matters more.
+    // After a failed capture LibTorch 2.11 may not work on (pytorch#180395); the failure itself
+    // matters more.
     if (!failure) throw;
   }
   parts.observer.after_capture(report, state);

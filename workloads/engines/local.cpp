@@ -13,13 +13,16 @@
 namespace graphproof::engines {
 namespace {
 
-[[noreturn]] void no_graphs_fit(const workloads::ModuleCall& call, std::size_t slots, std::size_t owed,
-                                const std::string& differences) {
-  throw std::invalid_argument(
-      place(call) + ": got a call that none of its " + std::to_string(slots) + " captured graphs can take (" +
-      std::to_string(owed) + " still owe a backward" + (differences.empty() ? "" : "; " + differences) +
-      "); want inputs and outstanding microbatches as in the recorded step; why: a graph has count, shape, strides, "
-      "type and device of its inputs for good; next: use another engine for another shape or schedule");
+[[noreturn]] void no_graphs_fit(const workloads::ModuleCall& call, std::size_t slots,
+                                std::size_t owed, const std::string& differences) {
+  throw std::invalid_argument(place(call) + ": got a call that none of its " +
+                              std::to_string(slots) + " captured graphs can take (" +
+                              std::to_string(owed) + " still owe a backward" +
+                              (differences.empty() ? "" : "; " + differences) +
+                              "); want inputs and outstanding microbatches as in the recorded "
+                              "step; why: a graph has count, shape, strides, "
+                              "type and device of its inputs for good; next: use another engine "
+                              "for another shape or schedule");
 }
 
 }  // namespace
@@ -40,8 +43,8 @@ class Local::RecordBackward final : public torch::autograd::Node {
   ModuleGraphs& graphs_;
 };
 
-Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream stream, workloads::TrainStep& step,
-             Observer* observer)
+Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+             workloads::TrainStep& step, Observer* observer)
     : config_(config),
       device_(device),
       stream_(stream),
@@ -51,11 +54,15 @@ Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream st
       optimizer_(parts_) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
     throw std::invalid_argument(
-        "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read nor set a generator's "
-        "state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
+        "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read "
+        "nor set a generator's "
+        "state, so the plain tracker can't change regions inside it; next: set rng_tracker to "
+        "graph_safe");
   if (config_.fault.is("M63")) config_.pool = PoolSharing::per_graph;
-  if (config_.modules.empty()) captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
-  for (const workloads::ModuleKind kind : config_.modules) captured_kinds_[static_cast<std::size_t>(kind)] = true;
+  if (config_.modules.empty())
+    captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
+  for (const workloads::ModuleKind kind : config_.modules)
+    captured_kinds_[static_cast<std::size_t>(kind)] = true;
   step_.module_runner(this);
 }
 
@@ -77,7 +84,9 @@ void Local::step(const workloads::Batch& batch, double learning_rate) {
   run_step([&] { step_.forward_backward(batch); });
   optimizer_.step();
   // Behind the recorded step, as its other graphs.
-  if (created_) optimizer_.capture(config_.pool == PoolSharing::per_graph ? device_.make_pool() : pools_.front()->pool);
+  if (created_)
+    optimizer_.capture(config_.pool == PoolSharing::per_graph ? device_.make_pool()
+                                                              : pools_.front()->pool);
 }
 
 void Local::run_step(const std::function<void()>& work) {
@@ -119,9 +128,10 @@ void Local::floor_step(const workloads::Batch& batch, double learning_rate) {
 std::vector<SpeedFloor::Chain> Local::chains() const {
   std::vector<SpeedFloor::Chain> chains;
   for (ModuleGraphs* graphs : in_order_) {
-    const auto fed = std::find_if(chains.begin(), chains.end(), [&](const SpeedFloor::Chain& chain) {
-      return graphs->predecessor() && chain.back() == graphs->predecessor();
-    });
+    const auto fed =
+        std::find_if(chains.begin(), chains.end(), [&](const SpeedFloor::Chain& chain) {
+          return graphs->predecessor() && chain.back() == graphs->predecessor();
+        });
     if (fed != chains.end())
       fed->push_back(graphs);
     else
@@ -145,16 +155,23 @@ void Local::begin_step() {
 
 Local::Slots& Local::slots(const workloads::ModuleCall& call) {
   auto& layers = modules_[static_cast<std::size_t>(call.kind)];
-  if (layers.size() <= static_cast<std::size_t>(call.layer)) layers.resize(static_cast<std::size_t>(call.layer) + 1);
+  if (layers.size() <= static_cast<std::size_t>(call.layer))
+    layers.resize(static_cast<std::size_t>(call.layer) + 1);
   return layers[static_cast<std::size_t>(call.layer)];
 }
 
-std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                                   const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) {
-  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] || falls_back()) return body(inputs);
+std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call,
+                                   const std::vector<at::Tensor>& inputs,
+                                   const std::vector<at::Tensor>& parameters,
+                                   const workloads::ModuleBody& body) {
+  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] ||
+      falls_back())
+    return body(inputs);
   if (!at::GradMode::is_enabled())
-    throw std::invalid_argument(place(call) + ": got a call without gradients; want a training step; why: its graphs are "
-                                "those of training, with dropout and a backward; next: call evaluate() for evaluation");
+    throw std::invalid_argument(
+        place(call) +
+        ": got a call without gradients; want a training step; why: its graphs are "
+        "those of training, with dropout and a backward; next: call evaluate() for evaluation");
   if (!created_) return record(call, inputs, parameters, body);
   if (const bool first = call.microbatch == 0; told_first_ != first) {
     step_.tell_first_microbatch(first);
@@ -162,28 +179,37 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call, const std:
   }
   if (at_floor_) {
     const std::span<const std::unique_ptr<ModuleGraphs>> all = slots(call);
-    return floor_->run(call, graphs_for_each_microbatch() ? all.subspan(static_cast<std::size_t>(call.microbatch), 1) : all, inputs);
+    return floor_->run(call,
+                       graphs_for_each_microbatch()
+                           ? all.subspan(static_cast<std::size_t>(call.microbatch), 1)
+                           : all,
+                       inputs);
   }
   return idle_graphs(call, inputs).replay(call, inputs);
 }
 
-ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
+ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call,
+                                 const std::vector<at::Tensor>& inputs) {
   const Slots& slots = this->slots(call);
   const auto own = static_cast<std::size_t>(call.microbatch);
   for (std::size_t i = 0; i < slots.size(); ++i)
-    if (slots[i]->idle() && (!config_.checks || slots[i]->fits(inputs)) && (!graphs_for_each_microbatch() || i == own)) return *slots[i];
+    if (slots[i]->idle() && (!config_.checks || slots[i]->fits(inputs)) &&
+        (!graphs_for_each_microbatch() || i == own))
+      return *slots[i];
   std::size_t owed = 0;
   std::string differences;
   for (const auto& graphs : slots) {
     owed += graphs->idle() ? 0 : 1;
-    if (!graphs->fits(inputs)) differences += (differences.empty() ? "" : "; ") + graphs->mismatch(inputs);
+    if (!graphs->fits(inputs))
+      differences += (differences.empty() ? "" : "; ") + graphs->mismatch(inputs);
   }
   no_graphs_fit(call, slots.size(), owed, differences);
 }
 
 bool Local::graphs_for_each_microbatch() const { return step_.layout().pp > 1; }
 
-// M56 stands for one rank that finds no graph for what it is given and runs eagerly, while its peers replay.
+// M56 stands for one rank that finds no graph for what it is given and runs eagerly, while its
+// peers replay.
 bool Local::falls_back() const {
   if (!config_.fault.is("M56") || !created_ || replayed_steps_ < 1) return false;
   const workloads::Layout& layout = step_.layout();
@@ -192,8 +218,10 @@ bool Local::falls_back() const {
 
 // ---- the recorded step
 
-std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs,
-                                      const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body) {
+std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call,
+                                      const std::vector<at::Tensor>& inputs,
+                                      const std::vector<at::Tensor>& parameters,
+                                      const workloads::ModuleBody& body) {
   auto arguments = arguments_of(call, inputs, device_.torch_device());
   std::vector<at::Tensor> outputs = body(inputs);
   Slots& slots = this->slots(call);
@@ -206,14 +234,16 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
   const bool first_call = graphs == nullptr;
   if (first_call) {
     slots.push_back(std::make_unique<ModuleGraphs>(
-        parts_, ModuleGraphs::Recorded{call, std::string(workloads::name(call.kind)), std::move(arguments), body, &parameters,
-                                       outputs.size()},
+        parts_,
+        ModuleGraphs::Recorded{call, std::string(workloads::name(call.kind)), std::move(arguments),
+                               body, &parameters, outputs.size()},
         slots.size(), ModuleGraphs::Ways{}));
     graphs = slots.back().get();
     record_.push_back({graphs, false});
     for (std::size_t i = 0; i < inputs.size(); ++i)
       for (const Output& output : recorded_outputs_)
-        if (output.tensor.lock().get() == inputs[i].unsafeGetTensorImpl()) graphs->feed(i, *output.producer, output.index);
+        if (output.tensor.lock().get() == inputs[i].unsafeGetTensorImpl())
+          graphs->feed(i, *output.producer, output.index);
   }
   graphs->idle(false);
   ++recorded_launches_;
@@ -233,7 +263,8 @@ std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call, const s
   }
   if (first_call)
     for (std::size_t o = 0; o < outputs.size(); ++o)
-      recorded_outputs_.push_back({decltype(Output::tensor)(outputs[o].getIntrusivePtr()), graphs, o});
+      recorded_outputs_.push_back(
+          {decltype(Output::tensor)(outputs[o].getIntrusivePtr()), graphs, o});
   return outputs;
 }
 
@@ -263,7 +294,8 @@ void Local::create() {
           entry.graphs->warm_up_forward();
           entry.graphs->warm_up_backward();
         }
-        // M47 stands for a warm-up that leaves random numbers, counters and statistics where its passes have taken them.
+        // M47 stands for a warm-up that leaves random numbers, counters and statistics where its
+        // passes have taken them.
         if (!config_.fault.is("M47")) state.restore();
       });
       in_order_.push_back(entry.graphs);
@@ -280,7 +312,8 @@ void Local::create() {
   record_.clear();
   recorded_launches_ = 0;
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
-  // M172 stands for an engine that has the addresses of what its step reads watched, and not of what it hands out.
+  // M172 stands for an engine that has the addresses of what its step reads watched, and not of
+  // what it hands out.
   if (config_.fault.is("M172")) step_statics_ = {{"learning_rate", step_.learning_rate()}};
   step_outputs_ = overwritten_outputs(step_);
   created_ = true;
@@ -340,8 +373,9 @@ void Local::drop_graphs() {
 
 // ---- planted faults
 
-// M28 stands for a checkpoint that is loaded by assignment: the parameter has new memory, the graph the old. The old one
-// is kept, so that the graph reads old values and not freed memory: wrong in silence, as in the field.
+// M28 stands for a checkpoint that is loaded by assignment: the parameter has new memory, the graph
+// the old. The old one is kept, so that the graph reads old values and not freed memory: wrong in
+// silence, as in the field.
 void Local::rebind_a_weight() {
   const at::NoGradGuard no_grad;
   for (const NamedTensor& parameter : step_.parameters()) {
@@ -351,7 +385,8 @@ void Local::rebind_a_weight() {
   }
 }
 
-// M86 stands for a cache whose key holds the step's number: what was captured is never found again, and stays.
+// M86 stands for a cache whose key holds the step's number: what was captured is never found again,
+// and stays.
 void Local::retire() {
   for_each_graphs([&](const ModuleGraphs& graphs) { earlier_replays_ += graphs.replays(); });
   floor_.reset();
@@ -360,8 +395,8 @@ void Local::retire() {
   created_ = false;
 }
 
-// M72 stands for a cleanup that doesn't wait: graphs are launched, dropped at once, and their memory is used for
-// something else.
+// M72 stands for a cleanup that doesn't wait: graphs are launched, dropped at once, and their
+// memory is used for something else.
 void Local::drop_in_flight() {
   const c10::StreamGuard guard(stream_);
   for_each_graphs([](ModuleGraphs& graphs) {
@@ -378,11 +413,13 @@ void Local::drop_in_flight() {
   modules_ = {};
   device_.empty_cache();
   const c10::StreamGuard other(device_.stream_from_pool());
-  at::full({1 << 22}, std::numeric_limits<float>::quiet_NaN(), at::TensorOptions().device(device_.torch_device()));
+  at::full({1 << 22}, std::numeric_limits<float>::quiet_NaN(),
+           at::TensorOptions().device(device_.torch_device()));
 }
 
-std::unique_ptr<Engine> make_local(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                                   workloads::TrainStep& step, Observer* observer) {
+std::unique_ptr<Engine> make_local(const EngineConfig& config, capture::Device& device,
+                                   c10::Stream stream, workloads::TrainStep& step,
+                                   Observer* observer) {
   return std::make_unique<Local>(config, device, stream, step, observer);
 }
 

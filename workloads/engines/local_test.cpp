@@ -1,5 +1,5 @@
-// The contract sentences at the top of local.h on the reference model, one test each. What needs modules and schedules
-// of its own: local_schedules_test.cpp.
+// The contract sentences at the top of local.h on the reference model, one test each. What needs
+// modules and schedules of its own: local_schedules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -40,7 +40,8 @@ std::int64_t parts_of_a_layer(const Modules& modules) {
 
 TEST(Local, ReplayEqualsEagerBitForBitForEveryModuleSetPoolAndNumberOfMicrobatches) {
   for (const auto& [name, modules] : kModuleSets)
-    for (const PoolSharing pool : {PoolSharing::single, PoolSharing::per_microbatch, PoolSharing::per_graph})
+    for (const PoolSharing pool :
+         {PoolSharing::single, PoolSharing::per_microbatch, PoolSharing::per_graph})
       for (const std::int64_t microbatches : {1, 2, 4}) {
         // Where the model is cut doesn't change what a pool is, so the finest cut stands for all.
         if (pool != PoolSharing::single && (modules.size() != 2 || microbatches != 2)) continue;
@@ -48,7 +49,8 @@ TEST(Local, ReplayEqualsEagerBitForBitForEveryModuleSetPoolAndNumberOfMicrobatch
         SCOPED_TRACE(name + " pool " + std::to_string(static_cast<int>(pool)) + " microbatches " +
                      std::to_string(microbatches));
         TwinSteps twins(model(dropout, microbatches), {}, local(modules, pool));
-        for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+        for (std::int64_t i = 0; i < kSteps; ++i)
+          EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
         EXPECT_EQ(difference(twins.step(0)), "") << "the recorded inputs last";
         EXPECT_EQ(twins.witness.canaries, 0);
         EXPECT_GT(twins.witness.canaries_poisoned, 0);
@@ -68,10 +70,13 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
   experts.shared_expert = true;
   using workloads::RecomputedPart;
   ModelConfig again = rich, experts_again = experts;
-  again.recompute = workloads::selective({RecomputedPart::mlp, RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
-  experts_again.recompute = workloads::selective({RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
+  again.recompute = workloads::selective(
+      {RecomputedPart::mlp, RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
+  experts_again.recompute = workloads::selective(
+      {RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
   ModelConfig behind_router = experts;
-  behind_router.recompute = workloads::selective({RecomputedPart::moe, RecomputedPart::core_attn, RecomputedPart::mlp_norm});
+  behind_router.recompute = workloads::selective(
+      {RecomputedPart::moe, RecomputedPart::core_attn, RecomputedPart::mlp_norm});
   behind_router.recompute.behind_router = behind_router.grad_accumulation_fusion = true;
   ModelConfig fused = again;
   fused.grad_accumulation_fusion = true;
@@ -91,12 +96,18 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
        experts_again,
        {ModuleKind::moe_router, ModuleKind::moe_preprocess},
        2},
-      {"experts behind router and preprocess again", behind_router, {ModuleKind::moe_router, ModuleKind::moe_preprocess}, 2},
+      {"experts behind router and preprocess again",
+       behind_router,
+       {ModuleKind::moe_router, ModuleKind::moe_preprocess},
+       2},
       {"experts behind the router again", behind_router, {ModuleKind::moe_router}, 1},
       {"experts, layer", experts, {}, 1},
       {"experts, moe", experts, {ModuleKind::moe}, 1},
       {"experts, router", experts, {ModuleKind::moe_router}, 1},
-      {"experts, router and preprocess", experts, {ModuleKind::moe_router, ModuleKind::moe_preprocess}, 2},
+      {"experts, router and preprocess",
+       experts,
+       {ModuleKind::moe_router, ModuleKind::moe_preprocess},
+       2},
       {"experts, attn, router and preprocess",
        experts,
        {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
@@ -108,7 +119,8 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
     EXPECT_EQ(twins.witness.canaries, 0);
     EXPECT_TRUE(twins.witness.moved_tensors.empty());
     EXPECT_TRUE(twins.witness.changed_by.empty());
-    EXPECT_EQ(twins.graph->counters().launches_per_step, 2 * row.parts * row.model.layers * row.model.microbatches);
+    EXPECT_EQ(twins.graph->counters().launches_per_step,
+              2 * row.parts * row.model.layers * row.model.microbatches);
     EXPECT_EQ(twins.graph->counters().replays, 3 * twins.graph->counters().launches_per_step);
   }
 }
@@ -124,7 +136,8 @@ TEST(Local, OneStepIsEagerAndEveryLaterOneNeedsTwoLaunchesForEachModuleAndMicrob
         const Counters counters = twins.graph->counters();
         EXPECT_EQ(counters.steps, i + 1);
         EXPECT_EQ(counters.eager, 1);
-        EXPECT_EQ(counters.captures, graphs) << "one pair for each module, whatever the number of microbatches";
+        EXPECT_EQ(counters.captures, graphs)
+            << "one pair for each module, whatever the number of microbatches";
         EXPECT_EQ(counters.graphs, graphs);
         EXPECT_EQ(counters.launches_per_step, graphs * microbatches);
         EXPECT_EQ(counters.replays, i * counters.launches_per_step);
@@ -136,7 +149,8 @@ TEST(Local, OneStepIsEagerAndEveryLaterOneNeedsTwoLaunchesForEachModuleAndMicrob
 
 TEST(Local, CapturesInExecutionOrderIntoOnePoolAndRunsNothing) {
   TwinSteps twins(model(0.1), {}, local({ModuleKind::attn, ModuleKind::mlp}));
-  EXPECT_EQ(difference(twins.step(0)), "") << "masks, gradients and losses of the recorded step are still there";
+  EXPECT_EQ(difference(twins.step(0)), "")
+      << "masks, gradients and losses of the recorded step are still there";
   std::vector<std::string> order;
   for (const CaptureReport& report : twins.witness.reports) {
     order.push_back(report.graph);
@@ -146,8 +160,9 @@ TEST(Local, CapturesInExecutionOrderIntoOnePoolAndRunsNothing) {
     EXPECT_EQ(report.counter_before, (std::vector<std::int64_t>{2, 2}));
     EXPECT_EQ(report.counter_after, report.counter_before);
   }
-  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.attn.forward", "layers.0.mlp.forward", "layers.1.attn.forward",
-                                             "layers.1.mlp.forward", "layers.1.mlp.backward", "layers.1.attn.backward",
+  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.attn.forward", "layers.0.mlp.forward",
+                                             "layers.1.attn.forward", "layers.1.mlp.forward",
+                                             "layers.1.mlp.backward", "layers.1.attn.backward",
                                              "layers.0.mlp.backward", "layers.0.attn.backward"}));
   EXPECT_TRUE(twins.witness.changed_by.empty()) << twins.witness.changed_by.front();
   EXPECT_EQ(twins.graph_step().rng().states(), twins.eager_step().rng().states());
@@ -160,22 +175,27 @@ TEST(Local, AModuleReadsTheOutputOfTheOneBeforeWhereItLies) {
   const auto address = [&](const std::string& graph, const std::string& name) {
     return twins.witness.first_address.at(graph).at(name);
   };
-  EXPECT_EQ(address("layers.0.mlp.forward", "input.0"), address("layers.0.attn.forward", "output.0"));
-  EXPECT_EQ(address("layers.1.attn.forward", "input.0"), address("layers.0.mlp.forward", "output.0"));
-  EXPECT_EQ(address("layers.0.mlp.backward", "grad_output.0"), address("layers.1.attn.backward", "grad_input.0"));
-  EXPECT_NE(address("layers.0.attn.forward", "input.0"), address("layers.0.attn.forward", "output.0"));
+  EXPECT_EQ(address("layers.0.mlp.forward", "input.0"),
+            address("layers.0.attn.forward", "output.0"));
+  EXPECT_EQ(address("layers.1.attn.forward", "input.0"),
+            address("layers.0.mlp.forward", "output.0"));
+  EXPECT_EQ(address("layers.0.mlp.backward", "grad_output.0"),
+            address("layers.1.attn.backward", "grad_input.0"));
+  EXPECT_NE(address("layers.0.attn.forward", "input.0"),
+            address("layers.0.attn.forward", "output.0"));
 }
 
 TEST(Local, WorksInEveryCaptureModeAndOnBothAutogradThreads) {
-  for (const auto mode :
-       {capture::CaptureMode::global, capture::CaptureMode::thread_local_, capture::CaptureMode::relaxed})
+  for (const auto mode : {capture::CaptureMode::global, capture::CaptureMode::thread_local_,
+                          capture::CaptureMode::relaxed})
     for (const bool threads : {false, true}) {
       EngineConfig config = local();
       config.capture_mode = mode;
       TwinSteps twins(model(0.1), {}, config);
       twins.device().autograd_threads(threads);
       for (std::int64_t i = 0; i < 3; ++i)
-        EXPECT_EQ(difference(twins.step(i)), "") << "mode " << static_cast<int>(mode) << " threads " << threads;
+        EXPECT_EQ(difference(twins.step(i)), "")
+            << "mode " << static_cast<int>(mode) << " threads " << threads;
       EXPECT_EQ(twins.witness.reports.at(0).mode, mode);
       twins.device().autograd_threads(false);
     }
@@ -213,7 +233,8 @@ TEST(Local, DroppedGraphsGiveTheirMemoryBackAndTakeNoMoreSteps) {
   EXPECT_EQ(twins.device().memory().pool, pool_before);
   EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step);
   EXPECT_EQ(refusal<std::logic_error>([&] { twins.graph->step(twins.batch(0), 0.1); }),
-            "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and their memory are "
+            "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs "
+            "and their memory are "
             "gone; next: make a new engine");
 }
 
@@ -235,8 +256,10 @@ TEST(Local, TheFloorTrainsAsTheEngineDoesWithTheSameLaunches) {
 
 TEST(Local, TheFloorNeedsACapture) {
   TwinSteps twins(model(0), {}, local());
-  EXPECT_EQ(refusal<std::logic_error>([&] { dynamic_cast<Local&>(*twins.graph).floor_step(twins.batch(0), 0.1); }),
-            "local: got floor_step() before any capture; want a step() first; why: the floor replays its graphs; next: "
+  EXPECT_EQ(refusal<std::logic_error>(
+                [&] { dynamic_cast<Local&>(*twins.graph).floor_step(twins.batch(0), 0.1); }),
+            "local: got floor_step() before any capture; want a step() first; why: the floor "
+            "replays its graphs; next: "
             "run one step");
 }
 
@@ -245,9 +268,12 @@ TEST(Local, RefusesThePlainTracker) {
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(model(0.1), {}, device, 1, {}, fixtures::RngBackend::plain);
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { make_engine(local(), device, stream, step, nullptr); }),
-            "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read nor set a "
-            "generator's state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
+  EXPECT_EQ(
+      refusal<std::invalid_argument>([&] { make_engine(local(), device, stream, step, nullptr); }),
+      "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read "
+      "nor set a "
+      "generator's state, so the plain tracker can't change regions inside it; next: set "
+      "rng_tracker to graph_safe");
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 
 class Manual final : public Engine {
  public:
-  Manual(const EngineConfig& config, capture::Device& device, c10::Stream stream, workloads::TrainStep& step,
-         Observer* observer)
+  Manual(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+         workloads::TrainStep& step, Observer* observer)
       : config_(config),
         stream_(stream),
         step_(step),
@@ -28,7 +28,8 @@ class Manual final : public Engine {
       return whole_step();
     }
     if (!graph_.captured()) graph_.capture(counters_.eager);
-    graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/true), overwritten_outputs(step_));
+    graph_.replay(static_tensors(step_, inputs_.batch(), /*with_optimizer=*/true),
+                  overwritten_outputs(step_));
   }
 
   void evaluate(const workloads::Batch& batch) override {
@@ -73,8 +74,9 @@ class Manual final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_manual(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                                    workloads::TrainStep& step, Observer* observer) {
+std::unique_ptr<Engine> make_manual(const EngineConfig& config, capture::Device& device,
+                                    c10::Stream stream, workloads::TrainStep& step,
+                                    Observer* observer) {
   return std::make_unique<Manual>(config, device, stream, step, observer);
 }
 

@@ -19,8 +19,8 @@ void OptimizerGraph::step() {
   ++eager_steps_;
 }
 
-// M131 stands for a scheduler that assigns a new tensor to the optimizer's rate. The old one is kept, so that the graph reads old
-// values and not freed memory: wrong in silence, as in the field.
+// M131 stands for a scheduler that assigns a new tensor to the optimizer's rate. The old one is
+// kept, so that the graph reads old values and not freed memory: wrong in silence, as in the field.
 void OptimizerGraph::rebind_the_rate() {
   const at::NoGradGuard no_grad;
   at::Tensor rate = parts_.step.learning_rate();
@@ -31,7 +31,8 @@ void OptimizerGraph::rebind_the_rate() {
 void OptimizerGraph::capture(const capture::Pool& pool) {
   if (!parts_.config.optimizer_graph || graph_) return;
   ++captures_;
-  graph_ = capture_graph(parts_, {"optimizer", pool, [this] { parts_.step.optimizer_step(); }, eager_steps_});
+  graph_ = capture_graph(
+      parts_, {"optimizer", pool, [this] { parts_.step.optimizer_step(); }, eager_steps_});
 }
 
 void OptimizerGraph::add_to(Counters& counters) const {

@@ -1,5 +1,5 @@
-// Steps that run layer by layer, the exchange of tokens on a stream of its own and weight gradients delayed: started by mpirun with several
-// ranks, each test goes through every layout that fits.
+// Steps that run layer by layer, the exchange of tokens on a stream of its own and weight gradients
+// delayed: started by mpirun with several ranks, each test goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,12 +20,22 @@ using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::ModuleKind;
 
-const std::vector<ModuleKind> kAll{ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess};
+const std::vector<ModuleKind> kAll{ModuleKind::attn, ModuleKind::moe_router,
+                                   ModuleKind::moe_preprocess};
 
 /// Three microbatches: a pair whose forward is no warm-up, and one whose backward is not the last.
 ModelConfig by_layer(bool dropless, bool delayed) {
-  ModelConfig config{.hidden = 32, .ffn = 64, .vocab = 64, .seq_length = 8, .microbatches = 3, .qkv_bias = true, .experts = 4, .topk = 2,
-                     .dropless = dropless, .router_aux_loss = true, .shared_expert = true};
+  ModelConfig config{.hidden = 32,
+                     .ffn = 64,
+                     .vocab = 64,
+                     .seq_length = 8,
+                     .microbatches = 3,
+                     .qkv_bias = true,
+                     .experts = 4,
+                     .topk = 2,
+                     .dropless = dropless,
+                     .router_aux_loss = true,
+                     .shared_expert = true};
   config.overlap_ep_comm = true;
   config.delay_wgrad = delayed;
   return config;
@@ -39,7 +49,8 @@ ModelConfig pipelined(ModelConfig config) {
 std::vector<ModelConfig> two_ways() { return {by_layer(false, false), by_layer(true, true)}; }
 
 std::string way(const ModelConfig& config) {
-  return std::string(config.dropless ? "dropless" : "drop and pad") + (config.delay_wgrad ? ", delayed" : "");
+  return std::string(config.dropless ? "dropless" : "drop and pad") +
+         (config.delay_wgrad ? ", delayed" : "");
 }
 
 struct Ran {
@@ -52,7 +63,8 @@ Ran ran(const ModelConfig& config, const Layout& layout) {
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(config, layout, device, 1, {});
   Ran result;
-  for (std::int64_t i = 0; i < 2; ++i) step.forward_backward(make_batch(config, layout, 1, i, device.torch_device()));
+  for (std::int64_t i = 0; i < 2; ++i)
+    step.forward_backward(make_batch(config, layout, 1, i, device.torch_device()));
   auto all = step.gradients();
   all.push_back({"losses", step.losses()});
   for (const NamedTensor& tensor : all) {
@@ -62,8 +74,9 @@ Ran ran(const ModelConfig& config, const Layout& layout) {
   return result;
 }
 
-/// Against the same layout in the plain schedule, which pipeline_test.cpp and expert_parallel_test.cpp hold against one rank. The same
-/// sums in the same order, save that autograd and the delayed products may transpose them.
+/// Against the same layout in the plain schedule, which pipeline_test.cpp and
+/// expert_parallel_test.cpp hold against one rank. The same sums in the same order, save that
+/// autograd and the delayed products may transpose them.
 void expect_equals_plain_schedule(ModelConfig config, const Layout& layout) {
   SCOPED_TRACE(way(config));
   const Ran mine = ran(config, layout);
@@ -76,21 +89,25 @@ void expect_equals_plain_schedule(ModelConfig config, const Layout& layout) {
       largest = std::max<double>(largest, std::abs(plain.tensors[i][k]));
       difference = std::max<double>(difference, std::abs(plain.tensors[i][k] - mine.tensors[i][k]));
     }
-    EXPECT_TRUE(largest > 0 || !layout.last_stage()) << plain.names[i];  // losses are the last stage's
+    EXPECT_TRUE(largest > 0 || !layout.last_stage())
+        << plain.names[i];  // losses are the last stage's
     EXPECT_LE(difference, bound * largest) << plain.names[i];
   }
 }
 
 TEST(LayerByLayer, LossesAndGradientsAreThoseOfTheScheduleWithoutOverlap) {
   for (const ModelConfig& config : two_ways())
-    ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
+    ranks->for_each_expert_layout(
+        [&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
 }
 
-// The head's backward adds to it first, the embedding's at the end, each with a call of the hook that counts.
+// The head's backward adds to it first, the embedding's at the end, each with a call of the hook
+// that counts.
 TEST(LayerByLayer, ATiedEmbeddingIsReducedBehindItsSecondAddition) {
   for (ModelConfig config : two_ways()) {
     config.tied_embeddings = config.overlap_grad_reduce = true;
-    ranks->for_each_expert_layout([&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
+    ranks->for_each_expert_layout(
+        [&](const Layout& layout) { expect_equals_plain_schedule(config, layout); });
   }
 }
 
@@ -106,7 +123,8 @@ std::vector<std::int64_t> executed(workloads::TrainStep& step) {
   for (const NamedTensor& tensor : step.ledgers())
     if (tensor.name == "schedule") {
       const at::Tensor list = tensor.tensor.cpu();
-      return {list.const_data_ptr<std::int64_t>(), list.const_data_ptr<std::int64_t>() + list.numel()};
+      return {list.const_data_ptr<std::int64_t>(),
+              list.const_data_ptr<std::int64_t>() + list.numel()};
     }
   return {};
 }
@@ -120,8 +138,10 @@ TEST(LayerByLayer, TheDeviceRanTheOrderOfTheOrderFunction) {
   ranks->for_each_expert_layout([&](const Layout& layout) {
     workloads::TrainStep step(config, layout, device, 1, {});
     step.forward_backward(make_batch(config, layout, 1, 0, device.torch_device()));
-    // Order 1 2 | 1 -2 -2.5 2 -1 -1.5 | -2 -2.5 -1 -1.5: layers by 4, weight gradients 2 further, microbatches by 1.
-    EXPECT_EQ(executed(step), (std::vector<std::int64_t>{1, 5, 2, -5, -7, 6, -1, -3, -6, -8, -2, -4}));
+    // Order 1 2 | 1 -2 -2.5 2 -1 -1.5 | -2 -2.5 -1 -1.5: layers by 4, weight gradients 2 further,
+    // microbatches by 1.
+    EXPECT_EQ(executed(step),
+              (std::vector<std::int64_t>{1, 5, 2, -5, -7, 6, -1, -3, -6, -8, -2, -4}));
   });
 }
 
@@ -131,19 +151,26 @@ TEST(LayerByLayer, GraphsOfEveryCutReplayBitForBit) {
     std::vector<ModuleKind> modules;
     std::int64_t warmup_steps;
   };
-  for (Cut cut : {Cut{by_layer(true, true), kAll, 0}, Cut{by_layer(false, true), {ModuleKind::moe_router}, 1},
-                  Cut{by_layer(false, false), {ModuleKind::attn}, 1},
-                  Cut{by_layer(true, false), {ModuleKind::moe_router, ModuleKind::moe_preprocess}, 1}})
+  for (Cut cut :
+       {Cut{by_layer(true, true), kAll, 0}, Cut{by_layer(false, true), {ModuleKind::moe_router}, 1},
+        Cut{by_layer(false, false), {ModuleKind::attn}, 1},
+        Cut{by_layer(true, false), {ModuleKind::moe_router, ModuleKind::moe_preprocess}, 1}})
     ranks->for_each_expert_layout([&](const Layout& layout) {
       if (layout.ep != layout.dp) return;
       std::string name = way(cut.config);
       for (const ModuleKind kind : cut.modules) name += " " + std::string(workloads::name(kind));
       cut.config.dropout = 0.1;
-      TwinSteps twins(cut.config, layout, {.impl = "transformer_engine", .modules = cut.modules, .warmup_steps = cut.warmup_steps});
-      for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << name << " step " << i;
+      TwinSteps twins(
+          cut.config, layout,
+          {.impl = "transformer_engine", .modules = cut.modules, .warmup_steps = cut.warmup_steps});
+      for (std::int64_t i = 0; i < 3; ++i)
+        EXPECT_EQ(difference(twins.step(i)), "") << name << " step " << i;
       const Counters counters = twins.graph->counters();
-      EXPECT_EQ(counters.graphs, (cut.config.delay_wgrad ? 3 : 2) * cut.config.layers * cut.config.microbatches) << name;
-      EXPECT_EQ(counters.replays, (3 - cut.warmup_steps) * counters.graphs) << name << ": every microbatch has graphs of its own";
+      EXPECT_EQ(counters.graphs,
+                (cut.config.delay_wgrad ? 3 : 2) * cut.config.layers * cut.config.microbatches)
+          << name;
+      EXPECT_EQ(counters.replays, (3 - cut.warmup_steps) * counters.graphs)
+          << name << ": every microbatch has graphs of its own";
       EXPECT_EQ(counters.out_of_order, 0) << name;
       EXPECT_EQ(twins.witness.canaries, 0) << name;
       EXPECT_TRUE(twins.witness.moved_tensors.empty()) << name;
@@ -152,7 +179,8 @@ TEST(LayerByLayer, GraphsOfEveryCutReplayBitForBit) {
     });
 }
 
-void expect_whole_step_replays(const ModelConfig& config, const Layout& layout, const std::string& impl) {
+void expect_whole_step_replays(const ModelConfig& config, const Layout& layout,
+                               const std::string& impl) {
   SCOPED_TRACE(impl + ", " + way(config));
   TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
   for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
@@ -190,15 +218,20 @@ TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsBehindTheirBackward)
   config.microbatches = 2;
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1});
+    TwinSteps twins(
+        config, layout,
+        {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1});
     twins.step(0);
     twins.step(1);
     std::vector<std::string> order;
-    for (const CaptureReport& report : twins.witness.reports) order.push_back(report.graph.substr(std::string("layers.").size()));
-    EXPECT_EQ(order, (std::vector<std::string>{
-                         "0.attn.forward", "1.attn.forward", "0.attn.1.forward", "1.attn.backward", "1.attn.weight_gradients",
-                         "1.attn.1.forward", "0.attn.backward", "0.attn.weight_gradients", "1.attn.1.backward",
-                         "1.attn.1.weight_gradients", "0.attn.1.backward", "0.attn.1.weight_gradients"}));
+    for (const CaptureReport& report : twins.witness.reports)
+      order.push_back(report.graph.substr(std::string("layers.").size()));
+    EXPECT_EQ(order,
+              (std::vector<std::string>{
+                  "0.attn.forward", "1.attn.forward", "0.attn.1.forward", "1.attn.backward",
+                  "1.attn.weight_gradients", "1.attn.1.forward", "0.attn.backward",
+                  "0.attn.weight_gradients", "1.attn.1.backward", "1.attn.1.weight_gradients",
+                  "0.attn.1.backward", "0.attn.1.weight_gradients"}));
     twins.graph->drop_graphs();
   });
 }
@@ -206,10 +239,12 @@ TEST(LayerByLayer, CapturesFollowTheOrderWithWeightGradientsBehindTheirBackward)
 TEST(LayerByLayer, GraphsOfInterleavedStagesReplayBitForBitBesideBucketedReduction) {
   ModelConfig config = pipelined(by_layer(false, true));
   config.dropout = 0.1;
-  config.overlap_grad_reduce = config.grad_accumulation_fusion = true;  // hooks only once, behind the delayed gradients
+  config.overlap_grad_reduce = config.grad_accumulation_fusion =
+      true;  // hooks only once, behind the delayed gradients
   ranks->for_each_expert_pipeline_layout(2, [&](const Layout& layout) {
     if (config.layers % (layout.pp * layout.vpp) != 0) return;
-    TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = kAll, .warmup_steps = 1});
+    TwinSteps twins(config, layout,
+                    {.impl = "transformer_engine", .modules = kAll, .warmup_steps = 1});
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     EXPECT_EQ(twins.witness.canaries, 0);
     twins.graph->drop_graphs();
@@ -221,18 +256,24 @@ TEST(DelayedGradientsOfGraphs, ThoseThatAreNotOwedOrOfAPartThatNeverRanAreRefuse
   config.microbatches = 1;
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1});
+    TwinSteps twins(
+        config, layout,
+        {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1});
     for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
     const auto refused = [&](std::int64_t layer) {
       return refusal<std::logic_error>([&] {
-        dynamic_cast<workloads::ModuleRunner&>(*twins.graph).run_weight_gradients({ModuleKind::attn, layer, 0}, [] {});
+        dynamic_cast<workloads::ModuleRunner&>(*twins.graph)
+            .run_weight_gradients({ModuleKind::attn, layer, 0}, [] {});
       });
     };
     EXPECT_EQ(refused(1),
-              "attn of layer 1, microbatch 0: got a call for its weight gradients with none owed; want it once behind each backward; "
-              "why: the graph would add those of another backward again; next: call it behind the backward");
+              "attn of layer 1, microbatch 0: got a call for its weight gradients with none owed; "
+              "want it once behind each backward; "
+              "why: the graph would add those of another backward again; next: call it behind the "
+              "backward");
     EXPECT_EQ(refused(7),
-              "attn of layer 7, microbatch 0: got a call for weight gradients of a part that never ran; want it behind the part's "
+              "attn of layer 7, microbatch 0: got a call for weight gradients of a part that never "
+              "ran; want it behind the part's "
               "backward; why: they would be another part's; next: name the part as it was called");
     twins.graph->drop_graphs();
   });
@@ -244,7 +285,11 @@ TEST(DelayedGradientsOfGraphs, EveryPlantedFaultChangesTheGradientsAndIsCounted)
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
     for (const char* fault : {"", "M112", "M113", "M114"}) {
-      TwinSteps twins(config, layout, {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1, .fault = {fault}});
+      TwinSteps twins(config, layout,
+                      {.impl = "transformer_engine",
+                       .modules = {ModuleKind::attn},
+                       .warmup_steps = 1,
+                       .fault = {fault}});
       twins.step(0);
       const bool equal = twins.step(1).equal;
       const Counters counters = twins.graph->counters();
@@ -270,7 +315,8 @@ TEST(LayerByLayerFaults, M114InAGraphOfTheWholeStepChangesTheGradients) {
   ModelConfig config = by_layer(false, true);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M114"}});
+    TwinSteps twins(config, layout,
+                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M114"}});
     EXPECT_TRUE(twins.step(0).equal);
     EXPECT_FALSE(twins.step(1).equal);
     twins.graph->drop_graphs();
@@ -281,7 +327,8 @@ TEST(LayerByLayerFaults, M115InAGraphOfTheWholeStepLeavesTheExchangeUnjoined) {
   ModelConfig config = by_layer(false, false);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 0, .fault = {"M115"}});
+    TwinSteps twins(config, layout,
+                    {.impl = "full_iteration", .warmup_steps = 0, .fault = {"M115"}});
     EXPECT_NE(failed_capture(twins).find("capturing stream has unjoined work"), std::string::npos);
   });
 }
@@ -290,7 +337,8 @@ TEST(LayerByLayerFaults, M162IsRefusedAtTheEndOfTheCapturedStep) {
   ModelConfig config = by_layer(false, true);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M162"}});
+    TwinSteps twins(config, layout,
+                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M162"}});
     EXPECT_NE(failed_capture(twins).find("still owed at the end of the step"), std::string::npos);
     EXPECT_EQ(twins.witness.reports.at(0).status, "error");
     EXPECT_EQ(twins.graph->counters().replays, 0);
@@ -301,9 +349,11 @@ TEST(LayerByLayerFaults, M163RunsEagerlyAndIsRefusedAtTheEndOfTheCapturedBackwar
   ModelConfig config = by_layer(false, true);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M163"}});
+    TwinSteps twins(config, layout,
+                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M163"}});
     EXPECT_EQ(difference(twins.step(0)), "");
-    EXPECT_NE(failed_capture(twins).find("dependency created on uncaptured work in another stream"), std::string::npos);
+    EXPECT_NE(failed_capture(twins).find("dependency created on uncaptured work in another stream"),
+              std::string::npos);
     EXPECT_EQ(twins.witness.reports.at(0).code, capture::kIsolation);
   });
 }

@@ -1,4 +1,5 @@
-// Layouts of several ranks: started by mpirun with several ranks, each test goes through every (tp, dp) that fits.
+// Layouts of several ranks: started by mpirun with several ranks, each test goes through every (tp,
+// dp) that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,10 +31,12 @@ ModelConfig model(double dropout) {
   return config;
 }
 
-// The part of the single-rank gradient that this rank holds: a dimension that is shorter here is the split one.
+// The part of the single-rank gradient that this rank holds: a dimension that is shorter here is
+// the split one.
 at::Tensor own_part(const at::Tensor& full, const at::Tensor& mine, const Layout& layout) {
   for (std::int64_t d = 0; d < full.dim(); ++d)
-    if (full.size(d) != mine.size(d)) return full.narrow(d, mine.size(d) * layout.tp_rank, mine.size(d));
+    if (full.size(d) != mine.size(d))
+      return full.narrow(d, mine.size(d) * layout.tp_rank, mine.size(d));
   return full;
 }
 
@@ -51,10 +54,13 @@ TEST(Parallel, LossesAndGradientsEqualTheSingleRankModel) {
     workloads::TrainStep reference(whole, {}, device, 1, {});
     reference.forward_backward(make_batch(whole, {}, 1, 0, device.torch_device()));
 
-    // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes (Higham 2002, 4.2).
-    // n is at most 256 here (the MLP's inner size), and 4 products a layer and 2 more are chained forward and backward.
-    const double bound = 256 * std::pow(2.0, -24) * 2 * (4.0 * static_cast<double>(config.layers) + 2);
-    const auto losses = workloads::on_host(step.losses()), expected = workloads::on_host(reference.losses());
+    // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes
+    // (Higham 2002, 4.2). n is at most 256 here (the MLP's inner size), and 4 products a layer and
+    // 2 more are chained forward and backward.
+    const double bound =
+        256 * std::pow(2.0, -24) * 2 * (4.0 * static_cast<double>(config.layers) + 2);
+    const auto losses = workloads::on_host(step.losses()),
+               expected = workloads::on_host(reference.losses());
     for (std::int64_t m = 0; m < config.microbatches; ++m) {
       const float want = expected[layout.dp_rank * config.microbatches + m];
       EXPECT_NEAR(losses[m], want, bound * want) << "microbatch " << m;
@@ -76,13 +82,16 @@ TEST(Parallel, LossesAndGradientsEqualTheSingleRankModel) {
 }
 
 TEST(Parallel, ReplayEqualsEagerBitForBitWithDropout) {
-  spread(std::vector{"manual", "full_iteration", "local", "transformer_engine"}, kLayouts, [&](const char* impl, const Layout& layout) {
-    TwinSteps twins(small(model(0.1)), layout, {.impl = impl, .warmup_steps = 1});
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << impl;
-    EXPECT_EQ(twins.witness.canaries, 0) << impl;
-    twins.graph->drop_graphs();
-  });
+  spread(std::vector{"manual", "full_iteration", "local", "transformer_engine"}, kLayouts,
+         [&](const char* impl, const Layout& layout) {
+           TwinSteps twins(small(model(0.1)), layout, {.impl = impl, .warmup_steps = 1});
+           for (std::int64_t i = 0; i < 3; ++i)
+             EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+           EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step)
+               << impl;
+           EXPECT_EQ(twins.witness.canaries, 0) << impl;
+           twins.graph->drop_graphs();
+         });
 }
 
 TEST(Parallel, TensorParallelRanksShareMasksOutsideTheirRegionAndDrawTheirOwnInside) {
@@ -96,8 +105,10 @@ TEST(Parallel, TensorParallelRanksShareMasksOutsideTheirRegionAndDrawTheirOwnIns
     for (const auto& [name, mask] : step.masks()) {
       const at::Tensor all = comm::all_gather(mask.unsqueeze(0), layout.tp_group);
       for (int peer = 1; peer < layout.tp; ++peer) {
-        const bool alike = workloads::on_host(all.select(0, 0)) == workloads::on_host(all.select(0, peer));
-        EXPECT_EQ(alike, name.find("core_attention") == std::string::npos) << name << " of rank 0 and " << peer;
+        const bool alike =
+            workloads::on_host(all.select(0, 0)) == workloads::on_host(all.select(0, peer));
+        EXPECT_EQ(alike, name.find("core_attention") == std::string::npos)
+            << name << " of rank 0 and " << peer;
       }
     }
   });
@@ -105,9 +116,11 @@ TEST(Parallel, TensorParallelRanksShareMasksOutsideTheirRegionAndDrawTheirOwnIns
 
 TEST(Parallel, LocalGraphsOfSingleModulesEqualEagerOnEveryLayout) {
   using workloads::ModuleKind;
-  const std::vector<std::vector<ModuleKind>> cuts = {{ModuleKind::attn}, {ModuleKind::mlp}, {ModuleKind::attn, ModuleKind::mlp}};
+  const std::vector<std::vector<ModuleKind>> cuts = {
+      {ModuleKind::attn}, {ModuleKind::mlp}, {ModuleKind::attn, ModuleKind::mlp}};
   spread(cuts, kLayouts, [&](const std::vector<ModuleKind>& modules, const Layout& layout) {
-    TwinSteps twins(small(model(0.1)), layout, {.impl = "local", .modules = modules, .warmup_steps = 1});
+    TwinSteps twins(small(model(0.1)), layout,
+                    {.impl = "local", .modules = modules, .warmup_steps = 1});
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     twins.graph->drop_graphs();
   });
@@ -116,7 +129,8 @@ TEST(Parallel, LocalGraphsOfSingleModulesEqualEagerOnEveryLayout) {
 TEST(Parallel, FaultM56RunsOneRankEagerlyWhileItsPeersReplay) {
   ranks->for_each_layout([&](const Layout& layout) {
     TwinSteps twins(model(0), layout, {.impl = "local", .warmup_steps = 1, .fault = {"M56"}});
-    for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "the collectives still pair";
+    for (std::int64_t i = 0; i < 4; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << "the collectives still pair";
     const Counters counters = twins.graph->counters();
     const bool falls_back = layout.tp > 1 ? layout.tp_rank == 1 : layout.dp_rank == 1;
     EXPECT_EQ(counters.fallbacks, falls_back ? 2 : 0);
@@ -129,21 +143,25 @@ TEST(Parallel, FaultM61KeepsTensorParallelRankOneFromItsSecondReplay) {
   using Clock = std::chrono::steady_clock;
   constexpr double kStall_ms = 300;
   ranks->for_each_layout([&](const Layout& layout) {
-    TwinSteps twins(model(0), layout,
-                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M61"}, .stall_ms = 300});
+    TwinSteps twins(
+        model(0), layout,
+        {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M61"}, .stall_ms = 300});
     std::vector<double> replay_ms;
     for (std::int64_t i = 0; i < 4; ++i) {
-      const auto batch = workloads::make_batch(model(0), layout, 1, i, twins.device().torch_device());
+      const auto batch =
+          workloads::make_batch(model(0), layout, 1, i, twins.device().torch_device());
       const auto begin = Clock::now();
       twins.graph->step(batch, 0.1);
       twins.device().synchronize();
       replay_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     }
-    // Step 1 captures and replays first. A lower limit only: how fast the others are is no fact of the fault.
+    // Step 1 captures and replays first. A lower limit only: how fast the others are is no fact of
+    // the fault.
     if (layout.tp_rank == 1) {
       EXPECT_GE(replay_ms[2], kStall_ms);
     }
-    EXPECT_EQ(twins.graph->counters().replays, 3) << "the stall is bounded, and nobody replays less";
+    EXPECT_EQ(twins.graph->counters().replays, 3)
+        << "the stall is bounded, and nobody replays less";
     twins.graph->drop_graphs();
   });
 }

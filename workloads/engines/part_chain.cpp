@@ -27,7 +27,8 @@ PartChain::PartChain(const workloads::ModuleCall& call, std::vector<Argument> ar
                      const std::vector<at::Tensor>& parameters, const workloads::ModuleBody& body)
     : arguments_(std::move(arguments)), parameters_(parameters), links_{{call, body, {}, {}}} {}
 
-bool PartChain::append(const workloads::ModuleCall& call, const Tensors& inputs, const std::vector<at::Tensor>& parameters,
+bool PartChain::append(const workloads::ModuleCall& call, const Tensors& inputs,
+                       const std::vector<at::Tensor>& parameters,
                        const workloads::ModuleBody& body) {
   Link link{call, body, {}, {}};
   for (const at::Tensor& input : inputs)
@@ -52,7 +53,9 @@ bool PartChain::feeds(const Tensors& inputs) const {
   if (inputs.size() != 1 || outputs() != 1) return false;
   for (const Link& link : links_)
     for (const Output& output : link.outputs)
-      if (!output.stand_in.defined() && output.noted.lock().get() == inputs[0].unsafeGetTensorImpl()) return true;
+      if (!output.stand_in.defined() &&
+          output.noted.lock().get() == inputs[0].unsafeGetTensorImpl())
+        return true;
   return false;
 }
 
@@ -65,7 +68,8 @@ std::ptrdiff_t PartChain::part_of(const workloads::ModuleCall& call) const {
 
 std::string PartChain::name() const {
   std::string name;
-  for (const Link& link : links_) name += (name.empty() ? "" : "+") + std::string(workloads::name(link.call.kind));
+  for (const Link& link : links_)
+    name += (name.empty() ? "" : "+") + std::string(workloads::name(link.call.kind));
   return name;
 }
 
@@ -97,21 +101,28 @@ PartChain::Tensors PartChain::begin(Tensors results) {
   return share(0);
 }
 
-PartChain::Tensors PartChain::next(const workloads::ModuleCall& call, std::size_t part, const Tensors& inputs) {
+PartChain::Tensors PartChain::next(const workloads::ModuleCall& call, std::size_t part,
+                                   const Tensors& inputs) {
   const Link& link = links_.at(part);
   bool expected = next_ == part && inputs.size() == link.inputs.size();
   for (std::size_t i = 0; expected && i < inputs.size(); ++i)
-    expected = inputs[i].is_same(links_[link.inputs[i].part].outputs[link.inputs[i].output].stand_in);
+    expected =
+        inputs[i].is_same(links_[link.inputs[i].part].outputs[link.inputs[i].output].stand_in);
   if (!expected)
-    throw std::logic_error(place(call) + ": got a call out of turn or with other inputs; want it behind the part before it, "
-                           "with what that handed out; why: one graph holds " + name() + ", and nothing can come between; "
-                           "next: leave one of the parts out of modules");
+    throw std::logic_error(
+        place(call) +
+        ": got a call out of turn or with other inputs; want it behind the part before it, "
+        "with what that handed out; why: one graph holds " +
+        name() +
+        ", and nothing can come between; "
+        "next: leave one of the parts out of modules");
   return share(part);
 }
 
 void PartChain::require_finished() const {
   if (next_ == 0) return;
-  throw std::logic_error(place(links_[next_].call) + ": got no call; want it behind the part before it; why: one graph holds " +
+  throw std::logic_error(place(links_[next_].call) +
+                         ": got no call; want it behind the part before it; why: one graph holds " +
                          name() + " and has run all of it; next: leave this part out of modules");
 }
 

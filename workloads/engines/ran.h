@@ -1,4 +1,5 @@
-// For tests of layouts: a training step after one forward and backward, and how far two results lie apart.
+// For tests of layouts: a training step after one forward and backward, and how far two results lie
+// apart.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,12 +17,14 @@ namespace graphproof::engines {
 
 /// On a stream of its own.
 struct Ran {
-  Ran(const workloads::ModelConfig& config, const workloads::Layout& layout, const char* fault = "none")
+  Ran(const workloads::ModelConfig& config, const workloads::Layout& layout,
+      const char* fault = "none")
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
         step(config, layout, workloads::device_under_test(), 1, {fault}) {
     step.recording(true);  // as the planted faults of a capture want it; nothing else asks
-    step.forward_backward(workloads::make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
+    step.forward_backward(
+        workloads::make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
   }
   at::Tensor gradient(const std::string& name) {
     for (const auto& [other, tensor] : step.gradients())

@@ -1,5 +1,6 @@
-// From the ranks' gradients to those of the global batch, with and without overlap, and what the optimizer makes of them:
-// started by mpirun with several ranks, each test goes through every layout that fits.
+// From the ranks' gradients to those of the global batch, with and without overlap, and what the
+// optimizer makes of them: started by mpirun with several ranks, each test goes through every
+// layout that fits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,13 +31,15 @@ const auto kDataParallelLayouts = [](const auto&, auto visit) {
 
 /// A training step on its own stream.
 struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout, const std::string& fault = "none", std::int64_t steps = 2)
+  Ran(const ModelConfig& config, const Layout& layout, const std::string& fault = "none",
+      std::int64_t steps = 2)
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
         step(config, layout, workloads::device_under_test(), 1, {fault}) {
     step.learning_rate(0.1);
     for (std::int64_t i = 0; i < steps; ++i) {
-      step.forward_backward(make_batch(config, layout, 1, i, workloads::device_under_test().torch_device()));
+      step.forward_backward(
+          make_batch(config, layout, 1, i, workloads::device_under_test().torch_device()));
       step.optimizer_step();
     }
   }
@@ -62,11 +65,15 @@ TEST(GradientReduction, InBucketsBesideBackwardHasTheBitsOfOneReductionAfterIt) 
       overlapped.overlap_grad_reduce = true;
       Ran beside(overlapped, layout);
       for (std::size_t i = 0; i < after.step.gradients().size(); ++i) {
-        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor), on_host(after.step.gradients()[i].tensor)) << after.step.gradients()[i].name;
-        EXPECT_EQ(on_host(beside.step.parameters()[i].tensor), on_host(after.step.parameters()[i].tensor));
+        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor),
+                  on_host(after.step.gradients()[i].tensor))
+            << after.step.gradients()[i].name;
+        EXPECT_EQ(on_host(beside.step.parameters()[i].tensor),
+                  on_host(after.step.parameters()[i].tensor));
       }
       EXPECT_FALSE(after.step.reduction().overlapped());
-      EXPECT_EQ(beside.step.reduction().overlapped(), static_cast<std::int64_t>(beside.step.reduction().buckets()));
+      EXPECT_EQ(beside.step.reduction().overlapped(),
+                static_cast<std::int64_t>(beside.step.reduction().buckets()));
     });
 }
 
@@ -76,18 +83,28 @@ TEST(GradientReduction, TheHostLooksAtGradientsThatNobodyReducesMeanwhile) {
       ranks->for_each_layout([&](const Layout& layout) {
         workloads::device_under_test().synchronize();
         (void)workloads::device_under_test().take_races();
-        Ran ran({.seq_length = 8, .microbatches = 2, .nan_check_grad = true, .overlap_grad_reduce = overlapped, .distributed_optimizer = distributed},
+        Ran ran({.seq_length = 8,
+                 .microbatches = 2,
+                 .nan_check_grad = true,
+                 .overlap_grad_reduce = overlapped,
+                 .distributed_optimizer = distributed},
                 layout, "none", 3);
         EXPECT_EQ(ran.step.host_checks().gradients_checked(), 3) << "every element in each step";
         EXPECT_EQ(workloads::device_under_test().take_races().value_or(capture::Races{}).count, 0);
       });
 }
 
-TEST(GradientReduction, OnPipelineStagesHasTheSameBitsBesideBackwardAndWithTheDistributedOptimizer) {
+TEST(GradientReduction,
+     OnPipelineStagesHasTheSameBitsBesideBackwardAndWithTheDistributedOptimizer) {
   for (const int vpp : {1, 2})
     ranks->for_each_pipeline_layout(vpp, [&](const Layout& layout) {
       if (layout.dp == 1) return;
-      const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 4, .tied_embeddings = vpp == 1};
+      const ModelConfig config{.layers = 4,
+                               .hidden = 32,
+                               .ffn = 64,
+                               .seq_length = 8,
+                               .microbatches = 4,
+                               .tied_embeddings = vpp == 1};
       ModelConfig overlapped = config;
       overlapped.overlap_grad_reduce = true;
       ModelConfig split = overlapped;
@@ -96,14 +113,19 @@ TEST(GradientReduction, OnPipelineStagesHasTheSameBitsBesideBackwardAndWithTheDi
       own.step.gather_gradients();
       for (std::size_t i = 0; i < after.step.gradients().size(); ++i) {
         const auto want = on_host(after.step.gradients()[i].tensor);
-        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor), want) << after.step.gradients()[i].name;
+        EXPECT_EQ(on_host(beside.step.gradients()[i].tensor), want)
+            << after.step.gradients()[i].name;
         EXPECT_EQ(on_host(own.step.gradients()[i].tensor), want) << after.step.gradients()[i].name;
       }
     });
 }
 
 TEST(GradientReduction, BesideBackwardIsReplayedBitForBitUnderEveryEngine) {
-  const ModelConfig config{.seq_length = 8, .microbatches = 2, .dropout = 0.1, .overlap_grad_reduce = true, .grad_accumulation_fusion = true};
+  const ModelConfig config{.seq_length = 8,
+                           .microbatches = 2,
+                           .dropout = 0.1,
+                           .overlap_grad_reduce = true,
+                           .grad_accumulation_fusion = true};
   const std::vector<EngineConfig> engines = {
       {.impl = "manual", .warmup_steps = 1},
       {.impl = "full_iteration", .warmup_steps = 1},
@@ -113,7 +135,8 @@ TEST(GradientReduction, BesideBackwardIsReplayedBitForBitUnderEveryEngine) {
       {.impl = "callables", .modules = {workloads::ModuleKind::mlp}, .warmup_steps = 1}};
   spread(engines, kDataParallelLayouts, [&](const EngineConfig& engine, const Layout& layout) {
     TwinSteps twins(config, layout, engine);
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
     EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
     twins.graph->drop_graphs();
   });
@@ -122,7 +145,8 @@ TEST(GradientReduction, BesideBackwardIsReplayedBitForBitUnderEveryEngine) {
 TEST(GradientReduction, FaultM11LeavesTheSideStreamUnjoinedAndTheCaptureIsRefused) {
   ranks->for_each_layout([&](const Layout& layout) {
     if (layout.dp == 1) return;
-    TwinSteps twins({.microbatches = 1, .overlap_grad_reduce = true}, layout, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M11"}});
+    TwinSteps twins({.microbatches = 1, .overlap_grad_reduce = true}, layout,
+                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M11"}});
     twins.step(0);
     try {
       twins.graph->step(twins.batch(1), 0.1);
@@ -147,19 +171,30 @@ ModelConfig distributed(ModelConfig config) {
 std::vector<ModelConfig> distributed_models() {
   using workloads::OptimizerKind;
   using workloads::Precision;
-  return {distributed({.microbatches = 2}), distributed({.microbatches = 1, .optimizer = OptimizerKind::adam, .overlap_grad_reduce = true}),
-          distributed({.microbatches = 1, .precision = Precision::bf16, .optimizer = OptimizerKind::adam, .weight_decay = true}),
-          distributed({.microbatches = 1, .precision = Precision::fp16, .loss_scaling = workloads::LossScaling::static_,
-                       .overlap_grad_reduce = true, .overlap_param_gather = true})};
+  return {distributed({.microbatches = 2}),
+          distributed(
+              {.microbatches = 1, .optimizer = OptimizerKind::adam, .overlap_grad_reduce = true}),
+          distributed({.microbatches = 1,
+                       .precision = Precision::bf16,
+                       .optimizer = OptimizerKind::adam,
+                       .weight_decay = true}),
+          distributed({.microbatches = 1,
+                       .precision = Precision::fp16,
+                       .loss_scaling = workloads::LossScaling::static_,
+                       .overlap_grad_reduce = true,
+                       .overlap_param_gather = true})};
 }
 
 /// Of what both took in their last step, and of the parameters where they are gathered.
 void expect_equal_bits(Ran& split, Ran& whole, bool gathered) {
   split.step.gather_gradients();
   for (std::size_t i = 0; i < whole.step.gradients().size(); ++i) {
-    EXPECT_EQ(on_host(split.step.gradients()[i].tensor), on_host(whole.step.gradients()[i].tensor)) << whole.step.gradients()[i].name;
+    EXPECT_EQ(on_host(split.step.gradients()[i].tensor), on_host(whole.step.gradients()[i].tensor))
+        << whole.step.gradients()[i].name;
     if (gathered) {
-      EXPECT_EQ(on_host(split.step.parameters()[i].tensor), on_host(whole.step.parameters()[i].tensor)) << whole.step.parameters()[i].name;
+      EXPECT_EQ(on_host(split.step.parameters()[i].tensor),
+                on_host(whole.step.parameters()[i].tensor))
+          << whole.step.parameters()[i].name;
     }
   }
 }
@@ -177,15 +212,19 @@ TEST(DistributedOptimizer, TrainsWithTheBitsOfTheWholeOneAndKeepsItsShareOfTheSt
       Ran whole(plain, layout), split(config, layout);
       expect_equal_bits(split, whole, /*gathered=*/!config.overlap_param_gather);
       at::Tensor own = at::full({1}, elements(split), at::kLong);
-      EXPECT_EQ(on_host(comm::all_reduce_(own.to(at::kDouble), layout.dp_group))[0], elements(whole)) << "every element has one owner";
+      EXPECT_EQ(on_host(comm::all_reduce_(own.to(at::kDouble), layout.dp_group))[0],
+                elements(whole))
+          << "every element has one owner";
       if (layout.dp > 1) {
-        EXPECT_LE(elements(split), elements(whole) / layout.dp + workloads::ParameterBuffer::kAlignmentElements * 64);
+        EXPECT_LE(elements(split), elements(whole) / layout.dp +
+                                       workloads::ParameterBuffer::kAlignmentElements * 64);
       }
     });
 }
 
 TEST(DistributedOptimizer, OfExpertsSplitsThemAmongTheRanksThatHoldThem) {
-  const ModelConfig config = distributed({.microbatches = 1, .experts = 4, .topk = 2, .optimizer = workloads::OptimizerKind::adam});
+  const ModelConfig config = distributed(
+      {.microbatches = 1, .experts = 4, .topk = 2, .optimizer = workloads::OptimizerKind::adam});
   ranks->for_each_expert_layout([&](const Layout& layout) {
     ModelConfig plain = config;
     plain.distributed_optimizer = false;
@@ -194,8 +233,10 @@ TEST(DistributedOptimizer, OfExpertsSplitsThemAmongTheRanksThatHoldThem) {
   });
 }
 
-TEST(DistributedOptimizer, OfExpertsThatTensorAndContextParallelRanksCutOrCopyHasTheBitsOfTheWholeOne) {
-  ModelConfig config = distributed({.microbatches = 1, .experts = 4, .topk = 2, .optimizer = workloads::OptimizerKind::adam});
+TEST(DistributedOptimizer,
+     OfExpertsThatTensorAndContextParallelRanksCutOrCopyHasTheBitsOfTheWholeOne) {
+  ModelConfig config = distributed(
+      {.microbatches = 1, .experts = 4, .topk = 2, .optimizer = workloads::OptimizerKind::adam});
   config.clip_grad = true;
   ranks->for_each_split_expert_layout([&](const Layout& layout, const std::string& name) {
     if (layout.replicas() == 1) return;
@@ -209,7 +250,8 @@ TEST(DistributedOptimizer, OfExpertsThatTensorAndContextParallelRanksCutOrCopyHa
     plain.clip_grad = true;
     Ran clipped(plain, layout, "none", 1), split_clipped(config, layout, "none", 1);
     // Squares are summed in another order, in fp64.
-    EXPECT_NEAR(split_clipped.state("state:clip.norm"), clipped.state("state:clip.norm"), 1e-6 * clipped.state("state:clip.norm"));
+    EXPECT_NEAR(split_clipped.state("state:clip.norm"), clipped.state("state:clip.norm"),
+                1e-6 * clipped.state("state:clip.norm"));
   });
 }
 
@@ -218,13 +260,18 @@ TEST(DistributedOptimizer, IsReplayedBitForBitUnderEveryEngine) {
     const char* impl;
     bool gathered_beside;
   };
-  const std::vector<Row> rows = {{"manual", false}, {"local", false}, {"manual", true}, {"full_iteration", true},
-                                 {"local", true}, {"transformer_engine", true}, {"callables", true}};
+  const std::vector<Row> rows = {{"manual", false},  {"local", false},
+                                 {"manual", true},   {"full_iteration", true},
+                                 {"local", true},    {"transformer_engine", true},
+                                 {"callables", true}};
   spread(rows, kDataParallelLayouts, [&](const Row& row, const Layout& layout) {
-    ModelConfig config = distributed({.microbatches = 1, .optimizer = workloads::OptimizerKind::adam, .overlap_grad_reduce = true});
+    ModelConfig config = distributed({.microbatches = 1,
+                                      .optimizer = workloads::OptimizerKind::adam,
+                                      .overlap_grad_reduce = true});
     config.overlap_param_gather = row.gathered_beside;
     TwinSteps twins(config, layout, {.impl = row.impl, .warmup_steps = 1});
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << row.impl << " step " << i;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << row.impl << " step " << i;
     EXPECT_EQ(twins.witness.canaries, 0) << row.impl;
     EXPECT_TRUE(twins.witness.moved_tensors.empty()) << row.impl;
     twins.graph->drop_graphs();
@@ -238,7 +285,8 @@ TEST(DistributedOptimizer, FaultM92LeavesOldParametersOfOtherRanks) {
     Ran sound(config, layout), faulty(config, layout, "M92");
     bool differs = false;
     for (std::size_t i = 0; i < sound.step.parameters().size(); ++i)
-      differs |= on_host(sound.step.parameters()[i].tensor) != on_host(faulty.step.parameters()[i].tensor);
+      differs |=
+          on_host(sound.step.parameters()[i].tensor) != on_host(faulty.step.parameters()[i].tensor);
     EXPECT_TRUE(differs);
   });
 }
@@ -256,17 +304,21 @@ TEST(DistributedOptimizer, FaultM93ReplaysWithTheParametersOfTheCapture) {
 }
 
 TEST(GradientClip, NormIsThatOfTheSingleRankModelInEveryLayout) {
-  const ModelConfig config{.microbatches = 2, .qkv_bias = true, .linear_bias = true, .clip_grad = true};
+  const ModelConfig config{
+      .microbatches = 2, .qkv_bias = true, .linear_bias = true, .clip_grad = true};
   ranks->for_each_layout([&](const Layout& layout) {
     ModelConfig all = config;
     all.microbatches *= layout.dp;
-    Ran parallel(config, layout), single(all, {}), faulty(config, layout, "M97"), split(distributed_optimizer(config), layout);
+    Ran parallel(config, layout), single(all, {}), faulty(config, layout, "M97"),
+        split(distributed_optimizer(config), layout);
     const double norm = single.state("state:clip.norm");
     EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
     // Reordered fp32 sums before it; the norm itself is summed in fp64.
     EXPECT_NEAR(parallel.state("state:clip.norm"), norm, 1e-4 * norm);
-    EXPECT_NEAR(split.state("state:clip.norm"), norm, 1e-4 * norm) << "of parts that other ranks own";
-    EXPECT_EQ(std::abs(faulty.state("state:clip.norm") - norm) > 1e-3 * norm, layout.tp > 1) << "M97";
+    EXPECT_NEAR(split.state("state:clip.norm"), norm, 1e-4 * norm)
+        << "of parts that other ranks own";
+    EXPECT_EQ(std::abs(faulty.state("state:clip.norm") - norm) > 1e-3 * norm, layout.tp > 1)
+        << "M97";
   });
 }
 
@@ -278,9 +330,16 @@ ModelConfig of_all_stages(const ModelConfig& config, const Layout& layout) {
 
 TEST(GradientClip, NormIsThatOfAllStagesOfAPipelineAndM110ThatOfEach) {
   for (const bool tied : {false, true}) {
-    const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2, .tied_embeddings = tied, .clip_grad = true};
+    const ModelConfig config{.layers = 4,
+                             .hidden = 32,
+                             .ffn = 64,
+                             .seq_length = 8,
+                             .microbatches = 2,
+                             .tied_embeddings = tied,
+                             .clip_grad = true};
     ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
-      Ran parallel(config, layout), single(of_all_stages(config, layout), {}), faulty(config, layout, "M110");
+      Ran parallel(config, layout), single(of_all_stages(config, layout), {}),
+          faulty(config, layout, "M110");
       const double norm = single.state("state:clip.norm");
       EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
       EXPECT_NEAR(parallel.state("state:clip.norm"), norm, 1e-4 * norm) << "tied " << tied;
@@ -290,7 +349,12 @@ TEST(GradientClip, NormIsThatOfAllStagesOfAPipelineAndM110ThatOfEach) {
 }
 
 TEST(LossScale, IsTheSameOnEveryStageOfAPipelineUnderEveryEngine) {
-  const ModelConfig config{.layers = 4, .hidden = 32, .ffn = 64, .seq_length = 8, .microbatches = 2, .precision = workloads::Precision::fp16,
+  const ModelConfig config{.layers = 4,
+                           .hidden = 32,
+                           .ffn = 64,
+                           .seq_length = 8,
+                           .microbatches = 2,
+                           .precision = workloads::Precision::fp16,
                            .clip_grad = true};
   constexpr std::int64_t kSteps = 5;  // some skipped and some taken
   const auto stages = [](const auto&, auto visit) {
@@ -298,27 +362,34 @@ TEST(LossScale, IsTheSameOnEveryStageOfAPipelineUnderEveryEngine) {
       if (layout.tp == 1) visit(layout);
     });
   };
-  spread(std::vector{"manual", "local", "transformer_engine"}, stages, [&](const char* impl, const Layout& layout) {
-    TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
-    for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
-    twins.graph->drop_graphs();
-    std::map<std::string, at::Tensor> state;
-    for (const auto& tensor : twins.graph_step().optimizer_state()) state[tensor.name] = tensor.tensor;
-    EXPECT_GT(on_host(state.at("state:loss_scale.skipped"))[0], 0) << "the first steps overflow on purpose";
-    const auto scales = on_host(comm::all_gather(state.at("state:loss_scale.scale").view({1}), layout.pp_group));
-    for (const float scale : scales) EXPECT_EQ(scale, scales[0]) << impl;
-  });
+  spread(std::vector{"manual", "local", "transformer_engine"}, stages,
+         [&](const char* impl, const Layout& layout) {
+           TwinSteps twins(config, layout, {.impl = impl, .warmup_steps = 1});
+           for (std::int64_t i = 0; i < kSteps; ++i)
+             EXPECT_EQ(difference(twins.step(i)), "") << impl << " step " << i;
+           twins.graph->drop_graphs();
+           std::map<std::string, at::Tensor> state;
+           for (const auto& tensor : twins.graph_step().optimizer_state())
+             state[tensor.name] = tensor.tensor;
+           EXPECT_GT(on_host(state.at("state:loss_scale.skipped"))[0], 0)
+               << "the first steps overflow on purpose";
+           const auto scales = on_host(
+               comm::all_gather(state.at("state:loss_scale.scale").view({1}), layout.pp_group));
+           for (const float scale : scales) EXPECT_EQ(scale, scales[0]) << impl;
+         });
 }
 
 TEST(LossScale, IsTheSameOnEveryRankAndM96MakesItDiffer) {
-  const ModelConfig config{.seq_length = 8, .microbatches = 1, .precision = workloads::Precision::fp16};
+  const ModelConfig config{
+      .seq_length = 8, .microbatches = 1, .precision = workloads::Precision::fp16};
   ranks->for_each_layout([&](const Layout& layout) {
     for (const char* fault : {"none", "M96"}) {
       constexpr std::int64_t kSteps = 5;  // some skipped and some taken
       Ran ran(config, layout, fault, kSteps);
       const at::Tensor mine = at::full({1}, ran.state("state:loss_scale.scale"));
       const auto scales = on_host(comm::all_gather(mine, layout.tp_group));
-      for (std::size_t peer = 1; peer < scales.size(); ++peer) EXPECT_EQ(scales[peer] == scales[0], std::string(fault) == "none") << fault;
+      for (std::size_t peer = 1; peer < scales.size(); ++peer)
+        EXPECT_EQ(scales[peer] == scales[0], std::string(fault) == "none") << fault;
       EXPECT_GT(ran.state("state:loss_scale.skipped"), 0) << "the first steps overflow on purpose";
     }
   });

@@ -1,5 +1,5 @@
-// What passes of a module change beside their results: losses, gradients, masks, ledgers, counters, random numbers. Saved
-// before an engine warms up or rehearses, so that training does not notice.
+// What passes of a module change beside their results: losses, gradients, masks, ledgers, counters,
+// random numbers. Saved before an engine warms up or rehearses, so that training does not notice.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,8 @@ class SavedState {
     append(tensors_, step.masks());
     append(tensors_, step.ledgers());
     tensors_.push_back({"layer_counter", step.layer_counter()});
-    if (step.recompute_counter().defined()) tensors_.push_back({"recompute_counter", step.recompute_counter()});
+    if (step.recompute_counter().defined())
+      tensors_.push_back({"recompute_counter", step.recompute_counter()});
     for (const NamedTensor& tensor : tensors_) copies_.push_back(tensor.tensor.clone());
     for (at::Generator& generator : generators_) states_.push_back(generator.get_state());
   }

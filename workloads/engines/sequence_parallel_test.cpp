@@ -1,5 +1,5 @@
-// Tensor parallel ranks that share each sequence: started by mpirun with several ranks, each test goes through every
-// layout that fits.
+// Tensor parallel ranks that share each sequence: started by mpirun with several ranks, each test
+// goes through every layout that fits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
 
-/// Every parameter that is used outside tensor parallel regions: norms with bias, biases of row-parallel layers, positions.
+/// Every parameter that is used outside tensor parallel regions: norms with bias, biases of
+/// row-parallel layers, positions.
 ModelConfig model() {
   return {.microbatches = 2,
           .normalization = workloads::Normalization::LayerNorm,
@@ -42,30 +43,34 @@ TEST(SequenceParallel, LossesAndGradientsEqualTheSingleRankModel) {
       ModelConfig all = config;
       all.microbatches *= layout.dp;
       Ran single(all, {});
-      // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes (Higham 2002, 4.2).
-      // n is at most 256 here (the MLP's inner size); 4 products and 2 norms a layer and 3 more sums are chained forward
-      // and backward.
-      const double bound = 256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3);
+      // Reordered fp32 sums: a sum of n terms is off by at most n * 2^-24 of the sum of their sizes
+      // (Higham 2002, 4.2). n is at most 256 here (the MLP's inner size); 4 products and 2 norms a
+      // layer and 3 more sums are chained forward and backward.
+      const double bound =
+          256 * std::pow(2.0, -24) * 2 * (6.0 * static_cast<double>(config.layers) + 3);
       const auto losses = on_host(parallel.step.losses()), expected = on_host(single.step.losses());
       double worst = 0;
       for (std::int64_t m = 0; m < config.microbatches; ++m) {
-        const float want = expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
+        const float want =
+            expected[static_cast<std::size_t>(layout.dp_rank * config.microbatches + m)];
         EXPECT_NEAR(losses[static_cast<std::size_t>(m)], want, bound * want) << "microbatch " << m;
       }
       const auto mine = parallel.step.gradients(), full = single.step.gradients();
       for (std::size_t i = 0; i < mine.size(); ++i) {
         const workloads::Shard& shard = parallel.step.shards()[i];
-        const double found =
-            distance(on_host(mine[i].tensor), on_host(shard.of(full[i].tensor)));
+        const double found = distance(on_host(mine[i].tensor), on_host(shard.of(full[i].tensor)));
         EXPECT_LE(found, bound) << mine[i].name;
         worst = std::max(worst, found);
       }
-      if (ranks->rank() == 0) std::printf("tp %d dp %d: farthest gradient %.3g, bound %.3g\n", layout.tp, layout.dp, worst, bound);
+      if (ranks->rank() == 0)
+        std::printf("tp %d dp %d: farthest gradient %.3g, bound %.3g\n", layout.tp, layout.dp,
+                    worst, bound);
     });
 }
 
-// With one sequence a microbatch rows lie in the same order with and without, and both kinds of collective sum in rank
-// order. Only a gradient that is summed over a rank's own tokens first has another order.
+// With one sequence a microbatch rows lie in the same order with and without, and both kinds of
+// collective sum in rank order. Only a gradient that is summed over a rank's own tokens first has
+// another order.
 TEST(SequenceParallel, HasTheBitsOfTensorParallelismWhereverTheOrderOfSumsIsTheSame) {
   ModelConfig config = model();
   config.microbatch_size = 1;
@@ -96,7 +101,8 @@ TEST(SequenceParallel, RanksHoldTheSameGradientOfWhatAllOfThemHold) {
       const auto& [name, gradient] = ran.step.gradients()[i];
       const at::Tensor all = comm::all_gather(gradient.unsqueeze(0), layout.tp_group);
       for (int peer = 1; peer < layout.tp; ++peer)
-        EXPECT_EQ(on_host(all.select(0, peer)), on_host(all.select(0, 0))) << name << " of rank " << peer;
+        EXPECT_EQ(on_host(all.select(0, peer)), on_host(all.select(0, 0)))
+            << name << " of rank " << peer;
     }
   });
 }
@@ -112,7 +118,8 @@ TEST(SequenceParallel, RanksDrawTheirOwnMasksEverywhereForTheirOwnTokens) {
       }
       const at::Tensor all = comm::all_gather(mask.unsqueeze(0), layout.tp_group);
       for (int peer = 1; peer < layout.tp; ++peer)
-        EXPECT_NE(on_host(all.select(0, peer)), on_host(all.select(0, 0))) << name << " of rank " << peer;
+        EXPECT_NE(on_host(all.select(0, peer)), on_host(all.select(0, 0)))
+            << name << " of rank " << peer;
     }
   });
 }
@@ -121,18 +128,23 @@ TEST(SequenceParallel, ReplayEqualsEagerBitForBitUnderEveryEngine) {
   using workloads::ModuleKind;
   ModelConfig config = small(model());
   config.dropout = 0.1;
-  const std::vector<EngineConfig> engines = {{.impl = "manual", .warmup_steps = 1},
-                                             {.impl = "full_iteration", .warmup_steps = 1},
-                                             {.impl = "local", .warmup_steps = 1},
-                                             {.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
-                                             {.impl = "local", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1},
-                                             {.impl = "transformer_engine", .warmup_steps = 1},
-                                             {.impl = "transformer_engine", .modules = {ModuleKind::mlp}, .warmup_steps = 1}};
-  const auto layouts = [](const auto&, auto visit) { ranks->for_each_sequence_parallel_layout(visit); };
+  const std::vector<EngineConfig> engines = {
+      {.impl = "manual", .warmup_steps = 1},
+      {.impl = "full_iteration", .warmup_steps = 1},
+      {.impl = "local", .warmup_steps = 1},
+      {.impl = "local", .modules = {ModuleKind::attn}, .warmup_steps = 1},
+      {.impl = "local", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1},
+      {.impl = "transformer_engine", .warmup_steps = 1},
+      {.impl = "transformer_engine", .modules = {ModuleKind::mlp}, .warmup_steps = 1}};
+  const auto layouts = [](const auto&, auto visit) {
+    ranks->for_each_sequence_parallel_layout(visit);
+  };
   spread(engines, layouts, [&](const EngineConfig& engine, const Layout& layout) {
     TwinSteps twins(config, layout, engine);
-    for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
-    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step) << engine.impl;
+    for (std::int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << engine.impl << " step " << i;
+    EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step)
+        << engine.impl;
     EXPECT_EQ(twins.witness.canaries, 0) << engine.impl;
     twins.graph->drop_graphs();
   });
@@ -142,10 +154,13 @@ TEST(SequenceParallel, RefusesASequenceThatRanksCannotShareEqually) {
   ModelConfig config;
   config.seq_length = 15;
   try {
-    const workloads::TrainStep step(config, {.tp = 2, .sequence_parallel = true}, workloads::device_under_test(), 1, {});
+    const workloads::TrainStep step(config, {.tp = 2, .sequence_parallel = true},
+                                    workloads::device_under_test(), 1, {});
     ADD_FAILURE() << "accepted";
   } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("got seq_length = 15 and tp * cp under sequence parallelism = 2"), std::string::npos)
+    EXPECT_NE(std::string(error.what())
+                  .find("got seq_length = 15 and tp * cp under sequence parallelism = 2"),
+              std::string::npos)
         << error.what();
   }
 }

@@ -14,7 +14,13 @@ using workloads::ModelConfig;
 using Lengths = std::vector<std::int64_t>;
 
 constexpr std::uint64_t kBucketSeed = 5;
-const ModelConfig kBucketModel{.hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .microbatches = 2, .qkv_bias = true,
+const ModelConfig kBucketModel{.hidden = 32,
+                               .heads = 4,
+                               .kv_groups = 2,
+                               .ffn = 64,
+                               .vocab = 64,
+                               .microbatches = 2,
+                               .qkv_bias = true,
                                .optimizer = workloads::OptimizerKind::adam};
 
 /// An eager copy and one under the cache, padded with other tokens.
@@ -29,13 +35,18 @@ struct BucketTwins {
         eager(make_engine({.impl = "none"}, device, stream, eager_step, nullptr)),
         graph(config, device, stream, graph_step, nullptr, {schedule.buckets, bound}) {}
 
-  Batch batch(std::int64_t index) { return workloads::make_uneven_batch(kBucketModel, {}, schedule, kBucketSeed, index, device.torch_device()); }
+  Batch batch(std::int64_t index) {
+    return workloads::make_uneven_batch(kBucketModel, {}, schedule, kBucketSeed, index,
+                                        device.torch_device());
+  }
   std::string step(std::int64_t index) {
     const Batch batch = this->batch(index);
     const std::int64_t longest = workloads::longest_of(kBucketModel, schedule, index);
     const double rate = 0.1 / static_cast<double>(1 + index);
     graph.step(batch, rate);
-    eager->step(workloads::padded(batch, schedule.steps[static_cast<std::size_t>(index)].value_or(longest), 63), rate);
+    eager->step(workloads::padded(
+                    batch, schedule.steps[static_cast<std::size_t>(index)].value_or(longest), 63),
+                rate);
     device.synchronize();
     return difference(fixtures::compare(eager->outputs(), graph.outputs()));
   }
@@ -58,7 +69,8 @@ TEST(ShapeBuckets, EveryStepEqualsEagerBitForBitWhateverWasEvictedBefore) {
     for (const std::int64_t bound : {1, 2}) {
       BucketTwins twins(cached(impl), bound);
       for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
-        EXPECT_EQ(twins.step(static_cast<std::int64_t>(i)), "") << impl << ", bound " << bound << ", step " << i;
+        EXPECT_EQ(twins.step(static_cast<std::int64_t>(i)), "")
+            << impl << ", bound " << bound << ", step " << i;
       EXPECT_GT(twins.graph.counters().replays, 0);
       twins.graph.drop_graphs();
     }
@@ -68,8 +80,10 @@ TEST(ShapeBuckets, AStepIsPaddedToTheNextBucketAndOneBeyondTheLargestRunsEagerly
   BucketTwins twins(cached("full_iteration"), 2);
   for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i) {
     twins.step(static_cast<std::int64_t>(i));
-    const std::int64_t longest = workloads::longest_of(kBucketModel, twins.schedule, static_cast<std::int64_t>(i));
-    EXPECT_EQ(twins.graph.latest().length, twins.schedule.steps[i].value_or(longest)) << "step " << i;
+    const std::int64_t longest =
+        workloads::longest_of(kBucketModel, twins.schedule, static_cast<std::int64_t>(i));
+    EXPECT_EQ(twins.graph.latest().length, twins.schedule.steps[i].value_or(longest))
+        << "step " << i;
     EXPECT_TRUE(twins.schedule.steps[i] || !twins.graph.latest().replayed) << "step " << i;
   }
 }
@@ -81,11 +95,12 @@ TEST(ShapeBuckets, GraphsAreMadeAtFirstUseBehindTheWarmUpAndTheLeastRecentlyUsed
     bool replayed, captured;
     Lengths evicted, resident;
   };
-  const std::vector<Want> wanted{{false, false, {}, {}},       {true, true, {}, {4}},      {false, false, {}, {4}},
-                                 {true, true, {}, {8, 4}},     {true, false, {}, {4, 8}},  {false, false, {}, {4, 8}},
-                                 {true, true, {8}, {12, 4}},   {false, false, {}, {12, 4}}, {true, true, {4}, {8, 12}},
-                                 {true, false, {}, {12, 8}},   {true, false, {}, {12, 8}}, {false, false, {}, {12, 8}},
-                                 {true, true, {8}, {4, 12}}};
+  const std::vector<Want> wanted{
+      {false, false, {}, {}},     {true, true, {}, {4}},       {false, false, {}, {4}},
+      {true, true, {}, {8, 4}},   {true, false, {}, {4, 8}},   {false, false, {}, {4, 8}},
+      {true, true, {8}, {12, 4}}, {false, false, {}, {12, 4}}, {true, true, {4}, {8, 12}},
+      {true, false, {}, {12, 8}}, {true, false, {}, {12, 8}},  {false, false, {}, {12, 8}},
+      {true, true, {8}, {4, 12}}};
   ASSERT_EQ(twins.schedule.steps.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     twins.step(static_cast<std::int64_t>(i));
@@ -99,8 +114,8 @@ TEST(ShapeBuckets, GraphsAreMadeAtFirstUseBehindTheWarmUpAndTheLeastRecentlyUsed
 TEST(ShapeBuckets, AnEvictedBucketGivesItsPoolBack) {
   for (const char* impl : {"callables", "full_iteration"}) {
     BucketTwins twins(cached(impl), 1);
-    // CUDA's allocator keeps what was captured before until its cache is emptied, which the first eviction does, and whole segments
-    // for outputs that outlive their graph.
+    // CUDA's allocator keeps what was captured before until its cache is emptied, which the first
+    // eviction does, and whole segments for outputs that outlive their graph.
     const bool exact = twins.device.torch_device().is_cpu();
     std::map<std::int64_t, std::int64_t> bytes;  // by resident bucket
     bool evicted = exact;
@@ -130,7 +145,8 @@ TEST(ShapeBuckets, EvaluationIsEagerAtTheLengthsOfItsBatch) {
   twins.graph.evaluate(batch);
   twins.eager->evaluate(batch);
   twins.device.synchronize();
-  EXPECT_EQ(workloads::on_host(twins.graph_step.evaluation_losses()), workloads::on_host(twins.eager_step.evaluation_losses()));
+  EXPECT_EQ(workloads::on_host(twins.graph_step.evaluation_losses()),
+            workloads::on_host(twins.eager_step.evaluation_losses()));
   EXPECT_EQ(twins.graph.counters().replays, replays);
 }
 
@@ -138,32 +154,44 @@ TEST(ShapeBuckets, RefusesWhatItDoesNotHold) {
   auto& device = workloads::device_under_test();
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
-  workloads::TrainStep step(kBucketModel, {}, device, 1, {}), plain(kBucketModel, {}, device, 1, {}, fixtures::RngBackend::plain);
-  const auto of = [&](EngineConfig config, ShapeBuckets::Buckets buckets, workloads::TrainStep& with) {
-    return refusal<std::invalid_argument>([&] { ShapeBuckets(config, device, stream, with, nullptr, std::move(buckets)); });
+  workloads::TrainStep step(kBucketModel, {}, device, 1, {}),
+      plain(kBucketModel, {}, device, 1, {}, fixtures::RngBackend::plain);
+  const auto of = [&](EngineConfig config, ShapeBuckets::Buckets buckets,
+                      workloads::TrainStep& with) {
+    return refusal<std::invalid_argument>(
+        [&] { ShapeBuckets(config, device, stream, with, nullptr, std::move(buckets)); });
   };
-  EXPECT_EQ(of(cached("local"), {{4}, 1}, step), "shape buckets: got impl local; want callables or full_iteration; why: the others hold a "
-                                                 "schedule of fixed shapes; next: change the case");
+  EXPECT_EQ(
+      of(cached("local"), {{4}, 1}, step),
+      "shape buckets: got impl local; want callables or full_iteration; why: the others hold a "
+      "schedule of fixed shapes; next: change the case");
   EngineConfig with_optimizer = cached("callables");
   with_optimizer.optimizer_graph = true;
-  EXPECT_EQ(of(with_optimizer, {{4}, 1}, step), "shape buckets: got an optimizer graph; want none; why: it is the same for all lengths, and "
-                                                "would be captured with each of them; next: change the case");
+  EXPECT_EQ(
+      of(with_optimizer, {{4}, 1}, step),
+      "shape buckets: got an optimizer graph; want none; why: it is the same for all lengths, and "
+      "would be captured with each of them; next: change the case");
   EXPECT_EQ(of(cached("callables"), {{4}, 0}, step),
-            "shape buckets: got a cache of 0 buckets; want at least one; why: nothing would ever replay; next: change the case");
+            "shape buckets: got a cache of 0 buckets; want at least one; why: nothing would ever "
+            "replay; next: change the case");
   EXPECT_EQ(of(cached("callables"), {{8, 4}, 1}, step),
-            "shape buckets: got buckets that are not ascending; want lengths in ascending order; why: the next bucket of a length is looked "
+            "shape buckets: got buckets that are not ascending; want lengths in ascending order; "
+            "why: the next bucket of a length is looked "
             "for from the smallest on; next: change the case");
-  EXPECT_EQ(of(cached("callables"), {{4}, 1}, plain), "shape buckets: got rng_tracker plain; want graph_safe; why: rule B08, a capture can "
-                                                      "neither read nor set a generator's state; next: change the case");
+  EXPECT_EQ(of(cached("callables"), {{4}, 1}, plain),
+            "shape buckets: got rng_tracker plain; want graph_safe; why: rule B08, a capture can "
+            "neither read nor set a generator's state; next: change the case");
   BucketTwins twins(cached("callables"), 1);
   twins.graph.drop_graphs();
   EXPECT_EQ(refusal<std::logic_error>([&] { twins.step(0); }),
-            "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and their memory are gone; next: make a "
+            "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs "
+            "and their memory are gone; next: make a "
             "new engine");
 }
 
 TEST(ShapeBuckets, M66KnowsNoBoundAndM142KeepsWhatItForgot) {
-  BucketTwins unbounded(cached("full_iteration", "M66"), 1), leaking(cached("full_iteration", "M142"), 1), sound(cached("full_iteration"), 1);
+  BucketTwins unbounded(cached("full_iteration", "M66"), 1),
+      leaking(cached("full_iteration", "M142"), 1), sound(cached("full_iteration"), 1);
   std::size_t most = 0;
   for (std::size_t i = 0; i < sound.schedule.steps.size(); ++i) {
     EXPECT_EQ(unbounded.step(static_cast<std::int64_t>(i)), "");
@@ -172,7 +200,8 @@ TEST(ShapeBuckets, M66KnowsNoBoundAndM142KeepsWhatItForgot) {
   EXPECT_EQ(most, 2u);
   const auto held_after = [](BucketTwins& twins) {
     const std::int64_t before = twins.device.memory().pool;
-    for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i) EXPECT_EQ(twins.step(static_cast<std::int64_t>(i)), "");
+    for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
+      EXPECT_EQ(twins.step(static_cast<std::int64_t>(i)), "");
     return twins.device.memory().pool - before;
   };
   const std::int64_t kept = held_after(leaking);
@@ -183,16 +212,19 @@ TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
   for (const char* impl : {"callables", "full_iteration"}) {
     BucketTwins twins(cached(impl, "M143"), 2);
     bool differs = false;
-    for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i) differs |= !twins.step(static_cast<std::int64_t>(i)).empty();
+    for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
+      differs |= !twins.step(static_cast<std::int64_t>(i)).empty();
     EXPECT_TRUE(differs) << impl;
   }
 }
 
-/// Without a wait between the steps; the batches are made before, because a copy from the host waits.
+/// Without a wait between the steps; the batches are made before, because a copy from the host
+/// waits.
 std::int64_t drops_in_flight(const std::string& fault) {
   BucketTwins twins(cached("full_iteration", fault), 2);
   std::vector<Batch> batches;
-  for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i) batches.push_back(twins.batch(static_cast<std::int64_t>(i)));
+  for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
+    batches.push_back(twins.batch(static_cast<std::int64_t>(i)));
   for (const Batch& batch : batches) twins.graph.step(batch, 0.1);
   const std::int64_t in_flight = twins.graph.counters().drops_in_flight;
   twins.device.synchronize();

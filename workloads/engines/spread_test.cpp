@@ -31,7 +31,7 @@ TEST(Spread, LeavesOutNoRowAndNoLayoutAndRunsAllPairsWhenAsked) {
       spread(all_rows, each_layout, note);
       EXPECT_EQ(std::ssize(seen_rows), rows) << "of " << layouts << " layouts";
       EXPECT_EQ(std::ssize(seen_layouts), layouts) << "of " << rows << " rows";
-      EXPECT_EQ(std::ssize(pairs), std::max(rows, layouts)) ;
+      EXPECT_EQ(std::ssize(pairs), std::max(rows, layouts));
     }
 }
 

@@ -9,8 +9,8 @@
 
 namespace graphproof::engines {
 
-StepGraph::StepGraph(std::string name, std::function<void()> work, const EngineConfig& config, capture::Device& device,
-                     workloads::TrainStep& step, Observer* observer)
+StepGraph::StepGraph(std::string name, std::function<void()> work, const EngineConfig& config,
+                     capture::Device& device, workloads::TrainStep& step, Observer* observer)
     : name_(std::move(name)),
       work_(std::move(work)),
       config_(config),
@@ -26,12 +26,13 @@ void StepGraph::capture(std::int64_t warmups) {
   captured_ = true;
 }
 
-void StepGraph::replay(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs) {
+void StepGraph::replay(const std::vector<NamedTensor>& statics,
+                       const std::vector<NamedTensor>& outputs) {
   assert(captured_);
   const fixtures::NvtxRange range("graph", name_);
   observer_->before_replay(name_, statics, outputs);
-  // M61 stands for a rank that is busy with something else, a checkpoint or a dead disk, while its peers replay a
-  // collective that waits for it.
+  // M61 stands for a rank that is busy with something else, a checkpoint or a dead disk, while its
+  // peers replay a collective that waits for it.
   if (config_.fault.is("M61") && step_.layout().tp_rank == 1 && replays() == 1)
     std::this_thread::sleep_for(std::chrono::milliseconds(config_.stall_ms));
   if (!graph_) {

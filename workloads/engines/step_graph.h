@@ -1,5 +1,6 @@
-// One graph of a training step: captures it once, reports what the capture did, replays it under the observer's eyes.
-// Used by the engines that capture a whole step; which part of the step it holds is the caller's `work`.
+// One graph of a training step: captures it once, reports what the capture did, replays it under
+// the observer's eyes. Used by the engines that capture a whole step; which part of the step it
+// holds is the caller's `work`.
 #pragma once
 
 #include <functional>
@@ -13,14 +14,15 @@ namespace graphproof::engines {
 
 class StepGraph {
  public:
-  /// `work` enqueues what the graph holds on the current stream; called once per capture. `name` is for evidence.
-  StepGraph(std::string name, std::function<void()> work, const EngineConfig& config, capture::Device& device,
-            workloads::TrainStep& step, Observer* observer);
+  /// `work` enqueues what the graph holds on the current stream; called once per capture. `name` is
+  /// for evidence.
+  StepGraph(std::string name, std::function<void()> work, const EngineConfig& config,
+            capture::Device& device, workloads::TrainStep& step, Observer* observer);
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
-  /// Captures `work` into a pool of its own; see capture_graph(). `warmups`: how often it ran eagerly so far. The caller
-  /// replays for the step in hand. On failure there is no graph.
+  /// Captures `work` into a pool of its own; see capture_graph(). `warmups`: how often it ran
+  /// eagerly so far. The caller replays for the step in hand. On failure there is no graph.
   void capture(std::int64_t warmups);
   /// Launches it on the current stream between the observer's calls. Does not wait for the device.
   /// REQUIRES: captured().
@@ -29,7 +31,8 @@ class StepGraph {
   void launch() { graph_->replay(); }
   bool captured() const { return captured_; }
   const capture::Pool& pool() const { return pool_; }  // of the latest capture
-  /// Waits for the device and destroys the graph. A later capture starts with a fresh pool. Idempotent.
+  /// Waits for the device and destroys the graph. A later capture starts with a fresh pool.
+  /// Idempotent.
   void drop();
 
   std::int64_t captures() const { return captures_; }

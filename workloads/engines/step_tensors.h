@@ -13,7 +13,8 @@ inline void append(std::vector<NamedTensor>& to, const std::vector<NamedTensor>&
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// What a step hands out and is compared by: losses, gradients, ledgers, parameters, optimizer state.
+/// What a step hands out and is compared by: losses, gradients, ledgers, parameters, optimizer
+/// state.
 inline std::vector<NamedTensor> step_outputs(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"losses", step.losses()}};
   append(tensors, step.gradients());
@@ -23,8 +24,8 @@ inline std::vector<NamedTensor> step_outputs(workloads::TrainStep& step) {
   return tensors;
 }
 
-/// What forward and backward write completely in each step, whatever it held before: losses, gradients, ledgers,
-/// masks.
+/// What forward and backward write completely in each step, whatever it held before: losses,
+/// gradients, ledgers, masks.
 inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"losses", step.losses()}};
   append(tensors, step.gradients());
@@ -33,12 +34,14 @@ inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) 
   return tensors;
 }
 
-/// Engine::losses(). M38 stands for an engine that hands out its own buffer, which the next replay overwrites.
+/// Engine::losses(). M38 stands for an engine that hands out its own buffer, which the next replay
+/// overwrites.
 inline at::Tensor kept_losses(workloads::TrainStep& step, const fixtures::Fault& fault) {
   return fault.is("M38") ? step.losses() : step.losses().clone();
 }
 
-/// What a capture must leave as it found it. The layer counter is not among them: it has a detector of its own.
+/// What a capture must leave as it found it. The layer counter is not among them: it has a detector
+/// of its own.
 inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {
   std::vector<NamedTensor> tensors{{"learning_rate", step.learning_rate()}};
   append(tensors, step_outputs(step));
@@ -50,19 +53,21 @@ inline std::vector<NamedTensor> batch_tensors(const workloads::Batch& batch) {
   std::vector<NamedTensor> tensors;
   for (std::size_t m = 0; m < batch.tokens.size(); ++m)
     for (const auto& [name, part] : workloads::kBatchParts)
-      if (!(batch.*part).empty()) tensors.push_back({name + ("." + std::to_string(m)), (batch.*part)[m]});
+      if (!(batch.*part).empty())
+        tensors.push_back({name + ("." + std::to_string(m)), (batch.*part)[m]});
   return tensors;
 }
 
-/// Whose addresses a graph of forward and backward holds, besides the inputs `batch`; `with_optimizer`: and of the
-/// optimizer.
-inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step, const workloads::Batch& batch,
-                                               bool with_optimizer) {
+/// Whose addresses a graph of forward and backward holds, besides the inputs `batch`;
+/// `with_optimizer`: and of the optimizer.
+inline std::vector<NamedTensor> static_tensors(workloads::TrainStep& step,
+                                               const workloads::Batch& batch, bool with_optimizer) {
   std::vector<NamedTensor> tensors = batch_tensors(batch);
   append(tensors, step_outputs(step));
   append(tensors, step.masks());
   tensors.push_back({"layer_counter", step.layer_counter()});
-  if (step.first_microbatch().defined()) tensors.push_back({"first_microbatch", step.first_microbatch()});
+  if (step.first_microbatch().defined())
+    tensors.push_back({"first_microbatch", step.first_microbatch()});
   if (with_optimizer) tensors.push_back({"learning_rate", step.learning_rate()});
   return tensors;
 }
@@ -77,7 +82,8 @@ inline std::vector<NamedTensor> optimizer_tensors(workloads::TrainStep& step) {
 }
 
 /// Of a graph of TrainStep::evaluate(), besides the inputs `batch`.
-inline std::vector<NamedTensor> evaluation_tensors(workloads::TrainStep& step, const workloads::Batch& batch) {
+inline std::vector<NamedTensor> evaluation_tensors(workloads::TrainStep& step,
+                                                   const workloads::Batch& batch) {
   std::vector<NamedTensor> tensors = batch_tensors(batch);
   append(tensors, step.parameters());
   tensors.push_back({"evaluation_losses", step.evaluation_losses()});

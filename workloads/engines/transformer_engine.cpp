@@ -4,7 +4,8 @@
 
 namespace graphproof::engines {
 
-std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches, std::int64_t captured_microbatches) {
+std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches,
+                            std::int64_t captured_microbatches) {
   constexpr std::int64_t kEagerRuns = 10;  // of each layer, before its capture
   const std::int64_t missing = kEagerRuns - warmup_steps * microbatches;
   return missing <= 0 ? 1 : (missing + captured_microbatches - 1) / captured_microbatches;
@@ -20,10 +21,11 @@ AheadOfTime::Ways transformer_engine_ways() {
                      .warm_up_gradient = std::numeric_limits<double>::quiet_NaN()}};
 }
 
-std::unique_ptr<Engine> make_transformer_engine(const EngineConfig& config, capture::Device& device, c10::Stream stream,
-                                                workloads::TrainStep& step, Observer* observer) {
-  return std::make_unique<AheadOfTime>(config, device, stream, step, observer, captured_schedule(step),
-                                       transformer_engine_ways());
+std::unique_ptr<Engine> make_transformer_engine(const EngineConfig& config, capture::Device& device,
+                                                c10::Stream stream, workloads::TrainStep& step,
+                                                Observer* observer) {
+  return std::make_unique<AheadOfTime>(config, device, stream, step, observer,
+                                       captured_schedule(step), transformer_engine_ways());
 }
 
 }  // namespace graphproof::engines

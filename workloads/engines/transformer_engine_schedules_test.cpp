@@ -1,5 +1,5 @@
-// What transformer_engine.h and part_chain.h say of schedules: modules of our own, in pipeline orders that the reference
-// model doesn't have on one rank.
+// What transformer_engine.h and part_chain.h say of schedules: modules of our own, in pipeline
+// orders that the reference model doesn't have on one rank.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,17 +21,19 @@ struct GraphWitness : Witness {
   void after_step(const std::vector<NamedTensor>&) override {}
 };
 
-/// Layers y = w x^2, each with a weight of its own beside one that is not used, run in the order of a pipeline stage.
+/// Layers y = w x^2, each with a weight of its own beside one that is not used, run in the order of
+/// a pipeline stage.
 struct Bench {
-  Bench(const order::Stage& stage, std::vector<std::vector<std::int64_t>> layers_of_chunk, std::int64_t warmup_steps = 1)
+  Bench(const order::Stage& stage, std::vector<std::vector<std::int64_t>> layers_of_chunk,
+        std::int64_t warmup_steps = 1)
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
         schedule{stage, std::move(layers_of_chunk)},
         step(model(stage), {}, device, 1, {}),
         witness(device),
-        engine({.impl = "transformer_engine", .warmup_steps = warmup_steps}, device, stream, step, &witness, schedule,
-               transformer_engine_ways()),
+        engine({.impl = "transformer_engine", .warmup_steps = warmup_steps}, device, stream, step,
+               &witness, schedule, transformer_engine_ways()),
         options(at::TensorOptions().device(device.torch_device())) {
     for (const auto& layers : schedule.layers)
       for (const std::int64_t layer : layers) {
@@ -49,16 +51,20 @@ struct Bench {
     made.mutable_grad() = at::zeros({4}, options);
     return made;
   }
-  at::Tensor input(double value) const { return at::full({3, 4}, value, options).requires_grad_(true); }
-  static std::vector<float> filled(std::size_t size, double value) { return std::vector<float>(size, static_cast<float>(value)); }
+  at::Tensor input(double value) const {
+    return at::full({3, 4}, value, options).requires_grad_(true);
+  }
+  static std::vector<float> filled(std::size_t size, double value) {
+    return std::vector<float>(size, static_cast<float>(value));
+  }
 
   at::Tensor call(std::int64_t layer, std::int64_t microbatch, const at::Tensor& x) {
     const Tensors& own = parameters[static_cast<std::size_t>(layer)];
     return engine.run({ModuleKind::layer, layer, microbatch}, {x}, own,
                       [w = own[0]](const Tensors& in) { return Tensors{in[0] * w * in[0]}; })[0];
   }
-  /// Runs the stage's forwards and backwards in its order; microbatch m of every chunk is fed with `first` + m. Returns
-  /// the gradients of the inputs in the order of the backwards.
+  /// Runs the stage's forwards and backwards in its order; microbatch m of every chunk is fed with
+  /// `first` + m. Returns the gradients of the inputs in the order of the backwards.
   std::vector<float> run(double first) {
     std::vector<float> gradients;
     engine.run_step([&] {
@@ -126,7 +132,9 @@ const std::vector<Row> kStages{
     {"last of two stages", {.pp = 2, .rank = 1, .microbatches = 4}, {{2, 3}}},
     {"first of four stages", {.pp = 4, .rank = 0, .microbatches = 6}, {{0}}},
     {"two chunks", {.pp = 2, .rank = 0, .chunks = 2, .microbatches = 4}, {{0, 1}, {4, 5}}},
-    {"uneven chunks, odd microbatches", {.pp = 2, .rank = 1, .chunks = 2, .microbatches = 5, .group = 3}, {{2}, {6, 7}}},
+    {"uneven chunks, odd microbatches",
+     {.pp = 2, .rank = 1, .chunks = 2, .microbatches = 5, .group = 3},
+     {{2}, {6, 7}}},
     {"a chunk without layers", {.pp = 2, .rank = 0, .chunks = 2, .microbatches = 2}, {{}, {3}}}};
 
 TEST(TransformerEngineSchedules, EveryStageReplaysItsOrderWithGraphsOfItsOwnForEachMicrobatch) {
@@ -134,7 +142,8 @@ TEST(TransformerEngineSchedules, EveryStageReplaysItsOrderWithGraphsOfItsOwnForE
     for (const std::int64_t warmup_steps : {0, 1}) {
       SCOPED_TRACE(row.name);
       Bench bench(row.stage, row.layers, warmup_steps);
-      for (const double first : {1.0, 2.0, 1.5, 1.0}) EXPECT_EQ(bench.run(first), bench.expected(first)) << first;
+      for (const double first : {1.0, 2.0, 1.5, 1.0})
+        EXPECT_EQ(bench.run(first), bench.expected(first)) << first;
       std::int64_t layers = 0;
       for (const auto& chunk : row.layers) layers += static_cast<std::int64_t>(chunk.size());
       const Counters counters = bench.engine.counters();
@@ -153,10 +162,11 @@ TEST(TransformerEngineSchedules, CapturesFollowTheOrderOfTheStage) {
   bench.run(1);
   std::vector<std::string> order;
   for (const CaptureReport& report : bench.witness.reports) order.push_back(report.graph);
-  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward", "layers.0.layer.1.forward",
-                                             "layers.1.layer.1.forward", "layers.1.layer.backward",
-                                             "layers.0.layer.backward", "layers.1.layer.1.backward",
-                                             "layers.0.layer.1.backward"}));
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward",
+                                      "layers.0.layer.1.forward", "layers.1.layer.1.forward",
+                                      "layers.1.layer.backward", "layers.0.layer.backward",
+                                      "layers.1.layer.1.backward", "layers.0.layer.1.backward"}));
 }
 
 TEST(TransformerEngineSchedules, SlotsShareTheStaticInputsThatThePlanGivesThem) {
@@ -167,11 +177,14 @@ TEST(TransformerEngineSchedules, SlotsShareTheStaticInputsThatThePlanGivesThem) 
   const auto buffers = order::input_buffers(order::chunk_order(stage), {2}, 4);
   const auto address = [&](std::size_t slot) {
     const std::string microbatch = slot / 2 == 0 ? "" : "." + std::to_string(slot / 2);
-    return bench.witness.first_address.at("layers." + std::to_string(slot % 2) + ".layer" + microbatch + ".forward").at("input.0");
+    return bench.witness.first_address
+        .at("layers." + std::to_string(slot % 2) + ".layer" + microbatch + ".forward")
+        .at("input.0");
   };
   for (std::size_t a = 0; a < buffers.size(); ++a)
     for (std::size_t b = 0; b < buffers.size(); ++b)
-      EXPECT_EQ(address(a) == address(b), buffers[a] == buffers[b]) << "slots " << a << " and " << b;
+      EXPECT_EQ(address(a) == address(b), buffers[a] == buffers[b])
+          << "slots " << a << " and " << b;
 }
 
 TEST(TransformerEngineSchedules, OnlyConnectedParametersTakePartAndTheirHooksRun) {
@@ -195,7 +208,8 @@ TEST(TransformerEngineSchedules, OnlyConnectedParametersTakePartAndTheirHooksRun
   EXPECT_EQ(used, 3);
   EXPECT_EQ(unused, 0);
   EXPECT_EQ(workloads::on_host(bench.parameters[0][1].grad()), Bench::filled(4, 7));
-  EXPECT_EQ(workloads::on_host(bench.parameters[0][0].grad()), Bench::filled(4, 3 * 3 * 4)) << "three steps, rows of x^2";
+  EXPECT_EQ(workloads::on_host(bench.parameters[0][0].grad()), Bench::filled(4, 3 * 3 * 4))
+      << "three steps, rows of x^2";
 }
 
 TEST(TransformerEngineSchedules, AGradientHandedToAutogradStaysWhenTheGraphRunsAgain) {
@@ -203,7 +217,8 @@ TEST(TransformerEngineSchedules, AGradientHandedToAutogradStaysWhenTheGraphRunsA
   for (int i = 0; i < 2; ++i) bench.run(1);
   at::Tensor kept;
   bench.engine.run_step([&] {
-    bench.parameters[0][0].mutable_grad() = at::Tensor();  // the accumulator takes over what it is handed
+    bench.parameters[0][0].mutable_grad() =
+        at::Tensor();  // the accumulator takes over what it is handed
     torch::autograd::backward({bench.call(0, 0, bench.input(2)).sum()});
     kept = bench.parameters[0][0].grad();
   });
@@ -217,14 +232,17 @@ TEST(TransformerEngineSchedules, AModuleThatChangesItsParametersBetweenPassesIsR
   Bench bench({.microbatches = 1}, {{0}});
   int calls = 0;
   const auto work = [&] {
-    bench.engine.run({ModuleKind::layer, 0, 0}, {bench.input(1)}, bench.parameters[0], [&](const Tensors& in) {
-      const bool more = ++calls == 3;
-      return Tensors{more ? in[0] * bench.parameters[0][0] * bench.parameters[0][1] : in[0] * bench.parameters[0][0]};
-    });
+    bench.engine.run({ModuleKind::layer, 0, 0}, {bench.input(1)}, bench.parameters[0],
+                     [&](const Tensors& in) {
+                       const bool more = ++calls == 3;
+                       return Tensors{more ? in[0] * bench.parameters[0][0] * bench.parameters[0][1]
+                                           : in[0] * bench.parameters[0][0]};
+                     });
   };
   bench.engine.run_step(work);
   EXPECT_EQ(refusal<std::logic_error>([&] { bench.engine.run_step(work); }),
-            "layer of layer 0, microbatch 0: got a gradient for 2 parameters; want the 1 of the first pass; why: a graph has "
+            "layer of layer 0, microbatch 0: got a gradient for 2 parameters; want the 1 of the "
+            "first pass; why: a graph has "
             "its parameters for good; next: let the module use the same parameters in every pass");
 }
 
@@ -232,15 +250,20 @@ TEST(TransformerEngineSchedules, AChangedArgumentIsRefusedAndNamed) {
   Bench bench({.microbatches = 1}, {{0}});
   for (int i = 0; i < 2; ++i) bench.run(1);
   const auto refused = [&](const at::Tensor& x) {
-    return refusal<std::invalid_argument>([&] { bench.engine.run_step([&] { bench.call(0, 0, x); }); });
+    return refusal<std::invalid_argument>(
+        [&] { bench.engine.run_step([&] { bench.call(0, 0, x); }); });
   };
   const std::string device = bench.device.torch_device().str();
   EXPECT_EQ(refused(at::zeros({1, 4}, bench.options)),
-            "layer of layer 0, microbatch 0: got a call that graph 0 of 1 cannot take (input 0 Float [1, 4] strides [4, 1] on " +
+            "layer of layer 0, microbatch 0: got a call that graph 0 of 1 cannot take (input 0 "
+            "Float [1, 4] strides [4, 1] on " +
                 device + " without a gradient instead of Float [3, 4] strides [4, 1] on " + device +
-                " with a gradient); want the captured inputs in the captured schedule; why: a graph has count, shape, strides, "
-                "type and device of its inputs for good; next: use another engine for another shape or schedule");
-  EXPECT_NE(refused(at::zeros({3, 4}, bench.options.dtype(at::kDouble))).find("Double [3, 4]"), std::string::npos)
+                " with a gradient); want the captured inputs in the captured schedule; why: a "
+                "graph has count, shape, strides, "
+                "type and device of its inputs for good; next: use another engine for another "
+                "shape or schedule");
+  EXPECT_NE(refused(at::zeros({3, 4}, bench.options.dtype(at::kDouble))).find("Double [3, 4]"),
+            std::string::npos)
       << "which a copy would accept";
   EXPECT_NE(refused(bench.input(1).t().contiguous().t()).find("strides [1, 3]"), std::string::npos);
   EXPECT_NE(refusal<std::invalid_argument>([&] {
@@ -258,13 +281,16 @@ TEST(TransformerEngineSchedules, ALaunchInAnotherOrderThanTheScheduleIsRefused) 
   for (int i = 0; i < 2; ++i) bench.run(1);
   EXPECT_EQ(refusal<std::logic_error>([&] {
               bench.engine.run_step([&] {
-                const at::Tensor first = bench.call(0, 0, bench.input(1)), second = bench.call(0, 1, bench.input(1));
+                const at::Tensor first = bench.call(0, 0, bench.input(1)),
+                                 second = bench.call(0, 1, bench.input(1));
                 torch::autograd::backward({second.sum()});
                 torch::autograd::backward({first.sum()});
               });
             }),
-            "graph layers.0.layer.backward: got launch number 2 after 3 with 1 backwards outstanding; want the order of "
-            "capture; why: the graphs of a pool reuse each other's memory in that order; next: keep the order of the recorded "
+            "graph layers.0.layer.backward: got launch number 2 after 3 with 1 backwards "
+            "outstanding; want the order of "
+            "capture; why: the graphs of a pool reuse each other's memory in that order; next: "
+            "keep the order of the recorded "
             "step, or set pool to per_graph");
 }
 
@@ -274,11 +300,14 @@ TEST(TransformerEngineSchedules, ABackwardThatIsToBeDifferentiatedAgainIsRefused
   EXPECT_EQ(refusal<std::logic_error>([&] {
               bench.engine.run_step([&] {
                 const at::Tensor x = bench.input(1);
-                torch::autograd::grad({bench.call(0, 0, x).sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true);
+                torch::autograd::grad({bench.call(0, 0, x).sum()}, {x}, {}, /*retain_graph=*/true,
+                                      /*create_graph=*/true);
               });
             }),
-            "layer of layer 0, microbatch 0: got a backward that is to be differentiated again; want one without "
-            "create_graph; why: a replayed graph leaves no history, so the second gradient would be silently zero; next: leave "
+            "layer of layer 0, microbatch 0: got a backward that is to be differentiated again; "
+            "want one without "
+            "create_graph; why: a replayed graph leaves no history, so the second gradient would "
+            "be silently zero; next: leave "
             "this module out of modules");
 }
 
@@ -286,8 +315,10 @@ TEST(TransformerEngineSchedules, ACallOfALayerThatNoEagerStepHadIsRefused) {
   Bench bench({.microbatches = 1}, {{0}});
   for (int i = 0; i < 2; ++i) bench.run(1);
   bench.parameters.push_back({bench.weight(), bench.weight()});
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { bench.engine.run_step([&] { bench.call(1, 0, bench.input(1)); }); }),
-            "layer of layer 1, microbatch 0: got a call without graphs; want the calls of the steps before the capture; why: "
+  EXPECT_EQ(refusal<std::invalid_argument>(
+                [&] { bench.engine.run_step([&] { bench.call(1, 0, bench.input(1)); }); }),
+            "layer of layer 1, microbatch 0: got a call without graphs; want the calls of the "
+            "steps before the capture; why: "
             "graphs are made ahead of time; next: call the same parts in every step");
 }
 
@@ -297,30 +328,37 @@ TEST(TransformerEngineSchedules, ALayerWithoutAPlaceInTheScheduleIsRefused) {
   const auto work = [&] { bench.call(1, 0, bench.call(0, 0, bench.input(1))); };
   bench.engine.run_step(work);
   EXPECT_EQ(refusal<std::logic_error>([&] { bench.engine.run_step(work); }),
-            "transformer_engine: got calls of 2 layers; want the 1 of the schedule; why: a layer without a place in the order "
+            "transformer_engine: got calls of 2 layers; want the 1 of the schedule; why: a layer "
+            "without a place in the order "
             "has no graphs; next: give the schedule every layer of this rank");
 }
 
 TEST(TransformerEngineSchedules, InputsThatNoGraphCanTakeAreRefusedInTheEagerSteps) {
   Bench bench({.microbatches = 1}, {{0}});
   const auto refused = [&](const at::Tensor& input) {
-    return refusal<std::invalid_argument>([&] { bench.engine.run_step([&] { bench.call(0, 0, input); }); });
+    return refusal<std::invalid_argument>(
+        [&] { bench.engine.run_step([&] { bench.call(0, 0, input); }); });
   };
   EXPECT_NE(refused(at::zeros({3, 4})).find("got a tensor on cpu"), std::string::npos);
   EXPECT_NE(refused(at::Tensor()).find("got an undefined tensor"), std::string::npos);
-  EXPECT_NE(refused(at::zeros({1, 4}, bench.options).expand({3, 4})).find("got a tensor with gaps or overlaps"),
+  EXPECT_NE(refused(at::zeros({1, 4}, bench.options).expand({3, 4}))
+                .find("got a tensor with gaps or overlaps"),
             std::string::npos);
 }
 
-/// attn and mlp of one layer in one graph: u = w x, y = u + u x2 with a second result v = 3 u that only eager code uses.
+/// attn and mlp of one layer in one graph: u = w x, y = u + u x2 with a second result v = 3 u that
+/// only eager code uses.
 struct ChainBench {
   ChainBench()
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
         step({}, {}, device, 1, {}),
-        engine({.impl = "transformer_engine", .modules = {ModuleKind::attn, ModuleKind::mlp}, .warmup_steps = 1}, device,
-               stream, step, nullptr, {{.microbatches = 1}, {{0}}}, transformer_engine_ways()),
+        engine({.impl = "transformer_engine",
+                .modules = {ModuleKind::attn, ModuleKind::mlp},
+                .warmup_steps = 1},
+               device, stream, step, nullptr, {{.microbatches = 1}, {{0}}},
+               transformer_engine_ways()),
         options(at::TensorOptions().device(device.torch_device())) {
     weight = at::full({4}, 2.0, options).requires_grad_(true);
     weight.mutable_grad() = at::zeros({4}, options);
@@ -331,9 +369,12 @@ struct ChainBench {
                       [w = weight](const Tensors& in) { return Tensors{in[0] * w, in[0] * 3}; });
   }
   Tensors mlp(const at::Tensor& u) {
-    return engine.run({ModuleKind::mlp, 0, 0}, {u}, none, [](const Tensors& in) { return Tensors{in[0] * in[0]}; });
+    return engine.run({ModuleKind::mlp, 0, 0}, {u}, none,
+                      [](const Tensors& in) { return Tensors{in[0] * in[0]}; });
   }
-  at::Tensor input(double value) const { return at::full({4}, value, options).requires_grad_(true); }
+  at::Tensor input(double value) const {
+    return at::full({4}, value, options).requires_grad_(true);
+  }
 
   capture::Device& device;
   c10::Stream stream;
@@ -353,10 +394,12 @@ TEST(PartChain, OneGraphPairHoldsBothPartsAndHandsOutWhatEachOneReturns) {
       const Tensors first = bench.attn(x);
       const at::Tensor y = bench.mlp(first[0])[0];
       EXPECT_EQ(workloads::on_host(first[1]), std::vector<float>(4, static_cast<float>(3 * value)));
-      EXPECT_EQ(workloads::on_host(y), std::vector<float>(4, static_cast<float>(4 * value * value)));
+      EXPECT_EQ(workloads::on_host(y),
+                std::vector<float>(4, static_cast<float>(4 * value * value)));
       torch::autograd::backward({(y + first[1]).sum()});
     });
-    EXPECT_EQ(workloads::on_host(x.grad()), std::vector<float>(4, static_cast<float>(8 * value + 3)));
+    EXPECT_EQ(workloads::on_host(x.grad()),
+              std::vector<float>(4, static_cast<float>(8 * value + 3)));
   }
   EXPECT_EQ(bench.engine.counters().graphs, 2);
   EXPECT_EQ(bench.engine.counters().replays, 4);
@@ -377,18 +420,28 @@ TEST(PartChain, WhatPassesBetweenThePartsIsAStandInOfItsShapeFullOfNaN) {
 TEST(PartChain, ACallOutOfTurnOrWithOtherInputsAndAPartLeftOutAreRefused) {
   ChainBench bench;
   for (int i = 0; i < 2; ++i)
-    bench.engine.run_step([&] { torch::autograd::backward({bench.mlp(bench.attn(bench.input(1))[0])[0].sum()}); });
+    bench.engine.run_step(
+        [&] { torch::autograd::backward({bench.mlp(bench.attn(bench.input(1))[0])[0].sum()}); });
   const std::string out_of_turn =
-      "mlp of layer 0, microbatch 0: got a call out of turn or with other inputs; want it behind the part before it, with "
-      "what that handed out; why: one graph holds attn+mlp, and nothing can come between; next: leave one of the parts out "
+      "mlp of layer 0, microbatch 0: got a call out of turn or with other inputs; want it behind "
+      "the part before it, with "
+      "what that handed out; why: one graph holds attn+mlp, and nothing can come between; next: "
+      "leave one of the parts out "
       "of modules";
-  EXPECT_EQ(refusal<std::logic_error>([&] { bench.engine.run_step([&] { bench.mlp(bench.input(1)); }); }), out_of_turn);
-  EXPECT_EQ(refusal<std::logic_error>([&] { bench.engine.run_step([&] { bench.mlp(bench.attn(bench.input(1))[0] + 0); }); }),
+  EXPECT_EQ(
+      refusal<std::logic_error>([&] { bench.engine.run_step([&] { bench.mlp(bench.input(1)); }); }),
+      out_of_turn);
+  EXPECT_EQ(refusal<std::logic_error>([&] {
+              bench.engine.run_step([&] { bench.mlp(bench.attn(bench.input(1))[0] + 0); });
+            }),
             out_of_turn);
-  EXPECT_EQ(refusal<std::logic_error>([&] { bench.engine.run_step([&] { bench.attn(bench.input(1)); }); }),
-            "mlp of layer 0, microbatch 0: got no call; want it behind the part before it; why: one graph holds attn+mlp and "
+  EXPECT_EQ(refusal<std::logic_error>(
+                [&] { bench.engine.run_step([&] { bench.attn(bench.input(1)); }); }),
+            "mlp of layer 0, microbatch 0: got no call; want it behind the part before it; why: "
+            "one graph holds attn+mlp and "
             "has run all of it; next: leave this part out of modules");
-  bench.engine.run_step([&] { torch::autograd::backward({bench.mlp(bench.attn(bench.input(1))[0])[0].sum()}); });
+  bench.engine.run_step(
+      [&] { torch::autograd::backward({bench.mlp(bench.attn(bench.input(1))[0])[0].sum()}); });
 }
 
 }  // namespace

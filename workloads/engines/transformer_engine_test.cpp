@@ -1,5 +1,5 @@
-// The contract sentences at the top of transformer_engine.h on the reference model, one test each. What needs modules and
-// schedules of its own: transformer_engine_schedules_test.cpp.
+// The contract sentences at the top of transformer_engine.h on the reference model, one test each.
+// What needs modules and schedules of its own: transformer_engine_schedules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,7 +19,8 @@ constexpr std::int64_t kWarmup = 2, kSteps = 5;
 
 // Small, because a CPU takes its time over products in bf16.
 ModelConfig model(double dropout, std::int64_t microbatches = 2) {
-  ModelConfig config{.hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .seq_length = 8};
+  ModelConfig config{
+      .hidden = 32, .heads = 4, .kv_groups = 2, .ffn = 64, .vocab = 64, .seq_length = 8};
   config.microbatches = microbatches;
   config.linear_bias = config.qkv_bias = true;
   config.dropout = dropout;
@@ -52,9 +53,12 @@ std::vector<Cut> cuts(double dropout) {
           {"moe", experts(dropout), {ModuleKind::moe}},
           {"attn+moe", experts(dropout), {ModuleKind::attn, ModuleKind::moe}},
           {"moe_router", experts(dropout), {ModuleKind::moe_router}},
-          {"moe_router+moe_preprocess", experts(dropout), {ModuleKind::moe_router, ModuleKind::moe_preprocess}},
+          {"moe_router+moe_preprocess",
+           experts(dropout),
+           {ModuleKind::moe_router, ModuleKind::moe_preprocess}},
           {"attn+moe_router", experts(dropout), {ModuleKind::attn, ModuleKind::moe_router}},
-          {"attn+moe_router+moe_preprocess", experts(dropout),
+          {"attn+moe_router+moe_preprocess",
+           experts(dropout),
            {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess}}};
 }
 
@@ -62,7 +66,8 @@ TEST(TransformerEngine, ReplayEqualsEagerBitForBitForEveryModuleSetAsOneGraphPai
   for (const Cut& cut : cuts(0.1)) {
     SCOPED_TRACE(cut.name);
     TwinSteps twins(cut.model, {}, te(cut.modules));
-    for (std::int64_t i = 0; i < kSteps; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    for (std::int64_t i = 0; i < kSteps; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     EXPECT_EQ(difference(twins.step(kWarmup)), "") << "the inputs of the capture last";
     EXPECT_EQ(twins.witness.canaries, 0);
     EXPECT_GT(twins.witness.canaries_poisoned, 0);
@@ -79,27 +84,32 @@ TEST(TransformerEngine, EveryFeatureOfTheStepIsReplayedBitForBit) {
     SCOPED_TRACE(cut.name);
     ModelConfig rich = cut.model;
     using enum workloads::RecomputedPart;
-    rich.recompute = rich.experts > 0
-                         ? workloads::selective({core_attn, moe_act, attention_norm, mlp_norm, shared_experts})
-                         : workloads::selective({core_attn, mlp, attention_norm, mlp_norm});
+    rich.recompute =
+        rich.experts > 0
+            ? workloads::selective({core_attn, moe_act, attention_norm, mlp_norm, shared_experts})
+            : workloads::selective({core_attn, mlp, attention_norm, mlp_norm});
     rich.precision = workloads::Precision::bf16;
     rich.optimizer = workloads::OptimizerKind::adam;
     TwinSteps twins(rich, {}, te(cut.modules));
-    for (std::int64_t i = 0; i < kWarmup + 2; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+    for (std::int64_t i = 0; i < kWarmup + 2; ++i)
+      EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     EXPECT_EQ(twins.witness.canaries, 0);
   }
 }
 
-TEST(TransformerEngine, WarmupStepsAreEagerAndEveryLaterOneNeedsTwoLaunchesForEachLayerAndMicrobatch) {
+TEST(TransformerEngine,
+     WarmupStepsAreEagerAndEveryLaterOneNeedsTwoLaunchesForEachLayerAndMicrobatch) {
   for (const std::int64_t microbatches : {1, 4}) {
     TwinSteps twins(model(0, microbatches), {}, te({ModuleKind::attn, ModuleKind::mlp}));
     for (std::int64_t i = 0; i < kSteps; ++i) {
       EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
       const Counters counters = twins.graph->counters();
-      const std::int64_t replayed = std::max<std::int64_t>(0, i + 1 - kWarmup), graphs = i < kWarmup ? 0 : 4;
+      const std::int64_t replayed = std::max<std::int64_t>(0, i + 1 - kWarmup),
+                         graphs = i < kWarmup ? 0 : 4;
       EXPECT_EQ(counters.steps, i + 1);
       EXPECT_EQ(counters.eager, std::min(i + 1, kWarmup));
-      EXPECT_EQ(counters.captures, graphs) << "one pair for each layer, whatever the number of microbatches";
+      EXPECT_EQ(counters.captures, graphs)
+          << "one pair for each layer, whatever the number of microbatches";
       EXPECT_EQ(counters.graphs, graphs);
       EXPECT_EQ(counters.launches_per_step, graphs * microbatches);
       EXPECT_EQ(counters.replays, replayed * 4 * microbatches);
@@ -111,7 +121,8 @@ TEST(TransformerEngine, WarmupStepsAreEagerAndEveryLaterOneNeedsTwoLaunchesForEa
 
 TEST(TransformerEngine, CapturesAheadOfTheStepInTheOrderOfTheScheduleAndRunsNothing) {
   TwinSteps twins(model(0.1), {}, te({ModuleKind::attn}));
-  for (std::int64_t i = 0; i <= kWarmup; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
+  for (std::int64_t i = 0; i <= kWarmup; ++i)
+    EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
   std::vector<std::string> order;
   for (const CaptureReport& report : twins.witness.reports) {
     order.push_back(report.graph);
@@ -121,8 +132,8 @@ TEST(TransformerEngine, CapturesAheadOfTheStepInTheOrderOfTheScheduleAndRunsNoth
     EXPECT_EQ(report.counter_before, (std::vector<std::int64_t>{4, 4})) << "before the third step";
     EXPECT_EQ(report.counter_after, report.counter_before);
   }
-  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.attn.forward", "layers.1.attn.forward", "layers.1.attn.backward",
-                                             "layers.0.attn.backward"}));
+  EXPECT_EQ(order, (std::vector<std::string>{"layers.0.attn.forward", "layers.1.attn.forward",
+                                             "layers.1.attn.backward", "layers.0.attn.backward"}));
 }
 
 TEST(TransformerEngine, WarmUpPassesBringTheEagerRunsToTenAndAreOneAtLeast) {
@@ -142,22 +153,28 @@ TEST(TransformerEngine, WithoutEagerStepsTheFirstOneIsRehearsedAndPutBack) {
     TwinSteps twins(cut.model, {}, config);
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "") << "step " << i;
     EXPECT_EQ(twins.graph_step().rng().states(), twins.eager_step().rng().states());
-    EXPECT_EQ(workloads::on_host(twins.graph_step().layer_counter()), workloads::on_host(twins.eager_step().layer_counter()));
+    EXPECT_EQ(workloads::on_host(twins.graph_step().layer_counter()),
+              workloads::on_host(twins.eager_step().layer_counter()));
     EXPECT_EQ(twins.graph->counters().replays, 3 * twins.graph->counters().launches_per_step);
     EXPECT_EQ(twins.witness.reports.at(0).warmups, 10);
   }
 }
 
-TEST(TransformerEngine, StaticInputsLieApartFromEveryResultAndGradientsOfOutputsAreSharedBySignature) {
+TEST(TransformerEngine,
+     StaticInputsLieApartFromEveryResultAndGradientsOfOutputsAreSharedBySignature) {
   TwinSteps twins(model(0), {}, te());
   for (std::int64_t i = 0; i <= kWarmup; ++i) twins.step(i);
   const auto address = [&](const std::string& graph, const std::string& name) {
     return twins.witness.first_address.at(graph).at(name);
   };
-  EXPECT_NE(address("layers.1.layer.forward", "input.0"), address("layers.0.layer.forward", "output.0"));
-  EXPECT_NE(address("layers.1.layer.forward", "input.0"), address("layers.0.layer.forward", "input.0"));
-  EXPECT_EQ(address("layers.1.layer.backward", "grad_output.0"), address("layers.0.layer.backward", "grad_output.0"));
-  EXPECT_NE(address("layers.0.layer.backward", "grad_output.0"), address("layers.1.layer.backward", "grad_input.0"));
+  EXPECT_NE(address("layers.1.layer.forward", "input.0"),
+            address("layers.0.layer.forward", "output.0"));
+  EXPECT_NE(address("layers.1.layer.forward", "input.0"),
+            address("layers.0.layer.forward", "input.0"));
+  EXPECT_EQ(address("layers.1.layer.backward", "grad_output.0"),
+            address("layers.0.layer.backward", "grad_output.0"));
+  EXPECT_NE(address("layers.0.layer.backward", "grad_output.0"),
+            address("layers.1.layer.backward", "grad_input.0"));
 }
 
 TEST(TransformerEngine, GradientsOfParametersAreAddedByAutogradOutsideTheGraph) {
@@ -165,9 +182,11 @@ TEST(TransformerEngine, GradientsOfParametersAreAddedByAutogradOutsideTheGraph) 
   for (std::int64_t i = 0; i <= kWarmup; ++i) twins.step(i);
   for (const auto& [graph, statics] : twins.witness.first_address) {
     if (graph == "all") continue;
-    for (const auto& [name, address] : statics) EXPECT_FALSE(name.starts_with("grad:")) << graph << " holds " << name;
+    for (const auto& [name, address] : statics)
+      EXPECT_FALSE(name.starts_with("grad:")) << graph << " holds " << name;
   }
-  EXPECT_EQ(twins.witness.first_address.at("layers.0.layer.backward").count("weight_gradient.0"), 1u);
+  EXPECT_EQ(twins.witness.first_address.at("layers.0.layer.backward").count("weight_gradient.0"),
+            1u);
 }
 
 TEST(TransformerEngine, ACallWithoutGradientsRunsEagerly) {
@@ -177,25 +196,27 @@ TEST(TransformerEngine, ACallWithoutGradientsRunsEagerly) {
   bool ran = false;
   {
     const at::NoGradGuard no_grad;
-    dynamic_cast<AheadOfTime&>(*twins.graph).run({ModuleKind::layer, 0, 0}, {}, {}, [&](const auto& inputs) {
-      ran = true;
-      return inputs;
-    });
+    dynamic_cast<AheadOfTime&>(*twins.graph)
+        .run({ModuleKind::layer, 0, 0}, {}, {}, [&](const auto& inputs) {
+          ran = true;
+          return inputs;
+        });
   }
   EXPECT_TRUE(ran);
   EXPECT_EQ(twins.graph->counters().replays, replays);
 }
 
 TEST(TransformerEngine, WorksInEveryCaptureModeAndOnBothAutogradThreads) {
-  for (const auto mode :
-       {capture::CaptureMode::global, capture::CaptureMode::thread_local_, capture::CaptureMode::relaxed})
+  for (const auto mode : {capture::CaptureMode::global, capture::CaptureMode::thread_local_,
+                          capture::CaptureMode::relaxed})
     for (const bool threads : {false, true}) {
       EngineConfig config = te();
       config.capture_mode = mode;
       TwinSteps twins(model(0.1), {}, config);
       twins.device().autograd_threads(threads);
       for (std::int64_t i = 0; i < kWarmup + 2; ++i)
-        EXPECT_EQ(difference(twins.step(i)), "") << "mode " << static_cast<int>(mode) << " threads " << threads;
+        EXPECT_EQ(difference(twins.step(i)), "")
+            << "mode " << static_cast<int>(mode) << " threads " << threads;
       EXPECT_EQ(twins.witness.reports.at(0).mode, mode);
       twins.device().autograd_threads(false);
     }
@@ -225,12 +246,14 @@ TEST(TransformerEngine, DroppedGraphsGiveTheirMemoryBackAndTakeNoMoreSteps) {
   EXPECT_EQ(twins.device().memory().pool, pool_before);
   EXPECT_EQ(twins.graph->counters().replays, 2 * twins.graph->counters().launches_per_step);
   EXPECT_EQ(refusal<std::logic_error>([&] { twins.graph->step(twins.batch(0), 0.1); }),
-            "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and their memory are "
+            "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs "
+            "and their memory are "
             "gone; next: make a new engine");
 }
 
 TEST(TransformerEngine, AFailedCaptureLeavesNoGraphAndTheNextStepTriesAgain) {
-  if (workloads::device_under_test().name() != "sim") return;  // LibTorch 2.11 on CUDA does not work on (pytorch#180395)
+  if (workloads::device_under_test().name() != "sim")
+    return;  // LibTorch 2.11 on CUDA does not work on (pytorch#180395)
   EngineConfig config = te();
   config.fault = {"M01"};  // a host that looks at a value, which only a capture refuses
   TwinSteps twins(model(0), {}, config);
@@ -262,20 +285,27 @@ TEST(TransformerEngine, RefusesThePlainTrackerSeveralPoolsAndAModelWithoutItsMod
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
   workloads::TrainStep plain(model(0.1), {}, device, 1, {}, fixtures::RngBackend::plain);
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { make_engine(te(), device, stream, plain, nullptr); }),
-            "transformer_engine: got rng_tracker plain; want graph_safe; why: rule B08, a capture can neither read nor set a "
-            "generator's state, so the plain tracker can't change regions inside it; next: set rng_tracker to graph_safe");
+  EXPECT_EQ(
+      refusal<std::invalid_argument>([&] { make_engine(te(), device, stream, plain, nullptr); }),
+      "transformer_engine: got rng_tracker plain; want graph_safe; why: rule B08, a capture can "
+      "neither read nor set a "
+      "generator's state, so the plain tracker can't change regions inside it; next: set "
+      "rng_tracker to graph_safe");
   workloads::TrainStep step(model(0), {}, device, 1, {});
   EngineConfig config = te();
   config.pool = PoolSharing::per_graph;
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { make_engine(config, device, stream, step, nullptr); }),
-            "transformer_engine: got pools of their own for its graphs; want one; why: all graphs of one call of "
-            "make_graphed_callables share one; next: set pool to single");
-  const auto engine = make_engine(te({ModuleKind::moe, ModuleKind::moe_router}), device, stream, step, nullptr);
+  EXPECT_EQ(
+      refusal<std::invalid_argument>([&] { make_engine(config, device, stream, step, nullptr); }),
+      "transformer_engine: got pools of their own for its graphs; want one; why: all graphs of one "
+      "call of "
+      "make_graphed_callables share one; next: set pool to single");
+  const auto engine =
+      make_engine(te({ModuleKind::moe, ModuleKind::moe_router}), device, stream, step, nullptr);
   const auto batch = workloads::make_batch(model(0), {}, 1, 0, device.torch_device());
   for (std::int64_t i = 0; i < kWarmup; ++i) engine->step(batch, 0.1);
   EXPECT_EQ(refusal<std::invalid_argument>([&] { engine->step(batch, 0.1); }),
-            "transformer_engine: got a model without moe, moe_router; want at least one such part; why: nothing would be "
+            "transformer_engine: got a model without moe, moe_router; want at least one such part; "
+            "why: nothing would be "
             "captured while the case says otherwise; next: choose modules that the model has");
 }
 

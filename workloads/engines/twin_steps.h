@@ -1,5 +1,5 @@
-// Two copies of one training step in lockstep, an eager one and one under an engine, for this folder's tests: the same
-// batches and rates, compared byte for byte after each step.
+// Two copies of one training step in lockstep, an eager one and one under an engine, for this
+// folder's tests: the same batches and rates, compared byte for byte after each step.
 #pragma once
 
 #include <map>
@@ -33,7 +33,8 @@ struct Witness : Observer {
     calls.push_back("before_replay " + graph);
     if (registered.insert(graph).second) {
       addresses.capture(graph, statics);
-      for (const auto& [name, tensor] : statics) first_address[graph][name] = device_.address(tensor);
+      for (const auto& [name, tensor] : statics)
+        first_address[graph][name] = device_.address(tensor);
     }
     for (const auto& moved : addresses.moved(graph, statics)) moved_tensors.push_back(moved.tensor);
     fixtures::poison(outputs);
@@ -43,10 +44,13 @@ struct Witness : Observer {
     calls.push_back("after_replay " + graph);
     canaries += fixtures::canary_words(outputs);
   }
-  void before_step(const std::vector<NamedTensor>& statics, const std::vector<NamedTensor>& outputs) override {
+  void before_step(const std::vector<NamedTensor>& statics,
+                   const std::vector<NamedTensor>& outputs) override {
     before_replay("all", statics, outputs);
   }
-  void after_step(const std::vector<NamedTensor>& outputs) override { after_replay("all", outputs); }
+  void after_step(const std::vector<NamedTensor>& outputs) override {
+    after_replay("all", outputs);
+  }
   void failed_capture(const CaptureReport& report) override { failures.push_back(report); }
 
   std::vector<std::string> calls, moved_tensors;
@@ -67,7 +71,8 @@ class TwinSteps {
   static constexpr std::uint64_t kSeed = 5;
 
   /// `engine.fault` is planted in the engine and in its copy of the step; the eager copy is sound.
-  TwinSteps(const workloads::ModelConfig& config, const workloads::Layout& layout, const EngineConfig& engine)
+  TwinSteps(const workloads::ModelConfig& config, const workloads::Layout& layout,
+            const EngineConfig& engine)
       : device_(workloads::device_under_test()),
         config_(config),
         layout_(layout),
@@ -84,7 +89,8 @@ class TwinSteps {
 
   /// Runs step `index` in both; another batch and another rate each time. Returns how they compare.
   fixtures::Comparison step(std::int64_t index) {
-    const auto batch = workloads::make_batch(config_, layout_, kSeed, index, device_.torch_device());
+    const auto batch =
+        workloads::make_batch(config_, layout_, kSeed, index, device_.torch_device());
     const double rate = 0.1 / static_cast<double>(1 + index);
     eager->step(batch, rate);
     graph->step(batch, rate);
@@ -120,8 +126,9 @@ class TwinSteps {
 inline std::string difference(const fixtures::Comparison& comparison) {
   if (comparison.equal) return {};
   const auto& m = *comparison.mismatch;
-  return m.tensor + "[" + std::to_string(m.element) + "]: eager " + std::to_string(m.left) + ", graph " +
-         std::to_string(m.right) + ", " + std::to_string(m.differing) + " of " + std::to_string(m.elements) + " differ";
+  return m.tensor + "[" + std::to_string(m.element) + "]: eager " + std::to_string(m.left) +
+         ", graph " + std::to_string(m.right) + ", " + std::to_string(m.differing) + " of " +
+         std::to_string(m.elements) + " differ";
 }
 
 }  // namespace graphproof::engines

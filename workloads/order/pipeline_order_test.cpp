@@ -20,7 +20,8 @@ using nlohmann::json;
 class GoldenOrderTest : public testing::Test {
  protected:
   static json read() {
-    std::ifstream file(std::filesystem::path(std::getenv("GRAPHPROOF_SOURCE")) / "workloads/order/golden.json");
+    std::ifstream file(std::filesystem::path(std::getenv("GRAPHPROOF_SOURCE")) /
+                       "workloads/order/golden.json");
     return json::parse(file, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   }
   inline static const json golden_ = read();  // read once, never changed
@@ -35,16 +36,23 @@ std::vector<Forward> forwards_of(const json& list) {
 TEST_F(GoldenOrderTest, WarmupAndNumberOfForwardsAreUpstreams) {
   EXPECT_EQ(golden_.at("warmup").size(), 860u);
   for (const json& row : golden_.at("warmup")) {
-    const Stage stage{.pp = row.at(0), .rank = row.at(1), .chunks = row.at(2), .microbatches = row.at(3), .group = row.at(4)};
+    const Stage stage{.pp = row.at(0),
+                      .rank = row.at(1),
+                      .chunks = row.at(2),
+                      .microbatches = row.at(3),
+                      .group = row.at(4)};
     EXPECT_EQ(forwards(stage).size(), row.at(7).get<std::size_t>()) << row;
-    EXPECT_EQ(warmup_forwards(stage, row.at(5) == 1, row.at(6) == 1), row.at(8).get<std::int64_t>()) << row;
+    EXPECT_EQ(warmup_forwards(stage, row.at(5) == 1, row.at(6) == 1), row.at(8).get<std::int64_t>())
+        << row;
   }
 }
 
 TEST_F(GoldenOrderTest, ForwardsAreUpstreamsScheduleTable) {
   EXPECT_EQ(golden_.at("forwards").size(), 9u);
   for (const json& row : golden_.at("forwards"))
-    EXPECT_EQ(forwards({.chunks = row.at("chunks"), .microbatches = row.at("microbatches"), .group = row.at("group")}),
+    EXPECT_EQ(forwards({.chunks = row.at("chunks"),
+                        .microbatches = row.at("microbatches"),
+                        .group = row.at("group")}),
               forwards_of(row.at("forwards")))
         << row;
 }
@@ -54,8 +62,11 @@ TEST_F(GoldenOrderTest, ChunkOrdersAreUpstreams) {
   for (const json& row : golden_.at("orders")) {
     std::vector<Forward> table;
     if (row.contains("pp")) {
-      const Stage stage{.pp = row.at("pp"), .rank = row.at("rank"), .chunks = row.at("chunks"),
-                        .microbatches = row.at("microbatches"), .group = row.at("group")};
+      const Stage stage{.pp = row.at("pp"),
+                        .rank = row.at("rank"),
+                        .chunks = row.at("chunks"),
+                        .microbatches = row.at("microbatches"),
+                        .group = row.at("group")};
       table = forwards(stage);
       EXPECT_EQ(warmup_forwards(stage), row.at("warmup").get<std::int64_t>()) << row.at("id");
       EXPECT_EQ(chunk_order(stage), row.at("order").get<std::vector<double>>()) << row.at("id");
@@ -66,7 +77,9 @@ TEST_F(GoldenOrderTest, ChunkOrdersAreUpstreams) {
       EXPECT_THROW(chunk_order(row.at("warmup"), row.at("chunks"), table), Refused) << row.at("id");
       continue;
     }
-    EXPECT_EQ(chunk_order(row.at("warmup"), row.at("chunks"), table), row.at("order").get<std::vector<double>>()) << row.at("id");
+    EXPECT_EQ(chunk_order(row.at("warmup"), row.at("chunks"), table),
+              row.at("order").get<std::vector<double>>())
+        << row.at("id");
   }
 }
 
@@ -76,18 +89,21 @@ TEST_F(GoldenOrderTest, LayerOrdersTheirTagsAndBuffersAreUpstreams) {
     const auto chunks = row.at("chunk_order").get<std::vector<double>>();
     const auto layers = row.at("layers").get<std::vector<std::int64_t>>();
     if (row.at("order").is_null()) {
-      EXPECT_THROW(layer_order(chunks, layers, row.at("weight_gradients")), Refused) << row.at("id");
+      EXPECT_THROW(layer_order(chunks, layers, row.at("weight_gradients")), Refused)
+          << row.at("id");
       continue;
     }
     const LayerOrder order = layer_order(chunks, layers, row.at("weight_gradients"));
     EXPECT_EQ(order.entries, row.at("order").get<std::vector<double>>()) << row.at("id");
     ASSERT_EQ(order.layers.size(), row.at("tags").size()) << row.at("id");
     for (std::size_t i = 0; i < order.layers.size(); ++i) {
-      const json tag = order.layers[i] ? json{order.layers[i]->chunk, order.layers[i]->layer} : json();
+      const json tag =
+          order.layers[i] ? json{order.layers[i]->chunk, order.layers[i]->layer} : json();
       EXPECT_EQ(tag, row.at("tags")[i]) << row.at("id") << " entry " << i;
     }
     if (!row.at("buffers").is_null()) {
-      EXPECT_EQ(input_buffers(order), row.at("buffers").get<std::vector<std::int64_t>>()) << row.at("id");
+      EXPECT_EQ(input_buffers(order), row.at("buffers").get<std::vector<std::int64_t>>())
+          << row.at("id");
     }
   }
 }
@@ -95,9 +111,11 @@ TEST_F(GoldenOrderTest, LayerOrdersTheirTagsAndBuffersAreUpstreams) {
 TEST_F(GoldenOrderTest, InputBuffersAreUpstreams) {
   EXPECT_EQ(golden_.at("buffers").size(), 20u);
   for (const json& row : golden_.at("buffers"))
-    EXPECT_EQ(input_buffers(row.at("order").get<std::vector<double>>(), row.at("layers").get<std::vector<std::int64_t>>(),
-                            row.at("microbatches"), row.at("signatures").get<std::vector<std::string>>()),
-              row.at("buffers").get<std::vector<std::int64_t>>())
+    EXPECT_EQ(
+        input_buffers(row.at("order").get<std::vector<double>>(),
+                      row.at("layers").get<std::vector<std::int64_t>>(), row.at("microbatches"),
+                      row.at("signatures").get<std::vector<std::string>>()),
+        row.at("buffers").get<std::vector<std::int64_t>>())
         << row.at("id");
 }
 
@@ -130,7 +148,8 @@ TEST(PipelineOrder, IsWarmupThenPairsThenTheRestAndRunsEveryBackwardAfterItsForw
 }
 
 TEST(PipelineOrder, OfNeighbouringStagesMeetsSoThatNoneWaitsForever) {
-  // Each stage runs its order; a forward needs that of the stage before, a backward that of the stage behind.
+  // Each stage runs its order; a forward needs that of the stage before, a backward that of the
+  // stage behind.
   EXPECT_TRUE(rc::check([] {
     Stage stage = any_stage();
     stage.chunks = 1;
@@ -155,15 +174,19 @@ TEST(PipelineOrder, OfNeighbouringStagesMeetsSoThatNoneWaitsForever) {
   }));
 }
 
-TEST(PipelineOrder, OfLayersHoldsEachLayerOnceAMicrobatchAndItsWeightGradientBehindItsDataGradient) {
+TEST(PipelineOrder,
+     OfLayersHoldsEachLayerOnceAMicrobatchAndItsWeightGradientBehindItsDataGradient) {
   EXPECT_TRUE(rc::check([] {
     const Stage stage = any_stage();
     const bool weight_gradients = *rc::gen::arbitrary<bool>();
     std::vector<std::int64_t> layers;
-    for (std::int64_t c = 0; c < stage.chunks; ++c) layers.push_back(*rc::gen::inRange<std::int64_t>(1, 4));
-    const std::vector<double> entries = layer_order(chunk_order(stage), layers, weight_gradients).entries;
+    for (std::int64_t c = 0; c < stage.chunks; ++c)
+      layers.push_back(*rc::gen::inRange<std::int64_t>(1, 4));
+    const std::vector<double> entries =
+        layer_order(chunk_order(stage), layers, weight_gradients).entries;
     const std::int64_t all = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
-    RC_ASSERT(static_cast<std::int64_t>(entries.size()) == (weight_gradients ? 3 : 2) * stage.microbatches * all);
+    RC_ASSERT(static_cast<std::int64_t>(entries.size()) ==
+              (weight_gradients ? 3 : 2) * stage.microbatches * all);
     for (std::int64_t l = 1; l <= all; ++l) {
       std::int64_t forward = 0, backward = 0, weight = 0;
       for (const double entry : entries) {
@@ -172,7 +195,8 @@ TEST(PipelineOrder, OfLayersHoldsEachLayerOnceAMicrobatchAndItsWeightGradientBeh
         weight += entry == -static_cast<double>(l) - 0.5;
         RC_ASSERT(backward <= forward && weight <= backward);
       }
-      RC_ASSERT(forward == stage.microbatches && backward == forward && weight == (weight_gradients ? forward : 0));
+      RC_ASSERT(forward == stage.microbatches && backward == forward &&
+                weight == (weight_gradients ? forward : 0));
     }
   }));
 }
@@ -181,8 +205,10 @@ TEST(PipelineOrder, NeedsLayersTimesOneMoreThanTheWarmupBuffersWhereAllLayersAre
   EXPECT_TRUE(rc::check([] {
     const Stage stage = any_stage();
     const std::int64_t layers = *rc::gen::inRange<std::int64_t>(1, 4);
-    const auto buffers = input_buffers(chunk_order(stage), std::vector<std::int64_t>(static_cast<std::size_t>(stage.chunks), layers),
-                                       stage.microbatches);
+    const auto buffers =
+        input_buffers(chunk_order(stage),
+                      std::vector<std::int64_t>(static_cast<std::size_t>(stage.chunks), layers),
+                      stage.microbatches);
     const std::set<std::int64_t> distinct(buffers.begin(), buffers.end());
     RC_ASSERT(static_cast<std::int64_t>(distinct.size()) ==
               layers * std::min(warmup_forwards(stage) + 1, stage.microbatches * stage.chunks));
@@ -192,13 +218,16 @@ TEST(PipelineOrder, NeedsLayersTimesOneMoreThanTheWarmupBuffersWhereAllLayersAre
 TEST(PipelineOrder, RefusesWhatCannotRunAndSaysWhatToChange) {
   const std::pair<std::string, const char*> rows[] = {
       {refusal_of([] { forwards({.pp = 2, .rank = 2}); }), "a pipeline's rank; got 2; want 0 to 1"},
-      {refusal_of([] { forwards({.microbatches = 0}); }), "a pipeline's microbatches; got 0; want 1 or more"},
+      {refusal_of([] { forwards({.microbatches = 0}); }),
+       "a pipeline's microbatches; got 0; want 1 or more"},
       {refusal_of([] { chunk_order({.chunks = 0}); }), "a pipeline's chunks; got 0"},
       {refusal_of([] { chunk_order(1, 1, {}); }), "got no forwards"},
       {refusal_of([] { layer_order({1, 2}, {1, 1}, false); }), "got no backward"},
       {refusal_of([] { layer_order({1, -1, 2, -2}, {1}, false); }), "got chunk 2 of 1"},
-      {refusal_of([] { layer_order({1, 1, -1, -1, 1, -1}, {1}, false); }), "got two forwards or two backwards in a row"},
-      {refusal_of([] { input_buffers({-1, 1}, {1}, 1); }), "got a backward of chunk 1 before its forward"}};
+      {refusal_of([] { layer_order({1, 1, -1, -1, 1, -1}, {1}, false); }),
+       "got two forwards or two backwards in a row"},
+      {refusal_of([] { input_buffers({-1, 1}, {1}, 1); }),
+       "got a backward of chunk 1 before its forward"}};
   for (const auto& [message, part] : rows) {
     EXPECT_NE(message.find(part), std::string::npos) << message << " lacks " << part;
     EXPECT_NE(message.find("; next: "), std::string::npos) << message;

@@ -1,5 +1,6 @@
-// The schemas against the hand-written examples that every writer and reader is built to: each example is accepted and
-// survives its struct, and each way of breaking it that a careless writer would find is refused.
+// The schemas against the hand-written examples that every writer and reader is built to: each
+// example is accepted and survives its struct, and each way of breaking it that a careless writer
+// would find is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,24 +38,40 @@ struct Kind {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> kKinds = {
-      {"batch", "batch.json", [](const json& value) { return json(to_json(batch_from(value, "example"))); }},
+      {"batch", "batch.json",
+       [](const json& value) { return json(to_json(batch_from(value, "example"))); }},
       {"heartbeat", "heartbeat.jsonl",
-       [](const json& value) { return json::parse(to_line(heartbeat_from(value.dump(), "example"))); }},
+       [](const json& value) {
+         return json::parse(to_line(heartbeat_from(value.dump(), "example")));
+       }},
       {"evidence", "evidence.jsonl", nullptr},
-      {"checks", "checks.json", [](const json& value) { return json(to_json(checks_from(value, "example"))); }},
-      {"plan", "plan.jsonl", [](const json& value) { return json::parse(to_line(plan_line_from(value, "example"))); }},
-      {"record", "journal.jsonl", [](const json& value) { return json::parse(to_line(record_from(value, "example"))); }},
-      {"live", "live.json", [](const json& value) { return json(to_json(live_from(value, "example"))); }},
-      {"run", "run.json", [](const json& value) { return json(to_json(run_from(value, "example"))); }},
-      {"context", "context.json", [](const json& value) { return json(to_json(context_from(value, "example"))); }},
-      {"summary", "summary.json", [](const json& value) { return json(to_json(summary_from(value, "example"))); }},
-      {"faults", "faults.json", [](const json& value) { return json(to_json(faults_from(value, "example"))); }},
-      {"hazards", "hazards.json", [](const json& value) { return json(to_json(hazards_from(value, "example"))); }},
+      {"checks", "checks.json",
+       [](const json& value) { return json(to_json(checks_from(value, "example"))); }},
+      {"plan", "plan.jsonl",
+       [](const json& value) { return json::parse(to_line(plan_line_from(value, "example"))); }},
+      {"record", "journal.jsonl",
+       [](const json& value) { return json::parse(to_line(record_from(value, "example"))); }},
+      {"live", "live.json",
+       [](const json& value) { return json(to_json(live_from(value, "example"))); }},
+      {"run", "run.json",
+       [](const json& value) { return json(to_json(run_from(value, "example"))); }},
+      {"context", "context.json",
+       [](const json& value) { return json(to_json(context_from(value, "example"))); }},
+      {"summary", "summary.json",
+       [](const json& value) { return json(to_json(summary_from(value, "example"))); }},
+      {"faults", "faults.json",
+       [](const json& value) { return json(to_json(faults_from(value, "example"))); }},
+      {"hazards", "hazards.json",
+       [](const json& value) { return json(to_json(hazards_from(value, "example"))); }},
       {"compare", "compare.json", nullptr},
-      {"order", "orders.jsonl", [](const json& value) { return json(to_json(order_from(value, "example"))); }},
-      {"cluster", "cluster.json", [](const json& value) { return json(to_json(cluster_from(value, "example"))); }},
-      {"shard", "shard.json", [](const json& value) { return json(to_json(shard_from(value, "example"))); }},
-      {"report", "reports.jsonl", [](const json& value) { return json(to_json(report_from(value, "example"))); }},
+      {"order", "orders.jsonl",
+       [](const json& value) { return json(to_json(order_from(value, "example"))); }},
+      {"cluster", "cluster.json",
+       [](const json& value) { return json(to_json(cluster_from(value, "example"))); }},
+      {"shard", "shard.json",
+       [](const json& value) { return json(to_json(shard_from(value, "example"))); }},
+      {"report", "reports.jsonl",
+       [](const json& value) { return json(to_json(report_from(value, "example"))); }},
       {"shrink", "shrink.json", nullptr},
       {"doctor", "doctor.json", nullptr},
   };
@@ -62,7 +79,8 @@ const std::vector<Kind>& kinds() {
 }
 
 const Kind& kind_of(std::string_view schema) {
-  return *std::find_if(kinds().begin(), kinds().end(), [&](const Kind& kind) { return kind.schema == schema; });
+  return *std::find_if(kinds().begin(), kinds().end(),
+                       [&](const Kind& kind) { return kind.schema == schema; });
 }
 
 /// The values of an example file: its lines, or the one value.
@@ -82,7 +100,8 @@ std::string joined(const std::vector<std::string>& sentences) {
   return all;
 }
 
-void add_places(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& result) {
+void add_places(const json& value, const json::json_pointer& at,
+                std::vector<json::json_pointer>& result) {
   result.push_back(at);
   if (value.is_object())
     for (const auto& [key, inner] : value.items()) add_places(inner, at / key, result);
@@ -104,7 +123,8 @@ bool within(const json::json_pointer& place, const std::set<std::string>& names)
 }
 
 // Maps whose keys are the writer's: a key may be missing or new in them.
-const std::set<std::string> kOpen = {"axes", "environment", "figures", "asked", "effective", "census", "digest"};
+const std::set<std::string> kOpen = {"axes",      "environment", "figures", "asked",
+                                     "effective", "census",      "digest"};
 // Maps whose keys come from a list, and may be missing: verdicts, checks, phases of a plan.
 bool may_lack(const Kind& kind, const json::json_pointer& parent) {
   if (parent.empty()) return false;
@@ -114,8 +134,15 @@ bool may_lack(const Kind& kind, const json::json_pointer& parent) {
 }
 
 // Keys that were added later: files of before lack them, and stay readable.
-const std::set<std::string> kAdded = {"record/again",    "context/again",   "summary/ending",
-                                      "run/plan_sha256", "run/parent", "run/options", "run/options/max_gpu_ms", "run/options/ranks_per_gpu", "run/options/confirm",
+const std::set<std::string> kAdded = {"record/again",
+                                      "context/again",
+                                      "summary/ending",
+                                      "run/plan_sha256",
+                                      "run/parent",
+                                      "run/options",
+                                      "run/options/max_gpu_ms",
+                                      "run/options/ranks_per_gpu",
+                                      "run/options/confirm",
                                       "evidence/capture/generators",
                                       "evidence/capture/generators_wanted",
                                       "evidence/capture/module_runs",
@@ -132,12 +159,15 @@ const std::set<std::string> kAdded = {"record/again",    "context/again",   "sum
                                       "evidence/recompute/part",
                                       "evidence/reference/precision",
                                       "evidence/replay/out_of_order",
-                                      "evidence/start/revision", "evidence/start/shared_gpus",
+                                      "evidence/start/revision",
+                                      "evidence/start/shared_gpus",
                                       "evidence/teardown/in_flight"};
 /// Of evidence the kind of the line stands before the place.
 bool may_be_absent(const Kind& kind, const json& value, const json::json_pointer& place) {
-  const std::string line = std::string_view(kind.schema) == "evidence" ? "/" + value.at("kind").get<std::string>() : "";
-  return may_lack(kind, place.parent_pointer()) || kAdded.contains(kind.schema + line + place.to_string());
+  const std::string line =
+      std::string_view(kind.schema) == "evidence" ? "/" + value.at("kind").get<std::string>() : "";
+  return may_lack(kind, place.parent_pointer()) ||
+         kAdded.contains(kind.schema + line + place.to_string());
 }
 
 TEST(Schema, AcceptsEveryExample) {
@@ -159,10 +189,13 @@ TEST(Schema, RefusesAMissingKeyAnywhere) {
     SchemaOf schema(kind.schema);
     for (const json& value : examples(kind)) {
       for (const auto& place : places(value)) {
-        if (place.empty() || value[place.parent_pointer()].is_array() || may_be_absent(kind, value, place)) continue;
+        if (place.empty() || value[place.parent_pointer()].is_array() ||
+            may_be_absent(kind, value, place))
+          continue;
         json broken = value;
         broken[place.parent_pointer()].erase(place.back());
-        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " without " << place.to_string();
+        EXPECT_FALSE(schema.violations(broken).empty())
+            << kind.file << " without " << place.to_string();
         ++tried;
       }
     }
@@ -178,7 +211,8 @@ TEST(Schema, RefusesAnUnknownKeyAnywhere) {
         if (!value[place].is_object() || within(place, kOpen)) continue;
         json broken = value;
         broken[place]["surprise"] = 1;
-        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " with a key more in " << place.to_string();
+        EXPECT_FALSE(schema.violations(broken).empty())
+            << kind.file << " with a key more in " << place.to_string();
       }
     }
   }
@@ -193,9 +227,11 @@ TEST(Schema, RefusesAnotherTypeAnywhere) {
         json broken = value;
         // No key of any file holds a list of a list of a list.
         broken[place] = json::array({json::array({json::array()})});
-        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " with a list at " << place.to_string();
+        EXPECT_FALSE(schema.violations(broken).empty())
+            << kind.file << " with a list at " << place.to_string();
         broken[place] = value[place].is_string() ? json(-7.5) : json("surprise");
-        EXPECT_FALSE(schema.violations(broken).empty()) << kind.file << " with " << broken[place] << " at " << place.to_string();
+        EXPECT_FALSE(schema.violations(broken).empty())
+            << kind.file << " with " << broken[place] << " at " << place.to_string();
       }
     }
   }
@@ -274,7 +310,8 @@ TEST(Schema, RefusesWhatOnlyMeaningCanTell) {
       ASSERT_TRUE(broken.contains(place)) << row.schema << row.place;
       ASSERT_NE(broken[place], row.value) << row.schema << row.place;
       broken[place] = row.value;
-      EXPECT_FALSE(violations(row.schema, broken).empty()) << row.schema << " with " << row.value << " at " << row.place;
+      EXPECT_FALSE(violations(row.schema, broken).empty())
+          << row.schema << " with " << row.value << " at " << row.place;
     }
 }
 
@@ -297,10 +334,13 @@ TEST(Structs, RefuseAMissingKeyAnywhere) {
     if (!kind.round_trip) continue;
     for (const json& value : examples(kind)) {
       for (const auto& place : places(value)) {
-        if (place.empty() || value[place.parent_pointer()].is_array() || may_be_absent(kind, value, place)) continue;
+        if (place.empty() || value[place.parent_pointer()].is_array() ||
+            may_be_absent(kind, value, place))
+          continue;
         json broken = value;
         broken[place.parent_pointer()].erase(place.back());
-        EXPECT_THROW(kind.round_trip(broken), ReadError) << kind.file << " without " << place.to_string();
+        EXPECT_THROW(kind.round_trip(broken), ReadError)
+            << kind.file << " without " << place.to_string();
       }
     }
   }
@@ -312,15 +352,20 @@ TEST(Structs, AFileOfBeforeAKeyWasAddedIsRead) {
     for (const std::string& added : kAdded) {
       const std::string prefix = std::string(kind.schema) + "/";
       if (!added.starts_with(prefix)) continue;
-      const std::string key = added.substr(added.rfind('/') + 1), line = added.substr(prefix.size(), added.rfind('/') - prefix.size());
+      const std::string key = added.substr(added.rfind('/') + 1),
+                        line = added.substr(prefix.size(), added.rfind('/') - prefix.size());
       const auto values = examples(kind);
       const auto found = std::find_if(values.begin(), values.end(), [&](const json& value) {
-        return std::string_view(kind.schema) != "evidence" || (value["kind"] == line && value.contains(key));
+        return std::string_view(kind.schema) != "evidence" ||
+               (value["kind"] == line && value.contains(key));
       });
       ASSERT_NE(found, values.end()) << added;
       json older = *found;
       // Of evidence the key lies at the top of its kind of line, of all others where the path says.
-      const json::json_pointer at(std::string_view(kind.schema) == "evidence" ? "" : added.substr(prefix.size() - 1, added.rfind('/') - prefix.size() + 1));
+      const json::json_pointer at(
+          std::string_view(kind.schema) == "evidence"
+              ? ""
+              : added.substr(prefix.size() - 1, added.rfind('/') - prefix.size() + 1));
       ASSERT_EQ(older[at].erase(key), 1u) << added;
       EXPECT_EQ(joined(violations(kind.schema, older)), "") << added;
       if (kind.round_trip) {
@@ -336,7 +381,11 @@ TEST(Structs, EveryExpectationSurvivesItsTextForm) {
       {.kind = "pass"},
       {.kind = "rejected", .rule = "R035"},
       {.kind = "fault", .fault = "M23", .detector = "D04", .clean_twin = "1234567890abcdef"},
-      {.kind = "known_issue", .issue = "NCCL-1", .verdict = "fail.hang.replay", .owner = "comm", .until = "2027-03-01"},
+      {.kind = "known_issue",
+       .issue = "NCCL-1",
+       .verdict = "fail.hang.replay",
+       .owner = "comm",
+       .until = "2027-03-01"},
       {.kind = "hazard", .rule = "R035", .verdict = "fail.hang"},
   };
   json line = examples(kind_of("plan")).front();

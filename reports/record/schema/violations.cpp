@@ -15,8 +15,8 @@ std::string_view embedded(std::string_view name);
 namespace graphproof::record {
 namespace {
 
-/// The definition that `value` claims to be by its `kind` or `event`, "" if there is none: of a schema that is a
-/// choice of named definitions, "oneOf fails" would name none of the mistakes.
+/// The definition that `value` claims to be by its `kind` or `event`, "" if there is none: of a
+/// schema that is a choice of named definitions, "oneOf fails" would name none of the mistakes.
 std::string claimed(const nlohmann::json& schema, const nlohmann::json& value) {
   if (!schema.contains("oneOf") || !value.is_object()) return "";
   for (const char* key : {"kind", "event"}) {
@@ -31,9 +31,10 @@ std::string claimed(const nlohmann::json& schema, const nlohmann::json& value) {
 }  // namespace
 
 const std::vector<std::string_view>& schema_names() {
-  static const std::vector<std::string_view> kNames = {"batch", "heartbeat", "evidence", "checks",  "plan",
-                                                       "record", "run",      "context",  "summary", "faults", "hazards", "live",     "compare", "shrink",
-                                                       "order", "report", "cluster", "shard", "doctor"};
+  static const std::vector<std::string_view> kNames = {
+      "batch",   "heartbeat", "evidence", "checks",  "plan",  "record",  "run",
+      "context", "summary",   "faults",   "hazards", "live",  "compare", "shrink",
+      "order",   "report",    "cluster",  "shard",   "doctor"};
   return kNames;
 }
 
@@ -65,8 +66,8 @@ SchemaOf::~SchemaOf() = default;
 
 std::vector<std::string> SchemaOf::violations(const nlohmann::json& value) {
   valijson::ValidationResults results;
-  const bool valid =
-      state_->validator.validate(state_->schema_for(value), valijson::adapters::NlohmannJsonAdapter(value), &results);
+  const bool valid = state_->validator.validate(
+      state_->schema_for(value), valijson::adapters::NlohmannJsonAdapter(value), &results);
 
   std::vector<std::string> sentences;
   valijson::ValidationResults::Error error;

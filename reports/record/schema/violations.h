@@ -1,5 +1,5 @@
-// For tests of every folder: what a JSON value breaks of the schema of its file kind. The schemas are inside the
-// library, so a test needs no path.
+// For tests of every folder: what a JSON value breaks of the schema of its file kind. The schemas
+// are inside the library, so a test needs no path.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace graphproof::record {
 
-/// The file kinds with a schema: batch, heartbeat, evidence, checks, plan, record, run, context, summary, faults, live,
-/// compare, shrink.
+/// The file kinds with a schema: batch, heartbeat, evidence, checks, plan, record, run, context,
+/// summary, faults, live, compare, shrink.
 const std::vector<std::string_view>& schema_names();
 
 /// One schema, parsed once for many values.
@@ -21,8 +21,8 @@ class SchemaOf {
   explicit SchemaOf(std::string_view name);
   ~SchemaOf();
 
-  /// One sentence per violation, with the place in the value; empty if `value` is as the schema wants. Of kinds that
-  /// are line by line (heartbeat, evidence, plan, record) `value` is one line.
+  /// One sentence per violation, with the place in the value; empty if `value` is as the schema
+  /// wants. Of kinds that are line by line (heartbeat, evidence, plan, record) `value` is one line.
   std::vector<std::string> violations(const nlohmann::json& value);
 
  private:

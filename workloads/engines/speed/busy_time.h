@@ -1,7 +1,9 @@
-// How long a GPU was busy: the length of the union of what ran on it, because kernels of several streams overlap.
+// How long a GPU was busy: the length of the union of what ran on it, because kernels of several
+// streams overlap.
 //
-// Collectives are told apart by NCCL's names. Their kernels spin until every peer has come, so that on all ranks but the last
-// to come they hold waiting as well: only the least of the ranks' times is about the collectives themselves.
+// Collectives are told apart by NCCL's names. Their kernels spin until every peer has come, so that
+// on all ranks but the last to come they hold waiting as well: only the least of the ranks' times
+// is about the collectives themselves.
 #pragma once
 
 #include <cstdint>

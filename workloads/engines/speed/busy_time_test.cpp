@@ -44,10 +44,13 @@ TEST(BusyTime, TheUnionIsTheNumberOfNanosecondsThatAnIntervalHolds) {
 }
 
 TEST(BusyTime, NcclsKernelsAreReportedApart) {
-  const BusyTime busy = busy_time({{ActivityKind::kernel, "void at::native::vectorized_elementwise_kernel<4>", 0, 2'000'000},
-                                   {ActivityKind::copy, "Memcpy DtoD (Device -> Device)", 1'000'000, 3'000'000},
-                                   {ActivityKind::fill, "Memset (Device)", 5'000'000, 5'500'000},
-                                   {ActivityKind::kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 2'000'000, 6'000'000}});
+  const BusyTime busy = busy_time(
+      {{ActivityKind::kernel, "void at::native::vectorized_elementwise_kernel<4>", 0, 2'000'000},
+       {ActivityKind::copy, "Memcpy DtoD (Device -> Device)", 1'000'000, 3'000'000},
+       {ActivityKind::fill, "Memset (Device)", 5'000'000, 5'500'000},
+       {ActivityKind::kernel,
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 2'000'000,
+        6'000'000}});
   EXPECT_DOUBLE_EQ(busy.compute_ms, 3.5);
   EXPECT_DOUBLE_EQ(busy.collectives_ms, 4.0);
   EXPECT_EQ(busy.kernels, 2);

@@ -1,11 +1,13 @@
-// How fast a step is and what keeps it from being faster: eager and under each engine, beside the engines' floors
-// (Engine::floor_step), the time that the GPU is busy, and the memory that graphs keep. Markdown, from rank 0; figures, not
-// verdicts: a gate that is missed says so in its row and changes no exit code.
+// How fast a step is and what keeps it from being faster: eager and under each engine, beside the
+// engines' floors (Engine::floor_step), the time that the GPU is busy, and the memory that graphs
+// keep. Markdown, from rank 0; figures, not verdicts: a gate that is missed says so in its row and
+// changes no exit code.
 //   graphproof-start 4 graphproof-engine-speed-cuda --store EMPTY_FOLDER
 //   mpirun -n 4 graphproof-engine-speed-cuda --store EMPTY_FOLDER
 //   graphproof-engine-speed-cuda --layouts tp1
-// Layouts that need more ranks than there are are left out, and named. Tracing comes last, because it slows what
-// comes behind it (fixtures/device_trace.h). Whatever happens, the program ends within --deadline-s.
+// Layouts that need more ranks than there are are left out, and named. Tracing comes last, because
+// it slows what comes behind it (fixtures/device_trace.h). Whatever happens, the program ends
+// within --deadline-s.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -30,9 +32,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  workloads::ModelConfig model{.layers = 4, .hidden = 256, .vocab = 1024, .seq_length = 128, .microbatches = 4, .dropout = 0.1};
+  workloads::ModelConfig model{.layers = 4,
+                               .hidden = 256,
+                               .vocab = 1024,
+                               .seq_length = 128,
+                               .microbatches = 4,
+                               .dropout = 0.1};
   /// One rank, 4 microbatches one after the other: 4 layers whose scores alone are 256 MiB each.
-  workloads::ModelConfig pool_model{.layers = 4, .hidden = 1024, .vocab = 1024, .seq_length = 1024, .microbatch_size = 4, .microbatches = 4};
+  workloads::ModelConfig pool_model{.layers = 4,
+                                    .hidden = 1024,
+                                    .vocab = 1024,
+                                    .seq_length = 1024,
+                                    .microbatch_size = 4,
+                                    .microbatches = 4};
   std::vector<std::string> layouts{"tp1", "tp2", "tp2dp2", "tp2pp2"};
   std::vector<std::string> parts{"steps", "pools", "busy"};
   std::vector<std::string> modules;
@@ -40,7 +52,9 @@ struct Options {
   std::string store;
   int deadline_s = 170;
 
-  bool has(const std::string& part) const { return std::find(parts.begin(), parts.end(), part) != parts.end(); }
+  bool has(const std::string& part) const {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+  }
 };
 
 constexpr std::int64_t kHeadWidth = 64;
@@ -50,15 +64,20 @@ void complete(workloads::ModelConfig& model) {
   model.heads = model.kv_groups = std::max<std::int64_t>(1, model.hidden / kHeadWidth);
 }
 
-/// Ends the process where it stands when time is up: a rank that is lost leaves the others in a collective.
+/// Ends the process where it stands when time is up: a rank that is lost leaves the others in a
+/// collective.
 class Deadline {
  public:
   explicit Deadline(int seconds)
       : thread_([this, seconds](const std::stop_token& stop) {
           std::unique_lock lock(mutex_);
-          if (changed_.wait_for(lock, stop, std::chrono::seconds(seconds), [] { return false; }) || stop.stop_requested()) return;
-          std::cerr << "engine speed: got no end of " << doing_ << " within " << seconds << " s of the start; want all parts by then; "
-                    << "why: nothing may wait for ever; next: --parts, --layouts or --blocks for less, --deadline-s for more\n";
+          if (changed_.wait_for(lock, stop, std::chrono::seconds(seconds), [] { return false; }) ||
+              stop.stop_requested())
+            return;
+          std::cerr << "engine speed: got no end of " << doing_ << " within " << seconds
+                    << " s of the start; want all parts by then; "
+                    << "why: nothing may wait for ever; next: --parts, --layouts or --blocks for "
+                       "less, --deadline-s for more\n";
           ::_exit(1);
         }) {}
   void doing(const std::string& what) {
@@ -86,7 +105,8 @@ class Bench {
       : options_(options), device_(device), ranks_(ranks), deadline_(deadline) {
     for (const std::string& word : options.modules)
       for (std::size_t kind = 0; kind < workloads::kModuleKinds.size(); ++kind)
-        if (workloads::kModuleKinds[kind] == word) modules_.push_back(static_cast<workloads::ModuleKind>(kind));
+        if (workloads::kModuleKinds[kind] == word)
+          modules_.push_back(static_cast<workloads::ModuleKind>(kind));
   }
 
   void run() {
@@ -96,21 +116,26 @@ class Bench {
       if (layout.ranks() <= ranks_.size())
         layouts.push_back(layout);
       else
-        tell("Left out: " + layout.text() + ", which needs " + std::to_string(layout.ranks()) + " ranks of " + std::to_string(ranks_.size()) + ".\n");
+        tell("Left out: " + layout.text() + ", which needs " + std::to_string(layout.ranks()) +
+             " ranks of " + std::to_string(ranks_.size()) + ".\n");
     }
     std::vector<StepTimes> times;
     if (options_.has("steps")) {
       for (const LayoutName& layout : layouts) times.push_back(step_times(layout));
-      tell("Step times, ms, medians of " + std::to_string(options_.blocks) + " blocks of " + std::to_string(options_.steps) +
-           " steps:\n\n" + step_table(times) + "\n" + gate_table(times));
+      tell("Step times, ms, medians of " + std::to_string(options_.blocks) + " blocks of " +
+           std::to_string(options_.steps) + " steps:\n\n" + step_table(times) + "\n" +
+           gate_table(times));
     }
     if (options_.has("pools")) pools();
-    if (options_.has("busy") && device_.name() != "cuda") tell("Busy times: not measured, CUPTI knows no device " + device_.name() + ".\n");
+    if (options_.has("busy") && device_.name() != "cuda")
+      tell("Busy times: not measured, CUPTI knows no device " + device_.name() + ".\n");
     if (options_.has("busy") && device_.name() == "cuda") {
-      fixtures::device_trace(device_, [] {});  // attaches CUPTI before the graphs that it is to see are made
+      fixtures::device_trace(device_,
+                             [] {});  // attaches CUPTI before the graphs that it is to see are made
       std::vector<BusyRow> rows;
       for (const LayoutName& layout : layouts) busy_rows(layout, times, rows);
-      tell("Busy times, " + std::to_string(options_.traced_steps) + " steps traced:\n\n" + busy_table(rows));
+      tell("Busy times, " + std::to_string(options_.traced_steps) + " steps traced:\n\n" +
+           busy_table(rows));
     }
   }
 
@@ -120,10 +145,12 @@ class Bench {
   }
 
   /// Of a whole block, ms.
-  double block(const Subjects& subjects, const Way& way, const workloads::Layout& layout, int steps) {
+  double block(const Subjects& subjects, const Way& way, const workloads::Layout& layout,
+               int steps) {
     ranks_.meet(layout);
     const auto begin = Clock::now();
-    for (int i = 0; i < steps; ++i) way.step(subjects.batches()[static_cast<std::size_t>(i) % subjects.batches().size()]);
+    for (int i = 0; i < steps; ++i)
+      way.step(subjects.batches()[static_cast<std::size_t>(i) % subjects.batches().size()]);
     device_.synchronize();
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   }
@@ -139,18 +166,22 @@ class Bench {
       std::vector<std::vector<double>> measured(subjects.ways().size());
       for (int b = 0; b < options_.blocks; ++b)
         for (std::size_t w = 0; w < measured.size(); ++w)
-          measured[w].push_back(block(subjects, subjects.ways()[w], layout, options_.steps) / options_.steps);
+          measured[w].push_back(block(subjects, subjects.ways()[w], layout, options_.steps) /
+                                options_.steps);
       for (const Way& way : subjects.ways()) ways.push_back(way.name);
-      for (const std::vector<double>& of_way : measured) own.insert(own.end(), of_way.begin(), of_way.end());
+      for (const std::vector<double>& of_way : measured)
+        own.insert(own.end(), of_way.begin(), of_way.end());
     }
     const std::vector<double> all = slowest(ranks_.gather("step times of " + name.text(), own));
     for (std::size_t w = 0; w < ways.size(); ++w)
-      times.block_ms[ways[w]].assign(all.begin() + static_cast<std::ptrdiff_t>(w) * options_.blocks,
-                                     all.begin() + static_cast<std::ptrdiff_t>(w + 1) * options_.blocks);
+      times.block_ms[ways[w]].assign(
+          all.begin() + static_cast<std::ptrdiff_t>(w) * options_.blocks,
+          all.begin() + static_cast<std::ptrdiff_t>(w + 1) * options_.blocks);
     return times;
   }
 
-  void busy_rows(const LayoutName& name, const std::vector<StepTimes>& times, std::vector<BusyRow>& rows) {
+  void busy_rows(const LayoutName& name, const std::vector<StepTimes>& times,
+                 std::vector<BusyRow>& rows) {
     deadline_.doing("busy times of " + name.text());
     const workloads::Layout layout = ranks_.use(name);
     std::vector<BusyRow> own_rows;
@@ -172,12 +203,14 @@ class Bench {
       }
     }
     compute = slowest(ranks_.gather("busy times of " + name.text(), compute));
-    collectives = slowest(ranks_.gather("collectives of " + name.text(), collectives));  // negative: the least
+    collectives = slowest(
+        ranks_.gather("collectives of " + name.text(), collectives));  // negative: the least
     for (std::size_t i = 0; i < own_rows.size(); ++i) {
       own_rows[i].compute_ms = compute[i];
       own_rows[i].collectives_ms = -collectives[i];
       for (const StepTimes& measured : times)
-        if (measured.layout == name.text()) own_rows[i].step_ms = median(measured.block_ms.at(own_rows[i].way));
+        if (measured.layout == name.text())
+          own_rows[i].step_ms = median(measured.block_ms.at(own_rows[i].way));
       rows.push_back(own_rows[i]);
     }
   }
@@ -187,7 +220,8 @@ class Bench {
     ranks_.use({});
     std::vector<PoolRow> rows;
     if (ranks_.rank() == 0) rows = pool_bytes(device_, options_.pool_model);
-    tell(rows.empty() ? "Pool bytes: not measured, this device's allocator keeps no peaks." : "Pool bytes of one rank:\n\n" + pool_table(rows));
+    tell(rows.empty() ? "Pool bytes: not measured, this device's allocator keeps no peaks."
+                      : "Pool bytes of one rank:\n\n" + pool_table(rows));
     ranks_.gather("pool bytes", {});
   }
 
@@ -200,14 +234,17 @@ class Bench {
 
 int run(int count, char** arguments) {
   Options options;
-  CLI::App app("Step times of the engines, their floors, the GPU's busy time and pool bytes; needs as many ranks as the widest layout");
+  CLI::App app(
+      "Step times of the engines, their floors, the GPU's busy time and pool bytes; needs as many "
+      "ranks as the widest layout");
   app.add_option("--layers", options.model.layers);
   app.add_option("--hidden", options.model.hidden);
   app.add_option("--sequence", options.model.seq_length);
   app.add_option("--microbatches", options.model.microbatches);
   app.add_option("--microbatch-size", options.model.microbatch_size);
   app.add_option("--layouts", options.layouts, "such as tp1 tp2dp2 tp2pp2");
-  app.add_option("--modules", options.modules, "what local, transformer_engine and callables capture; none: the whole layer")
+  app.add_option("--modules", options.modules,
+                 "what local, transformer_engine and callables capture; none: the whole layer")
       ->check(CLI::IsMember({"attn", "mlp"}));
   app.add_option("--parts", options.parts)->check(CLI::IsMember({"steps", "busy", "pools"}));
   app.add_option("--blocks", options.blocks)->check(CLI::PositiveNumber);
@@ -228,7 +265,8 @@ int run(int count, char** arguments) {
 
   Deadline deadline(options.deadline_s);
   const fixtures::Rank place = fixtures::this_rank();
-  capture::Device& device = *capture::make_device(place.local_rank).release();  // tensors of static objects may outlive main
+  capture::Device& device = *capture::make_device(place.local_rank)
+                                 .release();  // tensors of static objects may outlive main
   device.autograd_threads(false);
   Ranks ranks(place, device, options.store, comm::Milliseconds(1000) * options.deadline_s);
   Bench(options, device, ranks, deadline).run();

@@ -14,8 +14,9 @@ using engines::EngineConfig, engines::PoolSharing;
 
 constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
-PoolRow measure(capture::Device& device, c10::DeviceAllocator& allocator, const workloads::ModelConfig& model,
-                const std::string& name, const EngineConfig& config) {
+PoolRow measure(capture::Device& device, c10::DeviceAllocator& allocator,
+                const workloads::ModelConfig& model, const std::string& name,
+                const EngineConfig& config) {
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
   workloads::TrainStep step(model, {}, device, 1, fixtures::Fault{});
@@ -30,10 +31,11 @@ PoolRow measure(capture::Device& device, c10::DeviceAllocator& allocator, const 
   allocator.resetPeakStats(index);
   engine->step(batch, 0.01);
   device.synchronize();
-  const PoolRow row{.engine = name,
-                    .pool_bytes = device.memory().pool,
-                    .step_peak_bytes = allocator.getDeviceStats(index).allocated_bytes[kAll].peak - between_bytes,
-                    .reserved_bytes = device.memory().reserved};
+  const PoolRow row{
+      .engine = name,
+      .pool_bytes = device.memory().pool,
+      .step_peak_bytes = allocator.getDeviceStats(index).allocated_bytes[kAll].peak - between_bytes,
+      .reserved_bytes = device.memory().reserved};
   engine->drop_graphs();
   return row;
 }
@@ -41,13 +43,15 @@ PoolRow measure(capture::Device& device, c10::DeviceAllocator& allocator, const 
 }  // namespace
 
 std::vector<PoolRow> pool_bytes(capture::Device& device, const workloads::ModelConfig& model) {
-  auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.torch_device().type()));
+  auto* allocator =
+      dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.torch_device().type()));
   if (!allocator) return {};
   const std::array<std::pair<const char*, EngineConfig>, 7> engines{
       {{"eager", {.impl = "none"}},
        {"full_iteration", {.impl = "full_iteration", .warmup_steps = 1}},
        {"local", {.impl = "local", .warmup_steps = 1}},
-       {"local, a pool a graph", {.impl = "local", .pool = PoolSharing::per_graph, .warmup_steps = 1}},
+       {"local, a pool a graph",
+        {.impl = "local", .pool = PoolSharing::per_graph, .warmup_steps = 1}},
        {"transformer_engine", {.impl = "transformer_engine", .warmup_steps = 1}},
        {"callables", {.impl = "callables", .warmup_steps = 1}},
        {"manual", {.impl = "manual", .warmup_steps = 1}}}};

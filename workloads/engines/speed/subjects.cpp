@@ -17,47 +17,62 @@ constexpr int kStepsToReplay = 3;
 /// Kernels in an engine's graphs, as each capture reports them.
 class Subjects::KernelCount final : public engines::Observer {
  public:
-  void after_capture(const engines::CaptureReport& report, const std::vector<engines::NamedTensor>&) override {
+  void after_capture(const engines::CaptureReport& report,
+                     const std::vector<engines::NamedTensor>&) override {
     const auto kernels = report.census.nodes.find("kernel");
     if (kernels != report.census.nodes.end()) captured_ += kernels->second;
   }
   /// Every graph is launched equally often in a step.
   double of_a_step(const engines::Counters& counters) const {
-    return counters.graphs == 0 ? 0 : static_cast<double>(captured_ * counters.launches_per_step) / static_cast<double>(counters.graphs);
+    return counters.graphs == 0 ? 0
+                                : static_cast<double>(captured_ * counters.launches_per_step) /
+                                      static_cast<double>(counters.graphs);
   }
 
  private:
   std::int64_t captured_ = 0;
 };
 
-Subjects::Subjects(capture::Device& device, const workloads::ModelConfig& model, const workloads::Layout& layout,
+Subjects::Subjects(capture::Device& device, const workloads::ModelConfig& model,
+                   const workloads::Layout& layout,
                    const std::vector<workloads::ModuleKind>& modules, bool variants)
     : device_(device), stream_(device.stream_from_pool()), model_(model), layout_(layout) {
   const c10::StreamGuard guard(stream_);
-  for (int i = 0; i < kBatches; ++i) batches_.push_back(workloads::make_batch(model, layout, kSeed, i, device.torch_device()));
+  for (int i = 0; i < kBatches; ++i)
+    batches_.push_back(workloads::make_batch(model, layout, kSeed, i, device.torch_device()));
   add("eager", {.impl = "none"}, false);
   add("full_iteration", {.impl = "full_iteration", .warmup_steps = 1}, variants);
   for (const char* impl : {"local", "transformer_engine"}) {
     add(impl, {.impl = impl, .modules = modules, .warmup_steps = 1}, variants);
-    if (variants) add(unchecked(impl), {.impl = impl, .modules = modules, .warmup_steps = 1, .checks = false}, false);
+    if (variants)
+      add(unchecked(impl), {.impl = impl, .modules = modules, .warmup_steps = 1, .checks = false},
+          false);
   }
-  if (layout.pp == 1) add("callables", {.impl = "callables", .modules = modules, .warmup_steps = 1}, false);
+  if (layout.pp == 1)
+    add("callables", {.impl = "callables", .modules = modules, .warmup_steps = 1}, false);
   add("manual", {.impl = "manual", .warmup_steps = 1}, false);
 }
 
 void Subjects::add(const std::string& name, const engines::EngineConfig& config, bool floor) {
-  Subject subject{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed, fixtures::Fault{}),
+  Subject subject{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed,
+                                                                 fixtures::Fault{}),
                   .kernels = std::make_unique<KernelCount>(),
                   .engine = nullptr};
-  subject.engine = engines::make_engine(config, device_, stream_, *subject.step, subject.kernels.get());
+  subject.engine =
+      engines::make_engine(config, device_, stream_, *subject.step, subject.kernels.get());
   engines::Engine* engine = subject.engine.get();
   for (int i = 0; i < kStepsToReplay; ++i) engine->step(batches_[0], kLearningRate);
   device_.synchronize();
   const double kernels = subject.kernels->of_a_step(engine->counters());
   subjects_.push_back(std::move(subject));
-  ways_.push_back({name, [engine](const workloads::Batch& batch) { engine->step(batch, kLearningRate); }, kernels});
+  ways_.push_back({name,
+                   [engine](const workloads::Batch& batch) { engine->step(batch, kLearningRate); },
+                   kernels});
   if (floor)
-    ways_.push_back({floor_of(name), [engine](const workloads::Batch& batch) { engine->floor_step(batch, kLearningRate); }, kernels});
+    ways_.push_back(
+        {floor_of(name),
+         [engine](const workloads::Batch& batch) { engine->floor_step(batch, kLearningRate); },
+         kernels});
 }
 
 Subjects::~Subjects() {

@@ -1,5 +1,5 @@
-// The engines that are measured in one layout, each with a training step of its own from the same seed, captured and run once
-// from its graphs.
+// The engines that are measured in one layout, each with a training step of its own from the same
+// seed, captured and run once from its graphs.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,11 @@ struct Way {
 
 class Subjects {
  public:
-  /// Collective over the layout. `modules`: what local, transformer_engine and callables capture; empty is the whole layer.
-  /// `variants`: floors, and engines without their checks, as well.
-  Subjects(capture::Device& device, const workloads::ModelConfig& model, const workloads::Layout& layout,
-           const std::vector<workloads::ModuleKind>& modules, bool variants);
+  /// Collective over the layout. `modules`: what local, transformer_engine and callables capture;
+  /// empty is the whole layer. `variants`: floors, and engines without their checks, as well.
+  Subjects(capture::Device& device, const workloads::ModelConfig& model,
+           const workloads::Layout& layout, const std::vector<workloads::ModuleKind>& modules,
+           bool variants);
   ~Subjects();
   Subjects(const Subjects&) = delete;
   Subjects& operator=(const Subjects&) = delete;

@@ -1,4 +1,5 @@
-// What was measured, as Markdown: step times, the gates that they are held against, busy times, pool bytes. Pure.
+// What was measured, as Markdown: step times, the gates that they are held against, busy times,
+// pool bytes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,13 @@
 
 namespace graphproof::speed {
 
-/// The ways to run a step, as they are named in StepTimes::block_ms: an engine, its floor (Engine::floor_step), and the engine
-/// without EngineConfig::checks.
+/// The ways to run a step, as they are named in StepTimes::block_ms: an engine, its floor
+/// (Engine::floor_step), and the engine without EngineConfig::checks.
 std::string floor_of(const std::string& engine);
 std::string unchecked(const std::string& engine);
 
-/// Of one layout. A block is several steps; blocks of all ways took turns, so that clocks and neighbours hit all alike, and block b
-/// of one way stands beside block b of every other.
+/// Of one layout. A block is several steps; blocks of all ways took turns, so that clocks and
+/// neighbours hit all alike, and block b of one way stands beside block b of every other.
 struct StepTimes {
   std::string layout;
   bool pipeline = false;
@@ -31,7 +32,8 @@ std::string step_table(const std::vector<StepTimes>& layouts);
 /// Each gate that holds for a layout: what is compared, measured, limit, met or missed.
 std::string gate_table(const std::vector<StepTimes>& layouts);
 
-/// Of one layout and way. Busy: of the rank that computes longest; collectives: of the rank that waits in them least.
+/// Of one layout and way. Busy: of the rank that computes longest; collectives: of the rank that
+/// waits in them least.
 struct BusyRow {
   std::string layout, way;
   double step_ms = 0, compute_ms = 0, collectives_ms = 0;
@@ -39,15 +41,18 @@ struct BusyRow {
   double graph_kernels = 0;  // of them in its graphs, by the graphs' own count
 };
 
-/// Where fewer kernels were traced than the graphs hold, the trace has lost some, and no time is given.
+/// Where fewer kernels were traced than the graphs hold, the trace has lost some, and no time is
+/// given.
 std::string busy_table(const std::vector<BusyRow>& rows);
 
 /// Of one engine on one rank. Eager has no pool.
 struct PoolRow {
   std::string engine;
-  std::int64_t pool_bytes = 0;      // reserved by graph pools
-  std::int64_t step_peak_bytes = 0;  // what a step allocates above what is allocated between steps, pools apart
-  std::int64_t reserved_bytes = 0;  // from the driver, for all: parameters, gradients, static inputs, pools, the step's own
+  std::int64_t pool_bytes = 0;  // reserved by graph pools
+  std::int64_t step_peak_bytes =
+      0;  // what a step allocates above what is allocated between steps, pools apart
+  std::int64_t reserved_bytes =
+      0;  // from the driver, for all: parameters, gradients, static inputs, pools, the step's own
 };
 
 /// Held against the step peak of engine "eager", which must be among the rows.

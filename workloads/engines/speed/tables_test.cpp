@@ -25,11 +25,14 @@ TEST(Tables, RatiosAreMediansOverBlocksThatStandBesideEachOther) {
 }
 
 TEST(Tables, WhatWasNotMeasuredIsADash) {
-  EXPECT_EQ(step_table({times("tp1", false)}),
-            "| layout | eager | full_iteration | its floor | local | its floor | transformer_engine | its floor | callables | manual | eager / local | "
-            "checks of local | checks of transformer_engine |\n"
-            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-            "| tp1 | 22.00 | 4.00 | 3.90 | 4.72 | 4.00 | 4.30 | 4.00 | - | - | 4.255 | 0.100 | - |\n");
+  EXPECT_EQ(
+      step_table({times("tp1", false)}),
+      "| layout | eager | full_iteration | its floor | local | its floor | transformer_engine | "
+      "its floor | callables | manual | eager / local | "
+      "checks of local | checks of transformer_engine |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: "
+      "|\n"
+      "| tp1 | 22.00 | 4.00 | 3.90 | 4.72 | 4.00 | 4.30 | 4.00 | - | - | 4.255 | 0.100 | - |\n");
 }
 
 TEST(Tables, AGateIsMetOrMissedAndLooserAgainstFullIterationOnStages) {
@@ -45,27 +48,44 @@ TEST(Tables, AGateIsMetOrMissedAndLooserAgainstFullIterationOnStages) {
             "| tp2 pp2 | transformer_engine / its floor | 1.075 | 1.10 | met |\n"
             "| tp2 pp2 | local / full_iteration | 1.180 | 1.20 | met |\n"
             "| tp2 pp2 | transformer_engine / full_iteration | 1.075 | 1.20 | met |\n");
-  EXPECT_NE(gate_table({{.layout = "tp1", .block_ms = {{"local", {1}}}}}).find("| tp1 | local / its floor | - | 1.10 | not measured |"),
+  EXPECT_NE(gate_table({{.layout = "tp1", .block_ms = {{"local", {1}}}}})
+                .find("| tp1 | local / its floor | - | 1.10 | not measured |"),
             std::string::npos);
 }
 
 TEST(Tables, ATraceThatLacksTheGraphsKernelsGivesNoTime) {
-  const std::string table = busy_table({{"tp1", "eager", 20, 3, 0, 900, 0}, {"tp1", "local", 5, 3, 1, 800, 800}, {"tp1", "manual", 5, 3, 1, 799, 800}});
-  EXPECT_NE(table.find("| tp1 | eager | 20.00 | 3.00 | 0.00 | 6.67 | 900 | 0 |\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("| tp1 | local | 5.00 | 3.00 | 1.00 | 1.25 | 800 | 800 |\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("| tp1 | manual | 5.00 | kernels are missing from the trace | - | - | 799 | 800 |\n"), std::string::npos) << table;
+  const std::string table = busy_table({{"tp1", "eager", 20, 3, 0, 900, 0},
+                                        {"tp1", "local", 5, 3, 1, 800, 800},
+                                        {"tp1", "manual", 5, 3, 1, 799, 800}});
+  EXPECT_NE(table.find("| tp1 | eager | 20.00 | 3.00 | 0.00 | 6.67 | 900 | 0 |\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("| tp1 | local | 5.00 | 3.00 | 1.00 | 1.25 | 800 | 800 |\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(
+      table.find(
+          "| tp1 | manual | 5.00 | kernels are missing from the trace | - | - | 799 | 800 |\n"),
+      std::string::npos)
+      << table;
 }
 
 TEST(Tables, PoolBytesAreHeldAgainstEagersStepPeakFromAGibibyteOn) {
   constexpr std::int64_t kMiB = 1 << 20;
   const PoolRow eager{"eager", 0, 2000 * kMiB, 3000 * kMiB};
-  const auto row = [&](const char* engine, std::int64_t pool_mib) { return PoolRow{engine, pool_mib * kMiB, 10 * kMiB, 4000 * kMiB}; };
+  const auto row = [&](const char* engine, std::int64_t pool_mib) {
+    return PoolRow{engine, pool_mib * kMiB, 10 * kMiB, 4000 * kMiB};
+  };
   const std::string table = pool_table({eager, row("local", 2600), row("manual", 9000)});
   EXPECT_NE(table.find("| eager | 0 | 0.00 | - |  | 2000 | 3000 |\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("| local | 2600 | 1.30 | 1.3 | met | 10 | 4000 |\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("| manual | 9000 | 4.50 | - |  | 10 | 4000 |\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("| local | 2600 | 1.30 | 1.3 | met | 10 | 4000 |\n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("| manual | 9000 | 4.50 | - |  | 10 | 4000 |\n"), std::string::npos)
+      << table;
   EXPECT_NE(pool_table({eager, row("local", 2601)}).find("| **missed** |"), std::string::npos);
-  EXPECT_NE(pool_table({PoolRow{"eager", 0, 1000 * kMiB, 0}, row("local", 1)}).find("not judged: activations below 1 GiB"), std::string::npos);
+  EXPECT_NE(pool_table({PoolRow{"eager", 0, 1000 * kMiB, 0}, row("local", 1)})
+                .find("not judged: activations below 1 GiB"),
+            std::string::npos);
 }
 
 }  // namespace
