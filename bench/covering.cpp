@@ -18,9 +18,9 @@
 
 #include "bench/cost.h"
 #include "matrix/cover/cover.h"
-#include "matrix/cover/model_file.h"
+#include "matrix/cover/files/model_file.h"
 #include "matrix/cover/verify.h"
-#include "reports/record/file.h"
+#include "reports/record/text/file.h"
 
 namespace {
 

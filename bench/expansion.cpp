@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "bench/cost.h"
-#include "matrix/catalogue.h"
+#include "matrix/catalogue/catalogue.h"
 #include "matrix/cover/cover.h"
-#include "matrix/cover/model_file.h"
-#include "matrix/cover/oracle.h"
-#include "matrix/cover/product.h"
-#include "matrix/covering.h"
-#include "matrix/input_error.h"
-#include "reports/record/file.h"
+#include "matrix/cover/files/model_file.h"
+#include "matrix/cover/model/oracle.h"
+#include "matrix/cover/model/product.h"
+#include "matrix/input/input_error.h"
+#include "matrix/plan/covering.h"
+#include "reports/record/text/file.h"
 
 namespace {
 

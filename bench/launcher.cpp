@@ -19,13 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "launcher/child.h"
-#include "launcher/fake_run.h"
-#include "launcher/processes.h"
-#include "launcher/run.h"
-#include "reports/record/evidence.h"
-#include "reports/record/plan.h"
-#include "reports/record/scratch_folder.h"
+#include "launcher/host/child.h"
+#include "launcher/host/processes.h"
+#include "launcher/run/run.h"
+#include "launcher/testing/fake_run.h"
+#include "reports/record/evidence/evidence.h"
+#include "reports/record/job/plan.h"
+#include "reports/record/testing/scratch_folder.h"
 
 namespace {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "launcher/cluster/commands.h"
-#include "launcher/cluster/own_slurm.h"
 #include "launcher/cluster/pilot.h"
-#include "launcher/fake_run.h"
-#include "reports/outcome.h"
+#include "launcher/cluster/testing/own_slurm.h"
+#include "launcher/testing/fake_run.h"
+#include "reports/outcome/outcome.h"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "reports/record/evidence.h"
-#include "reports/record/file.h"
-#include "reports/run_result.h"
+#include "reports/outcome/run_result.h"
+#include "reports/record/evidence/evidence.h"
+#include "reports/record/text/file.h"
 
 namespace {
 

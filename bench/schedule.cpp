@@ -1,6 +1,6 @@
 // How long a schedule takes beside the time that no schedule can beat: `graphproof-bench-schedule
 // [--seeds N]` simulates runs of 1,000 cases on 8 to 1,024 GPUs in islands of eight
-// (launcher/simulated_run.h), and prints, as Markdown, makespan / lower bound.
+// (launcher/testing/simulated_run.h), and prints, as Markdown, makespan / lower bound.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/cost.h"
-#include "launcher/simulated_run.h"
+#include "launcher/testing/simulated_run.h"
 
 int main(int count, char** arguments) {
   using namespace graphproof;

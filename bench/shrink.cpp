@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "bench/cost.h"
-#include "matrix/catalogue.h"
+#include "matrix/catalogue/catalogue.h"
 #include "matrix/cover/cover.h"
-#include "matrix/cover/model_file.h"
-#include "matrix/covering.h"
+#include "matrix/cover/files/model_file.h"
+#include "matrix/plan/covering.h"
 #include "matrix/shrink/locate.h"
-#include "reports/record/file.h"
+#include "reports/record/text/file.h"
 
 namespace {
 

@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(GTest REQUIRED)
+find_library(GRAPHPROOF_RAPIDCHECK rapidcheck REQUIRED)
 
 # Warnings are errors on our code; packages are SYSTEM.
 add_library(graphproof_options INTERFACE)
@@ -33,50 +34,98 @@ function(graphproof_precompile name torch)
   endif()
 endfunction()
 
-# graphproof_library(NAME SOURCES files... [LINK libraries...])
-function(graphproof_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
-  add_library(${name} STATIC ${arg_SOURCES})
-  target_link_libraries(${name} PUBLIC graphproof_options nlohmann_json::nlohmann_json ${arg_LINK})
-  graphproof_precompile(${name} FALSE)
+# A folder's library is called by the folder's path: `LINK matrix/case` is the target graphproof_matrix_case.
+# Sets OUTPUT to the targets of `items`; targets and files of packages stay as they are.
+function(graphproof_targets output)
+  set(targets "")
+  foreach(item IN LISTS ARGN)
+    if(item MATCHES "^(matrix|reports|fixtures|workloads|suites|launcher)/")
+      string(REPLACE "/" "_" item "graphproof_${item}")
+    endif()
+    list(APPEND targets ${item})
+  endforeach()
+  set(${output} ${targets} PARENT_SCOPE)
 endfunction()
 
-# graphproof_program(NAME SOURCES files... [LINK libraries...] [TORCH]): goes to bin/, libgcc and libstdc++ linked in so
-# that one build runs on other machines.
+# graphproof_library(FOLDER [SOURCES files...] [LINK folders and libraries...]): without sources, the
+# headers of the folder and what they need.
+function(graphproof_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  graphproof_add_library(${folder} FALSE "${arg_SOURCES}" "${arg_LINK}")
+endfunction()
+
+function(graphproof_add_library folder torch sources link)
+  graphproof_targets(name ${folder})
+  graphproof_targets(link ${link})
+  if(torch)
+    list(APPEND link graphproof_torch)
+  endif()
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC graphproof_options nlohmann_json::nlohmann_json ${link})
+    graphproof_precompile(${name} ${torch})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE graphproof_options nlohmann_json::nlohmann_json ${link})
+  endif()
+endfunction()
+
+# For the loops of the covering array generator, which run for seconds where the rest of the program
+# runs for milliseconds. popcount is in every x86-64 processor that a GPU is found with. A precompiled
+# header fits only one set of options.
+function(graphproof_optimise_loops folder)
+  graphproof_targets(name ${folder})
+  target_compile_options(${name} PRIVATE -O3
+    $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-mpopcnt>)
+  set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+endfunction()
+
+# graphproof_program(NAME SOURCES files... [LINK libraries...] [TORCH]): goes to bin/.
 function(graphproof_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;LINK")
+  graphproof_targets(link ${arg_LINK})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE graphproof_options ${arg_LINK})
+  target_link_libraries(${name} PRIVATE graphproof_options ${link})
   graphproof_precompile(${name} ${arg_TORCH})
 endfunction()
 
-# graphproof_test(NAME SOURCES files... [LINK libraries...] [ENVIRONMENT K=V...] [TIMEOUT_S 60] [LABELS l...]
-#                [TORCH] [WAITS])
-# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so in LABELS. `./graphproof
-# test` gives two places to each core, of which a test takes both, unless it mostly WAITS for others.
+# graphproof_test(NAME SOURCES files... [LINK libraries...] [ENVIRONMENT K=V...] [TIMEOUT_S 60]
+#                 [LABELS l...] [TORCH] [WAITS])
+# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so in
+# LABELS. `./graphproof test` gives two places to each core, of which a test takes both, unless it
+# mostly WAITS for others.
 function(graphproof_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;WAITS" "TIMEOUT_S" "SOURCES;LINK;ENVIRONMENT;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;WAITS" "TIMEOUT_S"
+    "SOURCES;LINK;ENVIRONMENT;LABELS")
   if(NOT arg_TIMEOUT_S)
     set(arg_TIMEOUT_S 60)
   endif()
+  graphproof_targets(link ${arg_LINK})
   add_executable(${name} ${arg_SOURCES})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE graphproof_options ${arg_LINK} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE graphproof_options ${link} GTest::gtest GTest::gtest_main)
   graphproof_precompile(${name} ${arg_TORCH})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT_S} LABELS "${arg_LABELS}"
-    ENVIRONMENT "GRAPHPROOF_SOURCE=${PROJECT_SOURCE_DIR};GRAPHPROOF_BIN=${PROJECT_BINARY_DIR}/bin;${arg_ENVIRONMENT}")
+    ENVIRONMENT
+    "GRAPHPROOF_SOURCE=${PROJECT_SOURCE_DIR};GRAPHPROOF_BIN=${PROJECT_BINARY_DIR}/bin;${arg_ENVIRONMENT}")
   if(NOT arg_WAITS)
     set_tests_properties(${name} PROPERTIES PROCESSORS 2)
   endif()
 endfunction()
 
-# graphproof_embed(TARGET NAMESPACE ns FILES files...): the files' text inside the library, so that a program can be
-# carried to another machine alone. Defines std::string_view ns::embedded(std::string_view name), empty if unknown,
-# in a generated source; declare it where it is used. Names are paths relative to the calling folder, or NAME=PATH for
-# a file of a package.
-function(graphproof_embed target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE" "FILES")
+# graphproof_embed(FOLDER NAMESPACE ns [FOLDER path] FILES files...): the files' text inside the
+# folder's library, so that a program can be carried to another machine alone. Defines std::string_view
+# ns::embedded(std::string_view name), empty if unknown, in a generated source; declare it where it is
+# used. Names are paths relative to the calling folder (or to FOLDER), or NAME=PATH for a file of a
+# package.
+function(graphproof_embed library)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE;FOLDER" "FILES")
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  graphproof_targets(target ${library})
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${target}_embedded.cpp)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
   set(inputs "")
@@ -84,12 +133,12 @@ function(graphproof_embed target)
     if(file MATCHES "=(.+)$")
       list(APPEND inputs ${CMAKE_MATCH_1})
     else()
-      list(APPEND inputs ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+      list(APPEND inputs ${arg_FOLDER}/${file})
     endif()
   endforeach()
   string(REPLACE ";" "|" names "${arg_FILES}")
   add_custom_command(OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${source} -DFOLDER=${CMAKE_CURRENT_SOURCE_DIR} -DNAMES=${names}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${source} -DFOLDER=${arg_FOLDER} -DNAMES=${names}
             -DNAMESPACE=${arg_NAMESPACE} -P ${script}
     DEPENDS ${inputs} ${script} VERBATIM)
   target_sources(${target} PRIVATE ${source})

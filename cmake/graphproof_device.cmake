@@ -58,14 +58,24 @@ endif()
 message(STATUS "graphproof: torch ${GRAPHPROOF_TORCH}, CUDA rank program: ${GRAPHPROOF_CUDA}")
 
 # One precompiled header for every file that includes LibTorch: 5 s instead of 15 s each.
-add_library(graphproof_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/torch.cpp)
+add_library(graphproof_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.cpp)
 target_link_libraries(graphproof_torch_pch PUBLIC graphproof_options graphproof_torch)
-target_precompile_headers(graphproof_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/fixtures/torch.h)
+target_precompile_headers(graphproof_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.h)
 
-# graphproof_torch_library(NAME SOURCES files... [LINK libraries...]): a library that includes LibTorch.
-function(graphproof_torch_library name)
+# graphproof_torch_library(FOLDER [SOURCES files...] [LINK libraries...]): a library that includes
+# LibTorch.
+function(graphproof_torch_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
-  add_library(${name} STATIC ${arg_SOURCES})
-  target_link_libraries(${name} PUBLIC graphproof_options nlohmann_json::nlohmann_json ${arg_LINK} graphproof_torch)
-  graphproof_precompile(${name} TRUE)
+  graphproof_add_library(${folder} TRUE "${arg_SOURCES}" "${arg_LINK}")
 endfunction()
+
+# graphproof_mpirun_test(NAME RANKS COMMAND program...): one CTest entry of several ranks. They yield
+# while they wait, because four of them share two cores.
+function(graphproof_mpirun_test name ranks)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMMAND")
+  add_test(NAME ${name} COMMAND ${graphproof_mpirun} ${ranks} ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 180 LABELS ranks
+    ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+endfunction()
+set(graphproof_mpirun
+  ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n)

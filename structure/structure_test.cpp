@@ -1,65 +1,30 @@
-// The tree's own rules: a folder includes only what the table allows, and every source file is
-// named by the CMakeLists.txt of its folder. The table is the one place that says who may know
-// whom.
+// The tree's own rules: a folder includes only what its row of the map allows, the map has no
+// cycle, a folder stays small enough to be read, every source file is built, and lines end at 100
+// columns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "structure/folders.h"
+
+namespace graphproof::structure {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A row of the table: a folder, and the folders of ours that its files may include beside itself.
-/// The longest prefix of a file's path finds its row, and of an included path what is included;
-/// nothing is transitive.
-struct Row {
-  std::string folder;
-  std::vector<std::string> may_include;
-};
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> table = {
-      {"cmake", {}},
-      {"matrix", {}},
-      {"reports/record", {}},
-      {"workloads/order", {}},
-      {"suites/checks", {"reports/record", "matrix", "workloads/order"}},
-      {"suites/judge", {"suites/checks", "reports/record", "matrix"}},
-      {"suites/recorded",
-       {"launcher", "suites/judge", "suites/checks", "reports", "reports/record", "matrix"}},
-      {"launcher", {"matrix", "reports", "reports/record", "workloads/order"}},
-      {"launcher/cluster", {"launcher", "matrix", "reports", "reports/record"}},
-      {"launcher/cli",
-       {"launcher", "launcher/cluster", "matrix", "reports", "reports/record", "workloads/order"}},
-      {"reports", {"matrix", "reports/record"}},
-      {"fixtures", {"reports/record", "fixtures/capture", "fixtures/comm"}},
-      {"fixtures/capture", {"fixtures", "reports/record"}},
-      {"fixtures/comm", {"fixtures", "fixtures/capture", "reports/record"}},
-      {"fixtures/sim", {"fixtures", "fixtures/capture", "reports/record"}},
-      {"fixtures/cuda", {"fixtures", "fixtures/capture", "reports/record"}},
-      {"workloads", {"fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
-      {"workloads/engines",
-       {"workloads", "fixtures", "fixtures/capture", "fixtures/comm", "workloads/order"}},
-      {"workloads/engines/speed",
-       {"workloads", "workloads/engines", "fixtures", "fixtures/capture", "fixtures/comm",
-        "workloads/order"}},
-      {"suites",
-       {"workloads", "workloads/engines", "workloads/order", "fixtures", "fixtures/capture",
-        "fixtures/comm", "matrix", "reports/record"}},
-      {"bench",
-       {"matrix", "reports", "reports/record", "launcher", "launcher/cluster", "suites/checks"}},
-      {"structure", {}},
-  };
-  return table;
-}
+constexpr std::size_t kMostFilesOfAFolder = 40;
+constexpr std::size_t kWidestLine = 100;
 
 const fs::path& source() {
   static const fs::path root = [] {
@@ -69,58 +34,83 @@ const fs::path& source() {
   return root;
 }
 
-bool below(const std::string& path, const std::string& folder) {
-  return path.rfind(folder + "/", 0) == 0;
-}
-
-/// The row of a path relative to the root; null where no row's folder holds it.
-const Row* row_of(const std::string& path) {
-  const Row* best = nullptr;
-  for (const Row& row : rows())
-    if (below(path, row.folder) && (best == nullptr || row.folder.size() > best->folder.size()))
-      best = &row;
-  return best;
-}
-
 std::string text_of(const fs::path& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Every .h and .cpp below the rows' folders, relative to the root.
-std::vector<std::string> sources() {
+/// Every file of the tree that `wanted` takes, relative to the root. Left out: what is hidden, what
+/// was built, and recorded evidence.
+std::vector<std::string> files(const std::function<bool(const fs::path&)>& wanted) {
   std::vector<std::string> found;
   for (const fs::directory_entry& top : fs::directory_iterator(source())) {
     const std::string name = top.path().filename();
-    if (!top.is_directory() || name == "build" || name.front() == '.') continue;
+    if (name.front() == '.' || name.starts_with("build") || name == "runs") continue;
+    if (top.is_regular_file() && wanted(top.path())) found.push_back(name);
+    if (!top.is_directory()) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(top)) {
-      const std::string extension = entry.path().extension();
-      if (entry.is_regular_file() &&
-          (extension == ".h" || extension == ".cpp" || extension == ".cu"))
-        found.push_back(fs::relative(entry.path(), source()));
+      const fs::path relative = fs::relative(entry.path(), source());
+      const bool recorded = relative.string().starts_with("suites/recorded/") &&
+                            relative.parent_path() != "suites/recorded";
+      if (entry.is_regular_file() && !recorded && wanted(entry.path())) found.push_back(relative);
     }
   }
   std::sort(found.begin(), found.end());
   return found;
 }
 
-/// What one include of `file` breaks, or empty. Includes of packages, in angle brackets or of no
-/// folder of ours, pass.
-std::string violation(const std::string& file, const std::string& included) {
-  const Row* from = row_of(file);
-  const Row* to = row_of(included);
-  if (from == nullptr || to == nullptr || from == to) return {};
-  const auto& allowed = from->may_include;
-  if (std::find(allowed.begin(), allowed.end(), to->folder) != allowed.end()) return {};
-  return file + " includes \"" + included + "\": " + from->folder + " may not know " + to->folder;
+std::vector<std::string> sources() {
+  return files([](const fs::path& file) {
+    const std::string extension = file.extension();
+    return extension == ".h" || extension == ".cpp" || extension == ".cu";
+  });
 }
 
-TEST(StructureTest, AFolderIncludesOnlyWhatTheTableAllows) {
+bool is_test(const std::string& file) { return file.ends_with("_test.cpp"); }
+
+bool for_tests(const std::string& folder) {
+  return folder.ends_with("/testing") || folder == "bench" || folder == "suites/recorded";
+}
+
+const Folder* row_of(const std::string& folder) {
+  const auto found = std::ranges::find(folders(), folder, &Folder::path);
+  return found == folders().end() ? nullptr : &*found;
+}
+
+/// The folders that can be reached from `starts` over the rows of the map, `starts` among them.
+std::set<std::string> reachable(const std::vector<std::string>& starts) {
+  std::set<std::string> seen;
+  std::vector<std::string> open = starts;
+  while (!open.empty()) {
+    const std::string folder = open.back();
+    open.pop_back();
+    if (!seen.insert(folder).second) continue;
+    if (const Folder* row = row_of(folder))
+      open.insert(open.end(), row->may_include.begin(), row->may_include.end());
+  }
+  return seen;
+}
+
+/// What one include of `file` breaks, or empty. Includes of packages pass: their folders are not
+/// ours.
+std::string violation(const std::string& file, const std::string& included) {
+  const std::string from = fs::path(file).parent_path(), to = fs::path(included).parent_path();
+  const Folder* row = row_of(from);
+  if (row == nullptr || row_of(to) == nullptr || from == to) return {};
+  std::vector<std::string> allowed = row->may_include;
+  if (is_test(file))
+    allowed.insert(allowed.end(), row->tests_may_include.begin(), row->tests_may_include.end());
+  if (reachable(allowed).contains(to)) return {};
+  return file + " includes \"" + included + "\": " + from + " may not include " + to;
+}
+
+TEST(StructureTest, AFolderIncludesOnlyWhatItsRowAllows) {
   static const std::regex include("^\\s*#\\s*include\\s*\"([^\"]+)\"");
-  const std::vector<std::string> files = sources();
-  ASSERT_GT(files.size(), 50u) << "the source folder was not found: " << source();
-  for (const std::string& file : files) {
-    EXPECT_NE(row_of(file), nullptr) << file << " lies in a folder without a row in this test";
+  const std::vector<std::string> all = sources();
+  ASSERT_GT(all.size(), 50u) << "the source folder was not found: " << source();
+  for (const std::string& file : all) {
+    EXPECT_NE(row_of(fs::path(file).parent_path()), nullptr)
+        << file << " lies in a folder without a row in structure/folders.cpp";
     std::istringstream lines(text_of(source() / file));
     std::smatch match;
     for (std::string line; std::getline(lines, line);)
@@ -133,25 +123,82 @@ TEST(StructureTest, AFolderIncludesOnlyWhatTheTableAllows) {
 }
 
 TEST(StructureTest, ATurnedArrowIsNamed) {
-  EXPECT_EQ(violation("matrix/axes.cpp", "launcher/child.h"),
-            "matrix/axes.cpp includes \"launcher/child.h\": matrix may not know launcher");
-  EXPECT_EQ(violation("suites/checks/masks.cpp", "fixtures/probes.h"),
-            "suites/checks/masks.cpp includes \"fixtures/probes.h\": suites/checks may not know "
-            "fixtures");
-  EXPECT_EQ(violation("reports/outcome.cpp", "matrix/checks.h"), "");
+  EXPECT_EQ(violation("matrix/case/axes.cpp", "launcher/host/child.h"),
+            "matrix/case/axes.cpp includes \"launcher/host/child.h\": matrix/case may not include "
+            "launcher/host");
+  EXPECT_EQ(violation("reports/outcome/outcome.cpp", "reports/testing/healthy_case.h"),
+            "reports/outcome/outcome.cpp includes \"reports/testing/healthy_case.h\": "
+            "reports/outcome may not include reports/testing");
+  EXPECT_EQ(violation("reports/outcome/outcome_test.cpp", "reports/testing/healthy_case.h"), "");
+  EXPECT_EQ(violation("reports/outcome/outcome.cpp", "matrix/catalogue/checks.h"), "");
+}
+
+TEST(StructureTest, TheMapHasNoCycle) {
+  for (const Folder& folder : folders())
+    EXPECT_FALSE(reachable(folder.may_include).contains(folder.path))
+        << folder.path << " can be reached from itself";
+}
+
+TEST(StructureTest, EveryRowIsAFolderAndSaysWhatItIs) {
+  std::map<std::string, int> sources_of;
+  for (const std::string& file : sources()) ++sources_of[fs::path(file).parent_path()];
+  for (const Folder& folder : folders()) {
+    EXPECT_GT(sources_of[folder.path], 0) << folder.path << " has no source file";
+    EXPECT_TRUE(folder.purpose.ends_with('.')) << folder.path << ": " << folder.purpose;
+    for (const auto& list : {folder.may_include, folder.tests_may_include})
+      for (const std::string& other : list)
+        EXPECT_NE(row_of(other), nullptr) << folder.path << " may include " << other;
+  }
+}
+
+TEST(StructureTest, OnlyTestsIncludeWhatIsForTests) {
+  for (const Folder& folder : folders()) {
+    if (for_tests(folder.path)) continue;
+    for (const std::string& other : folder.may_include)
+      EXPECT_FALSE(for_tests(other)) << folder.path << " may include " << other;
+  }
+}
+
+TEST(StructureTest, AFolderIsSmallEnoughToBeRead) {
+  std::map<std::string, std::size_t> count;
+  for (const std::string& file : files([](const fs::path&) { return true; }))
+    ++count[fs::path(file).parent_path()];
+  for (const auto& [folder, files] : count) EXPECT_LE(files, kMostFilesOfAFolder) << folder;
+}
+
+/// Characters, not bytes: a multiplication sign is one column.
+std::size_t columns(const std::string& line) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      line, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
+}
+
+TEST(StructureTest, LinesEndAtAHundredColumns) {
+  const auto code = [](const fs::path& file) {
+    static const std::set<std::string> kExtensions = {".h", ".cpp", ".py", ".sh", ".cmake"};
+    return kExtensions.contains(file.extension()) || file.filename() == "CMakeLists.txt" ||
+           file.filename() == "graphproof";
+  };
+  for (const std::string& file : files(code)) {
+    std::istringstream lines(text_of(source() / file));
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      EXPECT_LE(columns(line), kWidestLine) << file << ":" << number;
+    }
+  }
 }
 
 /// True if the folder's own CMakeLists.txt names the file, or another one does by its folder: a
 /// test that is built once for each device belongs to the devices.
 bool belongs_to_a_target(const fs::path& file) {
   // The precompiled headers: cmake/*.cmake.
-  if (file == "fixtures/torch.cpp" || file == "cmake/precompiled.cpp") return true;
+  if (file == "fixtures/tensors/torch.cpp" || file == "cmake/precompiled.cpp") return true;
   if (text_of(source() / file.parent_path() / "CMakeLists.txt").find(file.filename()) !=
       std::string::npos)
     return true;
   const std::string named = (file.parent_path().filename() / file.filename()).string();
-  for (const fs::directory_entry& other :
-       fs::recursive_directory_iterator(source() / file.begin()->string()))
+  const fs::path top = source() / file.begin()->string();
+  for (const fs::directory_entry& other : fs::recursive_directory_iterator(top))
     if (other.path().filename() == "CMakeLists.txt" &&
         text_of(other.path()).find(named) != std::string::npos)
       return true;
@@ -159,10 +206,10 @@ bool belongs_to_a_target(const fs::path& file) {
 }
 
 TEST(StructureTest, EverySourceFileBelongsToATarget) {
-  for (const std::string& file : sources())
-    if (fs::path(file).extension() != ".h") {
-      EXPECT_TRUE(belongs_to_a_target(file)) << file << " is compiled by nobody";
-    }
+  for (const std::string& file : sources()) {
+    if (fs::path(file).extension() == ".h") continue;
+    EXPECT_TRUE(belongs_to_a_target(file)) << file << " is compiled by nobody";
+  }
 }
 
 TEST(StructureTest, FileNamesSayWhatIsInside) {
@@ -172,3 +219,4 @@ TEST(StructureTest, FileNamesSayWhatIsInside) {
 }
 
 }  // namespace
+}  // namespace graphproof::structure

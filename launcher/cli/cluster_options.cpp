@@ -9,9 +9,9 @@
 #include "launcher/cluster/commands.h"
 #include "launcher/cluster/pilot.h"
 #include "launcher/cluster/task_array.h"
-#include "matrix/input_error.h"
-#include "matrix/limits.h"
-#include "reports/record/file.h"
+#include "matrix/catalogue/limits.h"
+#include "matrix/input/input_error.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cli {
 namespace {

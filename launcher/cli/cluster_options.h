@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "launcher/allocation.h"
+#include "launcher/backend/programs.h"
 #include "launcher/cli/verb.h"
-#include "launcher/programs.h"
-#include "launcher/run.h"
-#include "reports/record/cluster.h"
+#include "launcher/run/allocation.h"
+#include "launcher/run/run.h"
+#include "reports/record/job/cluster.h"
 
 namespace graphproof::cli {
 

@@ -6,8 +6,8 @@
 
 #include "launcher/cli/input_file.h"
 #include "launcher/cli/planning.h"
-#include "matrix/covering.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
+#include "matrix/plan/covering.h"
 
 namespace graphproof::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "launcher/cli/verb.h"
-#include "matrix/cover/model_file.h"
+#include "matrix/cover/files/model_file.h"
 
 namespace graphproof::cli {
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "matrix/input_error.h"
-#include "matrix/recipes.h"
-#include "reports/printable.h"
+#include "matrix/input/input_error.h"
+#include "matrix/plan/recipes.h"
+#include "reports/record/text/printable.h"
 
 namespace graphproof::cli {
 namespace {
@@ -16,7 +16,7 @@ using matrix::Mapped;
 using matrix::TrainingValues;
 using matrix::Value;
 using nlohmann::json;
-using reports::printable;
+using record::printable;
 
 std::string text_of(const dialect::Configuration& configuration, const char* option) {
   const auto found = configuration.values.find(option);

@@ -11,7 +11,7 @@
 
 #include "launcher/cli/training_configuration.h"
 #include "matrix/dialect/check.h"
-#include "matrix/nearest_case.h"
+#include "matrix/plan/nearest_case.h"
 
 namespace graphproof::cli {
 

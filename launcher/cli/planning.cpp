@@ -8,13 +8,13 @@
 #include <ctime>
 
 #include "launcher/cli/input_file.h"
-#include "launcher/nvml.h"
-#include "launcher/run_folder.h"
-#include "matrix/expression.h"
-#include "matrix/input_error.h"
-#include "matrix/limits.h"
-#include "matrix/matrix_file.h"
-#include "reports/record/file.h"
+#include "launcher/gpu/nvml.h"
+#include "launcher/run/run_folder.h"
+#include "matrix/catalogue/limits.h"
+#include "matrix/expression/expression.h"
+#include "matrix/input/input_error.h"
+#include "matrix/plan/matrix_file.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cli {
 namespace {

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "launcher/backend/programs.h"
 #include "launcher/cli/cluster_options.h"
 #include "launcher/cli/verb.h"
-#include "launcher/programs.h"
-#include "launcher/run.h"
-#include "matrix/machine.h"
-#include "matrix/matrix_file.h"
-#include "matrix/plan.h"
-#include "reports/record/plan.h"
+#include "launcher/run/run.h"
+#include "matrix/case/machine.h"
+#include "matrix/plan/matrix_file.h"
+#include "matrix/plan/plan.h"
+#include "reports/record/job/plan.h"
 
 namespace graphproof::cli {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "launcher/engine.h"
-#include "reports/printable.h"
+#include "launcher/backend/engine.h"
+#include "reports/record/text/printable.h"
 
 namespace graphproof::cli {
 namespace {
@@ -68,7 +68,7 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
   for (const auto& [phase, phase_ms] : limits_ms) limit_ms += phase_ms;
 
   std::string text =
-      "#!/bin/sh\n# " + reports::printable(line.name) + " (" + line.id +
+      "#!/bin/sh\n# " + record::printable(line.name) + " (" + line.id +
       "), started as graphproof starts it in processes of its own.\n"
       "# sh SCRIPT [FOLDER]: FOLDER is made if it is not there; the evidence is in FOLDER/case.\n"
       "set -eu\n"

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "launcher/programs.h"
-#include "reports/record/batch.h"
-#include "reports/record/plan.h"
+#include "launcher/backend/programs.h"
+#include "reports/record/job/batch.h"
+#include "reports/record/job/plan.h"
 
 namespace graphproof::cli {
 

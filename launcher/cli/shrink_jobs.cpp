@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "launcher/cli/planning.h"
-#include "launcher/run.h"
-#include "matrix/input_error.h"
-#include "matrix/plan.h"
-#include "reports/record/file.h"
+#include "launcher/run/run.h"
+#include "matrix/input/input_error.h"
+#include "matrix/plan/plan.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cli {
 

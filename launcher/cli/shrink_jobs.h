@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "launcher/backend/programs.h"
 #include "launcher/cli/verb.h"
-#include "launcher/programs.h"
-#include "matrix/case.h"
-#include "matrix/machine.h"
+#include "matrix/case/case.h"
+#include "matrix/case/machine.h"
 #include "matrix/shrink/locate.h"
-#include "reports/run_result.h"
-#include "reports/signature.h"
+#include "reports/outcome/run_result.h"
+#include "reports/outcome/signature.h"
 
 namespace graphproof::cli {
 

@@ -9,7 +9,7 @@
 #include "launcher/cli/yaml_document.h"
 #include "matrix/dialect/command_line.h"
 #include "matrix/dialect/config_file.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cli {
 namespace {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "launcher/cli/verb.h"
-#include "matrix/case.h"
+#include "matrix/case/case.h"
+#include "matrix/case/machine.h"
 #include "matrix/dialect/dialect.h"
 #include "matrix/dialect/finding.h"
-#include "matrix/located_json.h"
-#include "matrix/machine.h"
+#include "matrix/input/located_json.h"
 
 namespace graphproof::cli {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/catalogue.h"
-#include "reports/record/exit_code.h"
+#include "matrix/catalogue/catalogue.h"
+#include "reports/record/verdict/exit_code.h"
 
 namespace graphproof::cli {
 

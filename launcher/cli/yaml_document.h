@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "matrix/located_json.h"
+#include "matrix/input/located_json.h"
 
 namespace graphproof::cli {
 

@@ -14,19 +14,19 @@
 #include <sstream>
 #include <system_error>
 
-#include "launcher/batch_request.h"
-#include "launcher/batch_run.h"
-#include "launcher/cgroup.h"
+#include "launcher/batch/batch_request.h"
+#include "launcher/batch/batch_run.h"
+#include "launcher/batch/remains.h"
 #include "launcher/cluster/channel.h"
 #include "launcher/cluster/clocks.h"
-#include "launcher/cpus.h"
-#include "launcher/doctor.h"
-#include "launcher/host_folders.h"
-#include "launcher/remains.h"
-#include "launcher/signals.h"
-#include "reports/record/agent.h"
-#include "reports/record/file.h"
-#include "reports/record/live.h"
+#include "launcher/doctor/doctor.h"
+#include "launcher/gpu/cpus.h"
+#include "launcher/host/cgroup.h"
+#include "launcher/host/host_folders.h"
+#include "launcher/host/signals.h"
+#include "reports/record/job/agent.h"
+#include "reports/record/job/live.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cluster {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "launcher/child.h"
+#include "launcher/host/child.h"
 
 namespace graphproof::cluster {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "reports/record/message.h"
+#include "reports/record/text/message.h"
 
 namespace graphproof::cluster {
 

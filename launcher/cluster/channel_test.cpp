@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "launcher/cluster/agent.h"
-#include "reports/record/message.h"
-#include "reports/record/scratch_folder.h"
+#include "reports/record/testing/scratch_folder.h"
+#include "reports/record/text/message.h"
 
 namespace graphproof::cluster {
 namespace {

@@ -10,10 +10,10 @@
 #include <iostream>
 #include <random>
 
-#include "launcher/chaos_of_fakes.h"
-#include "launcher/cluster/node_networks.h"
-#include "launcher/cluster/own_slurm.h"
-#include "launcher/cluster/pilot_of_fakes.h"
+#include "launcher/cluster/testing/node_networks.h"
+#include "launcher/cluster/testing/own_slurm.h"
+#include "launcher/cluster/testing/pilot_of_fakes.h"
+#include "launcher/testing/chaos_of_fakes.h"
 
 namespace graphproof::cluster {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "launcher/child.h"
+#include "launcher/host/child.h"
 
 namespace graphproof::cluster {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "reports/record/file.h"
-#include "reports/record/scratch_folder.h"
+#include "reports/record/testing/scratch_folder.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cluster {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "launcher/engine.h"
-#include "matrix/input_error.h"
+#include "launcher/backend/engine.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cluster {
 namespace {

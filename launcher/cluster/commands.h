@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/child.h"
-#include "reports/record/cluster.h"
+#include "launcher/host/child.h"
+#include "reports/record/job/cluster.h"
 
 namespace graphproof::cluster {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "matrix/input_error.h"
-#include "reports/record/scratch_folder.h"
+#include "matrix/input/input_error.h"
+#include "reports/record/testing/scratch_folder.h"
 
 namespace graphproof::cluster {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <map>
 
-#include "launcher/child.h"
-#include "launcher/cluster/own_slurm.h"
-#include "reports/record/file.h"
-#include "reports/record/scratch_folder.h"
+#include "launcher/cluster/testing/own_slurm.h"
+#include "launcher/host/child.h"
+#include "reports/record/testing/scratch_folder.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::cluster {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "launcher/cluster/clear_queue.h"
 #include "launcher/cluster/clocks.h"
-#include "launcher/processes.h"
-#include "reports/record/file.h"
-#include "reports/record/message.h"
+#include "launcher/host/processes.h"
+#include "reports/record/text/file.h"
+#include "reports/record/text/message.h"
 
 namespace graphproof::cluster {
 namespace {

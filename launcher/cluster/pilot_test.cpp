@@ -10,11 +10,11 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/cluster/own_slurm.h"
-#include "launcher/cluster/pilot_of_fakes.h"
 #include "launcher/cluster/task_array.h"
-#include "launcher/listeners.h"
-#include "launcher/run_of_fakes.h"
+#include "launcher/cluster/testing/own_slurm.h"
+#include "launcher/cluster/testing/pilot_of_fakes.h"
+#include "launcher/host/listeners.h"
+#include "launcher/testing/run_of_fakes.h"
 
 namespace graphproof::cluster {
 namespace {

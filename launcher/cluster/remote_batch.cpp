@@ -4,10 +4,10 @@
 #include <system_error>
 #include <utility>
 
+#include "launcher/batch/remains.h"
 #include "launcher/cluster/channel.h"
-#include "launcher/remains.h"
-#include "reports/record/file.h"
-#include "reports/record/message.h"
+#include "reports/record/text/file.h"
+#include "reports/record/text/message.h"
 
 namespace graphproof::cluster {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/batch_run.h"
-#include "launcher/running_batch.h"
-#include "reports/record/agent.h"
+#include "launcher/batch/batch_run.h"
+#include "launcher/batch/running_batch.h"
+#include "reports/record/job/agent.h"
 
 namespace graphproof::cluster {
 

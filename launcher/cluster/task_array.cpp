@@ -9,8 +9,8 @@
 
 #include "launcher/cluster/clear_queue.h"
 #include "launcher/cluster/clocks.h"
-#include "reports/record/file.h"
-#include "reports/record/message.h"
+#include "reports/record/text/file.h"
+#include "reports/record/text/message.h"
 
 namespace graphproof::cluster {
 namespace {

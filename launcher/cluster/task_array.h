@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "launcher/allocation.h"
-#include "launcher/child.h"
 #include "launcher/cluster/channel.h"
 #include "launcher/cluster/commands.h"
 #include "launcher/cluster/earlier_agents.h"
 #include "launcher/cluster/remote_batch.h"
+#include "launcher/host/child.h"
+#include "launcher/run/allocation.h"
 
 namespace graphproof::cluster {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "matrix/cover/oracle.h"
+#include "matrix/cover/model/oracle.h"
 #include "matrix/cover/part.h"
 #include "matrix/cover/tuples.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cover {
 namespace {

@@ -8,13 +8,13 @@
 #include <set>
 #include <stdexcept>
 
-#include "matrix/cover/condition.h"
-#include "matrix/cover/model_file.h"
-#include "matrix/cover/oracle.h"
-#include "matrix/cover/pict_model.h"
-#include "matrix/cover/random.h"
+#include "matrix/cover/files/model_file.h"
+#include "matrix/cover/files/pict_model.h"
+#include "matrix/cover/model/condition.h"
+#include "matrix/cover/model/oracle.h"
+#include "matrix/cover/model/random.h"
 #include "matrix/cover/verify.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cover {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "matrix/cover/orthogonal.h"
 #include "matrix/cover/search.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cover {
 namespace {

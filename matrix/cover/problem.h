@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "matrix/cover/model.h"
+#include "matrix/cover/model/model.h"
 
 namespace graphproof::cover {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "matrix/cover/domains.h"
-#include "matrix/cover/oracle.h"
+#include "matrix/cover/model/oracle.h"
+#include "matrix/cover/model/random.h"
 #include "matrix/cover/problem.h"
-#include "matrix/cover/random.h"
 
 namespace graphproof::cover {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "matrix/cover/random.h"
+#include "matrix/cover/model/random.h"
 #include "matrix/cover/tuples.h"
 
 namespace graphproof::cover {

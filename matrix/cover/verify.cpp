@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "matrix/cover/oracle.h"
-#include "matrix/input_error.h"
+#include "matrix/cover/model/oracle.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cover {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/cover/model.h"
+#include "matrix/cover/model/model.h"
 
 namespace graphproof::cover {
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "matrix/cover/model_file.h"
-#include "matrix/cover/pict_model.h"
-#include "matrix/input_error.h"
+#include "matrix/cover/files/model_file.h"
+#include "matrix/cover/files/pict_model.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::cover {
 namespace {

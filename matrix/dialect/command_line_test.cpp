@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "matrix/dialect/check.h"
-#include "matrix/dialect/newest_megatron.h"
+#include "matrix/testing/newest_megatron.h"
 
 namespace graphproof::dialect {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::dialect {
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/case/machine.h"
 #include "matrix/dialect/options.h"
-#include "matrix/expression.h"
-#include "matrix/machine.h"
+#include "matrix/expression/expression.h"
 
 namespace graphproof::dialect {
 

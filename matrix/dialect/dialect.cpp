@@ -4,8 +4,8 @@
 #include <array>
 #include <cassert>
 
-#include "matrix/input_error.h"
-#include "matrix/version.h"
+#include "matrix/input/input_error.h"
+#include "matrix/input/version.h"
 
 namespace graphproof::dialect {
 
@@ -36,8 +36,7 @@ void append(std::vector<matrix::Document>& documents, std::string_view folder,
     const std::string path = std::string(folder) + std::string(name) + ".json";
     const std::string_view text = embedded(path);
     assert(!text.empty());
-    documents.push_back(
-        matrix::parse_document(text, "matrix/" + path.substr(path.find("../") == 0 ? 3 : 0)));
+    documents.push_back(matrix::parse_document(text, "matrix/" + path));
   }
 }
 
@@ -78,11 +77,11 @@ Dialect load_dialect(const std::string& name, const std::string& version) {
   }
   const bool bridge = name == "megatron-bridge";
   std::vector<matrix::Document> options, rules;
-  append(options, "../options/megatron-lm/", kMegatronLmOptions);
-  append(rules, "../rules/megatron-lm/", kMegatronLmRules);
+  append(options, "options/megatron-lm/", kMegatronLmOptions);
+  append(rules, "rules/megatron-lm/", kMegatronLmRules);
   if (bridge) {
-    append(options, "../options/megatron-bridge/", kMegatronBridgeOptions);
-    append(rules, "../rules/megatron-bridge/", kMegatronBridgeRules);
+    append(options, "options/megatron-bridge/", kMegatronBridgeOptions);
+    append(rules, "rules/megatron-bridge/", kMegatronBridgeRules);
   }
   Dialect dialect{.name = name,
                   .version = version_of(version, name == "legacy" ? kLegacy : kNewest),

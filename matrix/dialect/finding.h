@@ -9,7 +9,7 @@
 
 #include "matrix/dialect/configuration.h"
 #include "matrix/dialect/upstream_rules.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::dialect {
 

@@ -5,7 +5,7 @@
 #include "matrix/dialect/config_file.h"
 #include "matrix/dialect/dialect.h"
 #include "matrix/dialect/migrate.h"
-#include "matrix/dialect/newest_megatron.h"
+#include "matrix/testing/newest_megatron.h"
 
 namespace graphproof::dialect {
 namespace {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/axes.h"
-#include "matrix/located_json.h"
-#include "matrix/value.h"
+#include "matrix/case/axes.h"
+#include "matrix/input/located_json.h"
+#include "matrix/input/value.h"
 
 namespace graphproof::dialect {
 

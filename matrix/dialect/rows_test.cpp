@@ -13,7 +13,7 @@
 #include "matrix/dialect/command_line.h"
 #include "matrix/dialect/config_file.h"
 #include "matrix/dialect/dialect.h"
-#include "matrix/input_error.h"
+#include "matrix/input/input_error.h"
 
 namespace graphproof::dialect {
 namespace {

@@ -1,6 +1,6 @@
 // The shipped upstream rules as propositions: per dialect, version and stage no two live rules
 // contradict, and none is one that nothing can break.
-#include "matrix/rule_logic.h"
+#include "matrix/testing/rule_logic.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "matrix/version.h"
+#include "matrix/input/version.h"
 
 namespace graphproof::dialect {
 namespace {

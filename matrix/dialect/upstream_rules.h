@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "matrix/dialect/options.h"
-#include "matrix/expression.h"
-#include "matrix/located_json.h"
+#include "matrix/expression/expression.h"
+#include "matrix/input/located_json.h"
 
 namespace graphproof::dialect {
 

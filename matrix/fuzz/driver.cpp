@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/cover/random.h"
+#include "matrix/cover/model/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "matrix/catalogue.h"
-#include "matrix/syntax.h"
+#include "matrix/catalogue/catalogue.h"
+#include "matrix/expression/syntax.h"
 
 using namespace graphproof::matrix;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "matrix/plan.h"
+#include "matrix/plan/plan.h"
 
 using namespace graphproof::matrix;
 

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/cover/model.h"
-#include "matrix/cover/random.h"
+#include "matrix/cover/model/model.h"
+#include "matrix/cover/model/random.h"
 #include "matrix/shrink/candidates.h"
 #include "matrix/shrink/neighbourhood.h"
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "matrix/cover/model.h"
-#include "matrix/cover/oracle.h"
-#include "matrix/cover/random.h"
+#include "matrix/cover/model/model.h"
+#include "matrix/cover/model/oracle.h"
+#include "matrix/cover/model/random.h"
 #include "matrix/shrink/candidates.h"
 
 namespace graphproof::shrink {

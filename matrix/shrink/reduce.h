@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/case.h"
+#include "matrix/case/case.h"
 #include "matrix/shrink/locate.h"
 
 namespace graphproof::shrink {

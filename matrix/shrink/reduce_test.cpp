@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "matrix/catalogue.h"
+#include "matrix/catalogue/catalogue.h"
 
 namespace graphproof::shrink {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "matrix/covering.h"
-#include "matrix/row_truth.h"
+#include "matrix/plan/covering.h"
+#include "matrix/plan/row_truth.h"
 
 namespace graphproof::shrink {
 namespace {

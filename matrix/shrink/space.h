@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "matrix/cover/model.h"
-#include "matrix/matrix_file.h"
+#include "matrix/cover/model/model.h"
+#include "matrix/plan/matrix_file.h"
 
 namespace graphproof::shrink {
 

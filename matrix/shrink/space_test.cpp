@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "matrix/catalogue.h"
-#include "matrix/cover/oracle.h"
+#include "matrix/catalogue/catalogue.h"
+#include "matrix/cover/model/oracle.h"
 
 namespace graphproof::shrink {
 namespace {

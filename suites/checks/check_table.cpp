@@ -4,10 +4,10 @@
 #include <array>
 #include <stdexcept>
 
-#include "suites/checks/detectors.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
 #include "suites/checks/figures.h"
 #include "suites/checks/harmless.h"
-#include "suites/checks/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -128,7 +128,7 @@ record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table,
   for (const Check& check : all_checks()) {
     const matrix::CheckEntry* entry = table.find(check.name);
     if (!entry)
-      throw std::logic_error(say("check ", check.name, " has no row in matrix/checks/checks.json"));
+      throw std::logic_error(say("check ", check.name, " has no row in matrix/tables/checks.json"));
     if (!dropped.contains(std::string(check.name)))
       checks.checks.push_back(run_check(check, *entry, attempt));
   }

@@ -1,5 +1,5 @@
 // Every check by name, and the run of all of them over an attempt. The names equal
-// matrix/checks/checks.json.
+// matrix/tables/checks.json.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/checks.h"
-#include "suites/checks/attempt.h"
+#include "matrix/catalogue/checks.h"
+#include "suites/checks/attempt/attempt.h"
 
 namespace graphproof::checks {
 
@@ -19,7 +19,7 @@ struct Check {
   record::CheckResult (*function)(const Attempt&);
 };
 
-/// In the order of the table in matrix/checks/checks.json.
+/// In the order of the table in matrix/tables/checks.json.
 std::span<const Check> all_checks();
 
 /// Runs one check. A check that the case requires never ends not_applicable: it is then

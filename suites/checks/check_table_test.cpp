@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "reports/record/schema/violations.h"
-#include "suites/checks/clean_attempt.h"
-#include "suites/checks/say.h"
+#include "suites/checks/attempt/say.h"
+#include "suites/checks/testing/clean_attempt.h"
 
 namespace graphproof::checks {
 namespace {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "suites/checks/arms.h"
-#include "suites/checks/capture.h"
-#include "suites/checks/expected.h"
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/expected.h"
 
 namespace graphproof::checks {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "suites/checks/attempt.h"
+#include "suites/checks/attempt/attempt.h"
 
 namespace graphproof::checks {
 

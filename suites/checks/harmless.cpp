@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "suites/checks/say.h"
+#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "suites/checks/check_table.h"
-#include "suites/checks/clean_attempt.h"
+#include "suites/checks/testing/clean_attempt.h"
 
 namespace graphproof::checks {
 namespace {

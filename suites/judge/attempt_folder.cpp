@@ -5,8 +5,8 @@
 #include <fstream>
 #include <limits>
 
-#include "matrix/case.h"
-#include "reports/record/file.h"
+#include "matrix/case/case.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::judge {
 namespace {

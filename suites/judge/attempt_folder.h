@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "matrix/axes.h"
-#include "suites/checks/attempt.h"
+#include "matrix/case/axes.h"
+#include "suites/checks/attempt/attempt.h"
 
 namespace graphproof::judge {
 

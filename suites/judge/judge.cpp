@@ -10,9 +10,9 @@
 #include <set>
 #include <vector>
 
-#include "matrix/catalogue.h"
-#include "reports/record/exit_code.h"
-#include "reports/record/file.h"
+#include "matrix/catalogue/catalogue.h"
+#include "reports/record/text/file.h"
+#include "reports/record/verdict/exit_code.h"
 #include "suites/checks/check_table.h"
 #include "suites/judge/attempt_folder.h"
 

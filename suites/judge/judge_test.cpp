@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "reports/record/file.h"
-#include "suites/checks/clean_attempt.h"
+#include "reports/record/text/file.h"
+#include "suites/checks/testing/clean_attempt.h"
 #include "suites/judge/attempt_folder.h"
 
 namespace graphproof::judge {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "matrix/catalogue.h"
-#include "reports/outcome.h"
-#include "reports/record/file.h"
-#include "reports/record/summary.h"
+#include "matrix/catalogue/catalogue.h"
+#include "reports/outcome/outcome.h"
+#include "reports/record/run/summary.h"
+#include "reports/record/text/file.h"
 #include "suites/checks/check_table.h"
 #include "suites/judge/attempt_folder.h"
 #include "suites/recorded/recorded_runs.h"

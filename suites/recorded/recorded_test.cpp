@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "launcher/judge_again.h"
-#include "matrix/catalogue.h"
-#include "reports/faults.h"
-#include "reports/outcome.h"
-#include "reports/record/file.h"
-#include "reports/record/summary.h"
+#include "launcher/run/judge_again.h"
+#include "matrix/catalogue/catalogue.h"
+#include "reports/outcome/faults.h"
+#include "reports/outcome/outcome.h"
+#include "reports/record/run/summary.h"
+#include "reports/record/text/file.h"
 #include "suites/recorded/recorded_runs.h"
 
 namespace graphproof {

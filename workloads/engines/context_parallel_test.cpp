@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
-#include "workloads/engines/ran.h"
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/spread.h"
-#include "workloads/engines/twin_steps.h"
+#include "workloads/testing/ran.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/spread.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::context_parallel_test {
 namespace {

@@ -2,9 +2,9 @@
 // test each.
 #include <gtest/gtest.h>
 
-#include "workloads/engines/full_iteration.h"
-#include "workloads/engines/static_inputs.h"
-#include "workloads/engines/twin_steps.h"
+#include "workloads/engines/step/full_iteration.h"
+#include "workloads/engines/step/static_inputs.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::contract_test {
 namespace {

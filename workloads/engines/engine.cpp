@@ -1,15 +1,15 @@
-#include "workloads/engines/engine.h"
+#include "workloads/engines/capture/engine.h"
 
 #include <array>
 #include <stdexcept>
 #include <string_view>
 
-#include "workloads/engines/callables.h"
-#include "workloads/engines/eager.h"
-#include "workloads/engines/full_iteration.h"
-#include "workloads/engines/local.h"
-#include "workloads/engines/manual.h"
-#include "workloads/engines/transformer_engine.h"
+#include "workloads/engines/modules/callables.h"
+#include "workloads/engines/modules/local.h"
+#include "workloads/engines/modules/transformer_engine.h"
+#include "workloads/engines/step/eager.h"
+#include "workloads/engines/step/full_iteration.h"
+#include "workloads/engines/step/manual.h"
 
 namespace graphproof::engines {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/spread.h"
-#include "workloads/engines/twin_steps.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/spread.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::evaluation_test {
 namespace {

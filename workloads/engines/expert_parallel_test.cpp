@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/capture/error.h"
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/small_model.h"
-#include "workloads/engines/spread.h"
-#include "workloads/engines/twin_steps.h"
+#include "fixtures/device/error.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/small_model.h"
+#include "workloads/testing/spread.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::expert_parallel_test {
 namespace {
@@ -264,7 +264,7 @@ TEST(ExpertParallel, GraphsOfModulesReplayBitForBitInEveryCutOfTheExperts) {
   ModelConfig all = small(experts());
   all.dropout = 0.1;
   std::vector<EngineConfig> engines;
-  // The finest cut is the one whose residual leaves the captured router (workloads/layer.h).
+  // The finest cut is the one whose residual leaves the captured router (workloads/model/layer.h).
   for (const std::vector<ModuleKind>& modules :
        {std::vector{ModuleKind::moe_router},
         {ModuleKind::moe_router, ModuleKind::moe_preprocess},
@@ -402,7 +402,7 @@ TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
 TEST(Bf16Parallel, LossesAndGradientsAreNearTheSingleRankModelOnEveryLayout) {
   const ModelConfig config{
       .microbatches = 2, .linear_bias = true, .precision = workloads::Precision::bf16};
-  // Independent roundings to eight bits, some 108 in a row (suites/reference.cpp derives it).
+  // Independent roundings to eight bits, some 108 in a row (suites/case/reference.cpp derives it).
   const double bound = 4 * std::sqrt(108.0) * std::ldexp(1.0, -9);
   ranks->for_each_layout(
       [&](const Layout& layout) { expect_equals_single_rank(config, layout, bound); });

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/engines/twin_steps.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::fault_test {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/capture/error.h"
-#include "workloads/engines/twin_steps.h"
+#include "fixtures/device/error.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::features_test {
 namespace {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "workloads/engines/ran.h"
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/small_model.h"
-#include "workloads/engines/spread.h"
-#include "workloads/engines/twin_steps.h"
-#include "workloads/fp8_weights.h"
+#include "workloads/layers/fp8_weights.h"
+#include "workloads/testing/ran.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/small_model.h"
+#include "workloads/testing/spread.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::fp8_layouts_test {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "workloads/checkpoint.h"
-#include "workloads/engines/small_model.h"
-#include "workloads/engines/twin_steps.h"
-#include "workloads/fp8_weights.h"
+#include "workloads/layers/fp8_weights.h"
+#include "workloads/testing/small_model.h"
+#include "workloads/testing/twin_steps.h"
+#include "workloads/training/checkpoint.h"
 
 namespace graphproof::engines::fp8_weights_test {
 namespace {

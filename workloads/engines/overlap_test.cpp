@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/capture/error.h"
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/refusal.h"
-#include "workloads/engines/twin_steps.h"
+#include "fixtures/device/error.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/refusal.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::overlap_test {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/small_model.h"
-#include "workloads/engines/spread.h"
-#include "workloads/engines/twin_steps.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/small_model.h"
+#include "workloads/testing/spread.h"
+#include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::parallel_test {
 namespace {

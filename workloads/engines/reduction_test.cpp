@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/capture/error.h"
 #include "fixtures/comm/collectives.h"
-#include "workloads/engines/ranks_under_test.h"
-#include "workloads/engines/spread.h"
-#include "workloads/engines/twin_steps.h"
-#include "workloads/gradient_clip.h"
+#include "fixtures/device/error.h"
+#include "workloads/testing/ranks_under_test.h"
+#include "workloads/testing/spread.h"
+#include "workloads/testing/twin_steps.h"
+#include "workloads/training/gradient_clip.h"
 
 namespace graphproof::engines::reduction_test {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "fixtures/torch.h"
-#include "workloads/engines/step_tensors.h"
-#include "workloads/lengths.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/step_tensors.h"
+#include "workloads/training/lengths.h"
 
 namespace graphproof::engines {
 namespace {

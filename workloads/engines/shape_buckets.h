@@ -31,7 +31,7 @@
 #include <memory>
 #include <vector>
 
-#include "workloads/engines/engine.h"
+#include "workloads/engines/capture/engine.h"
 
 namespace graphproof::engines {
 

@@ -1,10 +1,10 @@
 // The contract sentences at the top of shape_buckets.h, one test each.
 #include <gtest/gtest.h>
 
-#include "workloads/engines/refusal.h"
 #include "workloads/engines/shape_buckets.h"
-#include "workloads/engines/twin_steps.h"
-#include "workloads/lengths.h"
+#include "workloads/testing/refusal.h"
+#include "workloads/testing/twin_steps.h"
+#include "workloads/training/lengths.h"
 
 namespace graphproof::engines {
 namespace {

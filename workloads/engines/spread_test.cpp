@@ -1,4 +1,4 @@
-#include "workloads/engines/spread.h"
+#include "workloads/testing/spread.h"
 
 #include <gtest/gtest.h>
 

@@ -8,22 +8,22 @@
 #include <functional>
 #include <set>
 
-#include "reports/record/agent.h"
-#include "reports/record/batch.h"
-#include "reports/record/checks.h"
-#include "reports/record/cluster.h"
-#include "reports/record/context.h"
-#include "reports/record/faults.h"
-#include "reports/record/file.h"
-#include "reports/record/hazards.h"
-#include "reports/record/heartbeat.h"
-#include "reports/record/live.h"
-#include "reports/record/plan.h"
-#include "reports/record/record.h"
-#include "reports/record/run.h"
+#include "reports/record/job/agent.h"
+#include "reports/record/job/batch.h"
+#include "reports/record/job/cluster.h"
+#include "reports/record/job/context.h"
+#include "reports/record/job/heartbeat.h"
+#include "reports/record/job/live.h"
+#include "reports/record/job/plan.h"
+#include "reports/record/job/shard.h"
+#include "reports/record/run/checks.h"
+#include "reports/record/run/faults.h"
+#include "reports/record/run/hazards.h"
+#include "reports/record/run/record.h"
+#include "reports/record/run/run.h"
+#include "reports/record/run/summary.h"
 #include "reports/record/schema/violations.h"
-#include "reports/record/shard.h"
-#include "reports/record/summary.h"
+#include "reports/record/text/file.h"
 
 namespace graphproof::record {
 namespace {

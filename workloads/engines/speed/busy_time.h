@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fixtures/device_trace.h"
+#include "fixtures/device/device_trace.h"
 
 namespace graphproof::speed {
 

@@ -6,8 +6,8 @@
 //   mpirun -n 4 graphproof-engine-speed-cuda --store EMPTY_FOLDER
 //   graphproof-engine-speed-cuda --layouts tp1
 // Layouts that need more ranks than there are are left out, and named. Tracing comes last, because
-// it slows what comes behind it (fixtures/device_trace.h). Whatever happens, the program ends
-// within --deadline-s.
+// it slows what comes behind it (fixtures/device/device_trace.h). Whatever happens, the program
+// ends within --deadline-s.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,8 +18,8 @@
 #include <mutex>
 #include <thread>
 
-#include "fixtures/device_trace.h"
-#include "fixtures/torch.h"
+#include "fixtures/device/device_trace.h"
+#include "fixtures/tensors/torch.h"
 #include "workloads/engines/speed/busy_time.h"
 #include "workloads/engines/speed/pool_bytes.h"
 #include "workloads/engines/speed/ranks.h"

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "fixtures/torch.h"
-#include "workloads/engines/engine.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/engine.h"
 
 namespace graphproof::speed {
 namespace {

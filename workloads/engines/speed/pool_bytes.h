@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "fixtures/capture/device.h"
+#include "fixtures/device/device.h"
+#include "workloads/config/model_config.h"
 #include "workloads/engines/speed/tables.h"
-#include "workloads/model_config.h"
 
 namespace graphproof::speed {
 

@@ -6,11 +6,11 @@
 #include <stdexcept>
 
 #include "fixtures/comm/collectives.h"
-#include "fixtures/comm/file_world.h"
-#include "fixtures/comm/mpi.h"
-#include "fixtures/comm/transports.h"
-#include "fixtures/torch.h"
-#include "workloads/order/pipeline_turns.h"
+#include "fixtures/comm/transport/file_world.h"
+#include "fixtures/comm/transport/mpi.h"
+#include "fixtures/comm/transport/transports.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/pipeline/pipeline_turns.h"
 
 namespace graphproof::speed {
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/capture/device.h"
 #include "fixtures/comm/process_groups.h"
-#include "fixtures/comm/world.h"
-#include "fixtures/rank.h"
-#include "fixtures/store.h"
-#include "workloads/model_config.h"
+#include "fixtures/comm/transport/world.h"
+#include "fixtures/device/device.h"
+#include "fixtures/process/rank.h"
+#include "fixtures/process/store.h"
+#include "workloads/config/model_config.h"
 
 namespace graphproof::speed {
 

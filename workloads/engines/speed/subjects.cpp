@@ -1,6 +1,6 @@
 #include "workloads/engines/speed/subjects.h"
 
-#include "fixtures/torch.h"
+#include "fixtures/tensors/torch.h"
 #include "workloads/engines/speed/tables.h"
 
 namespace graphproof::speed {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "workloads/engines/engine.h"
+#include "workloads/engines/capture/engine.h"
 
 namespace graphproof::speed {
 

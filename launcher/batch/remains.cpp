@@ -1,0 +1,162 @@
+#include "launcher/batch/remains.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "reports/outcome/outcome.h"
+#include "reports/record/text/file.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAttempt = "attempt-", kBatch = "b";
+
+/// The number behind `prefix` in a folder's name; 0 for every other name.
+int number_of(const fs::path& folder, std::string_view prefix) {
+  const std::string name = folder.filename();
+  if (!name.starts_with(prefix) || name.find_first_not_of("0123456789", prefix.size()) != name.npos)
+    return 0;
+  return std::atoi(name.c_str() + prefix.size());
+}
+
+std::vector<int> numbers_in(const fs::path& folder, std::string_view prefix) {
+  std::vector<int> numbers;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent))
+    if (const int number = number_of(entry.path(), prefix); number > 0) numbers.push_back(number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+/// How the attempt ended. Nothing where that was not written, or was lost with the host's power:
+/// its evidence then may be too.
+std::optional<record::Context> context_in(const fs::path& attempt) {
+  const fs::path file = attempt / "context.json";
+  std::error_code absent;
+  if (!fs::exists(file, absent)) return std::nullopt;
+  try {
+    return record::context_from(record::read_json(file), file);
+  } catch (const record::ReadError&) {
+    return std::nullopt;
+  }
+}
+
+/// What the journal and the folder say of one case.
+struct Standing {
+  const record::Record* last = nullptr;
+  int infra_count = 0;
+  int highest = 0;  // attempt that has a folder
+};
+
+class Sorting {
+ public:
+  Sorting(const fs::path& folder, Remains& remains) : folder_(folder), remains_(remains) {}
+
+  void add(const record::PlanLine& line, const Standing& standing) {
+    const int recorded = standing.last ? standing.last->attempt : 0;
+    int next = recorded + 1;
+    if (standing.highest > recorded) {
+      const fs::path attempt = folder_ / attempt_folder(line.id, standing.highest);
+      if (auto ended = context_in(attempt)) return judge(line, standing, std::move(*ended));
+      // A folder without evidence is of an attempt that did not begin; those before it did.
+      next = was_begun(attempt) ? standing.highest + 1 : standing.highest;
+    }
+    if (next > recorded + 1) {
+      ++remains_.cut_off;
+      return run(line, standing, next,
+                 "attempt " + std::to_string(next - 1) + " was cut off before it ended");
+    }
+    if (standing.last == nullptr) return run(line, standing, next, "");
+    if (wants_diagnosis(*standing.last, line))
+      return run(line, standing, next, why_alone(*standing.last));
+    if (standing.last->verdict.in("infra") && standing.infra_count < kInfraAttempts)
+      return run(line, standing, next, why_retry(*standing.last));
+    ++remains_.kept;
+  }
+
+ private:
+  void run(const record::PlanLine& line, const Standing& standing, int number, std::string again) {
+    if (standing.last && wants_diagnosis(*standing.last, line)) {
+      record::PlanLine alone = line;
+      alone.isolation = "process";
+      remains_.diagnoses.push_back({*standing.last, {std::move(alone), number, std::move(again)}});
+    } else {
+      remains_.attempts.push_back({line, number, std::move(again)});
+    }
+  }
+
+  void judge(const record::PlanLine& line, const Standing& standing, record::Context context) {
+    remains_.unjudged.push_back({std::move(context), line});
+    if (standing.last && wants_diagnosis(*standing.last, line))
+      remains_.firsts.push_back(*standing.last);
+  }
+
+  const fs::path& folder_;
+  Remains& remains_;
+};
+
+}  // namespace
+
+fs::path attempt_folder(const std::string& case_id, int attempt) {
+  return fs::path("cases") / case_id / (std::string(kAttempt) + std::to_string(attempt));
+}
+
+std::vector<int> attempt_numbers(const fs::path& run_folder, const std::string& case_id) {
+  return numbers_in(run_folder / "cases" / case_id, kAttempt);
+}
+
+bool wants_diagnosis(const record::Record& record, const record::PlanLine& line) {
+  return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product &&
+         record.context.isolation == "batch" && line.expect.kind != "fault";
+}
+
+bool wants_divergence(const record::Record& record, const record::PlanLine& line,
+                      bool planted_too) {
+  if (line.expect.kind != "pass" && !planted_too) return false;
+  return std::any_of(
+      record.failing.begin(), record.failing.end(),
+      [](const record::Failing& failing) { return failing.check.starts_with("D01."); });
+}
+
+std::string why_alone(const record::Record& first) {
+  return "failed in batch " + first.context.batch + " (" + std::string(first.verdict.text()) + ")";
+}
+
+std::string why_retry(const record::Record& last) {
+  return "attempt " + std::to_string(last.attempt) + " ended " + std::string(last.verdict.text());
+}
+
+bool was_begun(const fs::path& attempt) {
+  std::error_code absent;
+  return !fs::is_empty(attempt, absent) && !absent;
+}
+
+Remains remains(const fs::path& folder, const std::vector<record::PlanLine>& plan,
+                const std::vector<record::Record>& journal) {
+  std::map<std::string, Standing> standings;
+  for (const record::Record& record : journal) {
+    Standing& standing = standings[record.case_id];
+    standing.last = &record;
+    standing.infra_count += record.verdict.in("infra");
+  }
+  Remains remains;
+  Sorting sorting(folder, remains);
+  for (const record::PlanLine& line : plan) {
+    if (line.skip) continue;
+    Standing standing = standings[line.id];
+    if (const auto numbers = attempt_numbers(folder, line.id); !numbers.empty())
+      standing.highest = numbers.back();
+    sorting.add(line, standing);
+  }
+  if (const auto batches = numbers_in(folder / "batches", kBatch); !batches.empty())
+    remains.batch_count = batches.back();
+  return remains;
+}
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,189 @@
+#include "launcher/batch/watch.h"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+namespace graphproof::launcher {
+
+using record::Phase;
+
+Watch::Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms)
+    : cases_(std::move(cases)),
+      processes_(world_size),
+      progress_(cases_.size(), std::vector<RankProgress>(world_size)),
+      inside_(world_size) {
+  assert(world_size >= 1 && !cases_.empty());
+  for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
+}
+
+std::optional<std::size_t> Watch::index_of(const std::string& case_id, int attempt) const {
+  for (std::size_t i = 0; i < cases_.size(); ++i)
+    if (cases_[i].id == case_id && cases_[i].attempt == attempt) return i;
+  return std::nullopt;
+}
+
+bool Watch::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
+  if (line.rank < 0 || line.rank >= world_size()) return false;
+  RankProcess& process = processes_[line.rank];
+  if (process.bye) return false;
+  if (line.event == "ready") {
+    if (process.pid == 0) return false;
+    process.ready = true;
+    process.heartbeat_ms = now_ms;
+    return true;
+  }
+  if (line.event == "hello" || line.event == "bye") {
+    // A second hello would be another process that claims to be this rank.
+    if ((process.pid != 0) == (line.event == "hello")) return false;
+    if (line.event == "hello") process.pid = line.pid;
+    process.bye = line.event == "bye";
+    process.heartbeat_ms = now_ms;
+    return true;
+  }
+  const auto index = index_of(line.case_id, line.attempt);
+  if (!index || process.pid == 0) return false;
+  RankProgress& progress = progress_[*index][line.rank];
+  std::optional<std::size_t>& inside = inside_[line.rank];
+  if (line.event == "case_begin" ? inside || progress.begun : inside != index) return false;
+  if (line.event == "case_begin") {
+    inside = index;
+    std::erase(as_begun_, *index);
+    as_begun_.push_back(*index);
+    progress.begun = true;
+    progress.begun_ms = progress.progress_ms = now_ms;
+    progress.log_begin = line.log_bytes;
+  } else if (line.event == "case_end") {
+    inside.reset();
+    progress.ended = true;
+    progress.ended_ms = now_ms;
+    progress.log_end = line.log_bytes;
+  } else {
+    const auto place = std::tie(progress.phase, progress.arm, progress.step);
+    if (place != std::tie(line.phase, line.arm, line.step)) progress.progress_ms = now_ms;
+    progress.phase = line.phase;
+    progress.arm = line.arm;
+    progress.step = line.step;
+    if (line.collective) progress.collective = line.collective;
+  }
+  process.heartbeat_ms = progress.heartbeat_ms = now_ms;
+  return true;
+}
+
+void Watch::restart(std::int64_t now_ms) {
+  for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
+}
+
+void Watch::gone(int rank, std::int64_t now_ms) {
+  RankProcess& process = processes_.at(rank);
+  if (process.gone) return;
+  process.gone = true;
+  process.gone_ms = now_ms;
+  if (!process.bye && !first_dead_) first_dead_ = rank;
+}
+
+std::size_t Watch::case_of(int rank) const {
+  if (inside_[rank]) return *inside_[rank];
+  std::size_t index = 0;
+  while (index + 1 < cases_.size() && progress_[index][rank].ended) ++index;
+  return index;
+}
+
+bool Watch::ended(std::size_t case_index) const {
+  const auto& ranks = progress_.at(case_index);
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [](const RankProgress& rank) { return rank.ended; });
+}
+
+bool Watch::begun(std::size_t case_index) const {
+  const auto& ranks = progress_.at(case_index);
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const RankProgress& rank) { return rank.begun; });
+}
+
+bool Watch::measured(std::size_t case_index) const {
+  const auto& ranks = progress_.at(case_index);
+  return std::all_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) {
+    return rank.ended || rank.phase == Phase::teardown_comm ||
+           rank.phase == Phase::teardown_process;
+  });
+}
+
+std::size_t Watch::current() const {
+  std::size_t index = 0;
+  while (index < cases_.size() && ended(index)) ++index;
+  return index;
+}
+
+bool Watch::all_ready() const {
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const RankProcess& rank) { return rank.ready; });
+}
+
+bool Watch::all_gone() const {
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const RankProcess& rank) { return rank.gone; });
+}
+
+std::int64_t Watch::last_gone_ms() const {
+  std::int64_t last = 0;
+  for (const RankProcess& process : processes_) last = std::max(last, process.gone_ms);
+  return last;
+}
+
+Watch::Wait Watch::wait_of(int rank) const {
+  const std::size_t index = case_of(rank);
+  const RankProgress& progress = progress_[index][rank];
+  const RankProcess& process = processes_[rank];
+  const auto waits = [&](Phase phase, std::int64_t since_ms) {
+    return Wait{phase, cases_[index].limits_ms.at(phase), since_ms};
+  };
+  // Ended all cases, or said goodbye: only the process itself is left to end.
+  if (progress.ended) return waits(Phase::teardown_process, process.heartbeat_ms);
+  // Before hello, between cases, or before the first phase: init covers libraries being loaded and
+  // communicators.
+  if (!progress.begun || !progress.phase) return waits(Phase::init, process.heartbeat_ms);
+  return waits(*progress.phase, progress.progress_ms);
+}
+
+bool Watch::less_advanced(int left, int right) const {
+  const auto advance = [this](int rank) {
+    const RankProgress& progress = progress_[case_of(rank)][rank];
+    const auto ended = std::count_if(progress_.begin(), progress_.end(),
+                                     [rank](const auto& ranks) { return ranks[rank].ended; });
+    return std::tuple(ended, progress.ended, progress.begun,
+                      progress.collective ? progress.collective->sequence : 0,
+                      progress.phase.has_value(), progress.step, processes_[rank].heartbeat_ms);
+  };
+  return advance(left) < advance(right);
+}
+
+std::optional<HangDecision> Watch::overdue(std::int64_t now_ms) const {
+  bool late = false;
+  std::vector<int> silent;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (processes_[rank].gone) continue;
+    const Wait wait = wait_of(rank);
+    const std::int64_t waited_ms = now_ms - wait.since_ms;
+    late = late || waited_ms > wait.limit_ms;
+    // The ranks that wait for the late one were stopped by it a moment later; who moved just now is
+    // not stuck.
+    if (waited_ms > wait.limit_ms / 2) silent.push_back(rank);
+  }
+  if (!late) return std::nullopt;
+  HangDecision decision;
+  decision.missing_rank =
+      *std::min_element(silent.begin(), silent.end(),
+                        [this](int left, int right) { return less_advanced(left, right); });
+  const Wait wait = wait_of(decision.missing_rank);
+  decision.case_index = case_of(decision.missing_rank);
+  decision.phase = wait.phase;
+  decision.limit_ms = wait.limit_ms;
+  decision.last_collective = progress_[decision.case_index][decision.missing_rank].collective;
+  for (int rank = 0; rank < world_size(); ++rank)
+    if (rank != decision.missing_rank && !processes_[rank].gone)
+      decision.waiting_ranks.push_back(rank);
+  return decision;
+}
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,47 @@
+// For tests of verbs: the whole command line in this process, in a folder of the test's own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "launcher/cli/verb.h"
+#include "reports/record/testing/scratch_folder.h"
+
+namespace graphproof::cli {
+
+struct Printed {
+  int exit_code = 0;
+  std::string out, err;
+};
+
+struct CommandUnderTest : testing::Test {
+  Printed cli(const std::vector<std::string>& arguments) const {
+    std::ostringstream out, err;
+    Surroundings surroundings{.catalogue = catalogue,
+                              .command_line = arguments,
+                              .out = out,
+                              .err = err,
+                              .programs = top / "bin",
+                              .runs = top / "runs"};
+    const int exit_code = run_command_line(arguments, surroundings);
+    return {exit_code, out.str(), err.str()};
+  }
+  /// Its path.
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(top / name) << text;
+    return top / name;
+  }
+
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher
+  // looks for.
+  const record::ScratchFolder scratch{"/tmp"};
+  const std::filesystem::path top = scratch.path();
+};
+
+}  // namespace graphproof::cli

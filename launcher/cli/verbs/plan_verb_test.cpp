@@ -1,0 +1,147 @@
+// The verb plan, and matrix files as users get them wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "launcher/cli/planning.h"
+#include "launcher/cli/testing/command_under_test.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct PlanVerbTest : CommandUnderTest {
+  Printed plan(const std::string& members, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{
+        "plan", "--device", "sim", "--matrix",
+        file("m.json", "{\"schema\": \"graphproof-matrix/1\",\n" + members + "}")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cli(arguments);
+  }
+};
+
+TEST_F(PlanVerbTest, PrintsWhatWasRemovedByWhatAndWhatRemovedNothing) {
+  const Printed printed = plan(
+      R"("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true], "tp": [1, 2]},
+      "require": [{"id": "A", "expr": "tp == 1 or impl == none", "why": "w"}, {"id": "B", "expr": "tp < 9", "why": "w"}], "profiles": {"p": {}})");
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
+  for (const char* text :
+       {"8 raw  5 valid  0 filtered  0 negative  0 faults  5 cases planned\n",
+        "  removed      2 by R035\n", "  removed      1 by A\n", ", B\n", " rank-minutes\n"})
+    EXPECT_NE(printed.out.find(text), std::string::npos) << text << printed.out;
+}
+
+TEST_F(PlanVerbTest, ExplainNamesTheRuleOfEachPair) {
+  const Printed printed = plan(
+      R"("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true]}, "profiles": {"p": {}})",
+      {"--explain", "unreachable"});
+  EXPECT_NE(
+      printed.out.find("  unreachable impl == full_iteration and nan_check_loss == true: R035\n"),
+      std::string::npos)
+      << printed.out;
+}
+
+TEST_F(PlanVerbTest, AnEarlierPlanIsExtended) {
+  const std::string axes =
+      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2]}, "profiles": {"p": {"cover": 2}})";
+  const Printed first = plan(axes, {"--json"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const std::string earlier = file("plan.jsonl", first.out);
+  const auto cases = std::count(first.out.begin(), first.out.end(), '\n');
+  const Printed again = plan(axes, {"--extend", earlier});
+  EXPECT_NE(again.out.find("  of the earlier plan " + std::to_string(cases) +
+                           " kept, 0 repaired, 0 dropped; 0 new\n"),
+            std::string::npos)
+      << again.out << again.err;
+  EXPECT_NE(plan(axes, {"--extend", "nowhere"}).err.find("nowhere"), std::string::npos);
+}
+
+TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
+  const launcher::Device device{.name = "cuda",
+                                .rank_program = {},
+                                .stack = {},
+                                .gpus = {"0", "1"},
+                                .slots = 2,
+                                .note = {},
+                                .ranks_per_gpu = 2};
+  EXPECT_EQ(machine_of(device).slots, 4);
+  std::vector<record::PlanLine> lines(4);
+  lines[0].ranks = 8;
+  lines[1].ranks = 4;
+  lines[2].ranks = 2;
+  lines[3].ranks = 4;
+  for (record::PlanLine& line : lines) {
+    line.axes = {{"model", "gpt"}};
+    line.required_checks = {"D01.lockstep", "D31.device_trend"};
+  }
+  lines[3].axes["model"] = "collective";
+  fit(lines, device);
+  heed_shared_gpus(lines, device, catalogue.checks);
+  EXPECT_EQ(lines[0].skip.value().why, "8 ranks, and this machine has room for 4");
+  EXPECT_FALSE(lines[1].skip);
+  EXPECT_EQ(lines[1].required_checks, std::vector<std::string>{"D01.lockstep"})
+      << "what the driver counts is not one rank's";
+  EXPECT_FALSE(lines[2].skip);
+  EXPECT_EQ(lines[2].required_checks.size(), 2u) << "each has a GPU";
+  EXPECT_EQ(lines[3].skip.value().why,
+            "it asks how NCCL reaches the other GPUs of a host, and 4 ranks would share 2");
+}
+
+TEST_F(PlanVerbTest, SeedChoosesTheSample) {
+  const std::string members =
+      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]}, "profiles": {"p": {"sample": 6}})";
+  EXPECT_EQ(plan(members, {"--seed", "7"}).out, plan(members, {"--seed", "7"}).out);
+  EXPECT_NE(plan(members, {"--seed", "7"}).out, plan(members, {"--seed", "8"}).out);
+}
+
+TEST_F(PlanVerbTest, WhatIsNoFileIsRefusedAtOnce) {
+  std::filesystem::create_directory(top / "folder");
+  const std::string sparse = file("large.json", "{");
+  std::filesystem::resize_file(sparse, std::uintmax_t{40} << 20);
+  const std::string huge = file("huge.json", "{");
+  std::filesystem::resize_file(huge, std::uintmax_t{1} << 40);
+  const struct {
+    std::string path;
+    const char* says;
+  } rows[] = {{"/dev/zero", "a device"},
+              {top / "folder", "a folder"},
+              {top / "gone.json", "No such file"},
+              {sparse, "the matrix file is too large"},
+              {sparse, "41943040 bytes"},
+              {sparse, "large.json:1:1"},
+              {huge, "1099511627776 bytes or more"}};
+  for (const auto& row : rows) {
+    const auto began = std::chrono::steady_clock::now();
+    const Printed printed = cli({"plan", "--device", "sim", "--matrix", row.path});
+    EXPECT_EQ(printed.exit_code, 2) << row.path;
+    EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5)) << row.path;
+  }
+}
+
+TEST_F(PlanVerbTest, FilesOfAFolderExtendTheirNeighbours) {
+  std::filesystem::create_directory(top / "sub");
+  file("sub/base.json",
+       R"({"schema": "graphproof-matrix/1", "axes": {"tp": [1, 2]}, "profiles": {"p": {}}})");
+  file("sub/more.json",
+       R"({"schema": "graphproof-matrix/1", "extends": "base.json", "axes": {"dp": [1, 2]}})");
+  const Printed printed = plan(R"("extends": "sub/more.json")");
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_NE(printed.out.find("4 raw  4 valid"), std::string::npos) << printed.out;
+
+  file("a.json", R"({"schema": "graphproof-matrix/1", "extends": "b.json"})");
+  file("b.json", R"({"schema": "graphproof-matrix/1", "extends": "a.json"})");
+  const Printed circle =
+      cli({"plan", "--device", "sim", "--matrix", top / "a.json", "--profile", "p"});
+  EXPECT_EQ(circle.exit_code, 2);
+  EXPECT_NE(circle.err.find("files that extend each other without end"), std::string::npos)
+      << circle.err;
+  EXPECT_NE(circle.err.find((top / "a.json").string() + " -> " + (top / "b.json").string() +
+                            " -> " + (top / "a.json").string()),
+            std::string::npos)
+      << circle.err;
+}
+
+}  // namespace
+}  // namespace graphproof::cli

@@ -1,0 +1,47 @@
+// report: a run's closing table again. Reports that are missing are rebuilt from the journal, so a
+// run whose launcher was killed gets them too.
+#include <memory>
+
+#include "launcher/backend/programs.h"
+#include "launcher/cli/show/show_run.h"
+#include "launcher/cli/verb.h"
+#include "launcher/run/judge_again.h"
+#include "launcher/run/run.h"
+#include "launcher/run/run_folder.h"
+#include "reports/outcome/outcome.h"
+#include "reports/outcome/summary.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct ReportOptions {
+  std::string run = "latest";
+  bool judge_again = false, json = false;
+};
+
+record::ExitCode execute_report(const ReportOptions& options, Surroundings& surroundings) {
+  const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
+  reports::RunResult result;
+  if (options.judge_again) {
+    result = launcher::judge_again(folder, launcher::judge_program(surroundings.programs),
+                                   reports::check_effects(surroundings.catalogue.checks));
+  } else {
+    result = launcher::read_run(folder);
+    if (!std::filesystem::exists(folder / "summary.json")) launcher::write_reports(result, folder);
+  }
+  show_result(result, folder, surroundings, options.json);
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_report(CLI::App& app) {
+  const auto options = std::make_shared<ReportOptions>();
+  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
+  app.add_flag("--judge-again", options->judge_again,
+               "judge its evidence with today's checks; the journal stays as it is");
+  app.add_flag("--json", options->json, "print it as summary.json");
+  return [options](Surroundings& surroundings) { return execute_report(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,127 @@
+// repro: one case again, alone, in a run of its own, with its evidence.
+#include <memory>
+
+#include "launcher/cli/planning.h"
+#include "launcher/cli/repro_script.h"
+#include "launcher/cli/show/show_record.h"
+#include "launcher/cli/show/show_run.h"
+#include "launcher/cli/verb.h"
+#include "reports/analysis/divergence.h"
+#include "reports/outcome/summary.h"
+#include "reports/record/text/file.h"
+
+namespace graphproof::cli {
+namespace {
+
+struct ReproOptions {
+  std::string reference, device;
+  std::optional<std::string> run_dir, script;
+  std::optional<std::uint64_t> seed;
+  int ranks_per_gpu = 0;  // 0: the recorded run's
+  bool json = false;
+};
+
+record::ExitCode write_script(const ReproOptions& options, const record::PlanLine& line,
+                              const launcher::Device& device, std::uint64_t seed,
+                              Surroundings& surroundings) {
+  record::Limits limits_ms;
+  for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
+    if (const auto known = record::phase_from(phase)) limits_ms[*known] = limit_ms;
+  for (const auto& [phase, limit_ms] : line.limits_ms) limits_ms[phase] = limit_ms;
+  const std::string text = repro_script(line, device, limits_ms, seed);
+  if (*options.script == "-") {
+    surroundings.out << text;
+    return record::ExitCode::ok;
+  }
+  record::write_atomically(*options.script, text);
+  std::filesystem::permissions(*options.script, std::filesystem::perms::owner_all);
+  if (options.json)
+    surroundings.out << nlohmann::json{{"script", *options.script}, {"case", line.id}}.dump(2)
+                     << "\n";
+  else
+    surroundings.out << "run it: sh " << *options.script << " [FOLDER]\n";
+  return record::ExitCode::ok;
+}
+
+record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surroundings) {
+  const FoundCase found = find_case(options.reference, surroundings);
+  std::optional<record::Run> recorded;
+  if (found.run)
+    recorded =
+        record::run_from(record::read_json(*found.run / "run.json"), *found.run / "run.json");
+  // The recorded device, because what is to be seen again was seen there.
+  const std::string wanted = !options.device.empty() ? options.device
+                             : recorded              ? recorded->device
+                                                     : "auto";
+  const int recorded_share =
+      recorded && recorded->device == wanted ? recorded->options.ranks_per_gpu : 1;
+  const launcher::Device device = device_of(
+      wanted, surroundings, options.ranks_per_gpu == 0 ? recorded_share : options.ranks_per_gpu);
+  const nlohmann::json today =
+      matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");
+  record::PlanLine line = plan_line(today);
+  // The recorded expectation, limits and environment on the same device; whether it fits is this
+  // machine's answer.
+  if (found.line && recorded->device == device.name) {
+    const auto skip = line.skip;
+    line = *found.line;
+    line.skip = skip;
+  }
+  line.isolation = "process";
+  line.why = "repro of " + options.reference;
+  const std::uint64_t seed = options.seed.value_or(recorded ? recorded->seed : 1);
+  if (options.script) return write_script(options, line, device, seed, surroundings);
+  launcher::RunSetup setup = new_run(device, {.run_dir = options.run_dir}, surroundings);
+  setup.run.profile = "repro";
+  setup.run.matrix =
+      recorded
+          ? recorded->matrix
+          : record::Run::Matrix{"CASE", matrix::sha256_hex(matrix::canonical_text(found.test_case)),
+                                surroundings.catalogue.axes.version()};
+  setup.run.seed = seed;
+  setup.plan = {line};
+  heed_shared_gpus(setup.plan, device, surroundings.catalogue.checks);
+  ProgressPrinter printer(surroundings, options.json);
+  printer.begin(setup);
+  const reports::RunResult result = launcher::run(setup, printer.listener());
+  printer.end();
+  const record::Record& record = result.cases.front().record;
+  const std::filesystem::path attempt = setup.folder / record.artefacts;
+  const std::string divergence =
+      record.artefacts.empty() ? "" : reports::divergence_text(attempt, record.ranks);
+  if (options.json) {
+    const nlohmann::json shown = {{"run_id", setup.run.run_id},
+                                  {"folder", setup.folder.string()},
+                                  {"record", nlohmann::json::parse(record::to_json(record).dump())},
+                                  {"divergence", divergence},
+                                  {"ranks", evidence_digest(attempt, record.ranks)}};
+    surroundings.out << shown.dump(2) << "\n";
+  } else {
+    if (!record.artefacts.empty()) show_evidence(attempt, record.ranks, surroundings.out);
+    show_record(record, surroundings.out);
+    show_divergence(divergence, surroundings.out);
+    surroundings.out << "evidence in " << attempt.string() << "\n";
+  }
+  return reports::exit_code(result);
+}
+
+}  // namespace
+
+Action declare_repro(CLI::App& app) {
+  const auto options = std::make_shared<ReproOptions>();
+  app.add_option("CASE", options->reference,
+                 "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")
+      ->required();
+  app.add_option("--device", options->device, "auto, sim or cuda (default: the recorded run's)");
+  declare_ranks_per_gpu(app, options->ranks_per_gpu);
+  app.add_option("--run-dir", options->run_dir,
+                 "the new run's folder: absent or empty (default: runs/RUN_ID)");
+  app.add_option("--script", options->script,
+                 "write a shell script that starts the case without graphproof; - prints it");
+  app.add_option("--seed", options->seed, "the run's one seed (default: the recorded run's)");
+  app.add_flag("--json", options->json,
+               "print one JSON object: record, and a digest of each rank's evidence");
+  return [options](Surroundings& surroundings) { return execute_repro(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,170 @@
+// status: how far a run is, read from its files alone, so it works beside a running launcher and
+// after a killed one.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "launcher/cli/verb.h"
+#include "launcher/host/run_lock.h"
+#include "launcher/run/run_folder.h"
+#include "launcher/run/tally.h"
+#include "reports/outcome/run_result.h"
+#include "reports/print/terminal.h"
+#include "reports/record/job/live.h"
+#include "reports/record/run/run.h"
+#include "reports/record/run/summary.h"
+#include "reports/record/text/file.h"
+#include "reports/record/text/printable.h"
+
+namespace graphproof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A launcher tells what it does once a second.
+constexpr std::chrono::seconds kWatch{1};
+
+struct StatusOptions {
+  std::string run = "latest";
+  bool json = false, watch = false;
+};
+
+struct Status {
+  std::string run_id;
+  launcher::Tally tally;
+  std::string ending = "interrupted";
+  std::optional<std::string> owner;  // of the lock: the launcher lives
+  std::optional<record::Live> live;  // its last word; after a kill, of what was going on then
+  double live_age_seconds = 0;
+  std::optional<launcher::Resumable> resumable;  // of a run that can be
+
+  bool finished() const { return ending == reports::name(reports::Ending::finished); }
+  std::string state() const { return owner ? "running" : finished() ? "finished" : "ended early"; }
+  int left() const { return tally.not_run; }
+};
+
+/// How the run ended, from its summary; "interrupted" if nobody wrote one. The summary of a large
+/// run is large, and is not read for its cases here.
+std::string ending_of(const fs::path& folder) {
+  std::error_code absent;
+  if (!fs::exists(folder / "summary.json", absent))
+    return std::string(reports::name(reports::Ending::interrupted));
+  const std::string text = record::read_text(folder / "summary.json");
+  static constexpr std::string_view kKey =
+      "\n  \"ending\": \"";  // of the outermost object: two blanks
+  if (const std::size_t at = text.find(kKey); at != text.npos)
+    return text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size());
+  return record::summary_from(record::parse_json(text, folder / "summary.json"),
+                              folder / "summary.json")
+      .ending;
+}
+
+Status read_status(const fs::path& folder) {
+  Status status;
+  // The lock first: a run that ends meanwhile is told as running, and not as ended with an old
+  // tally.
+  status.owner = launcher::RunLock::owner(folder);
+  status.run_id =
+      record::run_from(record::read_json(folder / "run.json"), folder / "run.json").run_id;
+  status.ending = ending_of(folder);
+  status.tally = launcher::tally(folder);
+  if (std::error_code absent; fs::exists(folder / "live.json", absent)) {
+    status.live = record::live_from(record::read_json(folder / "live.json"), folder / "live.json");
+    using namespace std::chrono;
+    const std::int64_t now_ms =
+        duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+    status.live_age_seconds =
+        std::max<double>(0, static_cast<double>(now_ms - status.live->updated_ms) / 1000);
+  }
+  if (!status.owner && !status.finished()) status.resumable = launcher::resumable(folder);
+  return status;
+}
+
+nlohmann::json as_json(const Status& status) {
+  std::map<std::string, int> counts = status.tally.counts;
+  if (status.left() > 0) counts["not_run"] += status.left();
+  nlohmann::json value{
+      {"run_id", status.run_id}, {"state", status.state()}, {"planned", status.tally.planned},
+      {"left", status.left()},   {"counts", counts},        {"ending", status.ending},
+      {"launcher", nullptr},     {"live", nullptr},         {"resume", nullptr}};
+  if (status.owner) value["launcher"] = *status.owner;
+  if (status.owner) value["ending"] = nullptr;
+  if (status.live) {
+    value["live"] = nlohmann::json::parse(record::to_json(*status.live).dump());
+    value["live"]["age_seconds"] = status.live_age_seconds;
+  }
+  if (const auto& left = status.resumable)
+    value["resume"] = {{"kept", left->kept},
+                       {"run", left->run},
+                       {"cut_off", left->cut_off},
+                       {"alone", left->alone},
+                       {"judge", left->judge}};
+  return value;
+}
+
+void print(const record::Live& live, bool alive, double age_seconds, std::ostream& out) {
+  out << fmt::format("{} {:.0f} s ago; {} elapsed{}{}\n", alive ? "told" : "last told", age_seconds,
+                     reports::clock_text(live.elapsed_seconds),
+                     live.remaining_seconds && alive
+                         ? ", " + reports::clock_text(*live.remaining_seconds) + " left"
+                         : "",
+                     live.stopping.empty() ? "" : ", starts no more cases (" + live.stopping + ")");
+  for (const record::LiveCase& one : live.running) {
+    out << fmt::format("  {} {}{}\n", one.batch, record::printable(one.name),
+                       one.attempt > 1 ? fmt::format(" (attempt {})", one.attempt) : "");
+    for (const record::LiveRank& rank : one.ranks)
+      out << fmt::format(
+          "    rank {}  {:<16} {}  pid {}  heartbeat {:.1f} s ago\n", rank.rank,
+          rank.phase ? record::name(*rank.phase) : "starting",
+          rank.arm.empty() ? "" : fmt::format("{} step {}", record::printable(rank.arm), rank.step),
+          rank.pid, static_cast<double>(rank.silent_ms) / 1000 + (alive ? age_seconds : 0));
+  }
+}
+
+void print(const Status& status, std::ostream& out) {
+  out << fmt::format("run {}  {}  {} of {} cases done{}\n", status.run_id, status.state(),
+                     status.tally.planned - status.left(), status.tally.planned,
+                     status.owner        ? "  (" + *status.owner + ")"
+                     : status.finished() ? ""
+                                         : "  (" + status.ending + ")");
+  for (const auto& [verdict, count] : status.tally.counts)
+    out << fmt::format("  {:>5} {}\n", count, verdict);
+  if (status.live) print(*status.live, status.owner.has_value(), status.live_age_seconds, out);
+  if (!status.resumable) return;
+  const launcher::Resumable& left = *status.resumable;
+  out << fmt::format(
+      "graphproof resume {} would keep {} cases, run {} ({} of them were cut off), run {} alone "
+      "and judge {}\n",
+      status.run_id, left.kept, left.run, left.cut_off, left.alone, left.judge);
+}
+
+record::ExitCode execute_status(const StatusOptions& options, Surroundings& surroundings) {
+  const fs::path folder = launcher::find_run(surroundings.runs, options.run);
+  for (;;) {
+    const Status status = read_status(folder);
+    // On a terminal what is told now replaces what was told before.
+    if (options.watch && surroundings.terminal && !options.json)
+      surroundings.out << "\x1b[H\x1b[2J";
+    if (options.json)
+      surroundings.out << as_json(status).dump(options.watch ? -1 : 2) << "\n";
+    else
+      print(status, surroundings.out);
+    surroundings.out.flush();
+    if (!options.watch || !status.owner) return record::ExitCode::ok;
+    std::this_thread::sleep_for(kWatch);
+  }
+}
+
+}  // namespace
+
+Action declare_status(CLI::App& app) {
+  const auto options = std::make_shared<StatusOptions>();
+  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
+  app.add_flag("--watch", options->watch, "again every second, until the run has ended");
+  app.add_flag("--json", options->json, "print one JSON object; with --watch one a line");
+  return [options](Surroundings& surroundings) { return execute_status(*options, surroundings); };
+}
+
+}  // namespace graphproof::cli

@@ -1,0 +1,44 @@
+// For tests of runs on nodes: an allocation whose agents are the program's own and whose ranks
+// follow a script.
+#pragma once
+
+#include <filesystem>
+#include <utility>
+
+#include "launcher/cluster/commands.h"
+#include "launcher/cluster/pilot.h"
+#include "launcher/run/run.h"
+
+namespace graphproof::cluster {
+
+/// REQUIRES: the caller is a program of the build's folder of tests.
+inline AgentStart agents_of_fakes(const launcher::RunSetup& setup) {
+  const std::filesystem::path tests = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return {
+      setup.run.run_id,  setup.run.device, setup.folder, {}, tests.parent_path() / "bin/graphproof",
+      setup.rank_program};
+}
+
+/// `setup` becomes that of a run on such nodes; engine slurm, if `options` name none.
+inline PilotSetup pilot_of_fakes(launcher::RunSetup& setup, record::Cluster options,
+                                 const launcher::Environment& environment) {
+  if (options.engine == "local") options.engine = "slurm";
+  setup.run.slots = options.slots;
+  setup.run.engine = options.engine;
+  const AgentStart start = agents_of_fakes(setup);
+  PilotSetup pilot{.run_folder = setup.folder,
+                   .nodes = options.nodes,
+                   .slots = options.slots,
+                   .command =
+                       [=](const std::filesystem::path& channels) {
+                         AgentStart agents = start;
+                         agents.channels = channels;
+                         return pilot_command(options, agents, environment);
+                       },
+                   .cancel = {},
+                   .granted = said_when_granted(options)};
+  if (options.engine == "slurm") pilot.cancel = cancel_command(setup.run.run_id, environment);
+  return pilot;
+}
+
+}  // namespace graphproof::cluster

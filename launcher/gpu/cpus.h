@@ -1,0 +1,43 @@
+// Which CPUs the ranks of a slot run on: whole cores, near the slot's GPU, and no other slot's.
+// Cores and what is near are hwloc's word.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/gpu/nvml.h"
+
+struct hwloc_topology;
+
+namespace graphproof::launcher {
+
+using Cpus = std::vector<int>;  // ascending
+
+/// This host as hwloc sees it; without a core where hwloc sees nothing. HWLOC_XMLFILE names a file
+/// to look at instead.
+class HostTopology {
+ public:
+  HostTopology();
+  ~HostTopology();
+  HostTopology(const HostTopology&) = delete;
+  HostTopology& operator=(const HostTopology&) = delete;
+
+  /// Of each the CPUs (hardware threads) that this process may use.
+  std::vector<Cpus> cores() const;
+  /// The CPUs near a GPU. Nothing where it is not seen, as in some containers.
+  std::optional<Cpus> near(const Nvml::PciAddress& gpu) const;
+
+ private:
+  hwloc_topology* topology_ = nullptr;  // null: it can't be had
+};
+
+/// One list a slot. `near`: for each slot the CPUs near its GPU; nothing where nobody can tell. All
+/// lists are empty where not every slot can have a core of its own: then nobody is pinned.
+std::vector<Cpus> divide(const std::vector<Cpus>& cores,
+                         const std::vector<std::optional<Cpus>>& near);
+
+/// Of this host's cores, for slots that are these GPUs.
+std::vector<Cpus> cpus_of(const Nvml& nvml, const std::vector<std::string>& gpus);
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,35 @@
+// What PyTorch's flight recorder of each hung rank knows: the last collectives that its process
+// groups issued, and which of them ended. Ranks whose collectives are PyTorch's (comm c10d) wait
+// for a byte in a pipe of the batch's node-local folder and answer with a file
+// (fixtures/comm/transport/flight_recorder.h); all other ranks have no such pipe and are not waited
+// for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+namespace graphproof::launcher {
+
+class FlightData {
+ public:
+  // A rank looks into its pipe once a second and writes a few thousand lines.
+  static constexpr std::int64_t kFlightAnswer_ms = 5000;
+
+  /// Asks; never waits. `pipes` holds flight-RANK.pipe, `answers` will hold flight-RANK.json, which
+  /// goes to `folder` as rank-RANK.flight.json.
+  FlightData(const std::filesystem::path& pipes, const std::filesystem::path& answers,
+             const std::filesystem::path& folder, const std::vector<int>& ranks,
+             std::int64_t now_ms);
+
+  /// True when everyone who was asked has answered, or the time is over; what came by then stays.
+  bool step(std::int64_t now_ms);
+
+ private:
+  std::int64_t deadline_ms_;
+  std::vector<std::pair<std::filesystem::path, std::filesystem::path>>
+      awaited_;  // answer, and where it goes
+};
+
+}  // namespace graphproof::launcher

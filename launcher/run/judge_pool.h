@@ -1,0 +1,67 @@
+// Runs graphproof-judge over attempt folders, a few side by side, each with a deadline. The judge
+// is a program of its own, so that evidence which breaks it costs one case its checks and not the
+// run its launcher. Attempts that wait share one, whose start takes longer than to judge them;
+// those that it leaves unjudged get one of their own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/host/child.h"
+#include "launcher/host/memory_file.h"
+#include "reports/record/run/checks.h"
+
+namespace graphproof::launcher {
+
+class JudgePool {
+ public:
+  // Judging 200 KiB of evidence takes milliseconds; a minute means that it will not end.
+  static constexpr std::int64_t kDeadline_ms = 60000;
+  static constexpr std::size_t kSideBySide = 2;
+  // So many share a judge at most: none of them has a record before it ends.
+  static constexpr std::size_t kShared = 16;
+
+  /// `dropped`: checks that the judge leaves out.
+  explicit JudgePool(std::filesystem::path judge_program, std::vector<std::string> dropped = {});
+  JudgePool(const JudgePool&) = delete;
+  JudgePool& operator=(const JudgePool&) = delete;
+
+  void add(std::filesystem::path attempt_folder);
+
+  struct Judged {
+    std::filesystem::path attempt_folder;
+    std::optional<record::Checks> checks;  // nothing: the judge left none that can be read
+    std::string trouble;  // why not; what the judge said is then in judge.log beside the evidence
+  };
+  /// Starts what may start and returns what has ended. Never waits.
+  std::vector<Judged> step(std::int64_t now_ms);
+
+  bool idle() const { return waiting_.empty() && alone_.empty() && running_.empty(); }
+
+ private:
+  struct Running {
+    std::vector<std::filesystem::path> attempt_folders;
+    MemoryFile said;  // kept as judge.log only where there was trouble
+    Child child;
+    std::int64_t deadline_ms;
+  };
+  /// Those that are judged next by one judge.
+  std::vector<std::filesystem::path> next();
+  void start(std::vector<std::filesystem::path> folders, std::int64_t now_ms,
+             std::vector<Judged>& ended);
+  void end(const Running& judge, const std::string& why, std::vector<Judged>& ended);
+
+  Command command_;  // less the folders
+  std::deque<std::filesystem::path> waiting_, alone_;
+  std::list<Running> running_;
+};
+
+/// The checks.json of an attempt folder, judged by now by somebody. ReadError if it can't be read.
+record::Checks read_checks(const std::filesystem::path& attempt_folder);
+
+}  // namespace graphproof::launcher

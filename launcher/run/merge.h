@@ -1,0 +1,33 @@
+// The runs of a plan's shards joined to one run: the whole plan in its order, every record and
+// every attempt's evidence. The result is a run folder like any other.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/outcome/run_result.h"
+#include "reports/record/job/plan.h"
+#include "reports/record/job/shard.h"
+
+namespace graphproof::launcher {
+
+/// The lines of the plan that are the shard's.
+std::vector<record::PlanLine> lines_of(const record::Shard& shard,
+                                       const std::vector<record::PlanLine>& plan);
+
+struct MergeInto {
+  std::filesystem::path folder;  // exists; its own
+  std::string run_id;
+  std::vector<std::string> command;
+};
+
+/// Throws matrix::InputError, before `into` is written, when a run is no shard, is there twice, is
+/// of another plan, seed or stack, or when one is missing: a case that nobody ran must not look as
+/// if it had not been planned.
+reports::RunResult merge(const std::vector<std::filesystem::path>& shards, const MergeInto& into);
+
+/// Checks alone, as merge() does first.
+void expect_mergeable(const std::vector<std::filesystem::path>& shards);
+
+}  // namespace graphproof::launcher

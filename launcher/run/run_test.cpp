@@ -1,0 +1,386 @@
+// The whole run loop over mpirun and ranks that follow a script (fake_rank.cpp): each way in which
+// a rank can go wrong ends in its own verdict, with every record kept and no process left.
+#include "launcher/testing/run_of_fakes.h"
+
+#include <set>
+
+#include "launcher/host/listeners.h"
+#include "reports/analysis/divergence.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct LauncherRunTest : RunOfFakes {
+  LauncherRunTest() {
+    for (auto& [phase, limit_ms] : setup.run.options.limits_ms)
+      if (phase != record::Phase::init) limit_ms = 700;
+  }
+};
+
+record::PlanLine line(int number, int ranks, const std::string& script) {
+  return fake_line(number, ranks, script);
+}
+
+TEST_F(LauncherRunTest, GoodRanksPassAndLeaveTheWholeFolder) {
+  const auto result = go({line(1, 1, ""), line(2, 2, ""), line(3, 2, "")});
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
+  for (const char* file :
+       {"run.json", "plan.jsonl", "journal.jsonl", "junit.xml", "summary.json", "summary.md",
+        "faults.json", "batches/b001/batch.json", "batches/b001/command", "batches/b001/env"})
+    EXPECT_TRUE(fs::exists(folder / file)) << file;
+  const record::Context last = context(setup.plan[2].id);
+  EXPECT_EQ(last.ended, "finished");
+  EXPECT_EQ(last.start, "warm");
+  ASSERT_EQ(last.ranks.size(), 2u);
+  EXPECT_EQ(last.ranks[1].exit, (record::Exit{"exited", 0}));
+  EXPECT_EQ(last.cleanup, record::Cleanup{});
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt)
+      << "the process went on to another case";
+}
+
+struct BadRank {
+  const char* script;
+  const char* verdict;
+  int exit_code;
+};
+
+const BadRank kBadRanks[] = {
+    {"hang init 1", "fail.hang.init", 1},
+    {"hang replay 1", "fail.hang.replay", 1},
+    {"deaf teardown_comm 0", "fail.hang.teardown_comm", 1},
+    {"garbage capture 0", "fail.hang.capture", 1},
+    {"signal capture 1", "fail.crash.signal", 1},
+    {"exit7 build 0", "fail.crash.exception", 1},
+    {"terminated replay 1", "infra.preempted", 3},
+    {"die_late replay 0", "fail.crash.signal", 1},
+    {"daemon build 1", "fail.cleanup.process", 1},
+    {"wrong replay 1", "fail.numerics", 1},
+};
+
+TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
+  setup.run.options.limits_ms[record::Phase::init] = 4000;
+  std::vector<record::PlanLine> plan;
+  for (const BadRank& row : kBadRanks) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2, row.script));
+    plan.back().isolation = "process";  // one attempt each: what they do alone is what they do
+  }
+  plan.push_back(line(100, 1, ""));
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kBadRanks); ++i) {
+    const record::Record& record = result.cases[i].record;
+    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict)
+        << kBadRanks[i].script << ": " << record.reason;
+    EXPECT_EQ(record::value(reports::exit_code(record.verdict, record.rule)),
+              kBadRanks[i].exit_code);
+  }
+  EXPECT_EQ(verdict(result, std::size(kBadRanks)), "pass");
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
+
+  const record::Context hang = context(plan[1].id);
+  ASSERT_TRUE(hang.hang);
+  EXPECT_EQ(hang.hang->missing_rank, 1);
+  EXPECT_EQ(hang.hang->waiting_ranks, std::vector<int>{0});
+  EXPECT_EQ(hang.ended, "killed");
+  EXPECT_TRUE(fs::exists(folder / "cases" / plan[1].id / "attempt-1/stacks/rank-1.threads"));
+  const record::Context death = context(plan[4].id);
+  ASSERT_TRUE(death.first_dead);
+  EXPECT_EQ(death.first_dead->rank, 1);
+  EXPECT_EQ(death.first_dead->exit, (record::Exit{"signal", SIGSEGV}));
+  EXPECT_EQ(death.first_dead->phase, record::Phase::capture);
+  EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
+}
+
+/// Every phase of a case that a rank can be in; teardown_process, which follows the last case, is
+/// `die_late`.
+constexpr record::Phase kPhases[] = {record::Phase::validate,       record::Phase::init,
+                                     record::Phase::build,          record::Phase::eager,
+                                     record::Phase::warmup,         record::Phase::capture,
+                                     record::Phase::replay,         record::Phase::compare,
+                                     record::Phase::teardown_graph, record::Phase::teardown_comm};
+
+TEST_F(LauncherRunTest, ARankThatDiesInAnyPhaseIsNamedWithThatPhase) {
+  std::vector<record::PlanLine> plan;
+  for (const record::Phase phase : kPhases) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2,
+                        "signal " + std::string(record::name(phase)) + " 1"));
+    plan.back().isolation = "process";
+  }
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kPhases); ++i) {
+    const std::string phase(record::name(kPhases[i]));
+    EXPECT_EQ(verdict(result, i),
+              kPhases[i] == record::Phase::eager ? "fail.eager" : "fail.crash.signal")
+        << phase;
+    EXPECT_EQ(result.cases[i].record.observed.text(), "fail.crash.signal") << phase;
+    const record::Context facts = context(plan[i].id);
+    ASSERT_TRUE(facts.first_dead) << phase;
+    EXPECT_EQ(facts.first_dead->rank, 1) << phase;
+    EXPECT_EQ(facts.first_dead->phase, kPhases[i]) << phase;
+  }
+}
+
+TEST_F(LauncherRunTest, ARankThatHangsInAnyPhaseIsNamedWithThatPhase) {
+  setup.run.options.limits_ms[record::Phase::init] = 4000;
+  std::vector<record::PlanLine> plan;
+  for (const record::Phase phase : kPhases) {
+    plan.push_back(
+        line(static_cast<int>(plan.size()), 2, "hang " + std::string(record::name(phase)) + " 1"));
+    plan.back().isolation = "process";
+    // Planned, so that neither a debugger is waited for nor the circuit breaker sees ten cases that
+    // hang alike.
+    plan.back().expect = {.kind = "fault",
+                          .rule = {},
+                          .fault = "M61",
+                          .detector = "D22",
+                          .clean_twin = "0",
+                          .issue = {},
+                          .verdict = {},
+                          .owner = {},
+                          .until = {}};
+  }
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kPhases); ++i) {
+    const std::string phase(record::name(kPhases[i]));
+    EXPECT_EQ(result.cases[i].record.observed.text(), "fail.hang." + phase);
+    const record::Context facts = context(plan[i].id);
+    ASSERT_TRUE(facts.hang) << phase;
+    EXPECT_EQ(facts.hang->missing_rank, 1) << phase;
+    EXPECT_EQ(facts.hang->phase, kPhases[i]) << phase;
+  }
+}
+
+TEST_F(LauncherRunTest, AMismatchIsFollowedByARunOfAllRanksThatNamesTheFirstDivergentTensor) {
+  const auto result = go({line(1, 2, "wrong replay 1"), line(2, 2, "")});
+  EXPECT_EQ(verdict(result, 0), "fail.numerics");
+  const fs::path attempt = folder / result.cases[0].record.artefacts;
+  EXPECT_EQ(reports::divergence_text(attempt, 2),
+            "rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17: eager "
+            "0.125, graph 0.25 (190 of 2048 "
+            "elements differ; 411 results before it agree)");
+  EXPECT_NE(said.find("case1: first divergent tensor: rank 1, step 3"), std::string::npos) << said;
+  EXPECT_FALSE(fs::exists(folder / result.cases[1].record.artefacts / "divergence"))
+      << "the second case has passed";
+}
+
+TEST_F(LauncherRunTest, ALookForTheDivergentTensorThatFailsChangesNoVerdictAndEndsInItsTime) {
+  for (const char* script : {"wrong_then_stuck replay 1", "wrong_then_dead replay 1"}) {
+    SCOPED_TRACE(script);
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    said.clear();
+    auto plan = std::vector{line(1, 2, script), line(2, 1, "")};
+    plan[0].isolation = "process";
+    const auto result = go(plan);
+    EXPECT_EQ(verdict(result, 0), "fail.numerics");
+    EXPECT_EQ(verdict(result, 1), "pass");
+    EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 2u)
+        << "a record comes of attempts alone";
+    EXPECT_NE(said.find("case1: first divergent tensor: not found: the run that was to find it did "
+                        "not end well"),
+              std::string::npos)
+        << said;
+  }
+}
+
+TEST_F(LauncherRunTest, NobodyLooksForTheDivergentTensorOfAPlantedFault) {
+  auto plan = std::vector{line(1, 2, "wrong replay 1")};
+  plan[0].expect = {.kind = "fault",
+                    .rule = {},
+                    .fault = "M23",
+                    .detector = "D01",
+                    .clean_twin = "0",
+                    .issue = {},
+                    .verdict = {},
+                    .owner = {},
+                    .until = {}};
+  const auto result = go(plan);
+  EXPECT_FALSE(fs::exists(folder / result.cases[0].record.artefacts / "divergence"));
+}
+
+TEST_F(LauncherRunTest, StatusZeroWithoutAResultIsSilence) {
+  auto plan = std::vector{line(1, 1, "exit0 replay 0")};
+  plan[0].isolation = "process";
+  EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
+}
+
+TEST_F(LauncherRunTest, ARankThatCrashesAfterGoodbyeNeverPasses) {
+  // mpirun does not always name such a rank, so this is tried more than once.
+  std::vector<record::PlanLine> plan;
+  for (int i = 0; i < 6; ++i) {
+    plan.push_back(line(i, 2, "die_late replay 1"));
+    plan.back().isolation = "process";
+  }
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < plan.size(); ++i)
+    EXPECT_EQ(verdict(result, i), "fail.crash.signal") << result.cases[i].record.reason;
+}
+
+TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesOn) {
+  const auto result =
+      go({line(1, 1, "leak replay 0"), line(2, 1, "leak replay 0"), line(3, 1, "leak replay 0")});
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_EQ(verdict(result, 1), "fail.isolation");
+  const auto journal = record::read_journal(folder / "journal.jsonl").records;
+  std::set<std::pair<std::string, int>> attempts;
+  for (const record::Record& record : journal)
+    EXPECT_TRUE(attempts.emplace(record.case_id, record.attempt).second);
+  EXPECT_TRUE(attempts.count({setup.plan[1].id, 1}));
+  EXPECT_TRUE(attempts.count({setup.plan[1].id, 2}));
+  EXPECT_EQ(context(setup.plan[1].id, 2).isolation, "process");
+  EXPECT_EQ(result.cases.size(), 3u);
+  EXPECT_NE(verdict(result, 2), "not_run");
+}
+
+TEST_F(LauncherRunTest, CasesThatTheRanksRefuseBeforeTheirTurnHoldUpNobody) {
+  const char* script = "second_first none 0";
+  const auto result = go({line(1, 2, script), line(2, 2, script), line(3, 2, script)});
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 3u)
+      << "a case was run again";
+  EXPECT_FALSE(fs::exists(folder / "batches/b001/heartbeat.rejected"));
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt);
+  EXPECT_EQ(context(setup.plan[2].id).ranks[0].exit, (record::Exit{"exited", 0}))
+      << "it ended last";
+}
+
+TEST_F(LauncherRunTest, TheCaseThatWasRunLastAnswersForTheEndWhereverItIsListed) {
+  const char* script = "second_first none 0";
+  const auto result = go({line(1, 2, script), line(2, 2, script)});
+  EXPECT_EQ(verdict(result, 0), "pass");
+  EXPECT_EQ(verdict(result, 1), "pass");
+  EXPECT_EQ(context(setup.plan[0].id).ranks[0].exit, (record::Exit{"exited", 0}));
+  EXPECT_EQ(context(setup.plan[1].id).ranks[0].exit, std::nullopt);
+}
+
+TEST_F(LauncherRunTest, ACaseThatFailsAloneTooKeepsItsVerdictAndTheRestRuns) {
+  auto plan = std::vector{line(1, 2, "signal replay 1"), line(2, 2, "signal replay 1")};
+  const auto result = go(plan);
+  EXPECT_EQ(verdict(result, 0), "fail.crash.signal");
+  EXPECT_EQ(verdict(result, 1), "fail.crash.signal");
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 4u);
+}
+
+TEST_F(LauncherRunTest, AFaultRunsOnce) {
+  auto plan = std::vector{line(1, 1, "wrong replay 0")};
+  plan[0].axes["fault"] = "M23";
+  plan[0].expect = {.kind = "fault",
+                    .rule = {},
+                    .fault = "M23",
+                    .detector = "D01",
+                    .clean_twin = "0",
+                    .issue = {},
+                    .verdict = {},
+                    .owner = {},
+                    .until = {}};
+  EXPECT_EQ(verdict(go(plan), 0), "pass.killed");
+  EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 1u);
+}
+
+TEST_F(LauncherRunTest, WithoutMpirunOneRankRunsAndSeveralOnSimAreInfrastructure) {
+  const char* old = std::getenv("PATH");
+  const std::string path = old != nullptr ? old : "";
+  setenv("PATH", "/nonexistent", 1);
+  setup.plan = {line(1, 1, ""), line(2, 2, "")};
+  const auto result = run(setup, {});
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(verdict(result, 0), "pass") << result.cases[0].record.reason;
+  EXPECT_EQ(verdict(result, 1), "infra.launch");
+  EXPECT_NE(result.cases[1].record.reason.find("can't start 'mpirun': not found in PATH"),
+            std::string::npos)
+      << result.cases[1].record.reason;
+  EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
+}
+
+TEST_F(LauncherRunTest, AMissingRankProgramIsInfrastructure) {
+  // Without its starter too, beside it, and through mpirun.
+  for (const fs::path& program : {fs::path("/nonexistent/graphproof-rank-sim"),
+                                  setup.rank_program.parent_path() / "nothing-there"}) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    setup.rank_program = program;
+    const auto result = go({line(1, 1, ""), line(2, 2, "")});
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(verdict(result, i), "infra.launch")
+          << program << ": " << result.cases[i].record.reason;
+  }
+}
+
+// On GPUs no rank is MPI's: each way to fail is told by our own starter, and nobody listens on a
+// port.
+TEST_F(LauncherRunTest, RanksWithoutMpiEndInTheSameVerdictsAndNobodyListens) {
+  int looks = 0;
+  listener.progress = [&](const reports::Progress&) {
+    std::vector<int> pids{getpid()};
+    for (const Process& process : processes_of(0, setup.run.run_id + "."))
+      pids.push_back(process.pid);
+    for (const auto& [socket, port] : listeners_of(pids)) ADD_FAILURE() << "port " << port;
+    looks += pids.size() > 2;
+  };
+  setup.run.device = "cuda";
+  setup.gpus = {"0", "1", "2", "3"};
+  setup.run.options.limits_ms[record::Phase::init] = 4000;
+  std::vector<record::PlanLine> plan;
+  for (const BadRank& row : kBadRanks) {
+    plan.push_back(line(static_cast<int>(plan.size()), 2, row.script));
+    plan.back().isolation = "process";
+  }
+  plan.push_back(line(100, 4, ""));
+  const auto result = go(plan);
+  for (std::size_t i = 0; i < std::size(kBadRanks); ++i)
+    EXPECT_EQ(verdict(result, i), kBadRanks[i].verdict)
+        << kBadRanks[i].script << ": " << result.cases[i].record.reason;
+  EXPECT_EQ(verdict(result, std::size(kBadRanks)), "pass");
+  const record::Context death = context(plan[4].id);
+  ASSERT_TRUE(death.first_dead);
+  EXPECT_EQ(death.first_dead->rank, 1);
+  EXPECT_EQ(death.first_dead->exit, (record::Exit{"signal", SIGSEGV}));
+  EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
+  const std::string command = record::read_text(folder / "batches/b001/command");
+  EXPECT_EQ(command.find("mpirun"), command.npos) << command;
+  EXPECT_GT(looks, 0);
+}
+
+TEST_F(LauncherRunTest, AJudgeThatDiesLeavesNoPass) {
+  setup.judge_program = "/bin/false";
+  auto plan = std::vector{line(1, 1, "")};
+  plan[0].isolation = "process";
+  EXPECT_EQ(verdict(go(plan), 0), "fail.silent");
+}
+
+std::vector<record::PlanLine> slow_plan() {
+  std::vector<record::PlanLine> plan;
+  for (int i = 0; i < 40; ++i) plan.push_back(line(i, 1, "slow replay 0"));
+  return plan;
+}
+
+TEST_F(LauncherRunTest, AnInterruptLetsTheCaseEndAndWritesEverything) {
+  const auto plan = setup.plan = slow_plan();
+  Background background([this] { return run(setup, {}); });
+  for (int look = 0; look < 1000; ++look) {
+    std::error_code absent;
+    if (fs::exists(folder / "journal.jsonl", absent) &&
+        fs::file_size(folder / "journal.jsonl", absent) > 0)
+      break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  background.send(SIGINT);
+  EXPECT_EQ(background.wait(), record::value(record::ExitCode::interrupted));
+  const auto records = record::read_journal(folder / "journal.jsonl").records;
+  EXPECT_GE(records.size(), 2u);
+  EXPECT_LT(records.size(), plan.size());
+  for (const record::Record& record : records)
+    EXPECT_EQ(record.verdict.text(), "pass") << record.reason;
+  const auto result = read_run(folder);
+  EXPECT_EQ(result.ending, reports::Ending::interrupted);
+  EXPECT_EQ(result.cases.size(), plan.size());
+  EXPECT_EQ(result.cases.back().record.verdict.text(), "not_run");
+  EXPECT_EQ(marked(), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace graphproof::launcher

@@ -1,0 +1,66 @@
+// A case: one value per axis. It keeps only the values that differ from the defaults, which is also
+// its canonical text; so adding an axis changes no id, and the same case has the same id on every
+// machine.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "matrix/case/axes.h"
+#include "matrix/input/value.h"
+
+namespace graphproof::matrix {
+
+struct Case {
+  std::map<std::string, Value> values;  // axis -> value that is not the default
+
+  bool operator==(const Case&) const = default;
+};
+
+/// Reads an object of axis values, defaults allowed and left out. Throws InputError for unknown
+/// axes and values.
+Case case_from_json(const AxisTable& axes, const Located& object);
+Case case_from_json(const AxisTable& axes, const nlohmann::json& object, std::string source);
+
+/// Sets one axis; a default value removes it.
+void set_value(const AxisTable& axes, Case& test_case, std::string_view axis, Value value);
+Value value_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
+std::int64_t integer_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
+std::string text_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
+bool boolean_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
+
+/// Sorted keys, no spaces, defaults left out: {"impl":"local","tp":2}.
+std::string canonical_text(const Case& test_case);
+/// The first 16 hexadecimal digits of the SHA-256 of the canonical text.
+std::string case_id(const Case& test_case);
+std::string sha256_hex(std::string_view text);
+
+/// Every non-default axis in axis order, `impl=local,modules=[attn,mlp],tp=2`; `default` when there
+/// is none.
+std::string case_name(const AxisTable& axes, const Case& test_case);
+/// The inverse of case_name. `source` names where the text came from.
+Case case_from_name(const AxisTable& axes, std::string_view name, std::string source);
+
+/// All axes with their effective values, in axis order of the table, then the env.NAME that are
+/// set.
+nlohmann::json effective_values(const AxisTable& axes, const Case& test_case);
+
+/// The same case without its planted fault.
+Case clean_twin(const Case& test_case);
+
+/// tp * pp * dp * cp; expert parallel groups lie inside it.
+std::int64_t world_size(const AxisTable& axes, const Case& test_case);
+
+struct KnownCase {
+  std::string id, name;
+};
+/// The index in `cases` of the one that `reference` (an id prefix or a name) means. InputError when
+/// none or several match, with the candidates.
+std::size_t resolve_case(std::string_view reference, std::span<const KnownCase> cases);
+
+}  // namespace graphproof::matrix

@@ -1,0 +1,52 @@
+#include "matrix/catalogue/catalogue.h"
+
+#include <string>
+
+namespace graphproof::matrix {
+
+std::string_view embedded(std::string_view name);  // generated from the data files of this folder
+
+namespace {
+
+Document shipped(const std::string& name) {
+  return parse_document(embedded(name), "matrix/" + name);
+}
+
+AxisTable axes_with(const Document& faults) {
+  return AxisTable::parse(shipped("tables/axes.json"), {{"faults", FaultTable::ids(faults)}});
+}
+
+}  // namespace
+
+AxisTable load_axes() { return axes_with(shipped("tables/faults.json")); }
+
+CheckTable load_checks(const AxisTable& axes) {
+  return CheckTable::parse(shipped("tables/checks.json"), axes);
+}
+
+Catalogue load_catalogue() {
+  Catalogue catalogue;
+  const Document faults = shipped("tables/faults.json");
+  catalogue.axes = axes_with(faults);
+  catalogue.checks = load_checks(catalogue.axes);
+  catalogue.faults = FaultTable::parse(faults, catalogue.axes, catalogue.checks);
+  catalogue.rules = RuleSet::parse(shipped("rules/graphproof.json"), catalogue.axes);
+  catalogue.capabilities =
+      CapabilityTable::parse(shipped("tables/capabilities.json"), catalogue.axes);
+  catalogue.limits = parse_default_limits(shipped("tables/limits.json"));
+  catalogue.hazards =
+      HazardTable::parse(shipped("tables/hazards.json"), catalogue.axes, catalogue.limits);
+  return catalogue;
+}
+
+const std::vector<std::string>& shipped_profiles() {
+  static const std::vector<std::string> names{"smoke",  "pairwise",    "nightly", "layouts",
+                                              "faults", "constraints", "hazards", "recipes"};
+  return names;
+}
+
+std::string_view shipped_profile_text(std::string_view profile) {
+  return embedded("profiles/" + std::string(profile) + ".json");
+}
+
+}  // namespace graphproof::matrix

@@ -1,0 +1,40 @@
+// Everything that the product ships as data, read from the copies inside the library, so that a
+// program can be carried to another machine alone. Made once in a program's main and passed on.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/case/axes.h"
+#include "matrix/catalogue/capabilities.h"
+#include "matrix/catalogue/checks.h"
+#include "matrix/catalogue/faults.h"
+#include "matrix/catalogue/hazards.h"
+#include "matrix/catalogue/limits.h"
+#include "matrix/catalogue/rules.h"
+
+namespace graphproof::matrix {
+
+struct Catalogue {
+  AxisTable axes;
+  CheckTable checks;
+  FaultTable faults;
+  RuleSet rules;
+  CapabilityTable capabilities;
+  Limits limits;
+  HazardTable hazards;
+};
+
+/// Single tables, for programs that start often and need no other.
+AxisTable load_axes();
+CheckTable load_checks(const AxisTable& axes);
+
+/// Reads the shipped tables. Throws InputError when one is broken, which a test holds.
+Catalogue load_catalogue();
+
+/// The names of the shipped profiles and the text of one's matrix file (empty when unknown).
+const std::vector<std::string>& shipped_profiles();
+std::string_view shipped_profile_text(std::string_view profile);
+
+}  // namespace graphproof::matrix

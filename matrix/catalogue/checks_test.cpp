@@ -1,0 +1,67 @@
+#include "matrix/catalogue/checks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "matrix/catalogue/catalogue.h"
+#include "matrix/testing/thrown.h"
+
+namespace graphproof::matrix {
+namespace {
+
+class ChecksTest : public testing::Test {
+ protected:
+  bool required(const char* check, const char* name, const char* device = "sim") const {
+    const auto names =
+        catalogue_.checks.required(case_from_name(catalogue_.axes, name, ""), device);
+    return std::find(names.begin(), names.end(), check) != names.end();
+  }
+  Problem refused(const std::string& changes) const {
+    nlohmann::json row = {{"check", "D01.a"},
+                          {"states", "s"},
+                          {"verdict", "fail.numerics"},
+                          {"required_when", "true"},
+                          {"devices", {"sim"}}};
+    row.update(nlohmann::json::parse(changes));
+    const Document document = parse_document(
+        nlohmann::json({{"schema", "graphproof-check-table/1"}, {"checks", {row, row}}}).dump(),
+        "c.json");
+    return thrown([&] { CheckTable::parse(document, catalogue_.axes); });
+  }
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
+};
+
+TEST_F(ChecksTest, CaseRequiresWhatItsAxesAskFor) {
+  EXPECT_TRUE(required("D01.lockstep", "impl=manual"));
+  EXPECT_FALSE(required("D01.lockstep", "default"));
+  EXPECT_TRUE(required("D02.eager_repeats", "default"));
+  EXPECT_TRUE(required("D08.masks", "impl=manual,dropout=true"));
+  EXPECT_FALSE(required("D08.masks", "impl=manual"));
+  EXPECT_TRUE(required("D53.layout_reference", "dp=2"));
+  EXPECT_FALSE(required("D53.layout_reference", "default"));
+}
+
+TEST_F(ChecksTest, CheckThatADeviceCannotShowIsNotRequiredThere) {
+  EXPECT_TRUE(required("D28.one_libnccl", "default", "cuda"));
+  EXPECT_FALSE(required("D28.one_libnccl", "default", "sim"));
+}
+
+TEST_F(ChecksTest, DetectorsGroupChecks) {
+  ASSERT_EQ(catalogue_.checks.of_detector("D08").size(), 2u);
+  EXPECT_EQ(catalogue_.checks.of_detector("D08")[0]->check, "D08.masks");
+  EXPECT_TRUE(catalogue_.checks.of_detector("D99").empty());
+}
+
+TEST_F(ChecksTest, BrokenRowsAreRefused) {
+  EXPECT_EQ(refused(R"({"check": "lockstep"})").what, "a check without its detector");
+  EXPECT_EQ(refused(R"({"verdict": "pass"})").what, "a failing check needs a failing verdict");
+  EXPECT_EQ(refused(R"({"required_when": "impl != nono"})").what,
+            "`nono` is no value of axis `impl`");
+  EXPECT_EQ(refused(R"({"devices": ["cpu"]})").what, "unknown value `cpu`");
+  EXPECT_EQ(refused(R"({"since": 0})").got, "0");
+  EXPECT_EQ(refused(R"({})").what, "the check `D01.a` is there twice");
+}
+
+}  // namespace
+}  // namespace graphproof::matrix

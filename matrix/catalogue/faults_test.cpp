@@ -1,0 +1,101 @@
+#include "matrix/catalogue/faults.h"
+
+#include <gtest/gtest.h>
+
+#include "matrix/catalogue/catalogue.h"
+#include "matrix/testing/thrown.h"
+
+namespace graphproof::matrix {
+namespace {
+
+class FaultsTest : public testing::Test {
+ protected:
+  Problem refused(const std::string& changes) const {
+    nlohmann::json row = {{"fault", "M23"},
+                          {"title", "t"},
+                          {"detector", "D04"},
+                          {"axes", {{"impl", "manual"}}},
+                          {"isolation", "batch"},
+                          {"devices", {"sim"}},
+                          {"limits_ms", nlohmann::json::object()},
+                          {"signature", "s"}};
+    row.update(nlohmann::json::parse(changes));
+    const Document document = parse_document(
+        nlohmann::json({{"schema", "graphproof-fault-table/1"}, {"faults", {row}}}).dump(),
+        "f.json");
+    return thrown([&] { FaultTable::parse(document, catalogue_.axes, catalogue_.checks); });
+  }
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
+};
+
+TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {
+  std::vector<std::string> ids;
+  for (const FaultEntry& fault : catalogue_.faults.faults()) ids.push_back(fault.fault);
+  for (const char* id :
+       {"M01",  "M15",  "M19",  "M23",  "M26",  "M27",  "M28",  "M32",  "M33",  "M36",  "M37",
+        "M38",  "M43",  "M46",  "M47",  "M49",  "M20",  "M52",  "M54",  "M55",  "M56",  "M61",
+        "M63",  "M67",  "M71",  "M72",  "M85",  "M86",  "M88",  "M89",  "M91",  "M57",  "M76",
+        "M94",  "M101", "M102", "M103", "M104", "M105", "M106", "M107", "M108", "M121", "M122",
+        "M123", "M124", "M80",  "M160", "M161", "M162", "M163", "M164", "M31",  "M39",  "M40",
+        "M141", "M165", "M166", "M167", "M168", "M169", "M170", "M171", "M172", "M173", "M174"})
+    EXPECT_EQ(std::ranges::count(ids, id), 1) << id;
+  EXPECT_TRUE(std::ranges::is_sorted(ids));
+  EXPECT_EQ(catalogue_.faults.find("M61")->isolation, "process");
+  EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms,
+            (std::map<std::string, std::int64_t>{{"replay", 5000}}));
+  EXPECT_TRUE(catalogue_.faults.find("M15")->shown_on("sim"));
+  EXPECT_FALSE(catalogue_.faults.find("M19")->shown_on("sim"));
+  EXPECT_EQ(catalogue_.faults.find("M00"), nullptr);
+}
+
+TEST_F(FaultsTest, PlantedCaseIsTheTwinWithTheFault) {
+  const FaultEntry& fault = *catalogue_.faults.find("M32");
+  EXPECT_EQ(case_name(catalogue_.axes, planted_case(catalogue_.axes, fault)),
+            "impl=full_iteration,microbatches=2,dropout=true,fault=M32");
+  EXPECT_EQ(clean_twin(planted_case(catalogue_.axes, fault)), fault.twin);
+}
+
+TEST_F(FaultsTest, PlantedCasesBreakNoRuleAndNeedNothingUnbuilt) {
+  for (const FaultEntry& fault : catalogue_.faults.faults()) {
+    const Case planted = planted_case(catalogue_.axes, fault);
+    EXPECT_FALSE(catalogue_.rules.refusal(planted, {})) << fault.fault;
+    EXPECT_TRUE(catalogue_.capabilities.missing(planted, {.device = fault.devices.front()}).empty())
+        << fault.fault;
+  }
+}
+
+TEST_F(FaultsTest, DevicesMayHaveDetectorsOfTheirOwn) {
+  const FaultEntry& race = *catalogue_.faults.find("M165");
+  EXPECT_EQ(race.detector("sim"), "D56");
+  EXPECT_EQ(race.detector("cuda"), "D13");
+  EXPECT_EQ(race.detector_text(), "D13 (cuda), D56 (sim)");
+  EXPECT_EQ(catalogue_.faults.find("M32")->detector_text(), "D08");
+  EXPECT_EQ(catalogue_.faults.find("M151")->detector("sim"), "D19")
+      << "of the device that can show it";
+}
+
+TEST_F(FaultsTest, FaultThatNothingCouldCatchIsRefused) {
+  EXPECT_EQ(
+      refused(R"({"detector": {"sim": "D04", "cuda": "D56"}, "devices": ["sim", "cuda"]})").what,
+      "no check of detector D56 is required on cuda in this case");
+  EXPECT_EQ(refused(R"({"detector": {"sim": "D04"}, "devices": ["sim", "cuda"]})").what,
+            "the key `cuda` is missing");
+  EXPECT_EQ(refused(R"({"detector": "D99"})").what, "no check belongs to detector D99");
+  EXPECT_EQ(refused(R"({"detector": "D08"})").what,
+            "no check of detector D08 is required on sim in this case");
+  EXPECT_EQ(refused(R"({"detector": "D28", "axes": {}, "devices": []})").what,
+            "a fault that no device can show");
+}
+
+TEST_F(FaultsTest, BrokenRowsAreRefused) {
+  EXPECT_EQ(refused(R"({"axes": {"fault": "M01"}})").what, "a fault inside a fault's case");
+  EXPECT_EQ(refused(R"({"isolation": "none"})").what, "unknown value `none`");
+  EXPECT_EQ(refused(R"({"limits_ms": {"replay": "soon"}})").what, "a duration that can't be read");
+  EXPECT_EQ(refused(R"({"devices": ["gpu"]})").what, "unknown value `gpu`");
+  const Document twice =
+      parse_document(R"({"faults": [{"fault": "M01"}, {"fault": "M01"}]})", "f.json");
+  EXPECT_EQ(thrown([&] { FaultTable::ids(twice); }).what, "a fault needs an id of its own");
+}
+
+}  // namespace
+}  // namespace graphproof::matrix

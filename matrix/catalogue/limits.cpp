@@ -1,0 +1,74 @@
+#include "matrix/catalogue/limits.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace graphproof::matrix {
+namespace {
+
+constexpr std::int64_t kLongestMs =
+    std::int64_t{30} * 24 * 3600 * 1000;  // a month: longer is a typing error
+
+/// "1h30m": each unit once at most, the larger first; nothing for any other text.
+std::optional<std::int64_t> sum_of_units(std::string_view text) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
+  std::int64_t sum = 0;
+  for (const auto& [unit, ms] : kUnits) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+    if (rest.substr(0, rest.find_first_of("0123456789")) != unit) continue;
+    if (error != std::errc() || number <= 0 || number > (kLongestMs - sum) / ms)
+      return std::nullopt;
+    sum += number * ms;
+    text = rest.substr(unit.size());
+  }
+  if (!text.empty() || sum == 0) return std::nullopt;
+  return sum;
+}
+
+}  // namespace
+
+Limits parse_default_limits(const Document& document) {
+  Limits limits;
+  const Located root(document);
+  root.expect_keys({"schema", "limits"}, {});
+  root.at("schema").word({"graphproof-limits/1"});
+  for (const Located& row : root.at("limits").items()) {
+    row.expect_keys({"phase", "limit", "why"}, {});
+    limits[row.at("phase").string()] = duration_ms(row.at("limit"));
+  }
+  return limits;
+}
+
+Limits parse_limits(const Located& object, const Limits& known) {
+  std::vector<std::string> phases;
+  for (const auto& [phase, limit] : known) phases.push_back(phase);
+  Limits limits;
+  for (const auto& [phase, value] : object.members()) {
+    if (known.count(phase) == 0)
+      throw InputError({.what = "unknown phase `" + phase + "`",
+                        .got = phase,
+                        .want = "one of " + listed(phases),
+                        .why = "",
+                        .next = suggestion(phase, phases, "choose one of them"),
+                        .place = value.key_place()});
+    limits[phase] = duration_ms(value);
+  }
+  return limits;
+}
+
+std::int64_t duration_ms(const Located& value) {
+  if (value.json().is_number_integer()) return value.integer(1, kLongestMs);
+  if (value.json().is_string())
+    if (const auto ms = sum_of_units(value.string())) return *ms;
+  value.fail("a duration that can't be read",
+             "250ms, 10s, 4m, 1h30m, or milliseconds as an integer, at most 30 days", "",
+             "write it as 10s");
+}
+
+}  // namespace graphproof::matrix

@@ -1,0 +1,439 @@
+#include "matrix/plan/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "matrix/cover/cover.h"
+#include "matrix/cover/model/oracle.h"
+#include "matrix/cover/model/product.h"
+#include "matrix/plan/matrix_model.h"
+#include "matrix/plan/negative_rows.h"
+#include "matrix/plan/recipes.h"
+
+namespace graphproof::matrix {
+namespace {
+
+constexpr std::size_t kMostLines = 200'000;  // a plan is held in memory, about 3 KiB a line
+
+class Planner {
+ public:
+  Planner(const MatrixFile& file, const Catalogue& catalogue, const Profile& profile,
+          const Machine& machine, const std::optional<Expression>& where,
+          const PlanChoices& choices)
+      : file_(file),
+        catalogue_(catalogue),
+        profile_(profile),
+        machine_(machine),
+        where_(where),
+        choices_(choices),
+        maker_(catalogue, machine) {}
+
+  Plan run() {
+    plan_.profile = profile_.name;
+    plan_.seed = choices_.seed.value_or(profile_.seed);
+    plan_.budget_ms = profile_.budget_ms;
+    plan_.matrix_source = file_.source;
+    plan_.matrix_sha256 = file_.sha256;
+    plan_.axes_version = catalogue_.axes.version();
+    if (choices_.previous && !profile_.cover)
+      throw InputError({.what = "profile `" + profile_.name + "` can't extend an earlier plan",
+                        .got = profile_.cases,
+                        .want = "a profile with `cover`",
+                        .why = "a whole product has every row anyway, and a sample stays a fair "
+                               "one only if it is drawn at once",
+                        .next = "leave out --extend, or add \"cover\": 2 to the profile",
+                        .place = profile_.place});
+    if (profile_.cases == "product")
+      varying();
+    else if (profile_.cases == "faults")
+      faults();
+    else if (profile_.cases == "recipes")
+      recipes();
+    else
+      negatives();
+    return std::move(plan_);
+  }
+
+ private:
+  bool chosen(const Case& test_case) const {
+    for (const std::optional<Expression>* filter : {&profile_.where, &where_})
+      if (*filter && (*filter)->holds(test_case, machine_) != Truth::yes) return false;
+    return true;
+  }
+
+  // Adds a case once: an include may repeat a row of the product.
+  void add(Wanted wanted) {
+    const std::string kind = wanted.expect.at("kind");
+    if (kind == "pass") {
+      for (const KnownIssue& issue : file_.known_issues) {
+        if (issue.when.holds(wanted.test_case, machine_) != Truth::yes) continue;
+        wanted.expect = {{"kind", "known_issue"},
+                         {"issue", issue.id},
+                         {"verdict", issue.expect},
+                         {"owner", issue.owner},
+                         {"until", issue.until}};
+        break;
+      }
+      for (const OracleRule& rule : file_.oracle) {
+        if (wanted.skip_as.empty() && rule.when.holds(wanted.test_case, machine_) != Truth::no) {
+          wanted.skip_as = "skipped.capability";
+          wanted.skip_why = "the oracle rule for `" + rule.when.text() +
+                            "` asks for a tolerance, and only bitwise comparison is built yet";
+        }
+      }
+    }
+    Limits limits = file_.limits;
+    const Limits* const later[] = {&profile_.limits, &wanted.limits};
+    for (const Limits* more : later)
+      for (const auto& [phase, limit] : *more) limits[phase] = limit;
+    wanted.limits = std::move(limits);
+    // A case that destroys its communicators before its graphs leaves none for the next case of a
+    // batch.
+    const bool comm_first = text_of(catalogue_.axes, wanted.test_case, "teardown") == "comm_first";
+    if (profile_.isolation == "process" || comm_first) wanted.isolation = "process";
+
+    nlohmann::json line = maker_.make(wanted);
+    if (!ids_.insert(line.at("id").get<std::string>()).second) return;
+    if (plan_.lines.size() >= kMostLines) too_many("more than " + std::to_string(kMostLines));
+    if (!line.at("skip").is_null())
+      ++plan_.skipped[line.at("skip").at("verdict").get<std::string>()];
+    if (kind == "rejected") ++plan_.negative;
+    if (kind == "fault") ++plan_.faults;
+    plan_.lines.push_back(std::move(line));
+  }
+
+  /// What the profile and the command line leave.
+  std::optional<Expression> filter() const {
+    if (!profile_.where || !where_) return profile_.where ? profile_.where : where_;
+    const std::string text = "(" + profile_.where->text() + ") and (" + where_->text() + ")";
+    return Expression::condition(text, file_.scope, Origin::option("where", text));
+  }
+
+  // Whatever chooses the rows, they are of the product of the varying axes.
+  void varying() {
+    refuse_contradictions();
+    // Without axes the product is one row, the default case, which nobody asked for who lists
+    // cases.
+    if (!file_.axes.empty() || file_.include.empty()) chosen_rows();
+    add_included();
+    negative_cases();
+  }
+
+  void chosen_rows() {
+    const Expansion expansion(file_, catalogue_, machine_, filter());
+    const ExpansionCounts& counts = expansion.counts();
+    plan_.raw = counts.raw;
+    plan_.valid = counts.valid;
+    plan_.filtered = counts.filtered;
+    plan_.removed = counts.removed;
+    plan_.idle = counts.idle;
+    plan_.unknown_rules = counts.unknown;
+    if (profile_.cover)
+      covering();
+    else
+      product(expansion);
+    if (choices_.explain && !profile_.cover && expansion.chosen().rows > 0) explain();
+  }
+
+  void product(const Expansion& expansion) {
+    const auto add_row = [&](ExpandedRow&& row) {
+      Wanted wanted = maker_.wanted(
+          std::move(row.test_case),
+          (profile_.sample > 0 ? "drawn from the product of profile " : "product of profile ") +
+              profile_.name);
+      wanted.skip_as = std::move(row.skip_as);
+      wanted.skip_why = std::move(row.skip_why);
+      add(std::move(wanted));
+    };
+    if (profile_.sample > 0) {
+      for (ExpandedRow& row : expansion.sample(static_cast<std::size_t>(profile_.sample),
+                                               static_cast<std::uint64_t>(plan_.seed)))
+        add_row(std::move(row));
+      return;
+    }
+    if (expansion.chosen().rows > static_cast<long double>(kMostLines))
+      too_many(expansion.chosen().text());
+    expansion.for_each(add_row);
+  }
+
+  void covering() {
+    const CoverRequest& request = *profile_.cover;
+    // Nothing is left to cover; what the constraints and not the filter leave was looked at before.
+    if (plan_.valid.rows == plan_.filtered.rows) return;
+    Covering covering = cover_rows(file_, catalogue_, machine_, filter(), request, plan_.seed,
+                                   choices_.previous.value_or(std::vector<Case>()));
+    Extended extended{.dropped = covering.dropped};
+    for (ExpandedRow& row : covering.rows) {
+      std::string why = "covers combinations of " + std::to_string(request.strength) +
+                        " in profile " + profile_.name;
+      if (row.changed_cells) {
+        ++(*row.changed_cells == 0 ? extended.kept : extended.repaired);
+        why = *row.changed_cells == 0
+                  ? "kept from the earlier plan"
+                  : "repaired from the earlier plan: " + std::to_string(*row.changed_cells) +
+                        " values changed";
+      } else {
+        ++extended.fresh;
+      }
+      add(maker_.wanted(std::move(row.test_case), std::move(why)));
+    }
+    if (choices_.previous) plan_.extended = extended;
+    covering.rows.clear();
+    plan_.covering = std::move(covering);
+  }
+
+  // Values, and pairs of other values, that no row of the product has.
+  void explain() {
+    const cover::Model model =
+        matrix_model(file_, catalogue_, machine_, filter(), Extent::legal).model;
+    cover::Oracle oracle(model);
+    for (const cover::Cells& cells : cover::cover(model, {.strength = 2, .steps = 0}).excluded)
+      plan_.unreachable.push_back(not_covered(model, oracle, cells));
+  }
+
+  [[noreturn]] void too_many(const std::string& got) const {
+    throw InputError(
+        {.what = "too many cases for one run",
+         .got = got,
+         .want = "at most " + std::to_string(kMostLines),
+         .why = "the plan is held in memory",
+         .next = "narrow it with --where, ask for \"cover\" or \"sample\", or list fewer values",
+         .place = profile_.place});
+  }
+
+  void add_included() {
+    for (const Included& included : file_.include)
+      if (chosen(included.test_case))
+        add(maker_.wanted(included.test_case, "included by the matrix file"));
+  }
+
+  void negative_cases() {
+    NegativeRows negative = negative_rows(file_, catalogue_, machine_);
+    for (NegativeRow& row : negative.rows) {
+      if (!chosen(row.test_case)) continue;
+      add({.test_case = std::move(row.test_case),
+           .why = "negative case of " + row.rule,
+           .expect = {{"kind", "rejected"}, {"rule", row.rule}}});
+    }
+    plan_.not_isolated = std::move(negative.not_isolated);
+  }
+
+  void faults() {
+    for (const FaultEntry& fault : catalogue_.faults.faults()) {
+      plan_.raw.rows += 1;
+      const Case planted = planted_case(catalogue_.axes, fault);
+      if (!chosen(planted)) {
+        plan_.filtered.rows += 1;
+        continue;
+      }
+      plan_.valid.rows += 1;
+      add(maker_.wanted(planted, "planted fault " + fault.fault));
+      add(maker_.wanted(fault.twin, "clean twin of " + fault.fault));
+    }
+  }
+
+  void negatives() {
+    for (const Rule& rule : catalogue_.rules.rules()) {
+      if (rule.status != "live" || rule.severity != "error") continue;
+      if (rule.breaks.empty()) plan_.not_isolated.push_back(rule.id + ": no negative case");
+      for (const Case& example : rule.breaks) {
+        plan_.raw.rows += 1;
+        if (!chosen(example)) {
+          plan_.filtered.rows += 1;
+          continue;
+        }
+        plan_.valid.rows += 1;
+        add({.test_case = example,
+             .why = "negative case of " + rule.id,
+             .expect = {{"kind", "rejected"}, {"rule", rule.id}}});
+      }
+    }
+  }
+
+  // One line for each distinct graph setting, and beside one that can't run here the nearest that
+  // can.
+  void recipes() {
+    struct Stood {
+      Case test_case;
+      std::vector<std::string> names;
+      std::string without;
+    };
+    std::vector<Stood> asked, nearest;
+    const auto stand = [](std::vector<Stood>& list, const Case& test_case, const std::string& name,
+                          const std::string& without) {
+      const auto found = std::find_if(list.begin(), list.end(),
+                                      [&](const Stood& one) { return one.test_case == test_case; });
+      Stood& one = found != list.end() ? *found : list.emplace_back(Stood{test_case, {}, without});
+      one.names.push_back(name);
+    };
+    for (const Recipe& recipe : shipped_recipes()) {
+      plan_.raw.rows += 1;
+      if (!recipe.uses_graphs()) continue;
+      const NearestCase made = nearest_case(recipe.values, catalogue_, machine_);
+      std::string dropped, replaced;
+      for (const Mapped& one : made.account) {
+        std::string* text = one.kind == Mapped::Kind::dropped    ? &dropped
+                            : one.kind == Mapped::Kind::replaced ? &replaced
+                                                                 : nullptr;
+        if (text != nullptr)
+          *text += (text->empty() ? "" : "; ") + one.from + (one.to.empty() ? "" : " -> " + one.to);
+      }
+      stand(asked, made.asked, recipe.name, dropped.empty() ? "" : ", without " + dropped);
+      if (made.missing.empty() && made.runnable != made.asked)
+        stand(nearest, made.runnable, recipe.name, replaced);
+    }
+    const auto names = [](const Stood& one) {
+      return std::to_string(one.names.size()) +
+             (one.names.size() == 1 ? " recipe, " : " recipes, such as ") + one.names.front();
+    };
+    for (const auto& [list, nearby] : {std::pair(&asked, false), std::pair(&nearest, true)})
+      for (const Stood& one : *list) {
+        if (!chosen(one.test_case)) {
+          plan_.filtered.rows += 1;
+          continue;
+        }
+        plan_.valid.rows += 1;
+        add(maker_.wanted(one.test_case,
+                          nearby ? "the nearest that runs to " + names(one) + ": " + one.without
+                                 : "asked for by " + names(one) + one.without));
+      }
+  }
+
+  /// Mistakes that no machine heals: constraints that leave nothing, an axis or a value that no
+  /// valid row can hold.
+  void refuse_contradictions() const {
+    for (const Extent extent : {Extent::anywhere, Extent::legal}) {
+      const cover::Model model =
+          matrix_model(file_, catalogue_, machine_, std::nullopt, extent).model;
+      cover::Oracle oracle(model);
+      if (!oracle.solve({})) impossible(model, oracle);
+      if (extent == Extent::anywhere && !choices_.explain) refuse_unreachable(model, oracle);
+    }
+  }
+
+  void refuse_unreachable(const cover::Model& model, cover::Oracle& oracle) const {
+    const cover::Product product(model);
+    const std::vector<std::vector<char>> held = product.held();
+    const auto reached = [&](int parameter, int value) {
+      if (!held[static_cast<std::size_t>(parameter)][static_cast<std::size_t>(value)]) return false;
+      return product.valid().exact || oracle.solve(cover::Cells{{parameter, value}});
+    };
+    for (std::size_t i = 0; i < file_.axes.size(); ++i) {
+      const VaryingAxis& axis = file_.axes[i];
+      std::vector<int> never;
+      for (std::size_t value = 0; value < axis.values.size(); ++value)
+        if (!reached(static_cast<int>(i), static_cast<int>(value)))
+          never.push_back(static_cast<int>(value));
+      // Some of the subsets of a subset_of are meant to be forbidden.
+      if (never.empty() || (axis.subset && never.size() < axis.values.size())) continue;
+      const bool whole = never.size() == axis.values.size();
+      const cover::Cells cells{{static_cast<int>(i), never.front()}};
+      const NotCovered reason = not_covered(model, oracle, cells);
+      throw InputError({.what = whole ? "no valid row can have axis `" + axis.name + "`"
+                                      : "no valid row can have `" + axis.name +
+                                            " == " + reason.values.front().second + "`",
+                        .got = std::to_string(never.size()) + " of " +
+                               std::to_string(axis.values.size()) +
+                               " values that stand in no valid row",
+                        .want = "values that some valid row has",
+                        .why = "forbidden by " + listed(reason.reason),
+                        .next = "remove the value, or loosen one of these; `plan --explain "
+                                "unreachable` shows all of them",
+                        .place = axis.origins[static_cast<std::size_t>(never.front())].at(0)});
+    }
+  }
+
+  [[noreturn]] void impossible(const cover::Model& model, cover::Oracle& oracle) const {
+    const NotCovered reason = not_covered(model, oracle, {});
+    Place place = profile_.place;
+    for (const Constraint& constraint : file_.constraints)
+      if (constraint.place.line > 0 && std::find(reason.reason.begin(), reason.reason.end(),
+                                                 constraint.id) != reason.reason.end()) {
+        place = constraint.place;
+        break;
+      }
+    throw InputError({.what = "an impossible matrix: no row is valid",
+                      .got = listed(reason.reason) + ", which no row fulfils together",
+                      .want = "at least one valid row",
+                      .why = "a run in which nothing ran would look like a pass; without any one "
+                             "of these there would be rows",
+                      .next = "loosen one of them, or list other values",
+                      .place = place});
+  }
+
+  const MatrixFile& file_;
+  const Catalogue& catalogue_;
+  const Profile& profile_;
+  const Machine& machine_;
+  const std::optional<Expression>& where_;
+  const PlanChoices& choices_;
+  LineMaker maker_;
+  Plan plan_;
+  std::set<std::string> ids_;
+};
+
+}  // namespace
+
+double Plan::gpu_minutes() const {
+  double minutes = 0;
+  for (const nlohmann::json& line : lines)
+    if (line.at("skip").is_null())
+      minutes += line.at("ranks").get<double>() * line.at("expected_seconds").get<double>() / 60;
+  return minutes;
+}
+
+nlohmann::json Plan::summary() const {
+  nlohmann::json by_rule = nlohmann::json::array();
+  for (const Removed& one : removed)
+    by_rule.push_back({{"rule", one.rule}, {"rows", one.rows.json()}, {"exact", one.rows.exact}});
+  std::int64_t skipped_lines = 0;
+  for (const auto& [verdict, lines] : skipped) skipped_lines += lines;
+  nlohmann::json value = {{"profile", profile},
+                          {"seed", seed},
+                          {"raw", raw.json()},
+                          {"valid", valid.json()},
+                          {"filtered", filtered.json()},
+                          {"counts_exact", raw.exact && valid.exact},
+                          {"removed", by_rule},
+                          {"idle", idle},
+                          {"cases", lines.size()},
+                          {"to_run", static_cast<std::int64_t>(lines.size()) - skipped_lines},
+                          {"negative", negative},
+                          {"faults", faults},
+                          {"skipped", skipped},
+                          {"unknown_rules", unknown_rules},
+                          {"not_isolated", not_isolated},
+                          {"gpu_minutes", gpu_minutes()}};
+  if (!unreachable.empty()) {
+    value["unreachable"] = nlohmann::json::array();
+    for (const NotCovered& one : unreachable) value["unreachable"].push_back(to_json(one));
+  }
+  if (extended)
+    value["extended"] = {{"kept", extended->kept},
+                         {"repaired", extended->repaired},
+                         {"dropped", extended->dropped},
+                         {"new", extended->fresh}};
+  if (covering) value["cover"] = to_json(*covering);
+  return value;
+}
+
+Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_view profile,
+               const Machine& machine, const std::optional<Expression>& where,
+               const PlanChoices& choices) {
+  const auto found = file.profiles.find(std::string(profile));
+  if (found == file.profiles.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, known] : file.profiles) names.push_back(name);
+    throw InputError({.what = "no profile `" + std::string(profile) + "` in this matrix",
+                      .got = std::string(profile),
+                      .want = "one of " + listed(names),
+                      .why = "",
+                      .next = suggestion(profile, names, "add the profile, or choose another"),
+                      .place = {.source = file.source}});
+  }
+  return Planner(file, catalogue, found->second, machine, where, choices).run();
+}
+
+}  // namespace graphproof::matrix

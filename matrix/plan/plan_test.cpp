@@ -1,0 +1,407 @@
+#include "matrix/plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "matrix/testing/thrown.h"
+
+namespace graphproof::matrix {
+namespace {
+
+class PlanTest : public testing::Test {
+ protected:
+  Plan shipped(const char* profile, const Machine& machine, const std::string& where = "",
+               bool explain = false) const {
+    const MatrixFile file = shipped_matrix_file(profile, catalogue_);
+    std::optional<Expression> filter;
+    if (!where.empty())
+      filter = Expression::condition(where, file.scope, Origin::option("--where", where));
+    return make_plan(file, catalogue_, profile, machine, filter, {.explain = explain});
+  }
+  Plan own(const std::string& members, const char* profile = "p") const {
+    const MatrixFile file = parse_matrix_file(
+        "{\"schema\": \"graphproof-matrix/1\",\n" + members + "}", "m.json", catalogue_, {});
+    return make_plan(file, catalogue_, profile, sim_, std::nullopt);
+  }
+  static const nlohmann::json& line(const Plan& plan, const std::string& name) {
+    const auto found =
+        std::find_if(plan.lines.begin(), plan.lines.end(),
+                     [&](const nlohmann::json& one) { return one.at("name") == name; });
+    EXPECT_NE(found, plan.lines.end()) << name;
+    return *found;
+  }
+
+  inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
+  const Machine sim_{
+      .device = "sim", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "0"}}};
+  const Machine cuda_{
+      .device = "cuda", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}}};
+};
+
+TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachEngine) {
+  const Plan plan = shipped("smoke", sim_);
+  EXPECT_EQ(plan.raw.rows, 24);
+  EXPECT_TRUE(plan.skipped.empty());
+  std::set<std::string> ids;
+  std::int64_t product = 0;
+  std::set<std::pair<std::string, std::string>> features;  // and the engine
+  for (const nlohmann::json& one : plan.lines) {
+    const nlohmann::json& axes = one.at("axes");
+    ids.insert(one.at("id"));
+    EXPECT_EQ(one.at("expect").at("kind"), "pass");
+    EXPECT_TRUE(one.at("skip").is_null());
+    EXPECT_EQ(one.at("ranks").get<int>(),
+              axes.at("tp").get<int>() * axes.at("dp").get<int>() * axes.at("pp").get<int>());
+    product += one.at("why") != "included by the matrix file" ? 1 : 0;
+    for (const char* axis : {"optimizer", "precision", "recompute", "model", "normalization",
+                             "activation", "position_embedding"})
+      features.insert({axes.at(axis).get<std::string>(), axes.at("impl")});
+    features.insert(
+        {"microbatches " + std::to_string(axes.at("microbatches").get<int>()), axes.at("impl")});
+    features.insert({"ep " + std::to_string(axes.at("ep").get<int>()), "any"});
+  }
+  EXPECT_EQ(ids.size(), plan.lines.size());
+  EXPECT_EQ(product, 24);
+  for (const char* impl : {"manual", "full_iteration"})
+    for (const char* feature : {"adam", "bf16", "selective(core_attn)", "moe", "microbatches 4"})
+      EXPECT_TRUE(features.contains({feature, impl})) << feature << " under " << impl;
+  EXPECT_TRUE(features.contains({"ep 2", "any"}));
+  EXPECT_TRUE(features.contains({"LayerNorm", "manual"}) &&
+              features.contains({"learned_absolute", "manual"}));
+  EXPECT_TRUE(features.contains({"swiglu", "full_iteration"}));
+}
+
+// The claim of the profile: what rules allow at up to four ranks is there, and what is not cannot
+// be run for one of these reasons.
+TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRanks) {
+  const Plan plan = shipped("layouts", sim_, "", /*explain=*/true);
+  ASSERT_TRUE(plan.covering);
+  EXPECT_TRUE(plan.skipped.empty());
+  std::map<std::string, std::set<std::string>> layouts;  // of an engine, and of a recompute
+  for (const nlohmann::json& one : plan.lines) {
+    const nlohmann::json& axes = one.at("axes");
+    std::string layout;
+    for (const char* axis : {"tp", "pp", "vpp", "dp", "cp"}) layout += axes.at(axis).dump() + " ";
+    for (const char* axis : {"impl", "recompute"}) layouts[axes.at(axis)].insert(layout);
+    EXPECT_LE(one.at("ranks").get<int>(), 4);
+  }
+  // One layout of one rank, four of two and ten of four; those with two stages or four also with
+  // two chunks a stage.
+  constexpr std::size_t kLayouts = 1 + 4 + 10 + 5, kOfPipelines = 2 * 5;
+  for (const auto& [value, seen] : layouts)
+    EXPECT_EQ(seen.size(), value == "callables" ? kLayouts - kOfPipelines : kLayouts) << value;
+  EXPECT_EQ(layouts.size(), 6u + 7u - 1u) << "engines and recomputes; both have a none";
+
+  const std::set<std::string> known = {
+      "make_graphed_callables knows no schedule of a pipeline stage",
+      "the host reads in the middle of a layer how many tokens an expert has: no graph can hold "
+      "that",
+      "gathered tokens have no capacity and no preprocessing of their own",
+      "this model has no such module, and nothing would be computed again"};
+  EXPECT_EQ(plan.covering->not_covered_left_out, 0);
+  for (const NotCovered& one : plan.covering->not_covered) {
+    if (!one.lost) continue;
+    const bool explained = std::any_of(one.reason.begin(), one.reason.end(),
+                                       [&](const std::string& id) { return known.contains(id); });
+    EXPECT_TRUE(explained) << to_json(one).dump();
+  }
+}
+
+TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
+  const nlohmann::json one =
+      line(shipped("smoke", sim_), "impl=manual,tp=2,microbatches=2,dropout=true");
+  std::set<std::string> keys;
+  for (const auto& [key, value] : one.items()) keys.insert(key);
+  EXPECT_EQ(keys, (std::set<std::string>{"schema", "id", "name", "axes", "ranks", "isolation",
+                                         "environment", "limits_ms", "expect", "required_checks",
+                                         "skip", "why", "expected_seconds"}));
+  EXPECT_EQ(one.at("schema"), "graphproof-plan/1");
+  EXPECT_EQ(one.at("isolation"), "batch");
+  EXPECT_EQ(one.at("limits_ms").at("replay"), 10000);
+  EXPECT_EQ(one.at("limits_ms").size(), 11u);
+  EXPECT_EQ(one.at("environment"), nlohmann::json::object());
+  const auto checks = one.at("required_checks").get<std::vector<std::string>>();
+  for (const char* check :
+       {"D01.lockstep", "D08.masks", "D53.layout_reference", "D21.evidence_complete"})
+    EXPECT_NE(std::find(checks.begin(), checks.end(), check), checks.end()) << check;
+  EXPECT_EQ(std::find(checks.begin(), checks.end(), "D28.one_libnccl"), checks.end());
+}
+
+TEST_F(PlanTest, FaultsComeWithTheirCleanTwinsOnce) {
+  const Plan plan = shipped("faults", cuda_);
+  EXPECT_EQ(plan.faults, static_cast<std::int64_t>(catalogue_.faults.faults().size()));
+  std::set<std::string> ids;
+  for (const nlohmann::json& one : plan.lines) ids.insert(one.at("id"));
+  EXPECT_EQ(ids.size(), plan.lines.size());
+  for (const nlohmann::json& one : plan.lines) {
+    if (one.at("expect").at("kind") != "fault") continue;
+    EXPECT_EQ(ids.count(one.at("expect").at("clean_twin")), 1u) << one.at("name");
+    if (!one.at("skip").is_null()) continue;  // another device's fault
+    ASSERT_FALSE(one.at("required_checks").empty()) << one.at("name");
+    for (const std::string check : one.at("required_checks"))
+      EXPECT_TRUE(check.starts_with(one.at("expect").at("detector").get<std::string>() + "."))
+          << check;
+  }
+  const nlohmann::json& hang = line(plan, "impl=full_iteration,tp=2,microbatches=2,fault=M61");
+  EXPECT_EQ(hang.at("isolation"), "process");
+  EXPECT_EQ(hang.at("limits_ms").at("replay"), 5000);
+  const auto unshown = std::ranges::count_if(
+      catalogue_.faults.faults(), [](const FaultEntry& entry) { return !entry.shown_on("cuda"); });
+  EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"unexercised", unshown}}));
+}
+
+TEST_F(PlanTest, FaultThatTheDeviceCannotShowIsUnexercisedAndItsTwinRuns) {
+  const Plan plan = shipped("faults", sim_);
+  const nlohmann::json& fault = line(plan, "impl=full_iteration,microbatches=2,fault=M19");
+  EXPECT_EQ(fault.at("skip").at("verdict"), "unexercised");
+  EXPECT_EQ(fault.at("skip").at("why"), "the fault M19 can't be shown on sim");
+  EXPECT_TRUE(line(plan, "impl=full_iteration,microbatches=2").at("skip").is_null());
+  const auto unshown = std::ranges::count_if(
+      catalogue_.faults.faults(), [](const FaultEntry& one) { return !one.shown_on("sim"); });
+  EXPECT_EQ(plan.skipped.at("unexercised"), unshown);
+}
+
+TEST_F(PlanTest, FilterOnAFaultKeepsItsTwin) {
+  const Plan plan = shipped("faults", sim_, "fault == M23");
+  ASSERT_EQ(plan.lines.size(), 2u);
+  EXPECT_EQ(plan.lines[0].at("expect").at("clean_twin"), plan.lines[1].at("id"));
+}
+
+TEST_F(PlanTest, ConstraintsHoldTheNegativeCasesOfTheIssueAndRunOnAnyDevice) {
+  for (const Machine* machine : {&sim_, &cuda_}) {
+    const Plan plan = shipped("constraints", *machine);
+    const std::pair<const char*, const char*> rows[] = {
+        {"impl=full_iteration,nan_check_loss=true", "R035"},
+        {"impl=transformer_engine,modules=[moe,moe_router],model=moe,experts=4,topk=2,dispatch="
+         "drop_and_pad,dispatcher=alltoall",
+         "R071"},
+        {"impl=transformer_engine,modules=[moe_preprocess],model=moe,experts=4,topk=2,dispatch="
+         "drop_and_pad,dispatcher=alltoall",
+         "R072"},
+        {"impl=full_iteration,rng_tracker=plain", "B08"},
+        {"tp=2,hidden=48,heads=3", "G001"}};
+    for (const auto& [name, rule] : rows) {
+      const nlohmann::json& one = line(plan, name);
+      EXPECT_EQ(one.at("expect"), (nlohmann::json{{"kind", "rejected"}, {"rule", rule}}));
+      EXPECT_TRUE(one.at("skip").is_null());
+      EXPECT_TRUE(one.at("required_checks").empty());
+    }
+    EXPECT_EQ(plan.negative, static_cast<std::int64_t>(plan.lines.size()));
+    EXPECT_TRUE(plan.skipped.empty());
+    EXPECT_EQ(plan.not_isolated, std::vector<std::string>{"R092: no negative case"});
+  }
+}
+
+TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
+  const Plan plan = own(
+      R"("axes": {"comm": ["nccl", "c10d"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]}, "profiles": {"p": {}})");
+  EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"),
+            (nlohmann::json{{"verdict", "skipped.gpus"},
+                            {"why", "needs 8 ranks, this machine has room for 4"}}));
+  EXPECT_EQ(line(plan, "arch=sm_100").at("skip"),
+            (nlohmann::json{{"verdict", "skipped.arch"},
+                            {"why", "needs sm_100, this machine has no known architecture"}}));
+  EXPECT_EQ(line(plan, "comm=c10d").at("skip"),
+            (nlohmann::json{{"verdict", "skipped.capability"},
+                            {"why",
+                             "device=sim, comm=c10d: the simulated device has no NCCL, and so no "
+                             "process group of PyTorch over it"}}));
+  EXPECT_EQ(plan.skipped,
+            (std::map<std::string, std::int64_t>{
+                {"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));
+  EXPECT_EQ(plan.summary().at("to_run"), 3);
+}
+
+TEST_F(PlanTest, MatchingArchitectureRuns) {
+  const Case test_case = case_from_name(catalogue_.axes, "arch=sm_90", "");
+  EXPECT_TRUE(plan_case(catalogue_, test_case, cuda_, "").at("skip").is_null());
+}
+
+TEST_F(PlanTest, OneCaseIsPlannedAsItsProfileWouldPlanIt) {
+  const nlohmann::json fault = plan_case(
+      catalogue_, case_from_name(catalogue_.axes, "impl=manual,microbatches=2,fault=M23", ""), sim_,
+      "repro");
+  EXPECT_EQ(fault.at("expect").at("detector"), "D04");
+  const nlohmann::json refused =
+      plan_case(catalogue_, case_from_name(catalogue_.axes, "impl=local,tp=3", ""), sim_, "repro");
+  EXPECT_EQ(refused.at("expect").at("rule"), "G001");
+  EXPECT_TRUE(refused.at("skip").is_null());
+}
+
+TEST_F(PlanTest, IncludedRowsThatTheProductHasAreNotPlannedTwice) {
+  const Plan plan = own(
+      R"("axes": {"tp": [1, 2]}, "include": [{"tp": 2}, {"tp": 4}, {"tp": 3}], "profiles": {"p": {}})");
+  ASSERT_EQ(plan.lines.size(), 4u);
+  EXPECT_EQ(plan.lines[2].at("why"), "included by the matrix file");
+  EXPECT_EQ(plan.lines[3].at("expect"), (nlohmann::json{{"kind", "rejected"}, {"rule", "G001"}}));
+}
+
+TEST_F(PlanTest, KnownIssueBecomesTheExpectation) {
+  const Plan plan = own(
+      R"("axes": {"tp": [1, 2]}, "known_issues": [{"id": "K", "expr": "tp == 2", "expect": "fail.numerics", "owner": "o", "until": "2027-03-01"}], "profiles": {"p": {}})");
+  EXPECT_EQ(plan.lines[0].at("expect").at("kind"), "pass");
+  EXPECT_EQ(plan.lines[1].at("expect"), (nlohmann::json{{"kind", "known_issue"},
+                                                        {"issue", "K"},
+                                                        {"verdict", "fail.numerics"},
+                                                        {"owner", "o"},
+                                                        {"until", "2027-03-01"}}));
+}
+
+TEST_F(PlanTest, ToleranceThatNobodyCanCheckYetIsSkippedNotIgnored) {
+  const Plan plan = own(
+      R"("axes": {"tp": [1, 2]}, "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"}]}, "profiles": {"p": {}})");
+  EXPECT_TRUE(plan.lines[0].at("skip").is_null());
+  EXPECT_EQ(plan.lines[1].at("skip").at("verdict"), "skipped.capability");
+}
+
+TEST_F(PlanTest, LaterLimitsWin) {
+  const Plan plan = own(
+      R"("axes": {"tp": [1]}, "limits": {"init": "1s", "replay": "2s"}, "profiles": {"p": {"limits": {"replay": "3s"}, "isolation": "process", "seed": 7, "budget": "1h"}})");
+  EXPECT_EQ(plan.lines[0].at("limits_ms").at("init"), 1000);
+  EXPECT_EQ(plan.lines[0].at("limits_ms").at("replay"), 3000);
+  EXPECT_EQ(plan.lines[0].at("limits_ms").at("capture"), 60000);
+  EXPECT_EQ(plan.lines[0].at("isolation"), "process");
+  EXPECT_EQ(plan.seed, 7);
+  EXPECT_EQ(plan.budget_ms, 3'600'000);
+}
+
+TEST_F(PlanTest, AxesSetTheEnvironmentOfTheirRanks) {
+  const Case test_case = case_from_name(
+      catalogue_.axes,
+      "allocator=expandable,nccl_graph_register=0,nccl_algo=Ring,nccl_proto=LL,env.NCCL_DEBUG=INFO",
+      "");
+  EXPECT_EQ(case_environment(catalogue_.axes, test_case),
+            (std::map<std::string, std::string>{
+                {"NCCL_ALGO", "Ring"},
+                {"NCCL_DEBUG", "INFO"},
+                {"NCCL_GRAPH_REGISTER", "0"},
+                {"NCCL_PROTO", "LL"},
+                {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"}}));
+  EXPECT_TRUE(case_environment(catalogue_.axes, Case{}).empty());
+}
+
+TEST_F(PlanTest, BatchKeySeparatesWhatCannotShareProcesses) {
+  const auto key = [&](const char* name, const char* device = "sim") {
+    return batch_key(plan_case(catalogue_, case_from_name(catalogue_.axes, name, ""), cuda_, ""),
+                     device);
+  };
+  EXPECT_EQ(key("tp=2"), key("dp=2,impl=manual,dropout=true"));
+  EXPECT_NE(key("tp=2"), key("tp=4"));
+  EXPECT_NE(key("tp=2"), key("tp=2", "cuda"));
+  EXPECT_NE(key("tp=2"), key("tp=2,env.NCCL_DEBUG=INFO"));
+  EXPECT_NE(key("tp=2"), key("tp=2,nccl_algo=Ring"));
+  EXPECT_NE(key("tp=2", "cuda"), key("tp=2,comm=c10d", "cuda"))
+      << "communicators are made once a process";
+  EXPECT_NE(key("impl=manual,microbatches=2"), key("impl=manual,microbatches=2,fault=M23"));
+  EXPECT_NE(key("impl=manual,microbatches=2,fault=M49"),
+            key("impl=manual,microbatches=2,fault=M23"));
+}
+
+TEST_F(PlanTest, ImpossibleMatrixNamesTheFewestRulesThatMakeItSo) {
+  const Problem rules = thrown([&] {
+    own(R"("axes": {"impl": ["full_iteration"], "nan_check_loss": [true], "tp": [1, 3]}, "profiles": {"p": {}})");
+  });
+  EXPECT_EQ(rules.what, "an impossible matrix: no row is valid");
+  EXPECT_EQ(rules.got, "R035, which no row fulfils together");
+  EXPECT_EQ(at(rules), "2:92");
+  const Problem own_rules = thrown([&] {
+    own(R"("axes": {"tp": [1, 2], "dp": [1, 2], "dropout": [false, true]}, "require": [{"id": "B", "expr": "dropout", "why": "w"},
+  {"id": "A", "expr": "tp == 1", "why": "w"}, {"id": "C", "expr": "tp * dp == 4", "why": "w"}], "profiles": {"p": {}})");
+  });
+  EXPECT_EQ(own_rules.got, "A, C, which no row fulfils together");
+  EXPECT_EQ(at(own_rules), "3:10") << "the first of them in the file";
+}
+
+TEST_F(PlanTest, AxisOrValueThatNoValidRowCanHoldIsRefusedAtItsPlace) {
+  const struct {
+    const char *members, *what, *why, *place;
+  } rows[] = {
+      {R"("axes": {"tp": [1, 2, 4]}, "require": [{"id": "A", "expr": "tp != 2", "why": "w"}])",
+       "no valid row can have `tp == 2`", "forbidden by A", "2:20"},
+      {R"("axes": {"tp": [1, 3]})", "no valid row can have `tp == 3`", "forbidden by G001", "2:20"},
+      {R"("axes": {"impl": ["none"], "modules": {"subset_of": ["attn", "mlp"], "when": "impl == local"}})",
+       "no valid row can have axis `modules`", "forbidden by when modules", "2:53"},
+  };
+  for (const auto& row : rows) {
+    const Problem problem =
+        thrown([&] { own(std::string(row.members) + R"(, "profiles": {"p": {}})"); });
+    EXPECT_EQ(problem.what, row.what) << row.members;
+    EXPECT_EQ(problem.why, row.why) << row.members;
+    EXPECT_EQ(at(problem), row.place) << row.members;
+  }
+  // Forbidden by this machine alone, to be broken on purpose, or one of many subsets: no mistake.
+  EXPECT_NO_THROW(own(
+      R"("axes": {"tp": [1, 2, 4]}, "require": [{"id": "A", "expr": "tp < slots", "why": "w"}, {"id": "B", "expr": "tp != 2", "why": "w", "negative": true}], "profiles": {"p": {}})"));
+  EXPECT_NO_THROW(own(
+      R"("axes": {"impl": ["none", "local"], "modules": {"subset_of": ["attn", "moe_router"], "when": "impl == local"}}, "profiles": {"p": {}})"));
+}
+
+TEST_F(PlanTest, ExplainNamesWhatForbidsEachValueAndPairOfAWholeProduct) {
+  const MatrixFile file = parse_matrix_file(
+      R"({"schema": "graphproof-matrix/1", "axes": {"tp": [1, 3], "impl": ["none", "full_iteration"], "nan_check_loss": [false, true]}, "profiles": {"p": {}}})",
+      "m.json", catalogue_, {});
+  const Plan plan = make_plan(file, catalogue_, "p", sim_, std::nullopt, {.explain = true});
+  ASSERT_EQ(plan.unreachable.size(), 2u);
+  EXPECT_EQ(to_json(plan.unreachable[0]),
+            nlohmann::json::parse(R"({"values": {"tp": "3"}, "lost": false, "reason": ["G001"]})"));
+  EXPECT_EQ(
+      to_json(plan.unreachable[1]),
+      nlohmann::json::parse(
+          R"({"values": {"impl": "full_iteration", "nan_check_loss": "true"}, "lost": false, "reason": ["R035"]})"));
+}
+
+TEST_F(PlanTest, MoreCasesThanAPlanMayHaveAreRefusedBeforeTheyAreMade) {
+  std::string axes;
+  for (int i = 0; i < 30; ++i)
+    axes += (i ? ", " : "") + std::string("\"env.GP_TEST_") + std::to_string(i) +
+            "\": [\"unset\", \"0\"]";
+  const Problem problem =
+      thrown([&] { own("\"axes\": {" + axes + "}, \"profiles\": {\"p\": {}}"); });
+  EXPECT_EQ(problem.what, "too many cases for one run");
+  EXPECT_EQ(problem.got, "1073741824");
+  EXPECT_EQ(own("\"axes\": {" + axes + "}, \"profiles\": {\"p\": {\"sample\": 20}}").lines.size(),
+            20u);
+}
+
+TEST_F(PlanTest, FilterThatLeavesNothingIsAnEmptyPlan) {
+  for (const auto& [profile, where] : {std::pair<const char*, const char*>{"smoke", "tp == 8"},
+                                       {"faults", "fault == none"},
+                                       {"constraints", "tp == 64"}}) {
+    const Plan plan = shipped(profile, sim_, where);
+    EXPECT_TRUE(plan.lines.empty()) << profile;
+    EXPECT_EQ(plan.filtered.rows, plan.raw.rows) << profile;
+  }
+}
+
+TEST_F(PlanTest, UnknownProfileSuggestsTheNearest) {
+  const Problem problem = thrown([&] { own("\"profiles\": {\"nightly\": {}}", "nightli"); });
+  EXPECT_EQ(problem.what, "no profile `nightli` in this matrix");
+  EXPECT_EQ(problem.next, "did you mean `nightly`?");
+}
+
+TEST_F(PlanTest, AFileWithoutProfilesIsTheWholeProduct) {
+  EXPECT_EQ(own(R"("axes": {"tp": [1, 2]}, "include": [{"tp": 4}])", "all").lines.size(), 3u);
+  EXPECT_EQ(thrown([&] { own(R"("axes": {"tp": [1, 2]}, "profiles": {"p": {}})", "all"); }).what,
+            "no profile `all` in this matrix");
+}
+
+TEST_F(PlanTest, AFileWithoutAxesHasOnlyWhatItIncludes) {
+  const Plan plan = own(
+      R"("include": [{"impl": "full_iteration", "tp": 2}, {"impl": "local"}], "require": [{"id": "X", "expr": "tp < 4", "why": "w"}])",
+      "all");
+  ASSERT_EQ(plan.lines.size(), 2u);
+  EXPECT_EQ(plan.lines[0].at("axes").at("tp"), 2);
+  EXPECT_EQ(plan.lines[1].at("axes").at("impl"), "local");
+  EXPECT_EQ(plan.raw.rows, 0);
+  EXPECT_EQ(own(R"("meaning": "nothing is said")", "all").lines.size(), 1u) << "the default case";
+}
+
+TEST_F(PlanTest, SameInputsGiveTheSamePlan) {
+  EXPECT_EQ(shipped("faults", sim_).lines, shipped("faults", sim_).lines);
+}
+
+}  // namespace
+}  // namespace graphproof::matrix

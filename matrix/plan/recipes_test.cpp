@@ -1,0 +1,171 @@
+// The published recipes, and what the profile of that name makes of them: no graph shape is lost.
+#include "matrix/plan/recipes.h"
+#include "matrix/testing/loaded_catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "matrix/plan/matrix_file.h"
+#include "matrix/plan/plan.h"
+
+namespace graphproof::matrix {
+namespace {
+
+const std::vector<Recipe>& recipes() {
+  static const std::vector<Recipe> shipped = shipped_recipes();
+  return shipped;
+}
+// Large enough for every shrunk layout.
+const Machine kMachine{.device = "sim", .slots = 16, .stack = {}};
+
+std::string said(const Recipe& recipe, const std::string& option) {
+  const auto found = recipe.values.find(option);
+  return found == recipe.values.end() || std::holds_alternative<Absent>(found->second) ||
+                 std::holds_alternative<Unknown>(found->second)
+             ? ""
+             : value_text(found->second);
+}
+bool several(const Recipe& recipe, const char* option) {
+  const std::string size = said(recipe, option);
+  return !size.empty() && size != "1";
+}
+
+// What upstream's inventory calls a shape: which graphs, which dimensions exceed one, and who
+// carries the tokens.
+std::string shape(const Recipe& recipe) {
+  std::string text = said(recipe, "cuda_graph_impl") + " " + said(recipe, "cuda_graph_modules");
+  text += !several(recipe, "pipeline_model_parallel_size")          ? " PP1"
+          : several(recipe, "virtual_pipeline_model_parallel_size") ? " PP+VPP"
+                                                                    : " PP";
+  for (const char* option :
+       {"tensor_model_parallel_size", "context_parallel_size", "expert_model_parallel_size"})
+    text += several(recipe, option) ? " yes" : " no";
+  return text + " " + said(recipe, "moe_token_dispatcher_type") + "/" +
+         said(recipe, "moe_flex_dispatcher_backend");
+}
+
+TEST(RecipesTest, AllPublishedRowsAreThere) {
+  std::map<std::string, int> rows, with_graphs;
+  std::set<std::string> names;
+  for (const Recipe& recipe : recipes()) {
+    ++rows[recipe.of];
+    with_graphs[recipe.of] += recipe.uses_graphs();
+    EXPECT_TRUE(names.insert(recipe.of + " " + recipe.name).second) << recipe.name;
+  }
+  EXPECT_EQ(recipes().size(), 1152u);
+  EXPECT_EQ(rows, (std::map<std::string, int>{{"perf", 430}, {"library", 308}, {"legacy", 414}}));
+  EXPECT_EQ(with_graphs,
+            (std::map<std::string, int>{{"perf", 232}, {"library", 11}, {"legacy", 204}}));
+}
+
+TEST(RecipesTest, EachOfThe33ShapesBecomesACaseThatKeepsWhatMakesIt) {
+  std::set<std::string> shapes;
+  for (const Recipe& recipe : recipes()) {
+    if (!recipe.uses_graphs()) continue;
+    if (recipe.of == "perf") shapes.insert(shape(recipe));
+    const NearestCase made = nearest_case(recipe.values, catalogue(), kMachine);
+    const AxisTable& axes = catalogue().axes;
+    EXPECT_EQ(text_of(axes, made.asked, "impl"), said(recipe, "cuda_graph_impl")) << recipe.name;
+    auto modules = std::get<std::vector<std::string>>(value_of(axes, made.asked, "modules"));
+    auto named = std::get<std::vector<std::string>>(recipe.values.at("cuda_graph_modules"));
+    std::sort(modules.begin(), modules.end());
+    std::sort(named.begin(), named.end());
+    EXPECT_EQ(modules, named) << recipe.name;
+    for (const auto& [option, axis] : {std::pair{"tensor_model_parallel_size", "tp"},
+                                       {"pipeline_model_parallel_size", "pp"},
+                                       {"virtual_pipeline_model_parallel_size", "vpp"},
+                                       {"context_parallel_size", "cp"},
+                                       {"expert_model_parallel_size", "ep"},
+                                       {"expert_tensor_parallel_size", "etp"}})
+      EXPECT_EQ(integer_of(axes, made.asked, axis), several(recipe, option) ? 2 : 1)
+          << recipe.name << " " << axis;
+    if (!said(recipe, "moe_token_dispatcher_type").empty()) {
+      EXPECT_EQ(text_of(axes, made.asked, "dispatcher"), said(recipe, "moe_token_dispatcher_type"))
+          << recipe.name;
+    }
+    EXPECT_TRUE(made.missing.empty())
+        << recipe.name
+        << " has no case that runs: " << (made.missing.empty() ? "" : made.missing.front());
+    // Whatever is no longer as asked for is told.
+    EXPECT_EQ(made.runnable == made.asked,
+              std::none_of(made.account.begin(), made.account.end(),
+                           [](const Mapped& one) { return one.kind == Mapped::Kind::replaced; }))
+        << recipe.name;
+  }
+  EXPECT_EQ(shapes.size(), 33u);
+}
+
+TEST(RecipesTest, TheProfileHasALineForEverySettingAndARunnableOneBesideThoseThatLack) {
+  const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
+                              kMachine, std::nullopt);
+  EXPECT_EQ(plan.raw.rows, 1152);
+  std::map<std::string, const nlohmann::json*> lines;
+  for (const nlohmann::json& line : plan.lines) lines[line.at("id")] = &line;
+  int to_run = 0;
+  for (const Recipe& recipe : recipes()) {
+    if (!recipe.uses_graphs()) continue;
+    const NearestCase made = nearest_case(recipe.values, catalogue(), kMachine);
+    ASSERT_TRUE(lines.count(case_id(made.asked))) << recipe.name;
+    const nlohmann::json& asked = *lines.at(case_id(made.asked));
+    if (asked.at("expect").at("kind") == "rejected") continue;
+    EXPECT_EQ(asked.at("skip").is_null(), made.lacking.empty()) << recipe.name;
+    if (!made.lacking.empty()) {
+      EXPECT_EQ(asked.at("skip").at("verdict"), "skipped.capability") << recipe.name;
+      EXPECT_NE(asked.at("skip").at("why"), "") << recipe.name;
+    }
+    ASSERT_TRUE(lines.count(case_id(made.runnable))) << recipe.name;
+    EXPECT_TRUE(lines.at(case_id(made.runnable))->at("skip").is_null()) << recipe.name;
+  }
+  for (const nlohmann::json& line : plan.lines) to_run += line.at("skip").is_null();
+  EXPECT_GT(to_run, 0);
+  EXPECT_NE(plan.lines.front().at("why").get<std::string>().find("asked for by"),
+            std::string::npos);
+}
+
+TEST(RecipesTest, ASmallMachineSkipsWhatNeedsMoreRanksAndRunsTheNearest) {
+  const Machine small{.device = "sim", .slots = 2, .stack = {}};
+  const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
+                              small, std::nullopt);
+  for (const nlohmann::json& line : plan.lines)
+    EXPECT_EQ(line.at("ranks") > 2,
+              !line.at("skip").is_null() && line.at("skip").at("verdict") == "skipped.gpus")
+        << line;
+  EXPECT_GT(plan.skipped.at("skipped.gpus"), 0);
+}
+
+TEST(RecipesTest, ABrokenTableIsAnErrorWithItsPlace) {
+  const auto message = [](const std::string& text) {
+    try {
+      parse_recipes(parse_document(text, "r"));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a"]]})")
+          .find("a recipe with 1 values"),
+      std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a", null]]})")
+          .find("without a name or an implementation"),
+      std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["precision"], "recipes": [["fp7"]]})")
+          .find("an unknown precision"),
+      std::string::npos);
+  EXPECT_NE(
+      message(
+          R"({"schema": "graphproof-recipes/1", "columns": ["recompute"], "recipes": [["some"]]})")
+          .find("a recompute that can't be read"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace graphproof::matrix

@@ -1,0 +1,69 @@
+#include "reports/analysis/benefit.h"
+
+#include <gtest/gtest.h>
+
+#include "reports/testing/healthy_case.h"
+
+namespace graphproof::reports {
+namespace {
+
+using record::operator""_verdict;
+
+CaseResult timed(char digit, record::Verdict verdict, std::map<std::string, double> figures) {
+  CaseResult result = ended(digit, "case " + std::string(1, digit), verdict, 90);
+  result.record.figures = std::move(figures);
+  return result;
+}
+
+TEST(Benefit, CaptureTimeComesBackAfterSoManySteps) {
+  const auto rows = benefits(run_of(
+      {timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}, {"capture_ms", 40}})}));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].break_even_steps, 5);
+  EXPECT_EQ(rows[0].meaning, "gain");
+}
+
+TEST(Benefit, AGraphThatIsNotFasterNeverBreaksEven) {
+  const auto rows = benefits(run_of(
+      {timed('1', "pass"_verdict, {{"eager_ms", 2}, {"replay_ms", 2}, {"capture_ms", 40}})}));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_FALSE(rows[0].break_even_steps);
+  EXPECT_EQ(rows[0].meaning, "none");
+  EXPECT_TRUE(to_json(rows[0])["break_even_steps"].is_null());
+}
+
+TEST(Benefit, NoneIsExpectedWhereTheGpuIsBusyAlready) {
+  const std::map<std::string, double> figures = {{"eager_ms", 100}, {"replay_ms", 99}};
+  auto busy = figures, idle = figures;
+  busy["eager_busy_share"] = 0.96;
+  idle["eager_busy_share"] = 0.94;
+  const auto rows =
+      benefits(run_of({timed('1', "pass"_verdict, busy), timed('2', "pass"_verdict, idle)}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].meaning, "not expected");
+  EXPECT_EQ(rows[1].meaning, "gain");
+}
+
+TEST(Benefit, RanksThatShareAGpuHaveNoRow) {
+  CaseResult wide = timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}),
+             narrow = timed('2', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}});
+  wide.record.ranks = 4;
+  narrow.record.ranks = 2;
+  RunResult run = run_of({wide, narrow});
+  run.run.slots = 2;
+  EXPECT_EQ(benefits(run).size(), 2u);
+  run.run.options.ranks_per_gpu = 2;
+  const auto rows = benefits(run);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "case 2");
+}
+
+TEST(Benefit, WrongAndEagerCasesHaveNoRow) {
+  EXPECT_TRUE(
+      benefits(run_of({timed('1', "fail.numerics"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}}),
+                       timed('2', "pass"_verdict, {{"eager_ms", 10}})}))
+          .empty());
+}
+
+}  // namespace
+}  // namespace graphproof::reports

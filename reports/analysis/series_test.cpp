@@ -1,0 +1,78 @@
+#include "reports/analysis/series.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "reports/record/evidence/evidence.h"
+#include "reports/record/testing/scratch_folder.h"
+
+namespace graphproof::reports {
+namespace {
+
+using record::Json;
+
+Json step(const char* arm, int index, std::vector<double> loss) {
+  Json values = Json::array();
+  for (const double value : loss) values.push_back(record::number(value));
+  return {{"arm", arm}, {"step", index}, {"loss", values}};
+}
+
+Json compare(int index, double max_abs) {
+  return {{"subject", "lockstep"},
+          {"step", index},
+          {"mismatch", max_abs == 0 ? Json() : Json{{"max_abs", record::number(max_abs)}}}};
+}
+
+TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
+  const record::ScratchFolder folder;
+  for (int rank = 0; rank < 2; ++rank) {
+    record::EvidenceWriter writer(folder.path() / record::evidence_file_name(rank));
+    writer.write("step", step("eager_a", 0, {1.0 + rank, 2.0 + rank}));
+    writer.write("compare", compare(0, rank == 0 ? 0 : 0.5));
+    writer.write("compare", compare(1, rank == 0 ? std::nan("") : 0.25));
+    writer.write("memory", {{"arm", "lockstep"}, {"step", 0}, {"allocated", 100 * (rank + 1)}});
+  }
+  const Series series = series_of(record::read_evidence_of_attempt(folder.path()));
+  EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {2.5}}));
+  EXPECT_EQ(series.difference.at("lockstep").steps, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(series.difference.at("lockstep").values[0], 0.5);
+  EXPECT_TRUE(std::isnan(series.difference.at("lockstep").values[1]))
+      << "a NaN on one rank hides behind no number";
+  EXPECT_EQ(series.memory.at("lockstep allocated"), (Curve{{0}, {200}}));
+  EXPECT_TRUE(to_json(series)["difference"]["lockstep"]["values"][1].is_null())
+      << "JSON has no NaN";
+}
+
+TEST(Series, LongCurvesKeepTheirFirstAndLastStep) {
+  const record::ScratchFolder folder;
+  {
+    record::EvidenceWriter writer(folder.path() / record::evidence_file_name(0));
+    for (int index = 0; index < 1001; ++index)
+      writer.write("step", step("free_eager", index, {double(index)}));
+  }
+  const Curve curve =
+      series_of(record::read_evidence_of_attempt(folder.path())).loss.at("free_eager");
+  EXPECT_LE(curve.steps.size(), 402u);
+  EXPECT_EQ(curve.steps.front(), 0);
+  EXPECT_EQ(curve.steps.back(), 1000);
+}
+
+TEST(Series, BrokenLinesAndAnAbsentFolderLeaveTheRest) {
+  const record::ScratchFolder folder;
+  std::ofstream(folder.path() / record::evidence_file_name(0))
+      << R"({"kind":"step","arm":"eager_a","step":0,"loss":["x"]})"
+         "\n"
+      << R"({"kind":"compare","subject":7})"
+         "\n"
+      << R"({"kind":"step","arm":"eager_a","step":1,"loss":[3.0]})"
+         "\n"
+      << R"({"kind":"step","arm":"eag)";
+  EXPECT_EQ(series_of(record::read_evidence_of_attempt(folder.path())).loss.at("eager_a"),
+            (Curve{{1}, {3.0}}));
+  EXPECT_TRUE(series_of(record::read_evidence_of_attempt(folder.path() / "absent")).empty());
+}
+
+}  // namespace
+}  // namespace graphproof::reports

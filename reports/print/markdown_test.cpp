@@ -1,0 +1,76 @@
+#include "reports/print/markdown.h"
+
+#include <gtest/gtest.h>
+
+#include "reports/testing/healthy_case.h"
+
+namespace graphproof::reports {
+namespace {
+
+using record::operator""_verdict;
+
+TEST(Markdown, StartsWithTheVerdictsAndHasFailuresBeforeTheRest) {
+  const std::string text = markdown(mixed_run());
+  EXPECT_TRUE(
+      text.starts_with("# graphproof smoke on sim\n\nRun `20261121-101500-3f2a`, 41.2 s. Exit code "
+                       "1: product failure.\n\n"
+                       "| verdict | cases |\n| --- | --- |\n| `fail.hang.replay` | 1 |\n"))
+      << text;
+  const char* const kOrder[] = {"## Failures",
+                                "### `fail.hang.replay` `dp=2`",
+                                "### `fail.numerics` `dropout=true`",
+                                "### `unexercised` `tp=1`",
+                                "## Kill matrix",
+                                "## Slowest cases",
+                                "## Stack"};
+  std::size_t at = 0;
+  for (const char* part : kOrder) {
+    const std::size_t found = text.find(part);
+    ASSERT_NE(found, std::string::npos) << part << "\n" << text;
+    EXPECT_GT(found, at) << part;
+    at = found;
+  }
+  EXPECT_NE(text.find("- **D01.lockstep on rank 1**: step 3 differs\n  - got: 0.25\n  - want: "
+                      "0.125\n  - why: a stale input\n"
+                      "  - next: `look at the input`\n\n```\n./graphproof repro "
+                      "20261121-101500-3f2a/5555555555555555\n```"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| M23 | D04 | killed | `D04.learning_rate` | `pass` |"), std::string::npos)
+      << text;
+}
+
+TEST(Markdown, SaysThatARunDidNotFinish) {
+  const std::string text =
+      markdown(run_of({ended('1', "a", "pass"_verdict, 90), ended('2', "b", "not_run"_verdict, 12)},
+                      Ending::interrupted));
+  EXPECT_NE(text.find("**The run did not finish**: 1 of 2 cases have no verdict of their own."),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Exit code 5: interrupted, resumable."), std::string::npos) << text;
+}
+
+TEST(Markdown, MarkupInMessagesStaysText) {
+  RunResult run = mixed_run();
+  run.cases[2].record.failing[0].message = {.what = "a|b <script> *c*",
+                                            .got = "x\n# Heading",
+                                            .want = "[link](http://x)",
+                                            .why = "",
+                                            .next = "run `x|y`"};
+  const std::string text = markdown(run);
+  EXPECT_NE(text.find("a\\|b \\<script\\> \\*c\\*"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\n# Heading"), std::string::npos);
+  EXPECT_EQ(text.find("[link]"), std::string::npos);
+  EXPECT_NE(text.find("`run 'x\\|y'`"), std::string::npos) << text;
+}
+
+TEST(Markdown, TellsWhereRanksSharedGpus) {
+  RunResult run = run_of({ended('1', "tp=4", "pass"_verdict, 10)});
+  EXPECT_EQ(markdown(run).find("ranks per GPU"), std::string::npos);
+  run.run.options.ranks_per_gpu = 2;
+  EXPECT_NE(markdown(run).find("| ranks per GPU | up to 2, in cases of more ranks than GPUs"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace graphproof::reports

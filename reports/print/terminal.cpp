@@ -1,0 +1,237 @@
+#include "reports/print/terminal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "reports/outcome/faults.h"
+#include "reports/outcome/order.h"
+#include "reports/outcome/outcome.h"
+#include "reports/outcome/summary.h"
+#include "reports/record/text/printable.h"
+#include "reports/record/verdict/exit_code.h"
+
+namespace graphproof::reports {
+namespace {
+
+// A terminal is read from the bottom: more than this scrolls away, and the files have it all.
+constexpr std::size_t kPrintedFailures = 20;
+constexpr std::size_t kPrintedChecks = 3;
+constexpr std::size_t kPrintedAcceptable = 40;
+
+enum class Colour { red, yellow, green, dim };
+
+std::string paint(const std::string& text, Colour colour, const TerminalStyle& style) {
+  constexpr const char* kStart[] = {"\033[31m", "\033[33m", "\033[32m", "\033[2m"};
+  return style.colour ? kStart[static_cast<int>(colour)] + text + "\033[0m" : text;
+}
+
+/// Columns of printable text: code points, as our own words are plain.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+std::string cut(const std::string& text, std::size_t columns) {
+  if (width(text) <= columns) return text;
+  std::size_t bytes = 0, seen = 0;
+  // One column is left for the mark.
+  while (bytes < text.size() && seen + 1 < std::max<std::size_t>(columns, 1)) {
+    ++bytes;
+    while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) ++bytes;
+    ++seen;
+  }
+  return text.substr(0, bytes) + "~";
+}
+
+std::string pad(const std::string& text, std::size_t columns) {
+  return text + std::string(columns > width(text) ? columns - width(text) : 0, ' ');
+}
+
+struct Cell {
+  std::string text;
+  std::optional<Colour> colour;
+};
+
+/// Rows with columns as wide as their widest cell; the last one is cut at the style's width.
+std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyle& style,
+                  const std::string& indent) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], width(row[i].text));
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = indent;
+    std::size_t used = indent.size();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == row.size();
+      const std::size_t columns = static_cast<std::size_t>(std::max(style.columns, 1));
+      const std::size_t left = columns > used ? columns - used : 1;
+      const std::string shown = last ? cut(row[i].text, left) : pad(row[i].text, widths[i]);
+      line += row[i].colour ? paint(shown, *row[i].colour, style) : shown;
+      if (!last) line += "  ";
+      used += width(shown) + 2;
+    }
+    while (line.ends_with(' ')) line.pop_back();
+    text += line + "\n";
+  }
+  return text;
+}
+
+Colour colour_of(const CaseResult& one) {
+  if (!needs_attention(one)) return one.record.verdict.in("pass") ? Colour::green : Colour::dim;
+  return exit_code(one.record.verdict, one.record.rule) == record::ExitCode::product
+             ? Colour::red
+             : Colour::yellow;
+}
+
+std::string failure(const RunResult& run, const CaseResult& one, const TerminalStyle& style) {
+  std::string text = paint(std::string(one.record.verdict.text()), colour_of(one), style) + "  " +
+                     one.plan.id + "  " + record::printable(one.plan.name) + "\n";
+  text += "  " + record::printable(one.record.reason) + "\n";
+  const auto& all = one.record.failing;
+  for (std::size_t i = 0; i < std::min(all.size(), kPrintedChecks); ++i) {
+    const record::Failing& fail = all[i];
+    const std::string who = fail.check + (fail.rank ? (fail.check.empty() ? "rank " : " on rank ") +
+                                                          std::to_string(*fail.rank)
+                                                    : "");
+    text += "    " + (who.empty() ? "" : record::printable(who) + ": ") +
+            record::printable(fail.message.what) + "\n";
+    const auto part = [&text](const char* label, const std::string& value) {
+      if (!value.empty()) text += std::string("      ") + label + record::printable(value) + "\n";
+    };
+    part("got   ", fail.message.got);
+    part("want  ", fail.message.want);
+    part("why   ", fail.message.why);
+    if (fail.message.next != run.repro(one.plan.id)) part("next  ", fail.message.next);
+  }
+  if (all.size() > kPrintedChecks)
+    text += "    and " + std::to_string(all.size() - kPrintedChecks) + " more failing checks in " +
+            record::printable(one.record.artefacts) + "\n";
+  return text + "  " + record::printable(run.repro(one.plan.id)) + "\n\n";
+}
+
+std::vector<Cell> case_row(const CaseResult& one) {
+  return {{std::string(one.record.verdict.text()), colour_of(one)},
+          {one.plan.id, {}},
+          {std::to_string(one.plan.ranks), {}},
+          {record::fixed(one.record.seconds, 2), {}},
+          {record::printable(one.plan.name), {}}};
+}
+
+}  // namespace
+
+std::optional<double> remaining_seconds(const Progress& progress) {
+  if (progress.done >= progress.planned) return 0.0;
+  if (progress.expected_done_seconds <= 0 || progress.elapsed_seconds <= 0) return std::nullopt;
+  return progress.expected_left_seconds * progress.elapsed_seconds / progress.expected_done_seconds;
+}
+
+std::string clock_text(double seconds) {
+  const long long whole = std::isfinite(seconds) && seconds > 0 ? std::llround(seconds) : 0;
+  char text[64];
+  if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60,
+                  whole % 60);
+  }
+  return text;
+}
+
+std::string progress_line(const Progress& progress, const TerminalStyle& style) {
+  const std::string planned = std::to_string(progress.planned);
+  std::string done = std::to_string(progress.done);
+  done.insert(0, planned.size() > done.size() ? planned.size() - done.size() : 0, ' ');
+  const auto left = remaining_seconds(progress);
+  const std::string failed = std::to_string(progress.failed) + " failed";
+  std::string rest = "  " + std::to_string(progress.running) + " running  " +
+                     clock_text(progress.elapsed_seconds) + " elapsed  " +
+                     (left ? clock_text(*left) : "?") + " left";
+  if (!progress.now.empty()) rest += "  " + record::printable(progress.now);
+  const std::string head = "[" + done + "/" + planned + "] ";
+  const std::string line =
+      cut(head + failed + rest, static_cast<std::size_t>(std::max(style.columns, 1)));
+  // Colour goes in after cutting: escapes take no columns.
+  const bool painted = progress.failed > 0 && line.size() >= head.size() + failed.size();
+  if (!painted) return line;
+  return head + paint(failed, Colour::red, style) + line.substr(head.size() + failed.size());
+}
+
+std::string closing_table(const RunResult& run, const TerminalStyle& style) {
+  const record::Summary total = summary(run);
+  const auto failures = failures_first(run);
+  const auto others = acceptable(run);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(failures.size(), kPrintedFailures); ++i)
+    text += failure(run, *failures[i], style);
+
+  std::vector<std::vector<Cell>> rows = {{{"verdict", Colour::dim},
+                                          {"case", Colour::dim},
+                                          {"ranks", Colour::dim},
+                                          {"seconds", Colour::dim},
+                                          {"name", Colour::dim}}};
+  for (const CaseResult* one : failures) rows.push_back(case_row(*one));
+  for (std::size_t i = 0; i < std::min(others.size(), kPrintedAcceptable); ++i)
+    rows.push_back(case_row(*others[i]));
+  text += table(rows, style, "");
+  if (others.size() > kPrintedAcceptable)
+    text += "... and " + std::to_string(others.size() - kPrintedAcceptable) +
+            " more acceptable cases, in summary.json\n";
+
+  text += "\n";
+  std::vector<std::vector<Cell>> counts;
+  for (const auto& [verdict, count] : total.counts)
+    counts.push_back({{verdict, {}}, {std::to_string(count), {}}});
+  text += table(counts, style, "");
+  const record::Coverage& coverage = total.coverage;
+  text += "coverage: " + std::to_string(coverage.planned) +
+          " planned = " + std::to_string(coverage.ran) + " ran + " +
+          std::to_string(coverage.rejected) + " rejected + " + std::to_string(coverage.skipped) +
+          " skipped + " + std::to_string(coverage.not_run) + " not run; " +
+          std::to_string(coverage.unexercised) + " of " + std::to_string(coverage.required_checks) +
+          " required checks unexercised\n";
+  const auto code = static_cast<record::ExitCode>(total.exit_code);
+  const Colour colour = code == record::ExitCode::ok        ? Colour::green
+                        : code == record::ExitCode::product ? Colour::red
+                                                            : Colour::yellow;
+  text +=
+      paint("exit " + std::to_string(total.exit_code) + ": " + std::string(record::meaning(code)),
+            colour, style) +
+      " (" + record::printable(total.profile) + " on " + record::printable(total.device) + ", " +
+      clock_text(total.wall_seconds) + ", run " + record::printable(total.run_id) + ")\n";
+  return text;
+}
+
+std::string kill_matrix(const std::vector<record::FaultResult>& faults,
+                        const TerminalStyle& style) {
+  if (faults.empty()) return "";
+  std::vector<std::vector<Cell>> rows = {{{"fault", Colour::dim},
+                                          {"detector", Colour::dim},
+                                          {"status", Colour::dim},
+                                          {"clean twin", Colour::dim},
+                                          {"failing checks", Colour::dim}}};
+  for (const record::FaultResult& one : faults) {
+    const bool good =
+        one.status == record::FaultStatus::killed || one.status == record::FaultStatus::harmless;
+    const bool unexercised = one.status == record::FaultStatus::unexercised;
+    std::string checks;
+    for (const std::string& check : one.killed_by)
+      checks += (checks.empty() ? "" : ", ") + record::printable(check);
+    rows.push_back({{record::printable(one.fault), {}},
+                    {record::printable(one.detector), {}},
+                    {std::string(name(one.status)), good          ? Colour::green
+                                                    : unexercised ? Colour::yellow
+                                                                  : Colour::red},
+                    {std::string(one.clean_twin.text()),
+                     one.clean_twin.in("pass") ? Colour::green : Colour::red},
+                    {checks.empty() ? "-" : checks, {}}});
+  }
+  return table(rows, style, "");
+}
+
+}  // namespace graphproof::reports

@@ -1,0 +1,150 @@
+#include "reports/print/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "reports/testing/healthy_case.h"
+
+namespace graphproof::reports {
+namespace {
+
+using record::operator""_verdict;
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(Progress, SaysWhereTheRunIsAndHowLongItTakes) {
+  const Progress progress{.done = 12,
+                          .planned = 48,
+                          .running = 2,
+                          .failed = 1,
+                          .elapsed_seconds = 14,
+                          .expected_done_seconds = 6,
+                          .expected_left_seconds = 18,
+                          .now = "tp=2 replay"};
+  EXPECT_EQ(progress_line(progress, {.colour = false, .columns = 100}),
+            "[12/48] 1 failed  2 running  0:14 elapsed  0:42 left  tp=2 replay");
+  EXPECT_EQ(progress_line(progress, {.colour = true, .columns = 100}),
+            "[12/48] \033[31m1 failed\033[0m  2 running  0:14 elapsed  0:42 left  tp=2 replay");
+}
+
+TEST(Progress, IsCutToTheTerminalsWidthAndNeverWraps) {
+  const Progress progress{
+      .done = 1, .planned = 48, .failed = 1, .now = std::string(300, 'x') + "\x1b[2J"};
+  for (int columns = 1; columns < 120; ++columns) {
+    const std::string line = progress_line(progress, {.colour = false, .columns = columns});
+    EXPECT_EQ(line.size(), static_cast<std::size_t>(columns)) << line;
+    EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(Progress, KnowsNoRemainingTimeBeforeTheFirstCaseAndNoneAfterTheLast) {
+  EXPECT_FALSE(remaining_seconds(
+      {.done = 0, .planned = 3, .elapsed_seconds = 5, .expected_left_seconds = 3}));
+  EXPECT_EQ(remaining_seconds({.done = 3, .planned = 3, .elapsed_seconds = 5}), 0.0);
+  EXPECT_EQ(remaining_seconds({.done = 1,
+                               .planned = 3,
+                               .elapsed_seconds = 5,
+                               .expected_done_seconds = 2,
+                               .expected_left_seconds = 4}),
+            10.0);
+  EXPECT_NE(progress_line({.planned = 3}, {}).find("? left"), std::string::npos);
+}
+
+TEST(Clock, ReadsAsHoursMinutesSeconds) {
+  const std::pair<double, const char*> kRows[] = {
+      {0, "0:00"},
+      {7.4, "0:07"},
+      {59.6, "1:00"},
+      {750, "12:30"},
+      {11100, "3:05:00"},
+      {-1, "0:00"},
+      {std::numeric_limits<double>::infinity(), "0:00"}};
+  for (const auto& [seconds, text] : kRows) EXPECT_EQ(clock_text(seconds), text);
+}
+
+TEST(ClosingTable, ShowsFailuresFirstWithTheirPartsAndTheCommandThatReproducesThem) {
+  const std::string text = closing_table(mixed_run(), {.colour = false, .columns = 80});
+  EXPECT_EQ(text.substr(0, text.find("\n\n")),
+            "fail.hang.replay  5555555555555555  dp=2\n"
+            "  because of fail.hang.replay\n"
+            "    D01.lockstep on rank 1: step 3 differs\n"
+            "      got   0.25\n"
+            "      want  0.125\n"
+            "      why   a stale input\n"
+            "      next  look at the input\n"
+            "  ./graphproof repro 20261121-101500-3f2a/5555555555555555");
+  EXPECT_LT(text.find("5555555555555555"), text.find("3333333333333333"));
+  EXPECT_LT(text.find("3333333333333333"), text.find("1111111111111111"));
+  for (const char digit : {'2', '3', '5'})
+    EXPECT_NE(text.find("./graphproof repro 20261121-101500-3f2a/" + std::string(16, digit)),
+              std::string::npos);
+  EXPECT_TRUE(
+      text.ends_with("coverage: 5 planned = 5 ran + 0 rejected + 0 skipped + 0 not run; 2 of 10 "
+                     "required checks unexercised\n"
+                     "exit 1: product failure (smoke on sim, 0:41, run 20261121-101500-3f2a)\n"))
+      << text;
+}
+
+TEST(ClosingTable, HasAlignedColumnsThatFit) {
+  const std::string text = closing_table(mixed_run(), {.colour = false, .columns = 60});
+  const std::size_t begin = text.find("verdict  ");
+  ASSERT_NE(begin, std::string::npos) << text;
+  const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
+  const std::size_t column = table.find("case");
+  std::size_t row = 0;
+  for (std::size_t at = 0; at != std::string::npos && at < table.size();
+       at = table.find('\n', at + 1), ++row) {
+    const std::string line =
+        table.substr(at + (row > 0), table.find('\n', at + 1) - at - (row > 0));
+    EXPECT_LE(line.size(), 60u) << line;
+    EXPECT_EQ(line[column - 1], ' ') << line;
+    EXPECT_NE(line[column], ' ') << line;
+  }
+  EXPECT_EQ(row, 6u) << table;
+}
+
+TEST(ClosingTable, EscapesWhatRanksSay) {
+  RunResult run = mixed_run();
+  run.cases[2].record.reason = "\x1b]0;owned\x07";
+  run.cases[2].record.failing[0].message.got = "\x1b[2J\nexit 0";
+  run.cases[2].plan.name = "\x1b[1m";
+  const std::string text = closing_table(run, {.colour = false, .columns = 80});
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\x07'), std::string::npos);
+  EXPECT_EQ(text.find("\nexit 0"), std::string::npos);
+}
+
+TEST(ClosingTable, OfAThousandCasesShowsWhatMatters) {
+  std::vector<CaseResult> cases(1000, ended('1', "a", "pass"_verdict, 90));
+  for (int i = 0; i < 50; ++i) cases.push_back(ended('2', "b", "fail.silent"_verdict, 46));
+  const std::string text = closing_table(run_of(cases), {});
+  EXPECT_LT(lines_of(text), 350u);
+  EXPECT_NE(text.find("... and 960 more acceptable cases, in summary.json"), std::string::npos);
+}
+
+TEST(KillMatrix, HasARowPerFault) {
+  const std::vector<record::FaultResult> rows = {
+      {.fault = "M23",
+       .detector = "D04",
+       .killed_by = {"D04.learning_rate", "D01.lockstep"},
+       .status = record::FaultStatus::killed,
+       .clean_twin = "pass"_verdict},
+      {.fault = "M15",
+       .detector = "D18",
+       .killed_by = {},
+       .status = record::FaultStatus::unexercised,
+       .clean_twin = "not_run"_verdict}};
+  EXPECT_EQ(kill_matrix(rows, {.colour = false, .columns = 100}),
+            "fault  detector  status       clean twin  failing checks\n"
+            "M23    D04       killed       pass        D04.learning_rate, D01.lockstep\n"
+            "M15    D18       unexercised  not_run     -\n");
+  EXPECT_EQ(kill_matrix({}, {}), "");
+  EXPECT_NE(kill_matrix(rows, {.colour = true}).find("\033[32mkilled"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace graphproof::reports

@@ -1,0 +1,160 @@
+#include "reports/record/evidence/evidence.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "reports/record/text/file.h"
+
+namespace graphproof::record {
+namespace {
+
+void spell_non_finite(Json& value) {
+  if (value.is_number_float()) {
+    value = number(value.get<double>());
+  } else if (value.is_structured()) {
+    for (Json& inner : value) spell_non_finite(inner);
+  }
+}
+
+}  // namespace
+
+std::string evidence_file_name(int rank) {
+  return "rank-" + std::to_string(rank) + ".evidence.jsonl";
+}
+
+Json number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+double number_from(const nlohmann::json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (value == "inf") return std::numeric_limits<double>::infinity();
+  if (value == "-inf") return -std::numeric_limits<double>::infinity();
+  throw ReadError({.what = "an evidence value is not a number",
+                   .got = value.dump(),
+                   .want = "a number, nan, inf or -inf",
+                   .why = "",
+                   .next = "look at the evidence file; reports/record/schema has its schema"});
+}
+
+EvidenceWriter::EvidenceWriter(std::filesystem::path file) : file_(std::move(file)) {
+  std::error_code ignored;  // open() names what is wrong
+  if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path(), ignored);
+  descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  if (descriptor_ < 0)
+    throw WriteError({.what = "cannot create evidence file " + file_.string(),
+                      .got = std::strerror(errno),
+                      .want = "a new file",
+                      .why = "evidence of two attempts must never mix",
+                      .next = "use a fresh attempt folder, or make it writable"});
+}
+
+EvidenceWriter::~EvidenceWriter() { ::close(descriptor_); }
+
+void EvidenceWriter::write(std::string_view kind, const Json& fields) {
+  Json line = {{"kind", kind}};
+  if (!fields.is_null()) line.update(fields);  // {} is null
+  spell_non_finite(line);
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::lock_guard lock(mutex_);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0)
+      throw WriteError({.what = "cannot write evidence to " + file_.string(),
+                        .got = std::strerror(errno),
+                        .want = "line " + std::to_string(lines_ + 1) + " (" + std::string(kind) +
+                                ") written whole",
+                        .why = "a case without its evidence cannot be judged",
+                        .next = "free space on its file system, then run again"});
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ++lines_;
+  bytes_ += static_cast<std::int64_t>(text.size());
+}
+
+void EvidenceWriter::end(bool complete, Phase last_phase, std::int64_t t_ms) {
+  write("end", {{"complete", complete},
+                {"lines", lines()},
+                {"last_phase", name(last_phase)},
+                {"t_ms", t_ms}});
+}
+
+std::int64_t EvidenceWriter::lines() const {
+  const std::lock_guard lock(mutex_);
+  return lines_;
+}
+
+std::int64_t EvidenceWriter::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+std::vector<const EvidenceLine*> Evidence::of(std::string_view kind) const {
+  std::vector<const EvidenceLine*> result;
+  for (const EvidenceLine& line : lines)
+    if (line.kind == kind) result.push_back(&line);
+  return result;
+}
+
+bool Evidence::complete() const {
+  if (!dropped.empty() || lines.empty() || lines.front().kind != "start" ||
+      lines.back().kind != "end")
+    return false;
+  const nlohmann::json& end = lines.back().fields;
+  return end.value("complete", nlohmann::json()) == true &&
+         end.value("lines", nlohmann::json()) == lines.size() - 1;
+}
+
+Evidence read_evidence(const std::filesystem::path& file) {
+  const Lines raw = read_lines(file);
+  Evidence evidence{.file = file, .lines = {}, .dropped = {}};
+  for (std::size_t i = 0; i < raw.lines.size(); ++i) {
+    nlohmann::json value = nlohmann::json::parse(raw.lines[i], nullptr, false);
+    const bool line_of_a_kind =
+        value.is_object() && value.contains("kind") && value["kind"].is_string();
+    if (!line_of_a_kind) {
+      evidence.dropped.push_back(file.filename().string() + " line " + std::to_string(i + 1) +
+                                 " is no evidence line: " + raw.lines[i].substr(0, 80));
+      continue;
+    }
+    std::string kind = value["kind"];
+    evidence.lines.push_back({.kind = std::move(kind), .fields = std::move(value), .line = i + 1});
+  }
+  if (raw.torn_bytes > 0)
+    evidence.dropped.push_back(file.filename().string() + " line " +
+                               std::to_string(raw.lines.size() + 1) + " is torn after " +
+                               std::to_string(raw.torn_bytes) +
+                               " bytes: its rank was stopped while writing");
+  return evidence;
+}
+
+std::vector<Evidence> read_evidence_of_attempt(const std::filesystem::path& attempt_folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code missing;
+  for (std::filesystem::directory_iterator entry(attempt_folder, missing), end;
+       !missing && entry != end; entry.increment(missing))
+    if (entry->path().string().ends_with(".evidence.jsonl")) files.push_back(entry->path());
+  // rank-10 after rank-9.
+  std::sort(files.begin(), files.end(), [](const auto& left, const auto& right) {
+    const std::string a = left.filename(), b = right.filename();
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  });
+  std::vector<Evidence> all;
+  for (const auto& file : files) all.push_back(read_evidence(file));
+  return all;
+}
+
+}  // namespace graphproof::record

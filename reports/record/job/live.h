@@ -1,0 +1,57 @@
+// live.json: what a running launcher does now. Written again about once a second; a launcher that
+// was killed leaves its last one, which says what was running then. Whether its writer lives is
+// told by the run's lock, not by this file.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/record/text/fields.h"
+#include "reports/record/verdict/phase.h"
+
+namespace graphproof::record {
+
+inline constexpr std::string_view kLiveSchema = "graphproof-live/1";
+
+struct LiveRank {
+  int rank = 0;
+  std::int64_t pid = 0;        // 0: no hello yet
+  std::optional<Phase> phase;  // nothing: the case has not begun on this rank
+  std::string arm;
+  std::int64_t step = 0;
+  std::int64_t silent_ms = 0;  // since its last heartbeat
+
+  bool operator==(const LiveRank&) const = default;
+};
+
+struct LiveCase {
+  std::string case_id, name;
+  int attempt = 1;
+  std::string batch;
+  std::vector<LiveRank> ranks;
+
+  bool operator==(const LiveCase&) const = default;
+};
+
+struct Live {
+  std::string run_id;
+  std::int64_t pid = 0;
+  std::string host;
+  std::int64_t updated_ms = 0;  // since 1970, UTC
+  double elapsed_seconds = 0;
+  std::optional<double> remaining_seconds;
+  int planned = 0, done = 0, failed = 0;
+  std::string stopping;  // why no more cases start: an ending of summary.json; "" while they do
+  std::vector<LiveCase> running;
+
+  bool operator==(const Live&) const = default;
+};
+
+Json to_json(const Live& live);
+Live live_from(const nlohmann::json& value, const std::string& where);
+
+}  // namespace graphproof::record

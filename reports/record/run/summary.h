@@ -1,0 +1,59 @@
+// summary.json: a run's result for other programs. Stable: keys are added, never changed.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/record/run/checks.h"
+#include "reports/record/run/run.h"
+#include "reports/record/text/fields.h"
+#include "reports/record/verdict/verdict.h"
+
+namespace graphproof::record {
+
+inline constexpr std::string_view kSummarySchema = "graphproof-summary/1";
+
+struct SummaryCase {
+  std::string id, name;
+  nlohmann::json axes;  // every effective value
+  Verdict verdict;
+  std::string isolation;
+  int ranks = 1;
+  double seconds = 0;
+  std::map<std::string, Result> checks;
+
+  bool operator==(const SummaryCase&) const = default;
+};
+
+/// planned = ran + rejected + skipped + not_run. ran: evidence was judged, whatever the verdict;
+/// rejected: refused by the expected rule. required_checks and unexercised count (case, check)
+/// pairs of the cases that ran.
+struct Coverage {
+  int planned = 0, ran = 0, rejected = 0, skipped = 0, not_run = 0;
+  int required_checks = 0, unexercised = 0;
+
+  bool operator==(const Coverage&) const = default;
+};
+
+struct Summary {
+  std::string run_id, profile, device;
+  bool finished = false;
+  Stack stack;
+  double wall_seconds = 0;
+  std::map<std::string, int> counts;  // verdict -> cases
+  int exit_code = 0;
+  Coverage coverage;
+  std::vector<SummaryCase> cases;  // in plan order
+  std::string ending =
+      "finished";  // finished, interrupted, budget, circuit_breaker, max_fail, disk
+
+  bool operator==(const Summary&) const = default;
+};
+
+Json to_json(const Summary& summary);
+Summary summary_from(const nlohmann::json& value, const std::string& where);
+
+}  // namespace graphproof::record

@@ -1,0 +1,311 @@
+#include "suites/arms/arm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fixtures/device/nvtx.h"
+#include "fixtures/device/rng_tracker.h"
+#include "fixtures/tensors/torch.h"
+#include "suites/case/learning_rate.h"
+#include "suites/case/step_lines.h"
+
+namespace graphproof::suites {
+namespace {
+
+using fixtures::NamedTensor;
+
+engines::EngineConfig engine_config(const StepConfig& config, std::string impl,
+                                    std::vector<NamedTensor> stale) {
+  engines::EngineConfig engine = config.engine;
+  engine.impl = std::move(impl);
+  engine.stale_outputs = std::move(stale);
+  return engine;
+}
+
+/// Parameters and optimizer state: a step changes them, and a replay that skipped them left the old
+/// values.
+bool is_carried_over(const NamedTensor& tensor) {
+  return tensor.name.starts_with("param:") || tensor.name.starts_with("state:");
+}
+
+std::vector<NamedTensor> named(const Snapshot& left, std::string_view prefix) {
+  std::vector<NamedTensor> chosen;
+  for (const NamedTensor& tensor : left)
+    if (std::string_view(tensor.name).starts_with(prefix)) chosen.push_back(tensor);
+  return chosen;
+}
+
+std::vector<double> values(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.to(at::kDouble).contiguous().view({-1});
+  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+double learning_rate_at(const StepConfig& config, std::int64_t step) {
+  return learning_rate_schedule(config.model.optimizer).at(step);
+}
+
+/// sqrt of the sum of squares in fp64, in tensor order: the same number whenever the bytes are the
+/// same.
+double norm(const std::vector<NamedTensor>& tensors) {
+  double sum = 0;
+  for (const NamedTensor& tensor : tensors)
+    sum += tensor.tensor.to(at::kDouble).square().sum().item<double>();
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+struct Arm::Before {
+  std::map<std::string, std::string> generators;
+  StepBefore step;
+  std::vector<std::int64_t> counter;
+  std::int64_t replays = 0;
+};
+
+Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch,
+         std::vector<NamedTensor> stale)
+    : parts_(parts),
+      name_(std::move(name)),
+      watch_(watch),
+      graphs_(impl != "none"),
+      device_(parts.device, parts.config.engine.fault) {
+  parts_.scope.enter(Phase::build, name_, 0);
+  const c10::StreamGuard guard(parts_.stream);
+  const StepConfig& config = parts_.config;
+  step_ = std::make_unique<workloads::TrainStep>(config.model, config.layout, device_, config.seed,
+                                                 config.engine.fault, config.rng_backend);
+  if (graphs_ && watch_ == Watch::free) {
+    observer_ = std::make_unique<CaptureObserver>(parts_.scope, device_, *step_, name_);
+  } else if (graphs_) {
+    auto observer = std::make_unique<ReplayObserver>(parts_.scope, device_, *step_, name_);
+    replays_ = observer.get();
+    device_.watch_operands();
+    observer_ = std::move(observer);
+  }
+  engine_ = engines::make_engine(engine_config(config, std::move(impl), std::move(stale)), device_,
+                                 parts_.stream, *step_, observer_.get());
+}
+
+Arm::~Arm() = default;
+
+workloads::Checkpoint Arm::checkpoint() {
+  const c10::StreamGuard guard(parts_.stream);
+  return workloads::Checkpoint(*step_, parts_.config.engine.fault);
+}
+
+std::vector<NamedTensor> Arm::outputs() {
+  std::vector<NamedTensor> tensors = engine_->outputs();
+  const auto masks = step_->masks();
+  tensors.insert(tensors.end(), masks.begin(), masks.end());
+  return tensors;
+}
+
+Snapshot Arm::run(std::int64_t index, const StepInput& input) {
+  const fixtures::NvtxRange range(name_, index);
+  const c10::StreamGuard guard(parts_.stream);
+  const double learning_rate = learning_rate_at(parts_.config, index);
+  const bool warming_up = graphs_ && index < parts_.config.first_replay();
+  parts_.scope.enter(!graphs_     ? Phase::eager
+                     : warming_up ? Phase::warmup
+                                  : Phase::replay,
+                     name_, index);
+  if (observer_) observer_->at_step(index);
+  if (watch_ == Watch::free) {
+    engine_->step(input.batch, learning_rate);
+    note_captures();
+    return {};
+  }
+  const Before before = look_before(index);
+  const auto begin = std::chrono::steady_clock::now();
+  engine_->step(input.batch, learning_rate);
+  parts_.device.synchronize(parts_.stream);
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  note_captures();
+  Snapshot left = look(index, input, ms);
+  if (graphs_ && !warming_up) {
+    const auto replay = replays_->take();
+    if (device_.counts().replays == before.replays) ++fallbacks_;
+    write_replay(index, replay ? replay->counter_before : before.counter, fallbacks_);
+    if (replay) {
+      write_poison(index, outputs(), *replay, device_.counts().replays - before.replays);
+    }
+    if (const auto operands = device_.take_operands())
+      parts_.scope.write("freed", {{"arm", name_},
+                                   {"step", index},
+                                   {"operands", operands->blocks},
+                                   {"freed", operands->freed}});
+  }
+  if (graphs_) write_kept(index);
+  write_rng(index, before);
+  write_step_lines(parts_.scope, name_, index, learning_rate, *step_, before.step);
+  return left;
+}
+
+Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
+  const c10::StreamGuard guard(parts_.stream);
+  parts_.scope.enter(graphs_ ? Phase::replay : Phase::eager, name_, index);
+  const std::int64_t captures = device_.counts().captures_begun, replays = device_.counts().replays;
+  engine_->evaluate(batch);
+  parts_.device.synchronize(parts_.stream);
+  if (const auto replay = replays_ ? replays_->take() : std::nullopt) {
+    ++evaluated_.watched;
+    write_poison(replays_->step(), {{"evaluation_losses", step_->evaluation_losses()}}, *replay,
+                 device_.counts().replays - replays);
+  }
+  ++evaluated_.evaluations;
+  evaluated_.captures += device_.counts().captures_begun - captures;
+  evaluated_.replays += device_.counts().replays - replays;
+  return fixtures::on_host({{"evaluation_losses", step_->evaluation_losses()}});
+}
+
+void Arm::write_evaluated(std::int64_t step) {
+  parts_.scope.write("evaluated", {{"arm", name_},
+                                   {"step", step},
+                                   {"evaluations", evaluated_.evaluations},
+                                   {"captures", evaluated_.captures},
+                                   {"replays", evaluated_.replays},
+                                   {"watched", evaluated_.watched}});
+}
+
+Snapshot Arm::look(std::int64_t index, const StepInput& input, double ms) {
+  const c10::StreamGuard guard(parts_.stream);
+  Snapshot left = fixtures::on_host(outputs());
+  write_step(index, input, ms, left);
+  return left;
+}
+
+void Arm::finish(std::int64_t last) {
+  const c10::StreamGuard guard(parts_.stream);
+  parts_.device.synchronize(parts_.stream);
+  if (!graphs_) return;
+  // One count for the whole run: a look after each step would have waited for it.
+  const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
+                              std::max<std::int64_t>(1, engine_->counters().launches_per_step);
+  write_replay(
+      last,
+      std::vector<std::int64_t>(
+          static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)), 0),
+      std::max<std::int64_t>(0, wanted - device_.counts().replays));
+}
+
+Arm::Before Arm::look_before(std::int64_t) {
+  Before before;
+  before.replays = device_.counts().replays;
+  if (graphs_) before.counter = layer_counts(device_, *step_);
+  if (parts_.config.model.dropout > 0) before.generators = step_->rng().states();
+  before.step = look_before_step(*step_);
+  return before;
+}
+
+void Arm::write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left) {
+  const auto losses = named(left, "losses");
+  const auto gradients = named(left, "grad:");
+  auto loss = record::Json::array();
+  for (const NamedTensor& tensor : losses)
+    for (const double value : values(tensor.tensor)) loss.push_back(record::number(value));
+  const std::string loss_digest = fixtures::digest(losses);
+  record::Json digest = {{"grads", fixtures::digest(gradients)},
+                         {"params", fixtures::digest(named(left, "param:"))},
+                         {"losses", loss_digest}};
+  parts_.scope.write("step", {{"arm", name_},
+                              {"step", index},
+                              {"input", input.word},
+                              {"loss", std::move(loss)},
+                              {"loss_bits", loss_digest},
+                              {"grad_norm", record::number(norm(gradients))},
+                              {"digest", std::move(digest)},
+                              {"learning_rate", learning_rate_at(parts_.config, index)},
+                              {"ms", ms}});
+}
+
+void Arm::write_rng(std::int64_t index, const Before& before) {
+  if (parts_.config.model.dropout == 0) return;
+  const std::string mask = fixtures::digest(step_->masks());
+  for (const auto& [region, after] : step_->rng().states())
+    parts_.scope.write("rng", {{"arm", name_},
+                               {"step", index},
+                               {"generator", region},
+                               {"before", before.generators.at(region)},
+                               {"after", after},
+                               {"mask", mask}});
+}
+
+void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before,
+                       std::int64_t fallbacks) {
+  const GraphCounts& counts = device_.counts();
+  parts_.scope.write(
+      "replay",
+      {{"arm", name_},
+       {"graph", parts_.config.engine.impl},
+       {"step", index},
+       {"replays", counts.replays - evaluated_.replays},
+       {"fallbacks", fallbacks},
+       {"recaptures", counts.captures_begun - evaluated_.captures - first_captures_},
+       {"out_of_order", engine_->counters().out_of_order},
+       {"counter_before", counter_before},
+       {"counter_after", layer_counts(device_, *step_)},
+       {"counter_per_replay",
+        std::vector<std::int64_t>(
+            static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
+            parts_.config.model.microbatches)}});
+}
+
+void Arm::note_captures() {
+  // All graphs of a step are captured in one step, the first that captures; more later are
+  // recaptures.
+  if (first_captures_ == 0) first_captures_ = device_.counts().captures_begun;
+}
+
+void Arm::write_kept(std::int64_t index) {
+  if (kept_losses_.defined())
+    parts_.scope.write("kept", {{"arm", name_},
+                                {"step", index - 1},
+                                {"what", "losses"},
+                                {"digest", kept_digest_},
+                                {"later", fixtures::digest(kept_losses_)}});
+  kept_losses_ = engine_->losses();
+  kept_digest_ = fixtures::digest(kept_losses_);
+}
+
+void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
+                       const ReplayObserver::Replay& replay, std::int64_t launches) {
+  auto unregistered = record::Json::array();
+  for (const NamedTensor& tensor : left)
+    if (!replay.registered.contains(device_.address(tensor.tensor)))
+      unregistered.push_back(tensor.name);
+  // What is compared must be among what was poisoned, except what a step changes instead of
+  // writing.
+  std::vector<NamedTensor> compared = left;
+  std::erase_if(compared, is_carried_over);
+  const auto poisoned =
+      std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
+        return replay.poisoned.contains(device_.address(tensor.tensor));
+      });
+  parts_.scope.write("poison",
+                     {{"arm", name_},
+                      {"step", index},
+                      {"outputs", poisoned},
+                      {"compared", compared.size()},
+                      {"bytes", replay.poisoned_bytes},
+                      {"canary_words", replay.canary_words + fixtures::canary_words(compared)},
+                      {"launches", launches},
+                      {"watched", replay.watched},
+                      {"looked_at", replay.looked_at},
+                      {"unregistered", std::move(unregistered)}});
+}
+
+void Arm::settle_capture() {
+  if (!graphs_ || observer_->captured()) return;
+  parts_.scope.boundary(Phase::capture);
+  parts_.scope.vote(0);
+  parts_.scope.boundary(Phase::replay);
+}
+
+std::int64_t Arm::drop_graphs() {
+  if (!engine_) return 0;
+  engine_->drop_graphs();
+  return engine_->counters().drops_in_flight;
+}
+
+}  // namespace graphproof::suites

@@ -1,0 +1,256 @@
+#include "suites/arms/arms.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
+#include "fixtures/tensors/torch.h"
+#include "suites/arms/arm_lines.h"
+#include "suites/arms/evaluation.h"
+#include "suites/arms/resume.h"
+#include "suites/case/learning_rate.h"
+#include "suites/case/reference.h"
+#include "workloads/config/precision.h"
+#include "workloads/training/data.h"
+
+namespace graphproof::suites {
+namespace {
+
+using fixtures::NamedTensor;
+
+/// Gradients and losses of one step of the model, on the host, and which part of the full tensor
+/// each gradient is. With a loss scale or clipping the gradients are those that the optimizer uses.
+/// Of a distributed optimizer it is the step after the first: what the ranks make of each other's
+/// parameters shows there (second_step_compared()).
+struct ReferenceStep {
+  Snapshot left;
+  std::vector<workloads::Shard> shards;
+};
+ReferenceStep reference_step(const CaseParts& parts, const StepConfig& config) {
+  const c10::StreamGuard guard(parts.stream);
+  workloads::TrainStep step(config.model, config.layout, parts.device, config.seed,
+                            config.engine.fault, config.rng_backend);
+  step.learning_rate(learning_rate_schedule(config.model.optimizer).at(0));
+  const std::int64_t last = second_step_compared(config.model) ? 1 : 0;
+  for (std::int64_t index = 0; index <= last; ++index) {
+    step.forward_backward(workloads::make_batch(config.model, config.layout, config.seed, index,
+                                                parts.device.torch_device()));
+    if (index < last || config.model.clip_grad ||
+        config.model.precision == workloads::Precision::fp16)
+      step.optimizer_step();
+  }
+  step.gather_gradients();
+  parts.device.synchronize(parts.stream);
+  std::vector<NamedTensor> tensors = step.gradients();
+  tensors.push_back({"losses", step.losses()});
+  return {.left = fixtures::on_host(tensors), .shards = step.shards()};
+}
+
+const at::Tensor& tensor_named(const Snapshot& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const NamedTensor& one) { return one.name == name; });
+  if (found == tensors.end()) throw std::logic_error("the single-rank model has no " + name);
+  return found->tensor;
+}
+
+void write_reference(const CaseParts& parts, const std::string& subject,
+                     const std::vector<ReferencePair>& pairs, const ReferenceBound& bound,
+                     workloads::Precision precision) {
+  record::Json line = {{"subject", subject}, {"precision", workloads::name_of(precision)}};
+  line.update(distance_fields(pairs, bound));
+  parts.scope.write("reference", line);
+}
+
+/// Steps of one arm that begin late.
+class LateSteps {
+ public:
+  LateSteps(const CaseParts& parts, double ms) : parts_(parts), ms_(ms) {}
+
+  /// Before step `step`: the case's stream, or all others.
+  void hold_back(std::int64_t step, capture::Late late) {
+    const c10::StreamGuard guard(parts_.stream);
+    streams_ = std::max(streams_, parts_.device.hold_back(late, ms_));
+    steps_.push_back(step);
+  }
+
+  /// Nothing on a device where no work can be late.
+  void write(const std::string& arm, std::int64_t ways) const {
+    if (streams_ > 0)
+      parts_.scope.write(
+          "late",
+          {{"arm", arm}, {"steps", steps_}, {"ms", ms_}, {"streams", streams_}, {"ways", ways}});
+  }
+
+ private:
+  const CaseParts& parts_;
+  const double ms_;
+  std::int64_t streams_ = 0;
+  std::vector<std::int64_t> steps_;
+};
+// As long as the host takes for an eager step of a small model on an H200, and for replays of one.
+constexpr double kEagerLateMs = 10, kReplayLateMs = 6;
+constexpr std::array kLateEagerSteps = {std::pair{1, capture::Late::others},
+                                        std::pair{2, capture::Late::current}};
+
+/// Graphs made while it lives are late.
+class LateGraphs {
+ public:
+  explicit LateGraphs(capture::Device& device) : device_(device) { device_.make_late_graphs(true); }
+  ~LateGraphs() { device_.make_late_graphs(false); }
+  LateGraphs(const LateGraphs&) = delete;
+  LateGraphs& operator=(const LateGraphs&) = delete;
+
+ private:
+  capture::Device& device_;
+};
+
+}  // namespace
+
+std::vector<StepInput> make_inputs(const CaseParts& parts) {
+  const c10::StreamGuard guard(parts.stream);
+  const StepConfig& config = parts.config;
+  std::vector<StepInput> inputs;
+  for (std::int64_t step = 0; step < config.steps; ++step)
+    inputs.push_back({.batch = workloads::make_batch(config.model, config.layout, config.seed, step,
+                                                     parts.device.torch_device()),
+                      .word = step == config.capture_step() ? "capture" : "fresh"});
+  const std::int64_t captured = std::min(config.capture_step(), config.steps - 1);
+  inputs.push_back({.batch = inputs[static_cast<std::size_t>(captured)].batch, .word = "capture"});
+  return inputs;
+}
+
+History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a) {
+  CollectivesOf collectives(parts, eager_a.name());
+  LateSteps late(parts, kEagerLateMs);
+  History history;
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+    for (const auto& [late_step, who] : kLateEagerSteps)
+      if (step == late_step) late.hold_back(step, who);
+    history.add(eager_a.run(step, inputs[static_cast<std::size_t>(step)]));
+  }
+  late.write(eager_a.name(), 0);
+  collectives.write();
+  return history;
+}
+
+void run_layout_reference(const CaseParts& parts) {
+  parts.scope.enter(Phase::eager, "reference", 0);
+  CollectivesOf collectives(parts, "reference");
+  StepConfig parallel = parts.config;
+  parallel.model.dropout = 0;
+  parallel.model.loss_scaling =
+      workloads::LossScaling::static_;  // a dynamic one begins with infinite gradients
+  StepConfig single = single_rank(parts.config);
+  parallel.model.precision = single.model.precision;
+  // Adam's first update is nearly the gradient's sign, which another order of sums turns over where
+  // it is almost zero.
+  if (parallel.model.distributed_optimizer)
+    parallel.model.optimizer = single.model.optimizer = workloads::OptimizerKind::sgd;
+  const auto [ours, shards] = reference_step(parts, parallel);
+  const Snapshot whole = reference_step(parts, single).left;
+  const ReferenceBound bound = reference_bound(single);
+  std::vector<ReferencePair> losses, gradients;
+  const std::int64_t microbatches = parts.config.model.microbatches;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const auto& [name, tensor] = ours[i];
+    const at::Tensor& full = tensor_named(whole, name);
+    if (name == "losses")
+      losses.push_back({name, tensor,
+                        full.narrow(0, parts.config.layout.dp_rank * microbatches, microbatches),
+                        full});
+    else
+      gradients.push_back({name, tensor, own_shard(full, tensor.sizes(), shards[i]), full});
+  }
+  if (single.model.precision != workloads::Precision::fp32 && !single.model.fp8_weights &&
+      !reference_distance(gradients, bound).within()) {
+    // Whoever computes in 16 bits is this far off without any layout. Not where weights are rounded
+    // once more: one that falls to another neighbour there moves far.
+    StepConfig exact = single;
+    exact.model.precision = workloads::Precision::fp32;
+    const Snapshot wide = reference_step(parts, exact).left;
+    for (ReferencePair& pair : gradients)
+      pair.rounding = (tensor_named(whole, pair.name) - tensor_named(wide, pair.name))
+                          .abs()
+                          .max()
+                          .item<double>();
+  }
+  // Only the last stage of a pipeline has losses.
+  if (parts.config.layout.last_stage())
+    write_reference(parts, "losses", losses, bound, single.model.precision);
+  write_reference(parts, "gradients", gradients, bound, single.model.precision);
+  collectives.write();
+}
+
+History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& inputs, KeptArms& kept) {
+  kept.push_back(std::make_unique<Arm>(parts, "lockstep_eager", "none", Watch::full));
+  Arm& eager = *kept.back();
+  kept.push_back(std::make_unique<Arm>(parts, "lockstep_graph", parts.config.engine.impl,
+                                       Watch::full, eager.outputs()));
+  Arm& graph = *kept.back();
+  History history;
+  std::optional<workloads::Checkpoint> checkpoint;
+  parts.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
+  CollectivesOf collectives(parts, "lockstep");
+  for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
+    const StepInput& input = inputs[static_cast<std::size_t>(step)];
+    if (step == parts.config.steps)
+      parts.scope.write(
+          "overwritten",
+          {{"arm", graph.name()}, {"step", step}, {"bytes", parts.device.overwrite_free_memory()}});
+    const Snapshot left = eager.run(step, input);
+    Snapshot right = graph.run(step, input);
+    parts.scope.enter(Phase::compare, graph.name(), step);
+    write_comparison(parts, eager.name(), graph.name(),
+                     step < parts.config.steps ? "lockstep" : "capture_inputs_last", step,
+                     input.word, left, right);
+    if (step < parts.config.steps) history.add(std::move(right));
+    if (parts.config.schedule == Schedule::resume && step + 1 == parts.config.resume_step())
+      checkpoint.emplace(graph.checkpoint());
+    if (parts.config.schedule == Schedule::train_eval_train &&
+        step + 1 == parts.config.evaluation_step())
+      run_evaluation(parts, eager, graph);
+  }
+  graph.settle_capture();
+  collectives.write();
+  if (checkpoint) run_resumed(parts, inputs, history.steps(), *checkpoint);
+  return history;
+}
+
+void keep_last(const CaseParts& parts, KeptArms& kept) {
+  if (kept.empty()) return;
+  const auto last = std::prev(kept.end());
+  for (auto arm = kept.begin(); arm != last; ++arm) (*arm)->drop_graphs();
+  kept.erase(kept.begin(), last);
+  parts.device.synchronize();
+}
+
+void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a,
+              KeptArms& kept) {
+  CollectivesOf collectives(parts, "free_run");
+  kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free,
+                                       kept.front()->outputs()));
+  Arm& graph = *kept.back();
+  parts.scope.boundary(Phase::capture);
+  const LateGraphs late_graphs(parts.device);
+  LateSteps late(parts, kReplayLateMs);
+  for (std::int64_t step = 0; step < parts.config.steps; ++step) {
+    // A capture waits for the device, so the first one shows the least where it is the capture's
+    // own step.
+    if (const std::int64_t replay = step - parts.config.first_replay(); replay >= 0)
+      late.hold_back(step, replay % 2 == 0 ? capture::Late::current : capture::Late::others);
+    graph.run(step, inputs[static_cast<std::size_t>(step)]);
+  }
+  graph.finish(parts.config.steps - 1);
+  late.write(graph.name(), graph.late_ways());
+  const c10::StreamGuard guard(parts.stream);
+  const Snapshot right = fixtures::on_host(graph.outputs());
+  graph.settle_capture();
+  parts.scope.enter(Phase::compare, graph.name(), parts.config.steps - 1);
+  write_comparison(parts, "eager_a", graph.name(), "free_run", parts.config.steps - 1, "fresh",
+                   eager_a, right);
+  collectives.write();
+}
+
+}  // namespace graphproof::suites

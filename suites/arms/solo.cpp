@@ -1,0 +1,185 @@
+#include "suites/arms/solo.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "fixtures/comm/collectives.h"
+#include "fixtures/comm/torch_group.h"
+#include "fixtures/device/resident.h"
+#include "fixtures/tensors/torch.h"
+#include "suites/arms/arm_lines.h"
+
+namespace graphproof::suites {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How much longer than its slowest launch a step's head start is, so that the host is ahead also
+// when it stumbles.
+constexpr double kHeadStartFactor = 2;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// Of the arm that ran the same steps before, and what the comparison with it is called.
+struct Repeated {
+  std::string arm, subject;
+  const History& left;
+};
+
+class SoloArm {
+ public:
+  SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated,
+          std::vector<fixtures::NamedTensor> stale = {})
+      : parts_(parts),
+        name_(std::move(name)),
+        impl_(std::move(impl)),
+        repeated_(std::move(repeated)),
+        stale_(std::move(stale)) {}
+
+  void run(const std::vector<StepInput>& inputs) {
+    ask_back();
+    look("before", 0);
+    {
+      Arm arm(parts_, name_, impl_, Watch::free, stale_);
+      look("built", 0);
+      if (arm.graphs()) parts_.scope.boundary(Phase::capture);
+      const std::int64_t last = run_steps(arm, inputs);
+      arm.finish(last);
+      arm.settle_capture();
+      parts_.scope.enter(Phase::teardown_graph, name_, last);
+      arm.drop_graphs();
+    }
+    parts_.device.synchronize();
+    look("dropped", 0);
+    ask_back();
+    look("returned", 0);
+  }
+
+ private:
+  /// Returns the index of the last step.
+  std::int64_t run_steps(Arm& arm, const std::vector<StepInput>& inputs) {
+    const auto input = [&](std::int64_t step) -> const StepInput& {
+      // Every arm of a case has the capture's inputs in the step that captures; afterwards they
+      // take turns.
+      return inputs[static_cast<std::size_t>(step % parts_.config.steps)];
+    };
+    const std::int64_t steps = std::max(parts_.config.first_replay() + kSoloSteadySteps,
+                                        parts_.config.steps + 1 + kSoloTimedSteps);
+    CollectivesOf collectives(parts_, name_);
+    double slowest_launch_ms = 0;
+    std::int64_t step = 0;
+    for (; step < steps; ++step) {
+      const auto begin = Clock::now();
+      arm.run(step, input(step));
+      const double launch_ms = ms_since(begin);
+      parts_.device.synchronize(parts_.stream);
+      const double wall_ms = ms_since(begin);
+      parts_.scope.write(
+          "timing",
+          {{"arm", name_}, {"step", step}, {"wall_ms", wall_ms}, {"launch_ms", launch_ms}});
+      look("step", step);
+      if (step < parts_.config.steps) compare(arm, step, input(step), wall_ms);
+      if (step > parts_.config.first_replay())
+        slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
+    }
+    if (measure_busy(arm, step, input(step), slowest_launch_ms)) ++step;
+    collectives.write();
+    return step - 1;
+  }
+
+  void compare(Arm& arm, std::int64_t step, const StepInput& input, double ms) {
+    const Snapshot right = arm.look(step, input, ms);
+    if (const Snapshot* left = repeated_.left.at(step))
+      write_comparison(parts_, repeated_.arm, name_, repeated_.subject, step, input.word, *left,
+                       right);
+  }
+
+  /// One more step. Returns whether it ran: it needs a device with a clock of its own.
+  bool measure_busy(Arm& arm, std::int64_t step, const StepInput& input, double slowest_launch_ms) {
+    const c10::StreamGuard guard(parts_.stream);
+    if (!parts_.device.busy_ms(0, [] {})) return false;
+    // Its device time is measured apart, with the device held back: that changes the host's time.
+    // What the device does in a step varies little, and a step that is held back takes as long as
+    // three.
+    const double head_start_ms = kHeadStartFactor * slowest_launch_ms;
+    double launch_ms = 0;
+    const auto device_ms = parts_.device.busy_ms(head_start_ms, [&] {
+      const auto begin = Clock::now();
+      arm.run(step, input);
+      launch_ms = ms_since(begin);
+    });
+    // Behind its host the device was idle now and then, which is not what was asked.
+    if (device_ms && launch_ms <= head_start_ms)
+      parts_.scope.write("busy", {{"arm", name_}, {"step", step}, {"device_ms", *device_ms}});
+    return true;
+  }
+
+  void ask_back() {
+    flush_communicators(parts_);
+    parts_.device.synchronize();
+    parts_.device.empty_cache();
+  }
+
+  void look(const char* when, std::int64_t step) {
+    const capture::MemoryUse use = parts_.device.memory();
+    parts_.scope.write("memory", {{"arm", name_},
+                                  {"step", step},
+                                  {"when", when},
+                                  {"allocated", use.allocated},
+                                  {"reserved", use.reserved},
+                                  {"pool", use.pool},
+                                  {"device", use.device},
+                                  {"resident", fixtures::resident_bytes()}});
+  }
+
+  const CaseParts& parts_;
+  const std::string name_, impl_;
+  const Repeated repeated_;
+  const std::vector<fixtures::NamedTensor> stale_;
+};
+
+}  // namespace
+
+void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs,
+                    const History& eager_a) {
+  SoloArm(parts, "solo_eager", "none",
+          {.arm = "eager_a", .subject = "eager_repeats", .left = eager_a})
+      .run(inputs);
+}
+
+void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
+                    const History& lockstep_graph, std::vector<fixtures::NamedTensor> stale) {
+  SoloArm(parts, "solo_graph", parts.config.engine.impl,
+          {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph},
+          std::move(stale))
+      .run(inputs);
+}
+
+void flush_communicators(const CaseParts& parts) {
+  if (!parts.groups) return;
+  const c10::StreamGuard guard(parts.stream);
+  const auto in_every_group = [&](const auto& act) {
+    for (const comm::GroupLayout& group : process_groups(parts.config.layout))
+      if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1) act(group);
+    parts.device.synchronize(parts.stream);
+  };
+  // Of the kind that the group is connected for: another would connect it anew.
+  const auto collective = [&](const comm::GroupLayout& group) {
+    const at::Tensor one = at::zeros({1}, at::TensorOptions().device(parts.device.torch_device()));
+    group.point_to_point ? comm::ring_shift(one, 1, group.name)
+                         : comm::all_reduce_(one, group.name);
+  };
+  in_every_group(collective);
+  bool by_torch = false;
+  in_every_group([&](const comm::GroupLayout& group) {
+    const auto torch = comm::torch_group(group.name, parts.device.torch_device().type());
+    if (torch) comm::settle(torch);
+    by_torch |= torch != nullptr;
+  });
+  // What PyTorch's watchdog is done with is let go of by the thread of the next collective.
+  if (by_torch) in_every_group(collective);
+}
+
+}  // namespace graphproof::suites

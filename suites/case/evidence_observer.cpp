@@ -1,0 +1,177 @@
+#include "suites/case/evidence_observer.h"
+
+#include <sstream>
+
+#include "fixtures/device/rng_tracker.h"
+#include "fixtures/tensors/hash.h"
+#include "suites/case/step_config.h"
+
+namespace graphproof::suites {
+namespace {
+
+std::string hex(std::uint64_t address) {
+  std::ostringstream text;
+  text << "0x" << std::hex << address;
+  return text.str();
+}
+
+record::Json module_runs(const engines::CaptureReport& report) {
+  if (!report.module_runs) return nullptr;
+  return {{"forwards", report.module_runs->forwards}, {"backwards", report.module_runs->backwards}};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::TrainStep& step) {
+  device.synchronize();
+  const at::Tensor counts = step.layer_counter().cpu();
+  const auto* values = counts.const_data_ptr<std::int64_t>();
+  return {values, values + counts.numel()};
+}
+
+std::string state_digest(const std::vector<fixtures::NamedTensor>& state,
+                         fixtures::RngTracker& rng) {
+  fixtures::Hash64 hash;
+  hash.add(fixtures::digest(state));
+  for (const auto& [region, generator_state] : rng.states()) {
+    hash.add(region);
+    hash.add(generator_state);
+  }
+  return hash.hex();
+}
+
+CaptureObserver::CaptureObserver(CaseScope& scope, const WatchedDevice& device,
+                                 workloads::TrainStep& step, std::string arm)
+    : scope_(scope), watched_(device), step_(step), arm_(std::move(arm)) {}
+
+void CaptureObserver::before_capture(const std::string&,
+                                     const std::vector<fixtures::NamedTensor>& state) {
+  scope_.enter(Phase::capture, arm_, step_index_);
+  scope_.boundary(Phase::capture);
+  state_before_ = state_digest(state, step_.rng());
+}
+
+void CaptureObserver::after_capture(const engines::CaptureReport& report,
+                                    const std::vector<fixtures::NamedTensor>& state) {
+  captured_ = true;
+  const bool ok = report.status == "ok";
+  scope_.write("capture", {{"arm", arm_},
+                           {"graph", report.graph},
+                           {"status", report.status},
+                           {"code", report.code},
+                           {"site", report.site},
+                           {"message", report.message},
+                           {"mode", capture_mode_word(report.mode)},
+                           {"ms", report.ms},
+                           {"nodes", report.census.total},
+                           {"census", report.census.nodes},
+                           {"signature", report.census.signature},
+                           {"unjoined", report.census.unjoined},
+                           {"pool_bytes", report.pool_bytes},
+                           {"warmups", report.warmups},
+                           {"pools", watched_.counts().pools.size()},
+                           {"generators", watched_.counts().generators.size()},
+                           {"generators_wanted", step_.rng().generators().size()},
+                           {"counter_before", report.counter_before},
+                           {"counter_after", report.counter_after},
+                           {"module_runs", module_runs(report)}});
+  // After a failed capture the device may refuse to be read (pytorch#180395), and the failure is
+  // the finding.
+  if (ok)
+    scope_.write("state", {{"arm", arm_},
+                           {"what", "capture"},
+                           {"before", state_before_},
+                           {"after", state_digest(state, step_.rng())}});
+  scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
+  scope_.boundary(Phase::replay);
+  if (ok) scope_.enter(Phase::replay, arm_, step_index_);
+}
+
+void CaptureObserver::failed_capture(const engines::CaptureReport& report) {
+  scope_.write("failed_capture", {{"arm", arm_},
+                                  {"graph", report.graph},
+                                  {"code", report.code},
+                                  {"site", report.site},
+                                  {"message", report.message},
+                                  {"pool_bytes", report.pool_bytes}});
+}
+
+ReplayObserver::ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step,
+                               std::string arm)
+    : CaptureObserver(scope, device, step, std::move(arm)), device_(device), addresses_(device) {}
+
+record::Json ReplayObserver::moved(const std::string& graph,
+                                   const std::vector<fixtures::NamedTensor>& statics) {
+  // What the engine passes before its first replay is what the capture just before saw.
+  if (registered_.insert(graph).second) addresses_.capture(graph, statics);
+  auto moved = record::Json::array();
+  for (const auto& tensor : addresses_.moved(graph, statics))
+    moved.push_back(
+        {{"tensor", tensor.tensor}, {"captured", hex(tensor.captured)}, {"now", hex(tensor.now)}});
+  return moved;
+}
+
+void ReplayObserver::write_addresses(const std::string& graph, record::Json moved) {
+  scope_.write("address", {{"arm", arm_},
+                           {"step", step_index_},
+                           {"graph", graph},
+                           {"registered", addresses_.registered(graph)},
+                           {"moved", std::move(moved)}});
+}
+
+void ReplayObserver::begin(const std::string& graph,
+                           const std::vector<fixtures::NamedTensor>& statics,
+                           const std::vector<fixtures::NamedTensor>& outputs) {
+  write_addresses(graph, moved(graph, statics));
+  Replay replay;
+  for (const auto& held : statics) replay.registered.insert(device_.address(held.tensor));
+  for (const auto& output : outputs) replay.poisoned.insert(device_.address(output.tensor));
+  replay.poisoned_bytes = fixtures::total_bytes(outputs);
+  replay.counter_before = layer_counts(device_, step_);
+  fixtures::poison(outputs);
+  replay_ = std::move(replay);
+}
+
+void ReplayObserver::before_step(const std::vector<fixtures::NamedTensor>& statics,
+                                 const std::vector<fixtures::NamedTensor>& outputs) {
+  in_step_ = true;
+  begin("step", statics, outputs);
+}
+
+void ReplayObserver::after_step(const std::vector<fixtures::NamedTensor>& outputs) {
+  in_step_ = false;
+  if (replay_) replay_->canary_words += fixtures::canary_words(outputs);
+}
+
+void ReplayObserver::before_replay(const std::string& graph,
+                                   const std::vector<fixtures::NamedTensor>& statics,
+                                   const std::vector<fixtures::NamedTensor>& outputs) {
+  if (!in_step_ && !replay_) {
+    begin(graph, statics, outputs);
+    ++replay_->watched;
+    return;
+  }
+  // One of many in this step: the step's own line says that addresses were watched, so only what
+  // moved is worth one. A graph beside those, the optimizer's, is none of the step's own.
+  record::Json elsewhere = moved(graph, statics);
+  if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
+  ++replay_->watched;
+  if (outputs.empty()) return;
+  replay_->poisoned_bytes += fixtures::total_bytes(outputs);
+  fixtures::poison(outputs);
+}
+
+void ReplayObserver::after_replay(const std::string&,
+                                  const std::vector<fixtures::NamedTensor>& outputs) {
+  if (!replay_) return;
+  ++replay_->looked_at;
+  if (!outputs.empty()) replay_->canary_words += fixtures::canary_words(outputs);
+}
+
+std::optional<ReplayObserver::Replay> ReplayObserver::take() {
+  auto taken = std::move(replay_);
+  replay_.reset();
+  return taken;
+}
+
+}  // namespace graphproof::suites

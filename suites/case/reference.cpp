@@ -1,0 +1,156 @@
+#include "suites/case/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "reports/record/evidence/evidence.h"
+#include "reports/record/text/message.h"
+
+namespace graphproof::suites {
+
+at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const workloads::Shard& shard) {
+  const at::Tensor own = shard.of(full);
+  if (own.sizes() == shape) return own;
+  std::ostringstream shapes;
+  shapes << "part " << shard.index << " of " << shard.count << " of shape " << full.sizes()
+         << " has shape " << own.sizes();
+  std::ostringstream wanted;
+  wanted << shape << ", the parallel model's";
+  throw record::Error(
+      {.what = "the shard of a full tensor",
+       .got = shapes.str(),
+       .want = wanted.str(),
+       .why = "the single-rank model and the parallel one must hold the same parameters",
+       .next = "compare Parameters::create in both layouts"});
+}
+
+namespace {
+
+// Four standard deviations: left to chance about once in a thousand sums.
+constexpr double kConfidence = 4;
+// Two runs that round are apart by sqrt(2) times what one of them is from the exact values: twice
+// that.
+constexpr double kRounding = 3;
+
+// A sum of n products in another order differs by at most n half ulps of the sum of absolute
+// values, and by about sqrt(n) of them when errors have no common sign (Higham and Mary 2019,
+// doi 10.1137/18M1226312); the product with the number of chained sums chains every error in the
+// worst direction. The bound in n alone would hide real defects in large models.
+ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
+  const std::int64_t tokens = model.microbatches * model.microbatch_size * model.seq_length;
+  const std::int64_t longest =
+      std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
+  // A layer chains nine sums forward (two norms, four products of attention, its softmax, two
+  // products of the MLP), with experts two more (the router, the sum over a token's experts); the
+  // ends of the model four, and backward twice as many. A layer norm has a second sum, its mean.
+  const std::int64_t means = model.normalization == workloads::Normalization::LayerNorm ? 1 : 0;
+  const std::int64_t chained =
+      3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4 + means * (2 * model.layers + 1));
+  std::ostringstream why;
+  why << "fp32 sums of up to " << longest << " products in another order: " << kConfidence
+      << " * sqrt(" << longest << ") * 2^-24 of the largest element, times " << chained
+      << " chained sums";
+  return {.relative = kConfidence * std::sqrt(static_cast<double>(longest)) * std::ldexp(1.0, -24) *
+                      static_cast<double>(chained),
+          .why = why.str()};
+}
+
+// Activations of 16 bits: a partial sum is rounded before the ranks add theirs, and whatever is
+// computed from a value that differs is rounded to another neighbour. Each of r roundings in a row
+// adds an error of half an ulp (2^-9 of bf16, 2^-11 of fp16) at most, independent of the others'
+// signs, so sqrt(r) of them; fp32 sums add nothing that counts beside it.
+ReferenceBound short_bound(const workloads::ModelConfig& model) {
+  const bool bf16 = model.precision == workloads::Precision::bf16;
+  const int half_ulp = bf16 ? -9 : -11;
+  // A layer rounds sixteen times forward (two norms; projection, rotation in three steps, scores,
+  // softmax, context and output of attention; up, activation, down; the sum over ranks and the
+  // residual of each half), the ends four times, and backward twice as often. A gate is one more
+  // product; learned positions, one more sum at the end, replace the three of each rotation.
+  const std::int64_t gate = model.activation == workloads::Activation::swiglu ? 1 : 0;
+  const bool rotated = model.position_embedding == workloads::PositionEmbedding::rope;
+  const std::int64_t rounded =
+      3 * ((16 + gate - (rotated ? 0 : 3)) * model.layers + 4 + (rotated ? 0 : 1));
+  std::ostringstream why;
+  why << (bf16 ? "bf16" : "fp16") << " values rounded " << rounded
+      << " times in a row: " << kConfidence << " * sqrt(" << rounded << ") * 2^" << half_ulp
+      << " of the largest element";
+  return {
+      .relative = kConfidence * std::sqrt(static_cast<double>(rounded)) * std::ldexp(1.0, half_ulp),
+      .why = why.str()};
+}
+
+}  // namespace
+
+ReferencePair::ReferencePair(std::string name, at::Tensor parallel, at::Tensor single,
+                             const at::Tensor& whole)
+    : name(std::move(name)),
+      parallel(std::move(parallel)),
+      single(std::move(single)),
+      largest((whole.defined() ? whole : this->single).abs().max().item<double>()) {}
+
+bool second_step_compared(const workloads::ModelConfig& model) {
+  const bool routes_by_adam =
+      model.experts > 0 && model.optimizer == workloads::OptimizerKind::adam;
+  return model.distributed_optimizer && !model.fp8_weights && !routes_by_adam;
+}
+
+ReferenceBound reference_bound(const StepConfig& single) {
+  ReferenceBound bound = single.model.precision == workloads::Precision::fp32
+                             ? fp32_bound(single.model)
+                             : short_bound(single.model);
+  if (second_step_compared(single.model)) {
+    // The second of two steps is compared. The first one's error enters through its update, a tenth
+    // of the gradient.
+    bound.relative *= 2;
+    bound.why += "; twice, for two steps";
+  }
+  return bound;
+}
+
+ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
+                                     const ReferenceBound& bound) {
+  ReferenceDistance worst{.tensors = static_cast<std::int64_t>(pairs.size()),
+                          .worst = "",
+                          .max_abs = 0,
+                          .max_rel = 0,
+                          .bound = 0};
+  double worst_share = -1;
+  for (const ReferencePair& pair : pairs) {
+    const at::Tensor single = pair.single.to(at::kDouble),
+                     difference = (pair.parallel.to(at::kDouble) - single).abs();
+    const double scale = pair.largest, max_abs = difference.max().item<double>();
+    const double counted = bound.relative * scale,
+                 allowed = std::max(counted, kRounding * pair.rounding);
+    // Equal zeros need no room; anything else over no room, or a NaN, is beyond every bound.
+    double share = max_abs == 0 ? 0 : max_abs / allowed;
+    if (std::isnan(share) || std::isnan(scale)) share = std::numeric_limits<double>::infinity();
+    if (share <= worst_share) continue;
+    worst_share = share;
+    worst.worst = pair.name;
+    worst.max_abs = max_abs;
+    worst.max_rel = max_abs == 0 ? 0 : max_abs / scale;
+    worst.bound = allowed;
+    worst.rounding = allowed > counted ? pair.rounding : 0;
+  }
+  return worst;
+}
+
+record::Json distance_fields(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {
+  const ReferenceDistance distance = reference_distance(pairs, bound);
+  std::ostringstream why;
+  why << bound.why;
+  if (distance.rounding > 0)
+    why << "; here more, " << kRounding << " times " << distance.rounding
+        << ", by which rounding moves this tensor on one rank";
+  return {{"tensors", distance.tensors},
+          {"max_abs", record::number(distance.max_abs)},
+          {"max_rel", record::number(distance.max_rel)},
+          {"bound", record::number(distance.bound)},
+          {"worst", distance.worst},
+          {"why", why.str()}};
+}
+
+}  // namespace graphproof::suites

@@ -1,0 +1,327 @@
+#include "suites/case/step_config.h"
+
+#include <gtest/gtest.h>
+
+#include "matrix/catalogue/catalogue.h"
+
+namespace graphproof::suites {
+namespace {
+
+class StepConfigTest : public testing::Test {
+ protected:
+  StepConfig config_of(const char* name, fixtures::Rank place) {
+    return step_config(catalogue_.axes, matrix::case_from_name(catalogue_.axes, name, "test"),
+                       place, 7);
+  }
+  std::string refusal(const char* name, fixtures::Rank place) {
+    try {
+      config_of(name, place);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  const matrix::Catalogue catalogue_ = matrix::load_catalogue();
+};
+
+TEST_F(StepConfigTest, TakesEverySizeFromItsAxis) {
+  const StepConfig config =
+      config_of("impl=manual,tp=2,dp=2,microbatches=3,layers=4,hidden=128,dropout=true,fault=M23",
+                {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"});
+  EXPECT_EQ(config.engine.impl, "manual");
+  EXPECT_EQ(config.engine.fault.id, "M23");
+  EXPECT_EQ(config.model.layers, 4);
+  EXPECT_EQ(config.model.hidden, 128);
+  EXPECT_EQ(config.model.ffn, 4 * 128);
+  EXPECT_EQ(config.model.kv_groups, config.model.heads);
+  EXPECT_DOUBLE_EQ(config.model.dropout, 0.1);
+  EXPECT_EQ(config.seed, 7u);
+  EXPECT_TRUE(config.graphs());
+}
+
+TEST_F(StepConfigTest, TakesEachPartOfAGptFromItsAxis) {
+  const workloads::ModelConfig plain = config_of("default", {}).model;
+  EXPECT_EQ(plain.normalization, workloads::Normalization::RMSNorm);
+  EXPECT_EQ(plain.activation, workloads::Activation::gelu);
+  EXPECT_EQ(plain.position_embedding, workloads::PositionEmbedding::rope);
+  EXPECT_FALSE(plain.tied_embeddings);
+  const workloads::ModelConfig other = config_of(
+                                           "normalization=LayerNorm,activation=swiglu,position_"
+                                           "embedding=learned_absolute,tied_embeddings=true",
+                                           {})
+                                           .model;
+  EXPECT_EQ(other.normalization, workloads::Normalization::LayerNorm);
+  EXPECT_EQ(other.activation, workloads::Activation::swiglu);
+  EXPECT_EQ(other.position_embedding, workloads::PositionEmbedding::learned_absolute);
+  EXPECT_TRUE(other.tied_embeddings);
+}
+
+TEST_F(StepConfigTest, PutsTensorParallelRanksNextToEachOther) {
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto layout =
+        config_of("tp=2,dp=2", {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"})
+            .layout;
+    EXPECT_EQ(layout.dp_rank * 2 + layout.tp_rank, rank);
+    EXPECT_EQ(layout.tp_rank, rank % 2);
+  }
+}
+
+TEST_F(StepConfigTest, SplitsSequencesOverTensorParallelRanksAndNotInTheSingleRankReference) {
+  const StepConfig config = config_of(
+      "tp=2,sequence_parallel=true", {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_EQ(config.layout.sequence_parts(), 2);
+  EXPECT_EQ(config_of("tp=2", {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"})
+                .layout.sequence_parts(),
+            1);
+  EXPECT_EQ(single_rank(config).layout.sequence_parts(), 1);
+}
+
+TEST_F(StepConfigTest, PutsPipelineStagesOneBehindTheOtherWithAGroupForEachDirectedEdge) {
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto layout =
+        config_of("tp=2,pp=2,tied_embeddings=true",
+                  {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"})
+            .layout;
+    EXPECT_EQ(layout.pp_rank, rank / 2);
+    EXPECT_EQ(layout.tp_rank, rank % 2);
+    EXPECT_EQ(layout.dp_rank, 0);
+    const auto groups = process_groups(layout);
+    ASSERT_EQ(groups.size(), 5u);
+    EXPECT_EQ(groups[0], (comm::GroupLayout{.name = "tp", .ranks = {{0, 1}, {2, 3}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{
+                             .name = "pp.0>1", .ranks = {{0, 2}, {1, 3}}, .point_to_point = true}));
+    EXPECT_EQ(groups[3], (comm::GroupLayout{
+                             .name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}, .point_to_point = true}));
+    EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "embd", .ranks = {{0, 2}, {1, 3}}}));
+  }
+  const auto four = process_groups({.pp = 4});
+  ASSERT_EQ(four.size(), 2u + 6u) << "no embedding group where embeddings are not tied";
+  EXPECT_EQ(four[4],
+            (comm::GroupLayout{.name = "pp.1>2", .ranks = {{1, 2}}, .point_to_point = true}));
+  EXPECT_EQ(process_groups({.pp = 4, .vpp = 2}).size(), 2u + 8u)
+      << "chunks need the way back from the last stage";
+}
+
+TEST_F(StepConfigTest, GivesStagesTheirChunksOfLayersInTurnAndTheSingleRankAll) {
+  const StepConfig config =
+      config_of("pp=2,vpp=2,layers=8,microbatches=4,microbatch_group=2",
+                {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  std::vector<std::int64_t> held, places;
+  for (std::int64_t layer = 0; layer < 8; ++layer)
+    if (config.layout.holds(config.model, layer)) {
+      held.push_back(layer);
+      places.push_back(config.layout.place(config.model, layer));
+    }
+  EXPECT_EQ(held, (std::vector<std::int64_t>{2, 3, 6, 7}));
+  EXPECT_EQ(places, (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(config.layout.first_layer(config.model, 1), 6);
+  EXPECT_EQ(config.layout.microbatch_group, 2);
+  EXPECT_EQ(single_rank(config).layout.vpp, 1);
+  EXPECT_EQ(single_rank(config).layout.stage_layers(config.model), 8);
+}
+
+TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultOrDropout) {
+  const StepConfig single =
+      single_rank(config_of("impl=full_iteration,tp=2,dp=2,microbatches=3,dropout=true,fault=M26",
+                            {.world_size = 4, .rank = 1, .local_rank = 1, .from = "test"}));
+  EXPECT_EQ(single.model.microbatches, 6);
+  EXPECT_EQ(single.layout.tp * single.layout.dp, 1);
+  EXPECT_EQ(single.model.dropout, 0);
+  EXPECT_EQ(single.engine.fault.id, "none");
+  EXPECT_FALSE(single.graphs());
+}
+
+TEST_F(StepConfigTest, RefusesAWorldThatIsNotTheLayouts) {
+  const std::string message = refusal("tp=2", {});
+  EXPECT_NE(message.find("got 1 ranks; want tp * cp * dp * pp = 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("next: "), std::string::npos);
+}
+
+TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
+  const std::string message = refusal("cpu_offload=true", {});
+  EXPECT_NE(message.find("axis cpu_offload; got true; want its default"), std::string::npos)
+      << message;
+}
+
+TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
+  for (const auto& [name, wanted] :
+       {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16 or fp16"},
+        std::pair{"dispatch=paged_stash",
+                  "dispatch; got paged_stash; want none or drop_and_pad or dropless"},
+        std::pair{"dispatcher=flex", "dispatcher; got flex; want none or alltoall or allgather"}}) {
+    const std::string message = refusal(name, {});
+    EXPECT_NE(message.find(wanted), std::string::npos) << message;
+  }
+}
+
+TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParallelOnes) {
+  const char* name =
+      "dp=4,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_"
+      "expert=true,"
+      "precision=bf16,optimizer=adam,recompute=selective(core_attn)";
+  for (int rank = 0; rank < 4; ++rank) {
+    const StepConfig config =
+        config_of(name, {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"});
+    EXPECT_EQ(config.layout.ep, 2);
+    EXPECT_EQ(config.layout.ep_rank, rank % 2);
+    EXPECT_EQ(config.layout.edp_group, "edp");
+    const auto groups = process_groups(config.layout);
+    ASSERT_EQ(groups.size(), 4u);
+    EXPECT_EQ(groups[2],
+              (comm::GroupLayout{.name = "ep", .ranks = {{0, 1}, {2, 3}}, .point_to_point = true}));
+    EXPECT_EQ(groups[3], (comm::GroupLayout{.name = "edp", .ranks = {{0, 2}, {1, 3}}}));
+    EXPECT_EQ(config.model.experts, 4);
+    EXPECT_EQ(config.model.topk, 2);
+    EXPECT_TRUE(config.model.shared_expert);
+    EXPECT_TRUE(config.model.recompute.of(workloads::RecomputedPart::core_attn));
+    EXPECT_EQ(config.model.precision, workloads::Precision::bf16);
+    EXPECT_EQ(config.model.optimizer, workloads::OptimizerKind::adam);
+    EXPECT_EQ(single_rank(config).layout.ep, 1);
+    EXPECT_EQ(single_rank(config).model.experts, 4);
+    EXPECT_EQ(single_rank(config).model.precision, workloads::Precision::bf16);
+    StepConfig cut = config;
+    cut.layout.etp = 2;
+    EXPECT_EQ(single_rank(cut).model.precision, workloads::Precision::fp32);
+    StepConfig two_steps = config;
+    two_steps.model.distributed_optimizer = true;
+    EXPECT_EQ(single_rank(two_steps).model.precision, workloads::Precision::fp32);
+  }
+  EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u)
+      << "no expert groups where experts are not split";
+}
+
+TEST_F(StepConfigTest, SharesExpertsWithTensorParallelRanksThatHaveOtherTokens) {
+  const StepConfig config = config_of(
+      "tp=2,dp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher="
+      "allgather",
+      {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"});
+  EXPECT_TRUE(config.model.dropless);
+  EXPECT_TRUE(config.model.gather_tokens);
+  EXPECT_EQ(process_groups(config.layout).back(),
+            (comm::GroupLayout{.name = "edp", .ranks = {{0, 1, 2, 3}}}));
+}
+
+TEST_F(
+    StepConfigTest,
+    CutsExpertsOverNeighboursAndComparesThemInSinglePrecisionWithOneRankThatCountsCapacityAsTheyDo) {
+  for (int rank = 0; rank < 4; ++rank) {
+    const StepConfig config = config_of(
+        "tp=2,cp=2,ep=2,etp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=drop_and_"
+        "pad,"
+        "dispatcher=alltoall,precision=bf16",
+        {.world_size = 4, .rank = rank, .local_rank = rank, .from = "test"});
+    EXPECT_EQ(config.layout.ep_rank * 2 + config.layout.etp_rank, rank);
+    const auto groups = process_groups(config.layout);
+    ASSERT_EQ(groups.size(), 7u);
+    EXPECT_EQ(groups[4],
+              (comm::GroupLayout{.name = "ep", .ranks = {{0, 2}, {1, 3}}, .point_to_point = true}));
+    EXPECT_EQ(groups[5], (comm::GroupLayout{.name = "etp", .ranks = {{0, 1}, {2, 3}}}));
+    const workloads::ModelConfig single = single_rank(config).model;
+    EXPECT_EQ(single.capacity_cp, 2);
+    EXPECT_EQ(single.capacity_parts, 2);
+    EXPECT_EQ(single.precision, workloads::Precision::fp32);
+  }
+}
+
+TEST_F(StepConfigTest, PutsContextParallelRanksBetweenTensorAndDataParallelOnes) {
+  for (int rank = 0; rank < 8; ++rank) {
+    const StepConfig config =
+        config_of("tp=2,cp=2,dp=2,cp_comm_type=all_gather",
+                  {.world_size = 8, .rank = rank, .local_rank = rank, .from = "test"});
+    const workloads::Layout& layout = config.layout;
+    EXPECT_EQ((layout.dp_rank * 2 + layout.cp_rank) * 2 + layout.tp_rank, rank);
+    EXPECT_EQ(layout.replicas(), 4);
+    EXPECT_EQ(layout.replica_group(), "dp_cp");
+    EXPECT_EQ(layout.own_length(config.model), config.model.seq_length / 2);
+    EXPECT_EQ(layout.cp_comm_type, workloads::CpCommType::all_gather);
+    const auto groups = process_groups(layout);
+    ASSERT_EQ(groups.size(), 4u);
+    EXPECT_EQ(groups[1],
+              (comm::GroupLayout{.name = "dp", .ranks = {{0, 4}, {1, 5}, {2, 6}, {3, 7}}}));
+    EXPECT_EQ(groups[2], (comm::GroupLayout{.name = "cp",
+                                            .ranks = {{0, 2}, {1, 3}, {4, 6}, {5, 7}},
+                                            .point_to_point = true}));
+    EXPECT_EQ(groups[3],
+              (comm::GroupLayout{.name = "dp_cp", .ranks = {{0, 2, 4, 6}, {1, 3, 5, 7}}}));
+    EXPECT_EQ(single_rank(config).layout.cp, 1);
+  }
+  const StepConfig staged =
+      config_of("cp=2,pp=2", {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"});
+  EXPECT_EQ(staged.layout.pp_rank, 1);
+  EXPECT_EQ(staged.layout.cp_rank, 1);
+  EXPECT_EQ(staged.layout.cp_comm_type, workloads::CpCommType::p2p);
+  EXPECT_EQ(
+      process_groups(staged.layout).back(),
+      (comm::GroupLayout{.name = "pp.1>0", .ranks = {{2, 0}, {3, 1}}, .point_to_point = true}));
+  for (const char* name : {"cp=2,pp=2,clip_grad=true", "cp=2,pp=2,precision=fp16"})
+    EXPECT_EQ(
+        process_groups(
+            config_of(name, {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"}).layout)
+            .back(),
+        (comm::GroupLayout{.name = "pp", .ranks = {{0, 2}, {1, 3}}}))
+        << name;
+}
+
+TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {
+  using workloads::RecomputedPart;
+  const auto of = [&](const char* name) { return config_of(name, {}).model.recompute; };
+  EXPECT_FALSE(of("default").any());
+  EXPECT_EQ(of("recompute=selective(core_attn,mlp,layernorm)").parts,
+            (std::vector{RecomputedPart::core_attn, RecomputedPart::mlp,
+                         RecomputedPart::attention_norm, RecomputedPart::mlp_norm}));
+  EXPECT_EQ(of("recompute=full(block,3)").recomputed_layers(4), 3);
+  EXPECT_EQ(of("recompute=full(block,3)").recomputed_layers(2), 2);
+  EXPECT_EQ(of("recompute=full(uniform,2)").recomputed_layers(4), 4);
+  const std::string experts =
+      "recompute=selective(moe),model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall";
+  EXPECT_FALSE(of(experts.c_str()).behind_router);
+  EXPECT_TRUE(
+      of(("impl=local,modules=[moe_router,moe_preprocess]," + experts).c_str()).behind_router);
+  EXPECT_EQ(of("recompute=full(uniform,2)").layers, 2);
+}
+
+TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
+  const workloads::ModelConfig plain = config_of("default", {}).model;
+  EXPECT_FALSE(plain.clip_grad || plain.weight_decay || plain.nan_check_loss ||
+               plain.nan_check_grad || plain.overlap_grad_reduce);
+  const StepConfig config = config_of(
+      "precision=fp16,clip_grad=true,weight_decay=true,nan_check_grad=true,overlap_grad_reduce="
+      "true,dp=2",
+      {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_EQ(config.model.precision, workloads::Precision::fp16);
+  EXPECT_EQ(config.model.loss_scaling, workloads::LossScaling::dynamic);
+  EXPECT_TRUE(config.model.clip_grad && config.model.weight_decay && config.model.nan_check_grad &&
+              config.model.overlap_grad_reduce);
+  EXPECT_FALSE(config.model.nan_check_loss || config.model.distributed_optimizer);
+  const StepConfig split = config_of(
+      "distributed_optimizer=true,overlap_param_gather=true,overlap_grad_reduce=true,dp=2",
+      {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_TRUE(split.model.distributed_optimizer && split.model.overlap_param_gather);
+  const StepConfig resumed = config_of("impl=manual,schedule=resume", {});
+  EXPECT_EQ(resumed.schedule, Schedule::resume);
+  EXPECT_EQ(config.schedule, Schedule::train);
+  EXPECT_EQ(resumed.resume_step(), 2) << "of five steps two warm up and one replays";
+  EXPECT_EQ(config_of("impl=local,schedule=resume", {}).resume_step(), 3);
+  const StepConfig evaluated = config_of("impl=local,schedule=train-eval-train,warmup_steps=3", {});
+  EXPECT_EQ(evaluated.schedule, Schedule::train_eval_train);
+  EXPECT_EQ(evaluated.evaluation_step(), 2) << "one step was replayed";
+  EXPECT_EQ(evaluated.evaluations(), 5);
+  EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling,
+            workloads::LossScaling::static_);
+  EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
+}
+
+TEST_F(StepConfigTest, RoundsWeightsWithTheScalesOfTheRanksOnASingleOneToo) {
+  EXPECT_FALSE(config_of("default", {}).model.fp8_weights);
+  const StepConfig config =
+      config_of("tp=2,layers=3,fp8_weights=true,first_last_layers_bf16=true",
+                {.world_size = 2, .rank = 1, .local_rank = 1, .from = "test"});
+  EXPECT_EQ(config.model.fp8_parts, 1);
+  EXPECT_EQ(single_rank(config).model.fp8_parts, 2);
+  EXPECT_EQ(single_rank(config).model.fp8_expert_parts, 1);
+  for (const auto& [layer, rounds] : {std::pair{0, false}, std::pair{1, true}, std::pair{2, false}})
+    EXPECT_EQ(single_rank(config).model.rounds_weights(layer), rounds) << layer;
+}
+
+}  // namespace
+}  // namespace graphproof::suites

@@ -1,0 +1,65 @@
+#include "suites/checks/attempt/distance.h"
+
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+// Reordered fp32 sums explain differences of 1e-3 of the largest element for the default model
+// (2^-24 times the longest sum times the chained sums), a little more for larger ones; a wrong
+// shard or a missing reduction makes a tenth or more. A wider bound sees nothing.
+constexpr double kWidestRelativeBound = 5e-2;
+// bf16 values carry eight bits: forty layers of independent roundings explain a third of the
+// largest element, and a wrong shard or a missing reduction makes a half or more of it.
+constexpr double kWidestRelativeBoundBf16 = 0.35;
+// fp16 has two bits more.
+constexpr double kWidestRelativeBoundFp16 = kWidestRelativeBoundBf16 / 4;
+
+}  // namespace
+
+double widest_bound(const Axes& axes) {
+  const std::string precision = axes.text("precision");
+  return precision == "bf16"   ? kWidestRelativeBoundBf16
+         : precision == "fp16" ? kWidestRelativeBoundFp16
+                               : kWidestRelativeBound;
+}
+
+void judge_distance(Judgement& judgement, const RankFiles& files, const Line& line,
+                    const Distanced& distanced, double widest) {
+  const auto max_abs = number(line, "max_abs"), max_rel = number(line, "max_rel"),
+             bound = number(line, "bound");
+  if (!max_abs || !max_rel || !bound || *max_abs < 0 || *max_rel < 0 || *bound < 0 ||
+      integer(line, "tensors").value_or(0) <= 0) {
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say("the distance of ", distanced.bound_on, " from ", distanced.what,
+                                  " is unknown"),
+                      .got = line.fields.dump(),
+                      .want = "finite max_abs, max_rel and bound of at least one tensor",
+                      .why = "NaN is within no bound"});
+    return;
+  }
+  // bound and max_abs are in the tensor's unit; max_abs / max_rel is its largest element.
+  if (*max_abs > *bound) {
+    judgement.defect(
+        {.rank = files.rank,
+         .step = integer(line, "step"),
+         .what = say(distanced.who, " differ from ", distanced.what),
+         .got = say(*max_abs, " (", *max_rel, " of the largest element)",
+                    text(line, "worst").empty() ? "" : " in `" + text(line, "worst") + "`"),
+         .want = say(*bound, " at most: ", text(line, "why")),
+         .why = distanced.why});
+  } else if (*bound * *max_rel > widest * *max_abs) {
+    judgement.defect(
+        {.rank = files.rank,
+         .step = integer(line, "step"),
+         .what = say("the bound on ", distanced.bound_on, " is too wide to see anything"),
+         .got = say("a bound of ", *bound * *max_rel / *max_abs, " of the largest element"),
+         .want = say(widest, " at most"),
+         .why = "reordered sums cannot explain more"});
+  } else {
+    judgement.saw(files.rank);
+  }
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,160 @@
+#include "suites/checks/attempt/expected.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace graphproof::checks {
+
+std::vector<std::int64_t> Expected::replayed_steps() const {
+  std::vector<std::int64_t> result;
+  for (std::int64_t step = first_replay; step <= last_inputs_step; ++step) result.push_back(step);
+  return result;
+}
+
+Expected expected(const Axes& axes) {
+  Expected result;
+  result.graph = axes.text("impl") != "none";
+  result.trains = axes.text("model") != "collective";
+  result.steps = axes.integer("steps");
+  result.warmup_steps = axes.integer("warmup_steps");
+  result.microbatches = axes.integer("microbatches");
+  result.layers = axes.integer("layers") / axes.integer("pp");
+  const bool local = axes.text("impl") == "local";
+  result.first_replay = local ? 1 : result.warmup_steps;
+  result.capture_step = local ? 0 : result.warmup_steps;
+  // In a hybrid model every other layer is a mamba layer, with the one module of that name and none
+  // of the others.
+  const std::int64_t kinds = axes.text("model") == "hybrid" ? 2 : 1;
+  result.expert_layers = result.layers / kinds;
+  const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
+  const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
+  // Axis modules: empty is the whole layer, else each is a part of every layer of its kind. Of
+  // transformer_engine those of a layer are one graph.
+  if (local || axes.text("impl") == "callables")
+    result.launches_per_step = 2 * (modules == 0 ? kinds : modules) * layer_passes;
+  if (axes.text("impl") == "transformer_engine")
+    result.launches_per_step =
+        2 * (modules == 0 ? kinds : mamba + (modules > mamba ? 1 : 0)) * layer_passes;
+  // Layer by layer, of the captured parts that have linear layers: attention, and the shared expert
+  // beside the router.
+  const bool delayed = axes.holds("modules", "attn") ||
+                       (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
+  if (axes.text("impl") == "transformer_engine" && axes.flag("delay_wgrad") && delayed)
+    result.launches_per_step += layer_passes;
+  if (axes.flag("optimizer_graph")) ++result.launches_per_step;
+  result.last_inputs_step = result.steps;
+  // Step first_replay has the inputs of the capture; a fresh one needs another step below `steps`.
+  result.replays_leave_time = result.first_replay + 1 < result.steps;
+  // Of a graph of evaluation: its warm-up, its capture, and one replay more.
+  if (axes.text("schedule") == "train-eval-train") result.evaluations = result.warmup_steps + 2;
+  result.forwards_per_step = result.microbatches;
+  return result;
+}
+
+std::vector<RecomputedPart> recomputed_parts(const Axes& axes) {
+  const std::string value = axes.text("recompute");
+  const std::int64_t chunks = axes.integer("vpp"),
+                     layers = axes.integer("layers") / axes.integer("pp");
+  if (value == "none") return {};
+  const std::size_t open = value.find('(');
+  std::istringstream list(value.substr(open + 1, value.size() - open - 2));
+  if (value.starts_with("full")) {
+    std::string method, count;
+    std::getline(list, method, ',');
+    std::getline(list, count);
+    return {{"layer",
+             method == "block" ? chunks * std::min<std::int64_t>(std::stoll(count), layers / chunks)
+                               : layers,
+             true}};
+  }
+  std::vector<RecomputedPart> parts;
+  const std::int64_t others = axes.text("model") == "hybrid"
+                                  ? layers / 2
+                                  : layers;  // a mamba layer has no part but the whole
+  for (std::string module; std::getline(list, module, ',');) {
+    if (module == "layernorm") {
+      parts.push_back({"attention_norm", others, false});
+      parts.push_back({"mlp_norm", others, false});
+    } else {
+      parts.push_back({module, others, module == "core_attn"});
+    }
+  }
+  return parts;
+}
+
+std::vector<std::int64_t> rounded_weights(const Axes& axes, std::int64_t stage) {
+  const std::int64_t layers = axes.integer("layers"), stages = axes.integer("pp"),
+                     of_chunk = layers / (stages * axes.integer("vpp"));
+  const std::int64_t of_experts =
+      axes.flag("shared_expert") ? 4 : 2;  // up and down, of all routed ones together
+  std::vector<std::int64_t> weights;
+  for (std::int64_t place = 0; place < layers / stages; ++place) {
+    const std::int64_t layer = of_chunk * (place / of_chunk * stages + stage) + place % of_chunk;
+    const bool kept = axes.flag("first_last_layers_bf16") && (layer == 0 || layer == layers - 1);
+    const bool mamba = axes.text("model") == "hybrid" && layer % 2 == 0;
+    weights.push_back(kept ? 0 : mamba ? 2 : 2 + (axes.integer("experts") > 0 ? of_experts : 2));
+  }
+  return weights;
+}
+
+std::vector<std::vector<int>> roles(const Axes& axes, int world_size) {
+  const int stages = static_cast<int>(axes.integer("pp"));
+  const int ranks_per_stage = world_size / stages;
+  std::vector<std::vector<int>> result(stages);
+  for (int rank = 0; rank < ranks_per_stage * stages; ++rank)
+    result[rank / ranks_per_stage].push_back(rank);
+  return result;
+}
+
+bool asks_all_stages(const Axes& axes) {
+  return axes.integer("pp") > 1 && (axes.flag("clip_grad") || axes.text("precision") == "fp16");
+}
+
+std::vector<std::vector<int>> stage_groups(const Axes& axes, int world_size) {
+  const int stages = static_cast<int>(axes.integer("pp")), stage_ranks = world_size / stages;
+  std::vector<std::vector<int>> result(stage_ranks);
+  for (int rank = 0; rank < stage_ranks * stages; ++rank)
+    result[rank % stage_ranks].push_back(rank);
+  return result;
+}
+
+std::vector<std::vector<int>> pairs(const Axes& axes, int world_size, std::int64_t from,
+                                    std::int64_t to) {
+  const int stage_ranks = world_size / static_cast<int>(axes.integer("pp"));
+  std::vector<std::vector<int>> result;
+  for (int place = 0; place < stage_ranks; ++place)
+    result.push_back(
+        {static_cast<int>(from) * stage_ranks + place, static_cast<int>(to) * stage_ranks + place});
+  return result;
+}
+
+std::vector<std::string> alike_groups(const Axes& axes) {
+  const bool context = axes.integer("cp") > 1;
+  std::vector<std::string> kinds;
+  for (const char* kind : {"tp", "cp", "dp", "ep", "etp"})
+    if (axes.integer(kind) > 1 && !(context && std::string_view(kind) == "dp"))
+      kinds.emplace_back(kind);
+  if (context) kinds.emplace_back("dp_cp");
+  return kinds;
+}
+
+std::vector<std::vector<int>> groups(const Axes& axes, int world_size, std::string_view kind) {
+  const int tp = static_cast<int>(axes.integer("tp")), cp = static_cast<int>(axes.integer("cp"));
+  const int size = kind == "dp_cp" ? static_cast<int>(axes.integer("dp")) * cp
+                                   : static_cast<int>(axes.integer(kind));
+  const int stride = kind == "dp"                      ? tp * cp
+                     : kind == "cp" || kind == "dp_cp" ? tp
+                     : kind == "ep"                    ? static_cast<int>(axes.integer("etp"))
+                                                       : 1;
+  std::vector<std::vector<int>> result;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (rank / stride % size != 0) continue;
+    std::vector<int> group;
+    for (int member = 0; member < size && rank + member * stride < world_size; ++member)
+      group.push_back(rank + member * stride);
+    result.push_back(group);
+  }
+  return result;
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,140 @@
+#include "suites/checks/attempt/judgement.h"
+
+#include <limits>
+#include <tuple>
+
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+bool earlier(const Defect& left, const Defect& right) {
+  constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
+  return std::make_tuple(left.step.value_or(kNoStep), left.rank) <
+         std::make_tuple(right.step.value_or(kNoStep), right.rank);
+}
+
+std::string at_step(const std::optional<std::int64_t>& step) {
+  return step ? say(" at step ", *step) : std::string();
+}
+
+}  // namespace
+
+Judgement::Judgement(std::string_view check, const Attempt& attempt)
+    : check_(check), attempt_(attempt), expected_(checks::expected(attempt.axes)) {}
+
+std::string Judgement::repro() const {
+  return say("./graphproof repro ", attempt_.context.run_id, "/", attempt_.context.case_id);
+}
+
+record::CheckResult Judgement::as(record::Result word, record::Message message,
+                                  std::optional<int> rank) const {
+  return {.check = check_, .result = word, .rank = rank, .message = std::move(message)};
+}
+
+bool Judgement::for_every_case() {
+  if (const auto refusal = refusal_of(attempt_)) {
+    not_applicable(say("the case was refused by rule ", refusal->rule, " in phase ",
+                       record::name(refusal->phase)));
+  }
+  return !settled();
+}
+
+bool Judgement::for_graph_cases() {
+  if (!for_every_case()) return false;
+  if (!expected_.graph) {
+    not_applicable("impl none has no graph");
+  } else if (!expected_.replays_leave_time) {
+    settled_ = as(record::Result::unexercised,
+                  {.what = "",
+                   .got = say("steps ", expected_.steps, ", warmup_steps ", expected_.warmup_steps),
+                   .want = "at least two steps after the warm-up",
+                   .why = "no replay would see fresh inputs",
+                   .next = "raise steps or lower warmup_steps"});
+  }
+  return !settled();
+}
+
+bool Judgement::for_replicated_roles() {
+  if (!for_every_case()) return false;
+  if (attempt_.axes.integer("tp") * attempt_.axes.integer("cp") * attempt_.axes.integer("dp") ==
+      1) {
+    not_applicable("tp, cp and dp are 1, so no other rank runs the same program");
+  }
+  return !settled();
+}
+
+bool Judgement::for_parallel_cases() {
+  if (!for_every_case()) return false;
+  if (attempt_.axes.integer("tp") * attempt_.axes.integer("cp") * attempt_.axes.integer("dp") *
+          attempt_.axes.integer("pp") ==
+      1) {
+    not_applicable("tp, cp, dp and pp are 1, so no rank has a peer");
+  }
+  return !settled();
+}
+
+bool Judgement::for_training_cases() {
+  if (!for_every_case()) return false;
+  if (!expected_.trains) not_applicable("model collective trains nothing");
+  return !settled();
+}
+
+void Judgement::not_applicable(std::string reason) {
+  settled_ = as(record::Result::not_applicable, {.what = "",
+                                                 .got = "nothing to judge",
+                                                 .want = "",
+                                                 .why = std::move(reason),
+                                                 .next = "nothing to do"});
+}
+
+void Judgement::unexercised(std::string reason) {
+  if (!unexercised_) unexercised_ = std::move(reason);
+}
+
+void Judgement::defect(Defect defect) {
+  if (!defect_ || earlier(defect, *defect_)) defect_ = std::move(defect);
+}
+
+void Judgement::absent(const RankFiles& files, std::string thing,
+                       std::optional<std::int64_t> step) {
+  if (const std::string stopped = stopped_because(files); !stopped.empty()) {
+    unexercised(say(stopped, ", so there is no ", thing, at_step(step)));
+    return;
+  }
+  Defect missing{.rank = files.rank,
+                 .step = step,
+                 .what = say("rank ", files.rank, " left no ", thing, at_step(step)),
+                 .got = "nothing, although the rank finished the case",
+                 .want = say("what the axes demand: steps ", expected_.steps, ", warmup_steps ",
+                             expected_.warmup_steps, ", microbatches ", expected_.microbatches),
+                 .why = "what left no evidence may not have happened"};
+  if (!missing_ || earlier(missing, *missing_)) missing_ = std::move(missing);
+}
+
+record::CheckResult Judgement::result(std::string summary, std::string want) {
+  if (settled_) return *settled_;
+  if (!defect_) {
+    for (const RankFiles& files : attempt_.ranks)
+      if (!sightings_.contains(files.rank)) absent(files, "evidence for this check");
+  }
+  if (const std::optional<Defect>& found = defect_ ? defect_ : missing_) {
+    return as(record::Result::fail, {found->what, found->got, found->want, found->why, repro()},
+              found->rank);
+  }
+  if (unexercised_) {
+    return as(record::Result::unexercised,
+              {.what = "",
+               .got = std::move(*unexercised_),
+               .want = std::move(want),
+               .why = "a check without evidence neither passes nor fails",
+               .next = say("./graphproof explain ", attempt_.context.run_id, "/",
+                           attempt_.context.case_id,
+                           "; what ended the ranks is judged by D21, D22 and D26")});
+  }
+  return as(
+      record::Result::pass,
+      {.what = "", .got = std::move(summary), .want = std::move(want), .why = "", .next = ""});
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,69 @@
+// Collects what one check finds and weighs it: a defect beats missing evidence, missing evidence of
+// a rank that finished is a failure, of a rank that did not it leaves the check unexercised, and a
+// pass needs a sighting on every rank. So no check can pass by looking at nothing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "suites/checks/attempt/attempt.h"
+#include "suites/checks/attempt/expected.h"
+
+namespace graphproof::checks {
+
+/// What is wrong and where. Sentences without a full stop; `why` says what the defect does to a
+/// training run.
+struct Defect {
+  int rank = 0;
+  std::optional<std::int64_t> step;
+  std::string what, got, want, why;
+};
+
+class Judgement {
+ public:
+  Judgement(std::string_view check, const Attempt& attempt);
+
+  /// Each is the first line of a check: false when there is nothing to judge, and result() then
+  /// says why. They also settle a case that a rank refused.
+  bool for_every_case();
+  bool
+  for_graph_cases();  // impl other than none, and at least one replay with fresh inputs planned
+  bool for_parallel_cases();    // tp * cp * dp * pp > 1
+  bool for_replicated_roles();  // tp * cp * dp > 1: ranks of one stage, which run the same program
+  bool for_training_cases();    // any model but collective
+  bool settled() const { return settled_.has_value(); }
+
+  const Expected& expected() const { return expected_; }
+
+  void not_applicable(std::string reason);
+  /// The feature took no part, or this device or evidence cannot show it.
+  void unexercised(std::string reason);
+  /// A defect of the earliest step is kept, of the lowest rank among equals: what comes later
+  /// follows from it.
+  void defect(Defect defect);
+  /// `thing` should be in the evidence of `files`: "a `poison` line of arm lockstep_graph".
+  void absent(const RankFiles& files, std::string thing,
+              std::optional<std::int64_t> step = std::nullopt);
+  /// Evidence of `rank` that was judged and found in order.
+  void saw(int rank) { ++sightings_[rank]; }
+
+  /// `summary` and `want` are the got and want of a pass.
+  record::CheckResult result(std::string summary, std::string want);
+
+ private:
+  record::CheckResult as(record::Result word, record::Message message,
+                         std::optional<int> rank = std::nullopt) const;
+  std::string repro() const;
+
+  std::string check_;
+  const Attempt& attempt_;
+  Expected expected_;
+  std::optional<record::CheckResult> settled_;
+  std::optional<Defect> defect_, missing_;
+  std::optional<std::string> unexercised_;
+  std::map<int, int> sightings_;
+};
+
+}  // namespace graphproof::checks

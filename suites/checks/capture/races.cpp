@@ -1,0 +1,43 @@
+// D56: what touches the same bytes on two streams is ordered. Results may be right all the same:
+// whoever wins the race in a test can lose it in training.
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+
+record::CheckResult races(const Attempt& attempt) {
+  Judgement judgement("D56.races", attempt);
+  if (judgement.for_every_case() && attempt.context.device != "sim")
+    judgement.not_applicable(
+        "only the simulated device knows what is ordered and what happened to run first");
+  if (judgement.settled()) return judgement.result("", "");
+  std::int64_t looks = 0;
+  for (const RankFiles& files : attempt.ranks) {
+    const Line* line = files.first("races");
+    const auto looked = line ? integer(*line, "looks") : std::nullopt,
+               raced = line ? integer(*line, "count") : std::nullopt;
+    if (!looked || !raced || *looked == 0) {
+      judgement.absent(files, "`races` line that has looked at something");
+      continue;
+    }
+    looks += *looked;
+    if (*raced == 0) {
+      judgement.saw(files.rank);
+      continue;
+    }
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what = "work on two streams touches the same bytes, and nothing orders it",
+         .got = say(*raced, *raced == 1 ? " race: " : " races, the first ones: ",
+                    field(*line, "found").dump()),
+         .want = "an event that the later stream waits for, or one stream",
+         .why =
+             "which of them comes first is left to chance, on a GPU also when this run was right"});
+  }
+  return judgement.result(say("looked at ", looks, " accesses"),
+                          "an order between all work on the same bytes");
+}
+
+}  // namespace graphproof::checks

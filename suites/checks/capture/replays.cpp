@@ -1,0 +1,60 @@
+// D43: every step that should have been a replay was one. The count is taken where the launch
+// happens, so that an engine that falls back to eager in silence is caught although its numbers
+// agree.
+#include <algorithm>
+
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+void judge_line(Judgement& judgement, const RankFiles& files, const Line& line) {
+  const std::string arm = text(line, "arm");
+  const auto step = integer(line, "step"), replays = integer(line, "replays"),
+             fallbacks = integer(line, "fallbacks"), recaptures = integer(line, "recaptures");
+  const std::int64_t want = judgement.expected().replays_until(step.value_or(-1));
+  if (replays && *replays == want && fallbacks == 0 && recaptures == 0) {
+    judgement.saw(files.rank);
+    return;
+  }
+  judgement.defect(
+      {.rank = files.rank,
+       .step = step,
+       .what = say("arm ", arm, " did not replay every step up to step ", step.value_or(-1)),
+       .got = say(field(line, "replays").dump(), " replays, ", field(line, "fallbacks").dump(),
+                  " fallbacks, ", field(line, "recaptures").dump(), " recaptures"),
+       .want = say(want, " replays after ", judgement.expected().warmup_steps,
+                   " warm-up steps, 0 fallbacks, 0 recaptures"),
+       .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
+}
+
+}  // namespace
+
+record::CheckResult replays(const Attempt& attempt) {
+  Judgement judgement("D43.replays", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  for (const RankFiles& files : attempt.ranks) {
+    for (const auto& [arm, step] : watched_replays(attempt, expected))
+      if (!files.first("replay", arm, step))
+        judgement.absent(files, say("`replay` line of arm ", arm), step);
+    for (const char* arm : graph_arms(attempt)) {
+      const auto lines = files.find("replay", arm);
+      for (const Line* line : lines) judge_line(judgement, files, *line);
+      // Without the last step's count an arm could have stopped replaying unseen.
+      if (std::ranges::none_of(lines, [&](const Line* line) {
+            return integer(*line, "step").value_or(-1) >= expected.steps - 1;
+          }))
+        judgement.absent(files, say("`replay` line of arm ", arm), expected.steps - 1);
+    }
+  }
+  return judgement.result(
+      say(expected.replays_until(expected.last_inputs_step), " replays in lockstep on ",
+          attempt.ranks.size(), " ranks, no fallback"),
+      "a replay of every step after the warm-up");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+TEST(Replays, Rows) {
+  const auto at = [](const char* arm, std::int64_t step) {
+    return Where{.rank = 0, .kind = "replay", .arm = arm, .step = step};
+  };
+  judge_rows("D43.replays", {{"impl", "full_iteration"}},
+             {
+                 {.name = "none although the numbers agree (M85)",
+                  .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "replay"}, "replays", 0); },
+                  .rank = 0,
+                  .said = {"arm lockstep_graph did not replay every step up to step 2",
+                           "0 replays, 0 fallbacks", "1 replays after 2 warm-up steps"}},
+                 {.name = "one step fell back",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, at("lockstep_graph", 4), "replays", 2);
+                        set(a, at("lockstep_graph", 4), "fallbacks", 1);
+                      },
+                  .rank = 0,
+                  .said = {"2 replays, 1 fallbacks", "3 replays"}},
+                 {.name = "a fallback beside the full count",
+                  .change = [=](Attempt& a) { set(a, at("lockstep_graph", 4), "fallbacks", 1); },
+                  .rank = 0,
+                  .said = {"1 fallbacks"}},
+                 {.name = "captured again",
+                  .change = [=](Attempt& a) { set(a, at("solo_graph", 11), "recaptures", 1); },
+                  .rank = 0,
+                  .said = {"arm solo_graph", "1 recaptures"}},
+                 {.name = "the free run replayed too little",
+                  .change = [=](Attempt& a) { set(a, at("free_graph", 4), "replays", 2); },
+                  .rank = 0,
+                  .said = {"arm free_graph", "2 replays"}},
+                 {.name = "replayed too often",
+                  .change = [=](Attempt& a) { set(a, at("free_graph", 4), "replays", 4); },
+                  .rank = 0,
+                  .said = {"4 replays"}},
+                 {.name = "no count",
+                  .change = [=](Attempt& a) { set(a, at("free_graph", 4), "replays", nullptr); },
+                  .rank = 0,
+                  .said = {"null replays"}},
+                 {.name = "the free run's count is absent",
+                  .change = [=](Attempt& a) { erase(a, at("free_graph", 4)); },
+                  .rank = 0,
+                  .said = {"`replay` line of arm free_graph at step 4"},
+                  .also = {"D18.coverage", "D35.pool_order"}},
+                 {.name = "the free run counted too early",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, at("free_graph", 4), "replays", 2);
+                        set(a, at("free_graph", 4), "counter_after", {4, 4});
+                        set(a, at("free_graph", 4), "step", 3);
+                      },
+                  .rank = 0,
+                  .said = {"`replay` line of arm free_graph at step 4"}},
+                 {.name = "the capture inputs were not replayed",
+                  .change = [=](Attempt& a) { erase(a, at("lockstep_graph", 5)); },
+                  .rank = 0,
+                  .said = {"at step 5"},
+                  .also = {"D18.coverage"}},
+                 {.name = "the rank died",
+                  .change = [=](Attempt& a) { die_before(a, at("lockstep_graph", 3)); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 0"},
+                  .also = {"*"}},
+             });
+}
+
+}  // namespace
+}  // namespace graphproof::checks

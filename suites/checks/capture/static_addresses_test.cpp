@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+TEST(StaticAddresses, Rows) {
+  const Where at_three{.rank = 1, .kind = "address", .arm = "lockstep_graph", .step = 3};
+  const json moved = {
+      {{"tensor", "tokens.0"}, {"captured", "0x7f12c0000000"}, {"now", "0x7f12c0200000"}},
+      {{"tensor", "labels.0"}, {"captured", "0x1"}, {"now", "0x2"}}};
+  judge_rows(
+      "D07.static_addresses", {{"impl", "full_iteration"}, {"tp", 2}},
+      {
+          {.name = "a static input moved (M26)",
+           .change = [=](Attempt& a) { set(a, at_three, "moved", moved); },
+           .rank = 1,
+           .said = {"`tokens.0` of graph training moved after capture, as 1 others did",
+                    "address 0x7f12c0200000 before the replay of step 3",
+                    "0x7f12c0000000, as captured"}},
+          {.name = "named only",
+           .change = [=](Attempt& a) { set(a, at_three, "moved", json::array({"tokens.1"})); },
+           .rank = 1,
+           .said = {"`tokens.1`"}},
+          {.name = "no list",
+           .change = [=](Attempt& a) { set(a, at_three, "moved", nullptr); },
+           .rank = 1,
+           .said = {"registry of graph training changed"}},
+          {.name = "nothing registered",
+           .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "address"}, "registered", 0); },
+           .rank = 0,
+           .said = {"0 tensors registered"}},
+          {.name = "fewer registered later",
+           .change = [=](Attempt& a) { set(a, at_three, "registered", 30); },
+           .rank = 1,
+           .said = {"30 tensors registered at step 3", "31, as before the first replay"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 1,
+           .said = {"`address` line of arm lockstep_graph at step 3"}},
+      });
+}
+
+TEST(OutputsRegistered, Rows) {
+  const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
+  judge_rows(
+      "D07.outputs_registered", {{"impl", "full_iteration"}, {"tp", 2}},
+      {
+          {.name = "an address that nobody watched",
+           .change =
+               [=](Attempt& a) {
+                 set(a, at_three, "unregistered", json::array({"param:layers.0.norm.weight"}));
+               },
+           .rank = 1,
+           .said = {"what a step of arm lockstep_graph hands out", "param:layers.0.norm.weight"}},
+          {.name = "nobody looked",
+           .change = [=](Attempt& a) { set(a, at_three, "unregistered", nullptr); },
+           .rank = 1,
+           .said = {"unregistered: null"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 1,
+           .said = {"`poison` line of arm lockstep_graph at step 3"},
+           .also = {"D03.launches_watched", "D03.outputs_written"}},
+      });
+}
+
+TEST(StaticAddresses, OfEveryGraphThatAStepLaunches) {
+  judge_rows("D07.static_addresses", {{"impl", "full_iteration"}, {"optimizer_graph", true}},
+             {{.name = "nobody looked at the optimizer's in one step",
+               .change =
+                   [](Attempt& a) {
+                     auto& lines = a.ranks[0].evidence->lines;
+                     std::erase_if(lines, [](const Line& line) {
+                       return line.kind == "address" && is(line, "graph", "optimizer") &&
+                              integer(line, "step") == 4;
+                     });
+                     set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
+                   },
+               .rank = 0,
+               .said = {"`address` line of graph optimizer of arm lockstep_graph at step 4"}}});
+}
+
+}  // namespace
+}  // namespace graphproof::checks

@@ -1,0 +1,136 @@
+// D25: the ranks of a group issued the same collectives in the same order, in every arm.
+#include <algorithm>
+#include <map>
+
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+#include "workloads/pipeline/pipeline_turns.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// The digest of the rank's group `name`. Empty when there is none.
+std::string digest_of(const Line& line, std::string_view name) {
+  const nlohmann::json& digests = field(line, "digest");
+  if (!digests.is_object() || !digests.contains(name)) return "";
+  const nlohmann::json& digest = digests.at(std::string(name));
+  return digest.is_string() ? digest.get<std::string>() : "";
+}
+
+/// The last ledger line of each arm.
+std::map<std::string, const Line*> ledgers(const RankFiles& files) {
+  std::map<std::string, const Line*> result;
+  for (const Line* line : files.find("collectives")) result[text(*line, "arm")] = line;
+  return result;
+}
+
+/// Experts of 16 bits are compared with one rank in single precision in some layouts: the arm
+/// `reference` then has no gradient that may be infinite, for which fp16 asks all stages.
+bool compares_in_fp32(const RankFiles& files) {
+  const auto lines = files.find("reference");
+  return !lines.empty() && std::ranges::all_of(lines, [](const Line* line) {
+    return text(*line, "precision") == "fp32";
+  });
+}
+
+/// `alike`: the ranks do the same work, so all that they issue is equally much; otherwise in this
+/// group alone.
+void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind,
+                 const std::vector<int>& group, bool alike, std::string_view silent_arm = "") {
+  std::map<std::string, std::pair<int, const Line*>>
+      first;  // by arm: the first rank that has a ledger of it
+  for (const int rank : group)
+    for (const auto& [arm, line] : ledgers(attempt.ranks[rank]))
+      if (arm != silent_arm) first.try_emplace(arm, rank, line);
+  for (const int rank : group) {
+    const RankFiles& files = attempt.ranks[rank];
+    const auto own = ledgers(files);
+    for (const auto& [arm, owner] : first) {
+      const auto& [first_rank, other] = owner;
+      const auto found = own.find(arm);
+      if (found == own.end()) {
+        judgement.absent(
+            files, say("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
+        continue;
+      }
+      const Line& line = *found->second;
+      const std::int64_t count = integer(line, "count").value_or(0);
+      const std::string digest = digest_of(line, kind), want = digest_of(*other, kind);
+      if (digest.empty() || count <= 0) {
+        judgement.defect(
+            {.rank = rank,
+             .step = std::nullopt,
+             .what =
+                 say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
+             .got = say(count, " collectives, digest `", digest, "`"),
+             .want = "at least one, and a digest of them",
+             .why = "a parallel group that never communicates does not share its work"});
+      } else if (digest != want || (alike && count != integer(*other, "count"))) {
+        judgement.defect(
+            {.rank = rank,
+             .step = std::nullopt,
+             .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
+                         " group issued other collectives in arm ", arm),
+             .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
+                        field(line, "last").dump()),
+             .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
+                         " collectives, digest ", want),
+             .why = "collectives in another order or size hang, or reduce the wrong data"});
+      } else {
+        judgement.saw(rank);
+      }
+    }
+  }
+}
+
+/// The arms whose collectives a rank with peers writes down. Older evidence of training had other
+/// arms.
+std::vector<std::string_view> ledger_arms(const Attempt& attempt, const Expected& expected) {
+  std::vector<std::string_view> arms;
+  if (!expected.trains) {
+    arms = {"eager"};
+    if (expected.graph) arms.insert(arms.end(), {"lockstep", "graph_b", "free_run"});
+  } else if (control_arms(attempt).solo) {
+    arms = {"eager_a", "solo_eager", "reference"};
+    if (expected.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
+    if (expected.graph && attempt.axes.text("schedule") == "resume") arms.push_back("resumed");
+    if (expected.graph && attempt.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+  }
+  return arms;
+}
+
+}  // namespace
+
+record::CheckResult collective_ledger(const Attempt& attempt) {
+  Judgement judgement("D25.collective_ledger", attempt);
+  if (!judgement.for_parallel_cases()) return judgement.result("", "");
+  for (const std::string& kind : alike_groups(attempt.axes))
+    for (const std::vector<int>& group : groups(attempt.axes, attempt.context.world_size, kind))
+      judge_group(judgement, attempt, kind, group, /*alike=*/true);
+  const std::int64_t stages = attempt.axes.integer("pp");
+  const auto judge_stages = [&](const std::string& name, std::int64_t from, std::int64_t to) {
+    for (const std::vector<int>& pair : pairs(attempt.axes, attempt.context.world_size, from, to))
+      judge_group(judgement, attempt, name, pair, /*alike=*/false);
+  };
+  for (const order::Edge& edge : order::edges(stages, attempt.axes.integer("vpp")))
+    judge_stages(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
+  if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
+  if (asks_all_stages(attempt.axes))
+    for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size)) {
+      const bool fp32 = std::ranges::all_of(
+          group, [&](int rank) { return compares_in_fp32(attempt.ranks[rank]); });
+      judge_group(judgement, attempt, "pp", group, /*alike=*/false,
+                  fp32 && !attempt.axes.flag("clip_grad") ? "reference" : "");
+    }
+  // An arm that no rank has a ledger of is equal everywhere.
+  for (const RankFiles& files : attempt.ranks)
+    for (const std::string_view arm : ledger_arms(attempt, judgement.expected()))
+      if (!files.first("collectives", arm))
+        judgement.absent(files, say("`collectives` line of arm ", arm));
+  return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
+                          "equal counts and digests in each group");
+}
+
+}  // namespace graphproof::checks

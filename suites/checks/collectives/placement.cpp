@@ -1,0 +1,76 @@
+// D28.placement: the buffers of the single collective lie where the axis `placement` asks for, in
+// physical memory as the driver reports it. A case named per_rank whose buffers lie alike would
+// show nothing.
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+const Line* placement_of(const RankFiles& files, std::string_view arm, std::string_view buffer) {
+  for (const Line* line : files.find("placement", arm))
+    if (is(*line, "buffer", buffer)) return line;
+  return nullptr;
+}
+
+std::string place_text(const Line& line) {
+  return say("offset ", field(line, "offset").dump(), " of a span of ",
+             field(line, "span_bytes").dump(), " bytes",
+             flag(line, "straddles") == true ? ", across its end" : "");
+}
+
+/// Whether the buffer of this rank lies as asked, seen from rank 0's.
+bool as_asked(const Attempt& attempt, int rank, const Line& line, const Line& first) {
+  const auto offset = integer(line, "offset"), first_offset = integer(first, "offset");
+  const auto straddles = flag(line, "straddles");
+  if (!offset || !first_offset || !straddles) return false;
+  const bool moved = attempt.axes.text("placement") == "per_rank" && rank % 2 == 1;
+  // Only expandable segments have borders that a buffer can lie across.
+  const bool across = moved && attempt.axes.text("allocator") == "expandable";
+  return (*offset != *first_offset) == moved && *straddles == across;
+}
+
+}  // namespace
+
+record::CheckResult placement(const Attempt& attempt) {
+  Judgement judgement("D28.placement", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  if (judgement.expected().trains)
+    judgement.not_applicable("a training step's buffers lie where the allocator puts them");
+  if (judgement.settled()) return judgement.result("", "");
+  std::vector<std::string_view> arms = {"eager_a", "eager_b"};
+  if (judgement.expected().graph)
+    arms.insert(arms.end(),
+                {"lockstep_eager", "lockstep_graph", "graph_b", "free_eager", "free_graph"});
+  const std::string asked = attempt.axes.text("placement");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const std::string_view arm : arms) {
+      for (const std::string_view buffer : {"input", "result"}) {
+        const Line* line = placement_of(files, arm, buffer);
+        const Line* first = placement_of(attempt.ranks.front(), arm, buffer);
+        if (!line || !first) {
+          judgement.absent(files, say("`placement` line of the ", buffer, " of arm ", arm));
+        } else if (as_asked(attempt, files.rank, *line, *first)) {
+          judgement.saw(files.rank);
+        } else {
+          judgement.defect({.rank = files.rank,
+                            .step = std::nullopt,
+                            .what = say("the ", buffer, " of arm ", arm,
+                                        " does not lie as placement ", asked, " asks"),
+                            .got = say(place_text(*line), "; rank 0: ", place_text(*first)),
+                            .want = asked == "per_rank"
+                                        ? "odd ranks elsewhere than even ones, and across a border "
+                                          "of an expandable segment"
+                                        : "the same offset on every rank, in one piece",
+                            .why = "where a buffer lies decides whether NCCL registers it"});
+        }
+      }
+    }
+  }
+  return judgement.result(say("as placement ", asked, " asks, in ", arms.size(), " arms on ",
+                              attempt.ranks.size(), " ranks"),
+                          say("placement ", asked));
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,121 @@
+// D27: whether NCCL registers the buffers of a captured collective is decided on each rank alone,
+// and all ranks must decide alike: a registered rank waits for addresses that an unregistered one
+// never sends. NCCL's log is the witness, because neither the call nor the result shows it.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+
+#include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+#include "suites/checks/collectives/nccl_log.h"
+
+namespace graphproof::checks {
+namespace {
+
+// On one node, with rings and whole pieces of memory. In-place all-reduce and reduce-scatter are
+// never registered there (NCCL 2.28.9 src/register/coll_reg.cc), so their silence proves nothing
+// and disproves nothing.
+constexpr std::array<std::string_view, 3> kRegistering = {"all_gather", "all_reduce", "send_recv"};
+
+struct Seen {
+  int rank = 0;
+  std::size_t buffers = 0, captures = 0;
+};
+
+std::string ranks_text(const std::vector<Seen>& seen, std::size_t buffers) {
+  std::string text;
+  for (const Seen& one : seen)
+    if (one.buffers == buffers) text += (text.empty() ? "" : ", ") + std::to_string(one.rank);
+  return text;
+}
+
+/// "0, 2: 1; 1, 3: 0"
+std::string counts_text(const std::vector<Seen>& seen) {
+  std::set<std::size_t, std::greater<>> counts;
+  for (const Seen& one : seen) counts.insert(one.buffers);
+  std::string text;
+  for (const std::size_t count : counts)
+    text += say(text.empty() ? "" : "; ", count, " buffers on ranks ", ranks_text(seen, count));
+  return text;
+}
+
+bool equal(const std::vector<Seen>& seen) {
+  const Seen& first = seen.front();
+  // Ranks that ended at different captures can only be asked whether they registered at all.
+  const bool same_way =
+      std::ranges::all_of(seen, [&](const Seen& one) { return one.captures == first.captures; });
+  return std::ranges::all_of(seen, [&](const Seen& one) {
+    return same_way ? one.buffers == first.buffers : (one.buffers > 0) == (first.buffers > 0);
+  });
+}
+
+}  // namespace
+
+record::CheckResult registration_parity(const Attempt& attempt) {
+  Judgement judgement("D27.registration_parity", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  const std::string collective = attempt.axes.text("collective"),
+                    asked = attempt.axes.text("nccl_graph_register");
+  if (attempt.axes.text("model") != "collective")
+    judgement.not_applicable("the case has no collective of its own");
+  if (attempt.context.device != "cuda")
+    judgement.not_applicable(say("device ", attempt.context.device, " has no NCCL"));
+  if (judgement.settled()) return judgement.result("", "");
+
+  std::vector<Seen> seen;
+  std::set<std::string> protocols;
+  for (const RankFiles& files : attempt.ranks) {
+    const std::size_t captures = successful_captures(files).size();
+    if (captures == 0) {
+      judgement.absent(files, "successful capture");
+      continue;
+    }
+    const NcclLog log = read_nccl_log(files.log.value_or(""));
+    judgement.saw(files.rank);  // looked at; a silent log makes it unexercised
+    if (log.info_lines == 0) {
+      judgement.unexercised(say("the log of rank ", files.rank,
+                                " has no line of NCCL, which NCCL_DEBUG=INFO asks for"));
+      continue;
+    }
+    seen.push_back({.rank = files.rank, .buffers = log.registered.size(), .captures = captures});
+    protocols.insert(log.protocols.begin(), log.protocols.end());
+  }
+  if (seen.empty()) return judgement.result("", "the same on every rank");
+  const auto least = std::ranges::min_element(seen, {}, &Seen::buffers);
+  const auto most = std::ranges::max_element(seen, {}, &Seen::buffers);
+  if (asked == "0" && most->buffers > 0) {
+    judgement.defect(
+        {.rank = most->rank,
+         .step = std::nullopt,
+         .what = "NCCL registered buffers of a graph although NCCL_GRAPH_REGISTER is 0",
+         .got = counts_text(seen),
+         .want = "none",
+         .why = "the setting that is to keep graphs from hanging did not reach the library"});
+  } else if (!equal(seen)) {
+    judgement.defect(
+        {.rank = least->rank,
+         .step = std::nullopt,
+         .what = say("the ranks disagree whether NCCL registers the buffers of the captured ",
+                     collective),
+         .got = counts_text(seen),
+         .want = "as many on every rank",
+         .why = "a registered rank waits for addresses that the others never send, so the replay "
+                "hangs or "
+                "reads foreign memory; NCCL_GRAPH_REGISTER=0 turns the registration off"});
+  } else if (most->buffers == 0 && asked != "0" && attempt.axes.text("allocator") == "expandable" &&
+             std::ranges::find(kRegistering, collective) != kRegistering.end()) {
+    std::string shown;
+    for (const std::string& protocol : protocols) shown += (shown.empty() ? "" : ", ") + protocol;
+    judgement.unexercised(say("NCCL registered nothing on any rank, where a captured ", collective,
+                              " in expandable segments is expected to be registered; it took ",
+                              shown.empty() ? "no known protocol" : shown));
+  }
+  return judgement.result(most->buffers == 0 ? "registered on no rank"
+                                             : say("registered on every rank: ", counts_text(seen)),
+                          "the same on every rank");
+}
+
+}  // namespace graphproof::checks

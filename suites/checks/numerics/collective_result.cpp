@@ -1,0 +1,67 @@
+// D53 of the single collective: its result is what one rank computes alone from everybody's inputs.
+// Two arms that agree with each other could both be wrong.
+#include <set>
+
+#include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr std::string_view kClosedForm = "closed_form";
+
+/// Wants a comparison of each step from `first` to `last`, all equal.
+void judge_arm(Judgement& judgement, const RankFiles& files, std::string_view arm,
+               std::int64_t first, std::int64_t last) {
+  std::set<std::int64_t> compared;
+  for (const Line* line : comparisons(files, kClosedForm)) {
+    if (!is(*line, "right", arm)) continue;
+    judge_comparison(judgement, files, *line, {kClosedForm, kClosedForm, arm});
+    compared.insert(integer(*line, "step").value_or(-1));
+  }
+  for (std::int64_t step = first; step <= last; ++step)
+    if (!compared.contains(step))
+      judgement.absent(files, say("comparison of arm ", arm, " with the closed form"), step);
+}
+
+bool for_collectives(Judgement& judgement) {
+  if (judgement.expected().trains) judgement.not_applicable("a training step has no closed form");
+  return !judgement.settled();
+}
+
+}  // namespace
+
+record::CheckResult eager_collective(const Attempt& attempt) {
+  Judgement judgement("D53.eager_collective", attempt);
+  if (!judgement.for_every_case() || !for_collectives(judgement)) return judgement.result("", "");
+  const std::int64_t last = judgement.expected().steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    for (const char* arm : {"eager_a", "eager_b"}) judge_arm(judgement, files, arm, 0, last);
+    if (!judgement.expected().graph) continue;
+    // A hang of the graph arms leaves these unfinished; the first two have shown the collective by
+    // then.
+    const bool finished = stopped_because(files).empty();
+    judge_arm(judgement, files, "lockstep_eager", 0,
+              finished ? judgement.expected().last_inputs_step : -1);
+    judge_arm(judgement, files, "free_eager", last, finished ? last : -1);
+  }
+  return judgement.result(
+      say(last + 1, " steps equal in both eager arms on ", attempt.ranks.size(), " ranks"),
+      "all equal");
+}
+
+record::CheckResult replayed_collective(const Attempt& attempt) {
+  Judgement judgement("D53.replayed_collective", attempt);
+  if (!judgement.for_graph_cases() || !for_collectives(judgement)) return judgement.result("", "");
+  const std::int64_t last = judgement.expected().steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    judge_arm(judgement, files, "lockstep_graph", 0, judgement.expected().last_inputs_step);
+    judge_arm(judgement, files, "graph_b", 0, last);
+    judge_arm(judgement, files, "free_graph", last, last);
+  }
+  return judgement.result(
+      say("every replay equal in three arms on ", attempt.ranks.size(), " ranks"), "all equal");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,52 @@
+// D06: no step reads memory that nobody has. D05 asks the parameters of a graph's nodes, which name
+// neither what lies behind a table of addresses nor workspaces that no tensor has; here the memory
+// itself is overwritten, and whoever reads there computes something else.
+#include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+
+record::CheckResult freed_memory(const Attempt& attempt) {
+  Judgement judgement("D06.freed_memory", attempt);
+  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
+    return judgement.result("", "");
+  const std::int64_t last = judgement.expected().last_inputs_step;
+  const auto equal = [](const Line* line) { return flag(*line, "equal") == true; };
+  std::int64_t least = 0;
+  for (const RankFiles& files : attempt.ranks) {
+    const Line* overwritten = files.first("overwritten", "lockstep_graph", last);
+    const std::int64_t bytes = overwritten ? integer(*overwritten, "bytes").value_or(0) : 0;
+    if (bytes <= 0) {
+      judgement.absent(files, "`overwritten` line of more than 0 bytes", last);
+      continue;
+    }
+    least = least == 0 ? bytes : std::min(least, bytes);
+    const std::vector<const Line*> before = comparisons(files, "lockstep"),
+                                   after = comparisons(files, "capture_inputs_last");
+    if (after.empty()) {
+      judgement.absent(files, "comparison `capture_inputs_last`", last);
+    } else if (!std::ranges::all_of(before, equal)) {
+      judgement.unexercised(
+          say("on rank ", files.rank, " the arms differed before the memory was overwritten"));
+      judgement.saw(files.rank);  // the line is there; D01 says what differed
+    } else if (std::ranges::all_of(after, equal)) {
+      judgement.saw(files.rank);
+    } else {
+      judgement.defect(
+          {.rank = files.rank,
+           .step = last,
+           .what = "lockstep_graph differs from lockstep_eager since freed memory was overwritten",
+           .got = say(before.size(), " comparisons equal before, step ", last, " not; ", bytes,
+                      " bytes were filled with NaN in between"),
+           .want =
+               "what lockstep_eager has, byte for byte, whatever lies in memory that nobody has",
+           .why = "a replay that still reads freed memory is right until somebody else gets it"});
+    }
+  }
+  return judgement.result(say("equal after at least ", least, " freed bytes of each of ",
+                              attempt.ranks.size(), " ranks were overwritten"),
+                          "equal");
+}
+
+}  // namespace graphproof::checks

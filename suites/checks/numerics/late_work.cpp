@@ -1,0 +1,114 @@
+// D13: results do not depend on what happens to be in time. GPUs rarely lose a race in a short run;
+// here the work of one stream, or that of all others, begins milliseconds late, and within a graph
+// one of the ways from each fork.
+#include <algorithm>
+
+#include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// An arm with late steps, what its results are compared in, and which of its steps are late.
+struct LateArm {
+  std::string_view arm, subject, what;
+  std::int64_t first, steps;
+};
+
+bool equal(const Line* line) { return flag(*line, "equal") == true; }
+
+/// The late steps that `line` names, in order; none where it has none or no stream was late.
+std::vector<std::int64_t> late_steps(const Line* line) {
+  std::vector<std::int64_t> steps;
+  if (line == nullptr || integer(*line, "streams").value_or(0) <= 0) return steps;
+  for (const nlohmann::json& step : field(*line, "steps"))
+    steps.push_back(step.is_number_integer() ? step.get<std::int64_t>() : -1);
+  return steps;
+}
+
+bool settled(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.settled() && attempt.context.device != "cuda")
+    judgement.not_applicable(
+        "the simulated device runs everything in program order, and D56 asks what is ordered");
+  return judgement.settled();
+}
+
+/// `differed_before`: whether the rank's results differed where nothing was late, so that something
+/// else than an order is wrong.
+template <typename DifferedBefore>
+record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, const LateArm& late,
+                               DifferedBefore differed_before) {
+  for (const RankFiles& files : attempt.ranks) {
+    const Line* line = files.first("late", late.arm);
+    const std::vector<std::int64_t> steps = late_steps(line);
+    bool as_planned = static_cast<std::int64_t>(steps.size()) == late.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      as_planned &= steps[i] == late.first + static_cast<std::int64_t>(i);
+    if (!as_planned) {
+      judgement.absent(files,
+                       say("`late` line of arm ", late.arm, " with ", late.steps,
+                           " steps from step ", late.first, " on"),
+                       late.first);
+      continue;
+    }
+    const std::vector<const Line*> compared = comparisons(files, late.subject);
+    const std::int64_t last = judgement.expected().steps - 1;
+    if (std::ranges::none_of(compared,
+                             [&](const Line* one) { return integer(*one, "step") == last; })) {
+      judgement.absent(files, say("comparison `", late.subject, "`"), last);
+    } else if (differed_before(files)) {
+      judgement.unexercised(say("on rank ", files.rank, " the results of ", late.arm,
+                                " differed where nothing was late"));
+      judgement.saw(files.rank);  // the line is there; D01 and D02 say what differed
+    } else if (std::ranges::all_of(compared, equal)) {
+      judgement.saw(files.rank);
+    } else {
+      judgement.defect(
+          {.rank = files.rank,
+           .step = late.first,
+           .what = std::string(late.what),
+           .got = say("other bytes with the own stream, or the ",
+                      integer(*line, "streams").value_or(0), " others, ", field(*line, "ms").dump(),
+                      " ms late, and with ", integer(*line, "ways").value_or(0),
+                      " ways within graphs; the same bytes where nothing was late"),
+           .want = "the same bytes, whatever comes late",
+           .why = "something does not wait for what it needs, and was lucky so far"});
+    }
+  }
+  return judgement.result(
+      say("equal on ", attempt.ranks.size(), " ranks although ", late.steps, " steps were late"),
+      "equal");
+}
+
+}  // namespace
+
+record::CheckResult late_eager(const Attempt& attempt) {
+  Judgement judgement("D13.late_eager", attempt);
+  if (!judgement.for_training_cases() || settled(judgement, attempt))
+    return judgement.result("", "");
+  const LateArm late{"eager_a", "eager_repeats",
+                     "eager_a, of which some steps were late, differs from solo_eager", 1,
+                     std::min<std::int64_t>(2, judgement.expected().steps - 1)};
+  return judge_late(judgement, attempt, late, [&](const RankFiles& files) {
+    return std::ranges::any_of(comparisons(files, late.subject), [&](const Line* line) {
+      return integer(*line, "step") < late.first && !equal(line);
+    });
+  });
+}
+
+record::CheckResult late_replays(const Attempt& attempt) {
+  Judgement judgement("D13.late_replays", attempt);
+  if (!judgement.for_training_cases() || !judgement.for_graph_cases() ||
+      settled(judgement, attempt))
+    return judgement.result("", "");
+  const Expected& plan = judgement.expected();
+  const LateArm late{"free_graph", "free_run",
+                     "free_graph, whose replays were late, differs from eager_a", plan.first_replay,
+                     plan.steps - plan.first_replay};
+  return judge_late(judgement, attempt, late, [](const RankFiles& files) {
+    return !std::ranges::all_of(comparisons(files, "lockstep"), equal);
+  });
+}
+
+}  // namespace graphproof::checks

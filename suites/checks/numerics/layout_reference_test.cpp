@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+TEST(LayoutReference, Rows) {
+  const Where losses{.rank = 1, .kind = "reference", .subject = "losses"},
+      gradients{.rank = 1, .kind = "reference", .subject = "gradients"};
+  judge_rows("D53.layout_reference", {{"impl", "none"}, {"tp", 2}},
+             {
+                 {.name = "beyond the bound",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, gradients, "max_abs", 0.5);
+                        set(a, gradients, "max_rel", 0.1);
+                        set(a, gradients, "worst", "grad:mlp.up");
+                      },
+                  .rank = 1,
+                  .said = {"the parallel arm's gradients differ from the single-rank model",
+                           "0.5 (0.1 of the largest element) in `grad:mlp.up`",
+                           "0.0031 at most: reordered sums"}},
+                 {.name = "NaN",
+                  .change = [=](Attempt& a) { set(a, losses, "max_abs", "nan"); },
+                  .rank = 1,
+                  .said = {"distance of losses", "is unknown"}},
+                 {.name = "no largest difference",
+                  .change = [=](Attempt& a) { set(a, losses, "max_abs", nullptr); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "no largest element",
+                  .change = [=](Attempt& a) { set(a, losses, "max_rel", nullptr); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "no bound",
+                  .change = [=](Attempt& a) { set(a, losses, "bound", nullptr); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a negative difference",
+                  .change = [=](Attempt& a) { set(a, losses, "max_abs", -1.0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a negative ratio",
+                  .change = [=](Attempt& a) { set(a, losses, "max_rel", -1.0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a negative bound",
+                  .change = [=](Attempt& a) { set(a, losses, "bound", -1.0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "an infinite bound",
+                  .change = [=](Attempt& a) { set(a, losses, "bound", "inf"); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "a bound that sees nothing",
+                  .change = [=](Attempt& a) { set(a, losses, "bound", 3.0); },
+                  .rank = 1,
+                  .said = {"the bound on losses is too wide", "0.05 at most"}},
+                 {.name = "no tensor",
+                  .change = [=](Attempt& a) { set(a, losses, "tensors", 0); },
+                  .rank = 1,
+                  .said = {"is unknown"}},
+                 {.name = "gradients absent",
+                  .change = [=](Attempt& a) { erase(a, gradients); },
+                  .rank = 1,
+                  .said = {"`reference` line of a subject beginning with grad"}},
+                 {.name = "the rank died",
+                  .change = [=](Attempt& a) { die_before(a, losses); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
+}
+
+TEST(LayoutReference, EqualIsWithinAnyBound) {
+  const record::CheckResult result = judge_one("D53.layout_reference", {{"tp", 2}}, [](Attempt& a) {
+    for (const char* key : {"max_abs", "max_rel", "bound"})
+      set(a, {.rank = std::nullopt, .kind = "reference"}, key, 0.0);
+  });
+  EXPECT_EQ(result.result, record::Result::pass);
+}
+
+TEST(LayoutReference, WantsLossesFromTheLastStageOfAPipelineAlone) {
+  const auto without = [](int rank) {
+    return judge_one("D53.layout_reference", {{"impl", "none"}, {"pp", 2}}, [rank](Attempt& a) {
+      erase(a, {.rank = rank, .kind = "reference", .subject = "losses"});
+    });
+  };
+  EXPECT_EQ(without(0).result, record::Result::pass) << record::to_text(without(0).message);
+  EXPECT_NE(without(1).result, record::Result::pass);
+}
+
+}  // namespace
+}  // namespace graphproof::checks

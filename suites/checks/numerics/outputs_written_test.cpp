@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+TEST(OutputsWritten, Rows) {
+  const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
+  judge_rows(
+      "D03.outputs_written", {{"impl", "manual"}, {"dp", 2}},
+      {
+          {.name = "canaries left (M49)",
+           .change = [=](Attempt& a) { set(a, at_three, "canary_words", 16384); },
+           .rank = 1,
+           .said = {"left poison in its outputs in arm lockstep_graph at step 3",
+                    "16384 canary words; 14 of 14 compared outputs were poisoned"}},
+          {.name = "not counted",
+           .change = [=](Attempt& a) { set(a, at_three, "canary_words", nullptr); },
+           .rank = 1,
+           .said = {"no count of canary words"}},
+          {.name = "a compared output was not poisoned",
+           .change = [=](Attempt& a) { set(a, at_three, "outputs", 13); },
+           .rank = 1,
+           .said = {"14 compared, 13 poisoned"}},
+          {.name = "nothing compared",
+           .change = [=](Attempt& a) { set(a, at_three, "compared", 0); },
+           .rank = 1,
+           .said = {"0 compared"}},
+          {.name = "no replay compared anything",
+           .change = [](Attempt& a) { set(a, {.rank = 1, .kind = "poison"}, "compared", 0); },
+           .rank = 1,
+           .said = {"0 compared, 14 poisoned"}},
+          {.name = "no byte poisoned",
+           .change = [=](Attempt& a) { set(a, at_three, "bytes", 0); },
+           .rank = 1,
+           .said = {"0 bytes"}},
+          {.name = "fewer outputs than in other replays",
+           .change =
+               [=](Attempt& a) {
+                 set(a, at_three, "outputs", 13);
+                 set(a, at_three, "compared", 13);
+               },
+           .rank = 1,
+           .said = {"other outputs of arm lockstep_graph were poisoned at step 3",
+                    "13 compared of 13 poisoned", "14 compared of 14 poisoned"}},
+          {.name = "absent for one step",
+           .change = [=](Attempt& a) { erase(a, at_three); },
+           .rank = 1,
+           .said = {"`poison` line of arm lockstep_graph at step 3"},
+           .also = {"D03.launches_watched", "D07.outputs_registered"}},
+          {.name = "absent for the capture inputs",
+           .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "poison", .step = 5}); },
+           .rank = 0,
+           .said = {"at step 5"},
+           .also = {"D03.launches_watched", "D07.outputs_registered"}},
+          {.name = "the rank died",
+           .change = [=](Attempt& a) { die_before(a, at_three); },
+           .want = record::Result::unexercised,
+           .rank = std::nullopt,
+           .said = {"so there is no `poison` line"},
+           .also = {"*"}},
+      });
+}
+
+TEST(LaunchesWatched, Rows) {
+  const Where at_three{.rank = 1, .kind = "poison", .arm = "lockstep_graph", .step = 3};
+  const auto with = [=](const char* count, const nlohmann::json& value) {
+    return [=](Attempt& a) { set(a, at_three, count, value); };
+  };
+  judge_rows("D03.launches_watched", {{"impl", "local"}, {"modules", {"attn", "mlp"}}, {"dp", 2}},
+             {
+                 {.name = "a launch that nobody announced",
+                  .change = with("launches", 9),
+                  .rank = 1,
+                  .said = {"graphs were launched unwatched in arm lockstep_graph at step 3",
+                           "9 launches, 8 announced, 8 looked at"}},
+                 {.name = "a launch behind which nobody looked",
+                  .change = with("looked_at", 7),
+                  .rank = 1,
+                  .said = {"7 looked at afterwards"}},
+                 {.name = "nobody counted launches",
+                  .change = with("launches", nullptr),
+                  .rank = 1,
+                  .said = {"null launches"}},
+                 {.name = "nothing announced",
+                  .change =
+                      [=](Attempt& a) {
+                        for (const char* count : {"launches", "watched", "looked_at"})
+                          set(a, at_three, count, 0);
+                      },
+                  .rank = 1,
+                  .said = {"0 launches, 0 announced"}},
+                 {.name = "absent for one step",
+                  .change = [=](Attempt& a) { erase(a, at_three); },
+                  .rank = 1,
+                  .said = {"`poison` line of arm lockstep_graph at step 3"},
+                  .also = {"D03.outputs_written", "D07.outputs_registered"}},
+                 {.name = "the rank died",
+                  .change = [=](Attempt& a) { die_before(a, at_three); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
+  EXPECT_EQ(judge_one("D03.launches_watched", {{"impl", "manual"}},
+                      [=](Attempt& a) {
+                        set(a, {.rank = 0, .kind = "poison", .arm = "lockstep_graph", .step = 3},
+                            "launches", 0);
+                      })
+                .result,
+            record::Result::pass)
+      << "a graph that was announced and not launched is D43's";
+}
+
+}  // namespace
+}  // namespace graphproof::checks

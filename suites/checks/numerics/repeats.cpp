@@ -1,0 +1,49 @@
+// D02: what "equal" can mean. Two runs of one arm from one seed must agree before an eager run may
+// be blamed on, or compared with, a graph.
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+
+record::CheckResult eager_repeats(const Attempt& attempt) {
+  Judgement judgement("D02.eager_repeats", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  const std::int64_t steps = judgement.expected().steps;
+  const ArmPair arms{"eager_repeats", "eager_a", control_arms(attempt).eager};
+  for (const RankFiles& files : attempt.ranks) {
+    for (const Line* error : files.find("error")) {
+      if (text(*error, "phase") != "eager") continue;
+      judgement.defect(
+          {.rank = files.rank,
+           .step = integer(*error, "step"),
+           .what = "the eager arm met an error",
+           .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
+                      text(*error, "call"), ": ", text(*error, "message")),
+           .want = say(steps, " eager steps without an error"),
+           .why = "no graph can be judged against a broken eager arm"});
+    }
+    judge_steps(judgement, files, arms, 0, steps - 1);
+    judge_final_comparison(judgement, files, arms, steps - 1);
+  }
+  return judgement.result(
+      say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
+      "all equal");
+}
+
+record::CheckResult graph_repeats(const Attempt& attempt) {
+  Judgement judgement("D02.graph_repeats", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  const ControlArms control = control_arms(attempt);
+  const ArmPair arms{"graph_repeats", "lockstep_graph", control.graph};
+  const std::int64_t last = judgement.expected().steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    if (control.solo) judge_steps(judgement, files, arms, 0, last);  // graph_b left no `step` lines
+    judge_final_comparison(judgement, files, arms, last);
+  }
+  return judgement.result(
+      say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
+}
+
+}  // namespace graphproof::checks

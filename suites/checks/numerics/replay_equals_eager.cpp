@@ -1,0 +1,77 @@
+// D01: a replay computes what the eager step computes, on inputs that change.
+#include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr ArmPair kLockstep{"lockstep", "lockstep_eager", "lockstep_graph"};
+constexpr ArmPair kCaptureInputsLast{"capture_inputs_last", "lockstep_eager", "lockstep_graph"};
+
+/// Of collectives alone, and of steps before revision 4, an eager arm ran free too.
+ArmPair free_run_pair(const Attempt& attempt, const Expected& expected) {
+  const bool free_eager = !expected.trains || evidence_revision(attempt) < 4;
+  return {"free_run", free_eager ? "free_eager" : "eager_a", "free_graph"};
+}
+
+void judge_every_step(Judgement& judgement, const RankFiles& files) {
+  const Expected& expected = judgement.expected();
+  const std::vector<const Line*> lines = comparisons(files, kLockstep.subject);
+  for (const Line* line : lines) judge_comparison(judgement, files, *line, kLockstep);
+  bool fresh = false;
+  for (std::int64_t step = expected.first_replay; step < expected.steps; ++step) {
+    bool compared = false;
+    for (const Line* line : lines) {
+      if (integer(*line, "step") != step) continue;
+      compared = true;
+      fresh |= text(*line, "input") == "fresh";
+    }
+    if (!compared) judgement.absent(files, "comparison `lockstep`", step);
+  }
+  if (!fresh && !lines.empty())
+    judgement.absent(files, "comparison `lockstep` of a replay with fresh inputs");
+}
+
+}  // namespace
+
+record::CheckResult lockstep(const Attempt& attempt) {
+  Judgement judgement("D01.lockstep", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    judge_every_step(judgement, files);
+    judge_steps(judgement, files, kLockstep, 0, judgement.expected().steps - 1);
+  }
+  const std::int64_t replays = judgement.expected().steps - judgement.expected().first_replay;
+  return judgement.result(
+      say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
+      "all equal");
+}
+
+record::CheckResult capture_inputs_last(const Attempt& attempt) {
+  Judgement judgement("D01.capture_inputs_last", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  const std::int64_t last = judgement.expected().last_inputs_step;
+  for (const RankFiles& files : attempt.ranks) {
+    bool compared = false;
+    for (const Line* line : comparisons(files, kCaptureInputsLast.subject)) {
+      judge_comparison(judgement, files, *line, kCaptureInputsLast);
+      compared |= integer(*line, "step") == last && text(*line, "input") == "capture";
+    }
+    if (!compared) judgement.absent(files, "comparison of the capture inputs", last);
+    judge_steps(judgement, files, kCaptureInputsLast, last, last);
+  }
+  return judgement.result(say("equal at step ", last, " on ", attempt.ranks.size(), " ranks"),
+                          "equal");
+}
+
+record::CheckResult free_run(const Attempt& attempt) {
+  Judgement judgement("D01.free_run", attempt);
+  if (!judgement.for_graph_cases()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks)
+    judge_final_comparison(judgement, files, free_run_pair(attempt, judgement.expected()),
+                           judgement.expected().steps - 1);
+  return judgement.result(say("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
+}
+
+}  // namespace graphproof::checks

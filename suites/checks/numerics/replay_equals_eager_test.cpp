@@ -1,0 +1,248 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+using record::Result;
+
+const json kReplayAxes = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
+
+json mismatch() {
+  return {{"tensor", "param:layers.0.mlp.up.weight"},
+          {"element", 17},
+          {"left", 0.125},
+          {"right", 0.25},
+          {"max_abs", 0.5},
+          {"max_rel", 1.0},
+          {"max_ulp", 8388608},
+          {"elements", 4096},
+          {"differing", 4000}};
+}
+
+void differ(Attempt& attempt, const Where& where) {
+  set(attempt, where, "equal", false);
+  set(attempt, where, "mismatch", mismatch());
+}
+
+Where lockstep_at(int rank, std::int64_t step) {
+  return {.rank = rank, .kind = "compare", .step = step, .subject = "lockstep"};
+}
+
+TEST(Lockstep, Rows) {
+  judge_rows(
+      "D01.lockstep", kReplayAxes,
+      {
+          {.name = "a tensor differs",
+           .change = [](Attempt& a) { differ(a, lockstep_at(1, 3)); },
+           .rank = 1,
+           .said = {"lockstep_graph differs from lockstep_eager at step 3",
+                    "`param:layers.0.mlp.up.weight` element 17 is 0.25, 4000 of 4096", "0.125"},
+           .also = {"D06.freed_memory"}},
+          {.name = "the earliest step is named",
+           .change =
+               [](Attempt& a) {
+                 differ(a, lockstep_at(0, 4));
+                 differ(a, lockstep_at(1, 3));
+               },
+           .rank = 1,
+           .said = {"step 3"},
+           .also = {"D06.freed_memory"}},
+          {.name = "a warm-up step differs",
+           .change = [](Attempt& a) { differ(a, lockstep_at(0, 1)); },
+           .rank = 0,
+           .said = {"step 1"},
+           .also = {"D06.freed_memory"}},
+          {.name = "equal and a mismatch at once",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "mismatch", mismatch()); },
+           .rank = 0,
+           .said = {"differs"}},
+          {.name = "no word about equality",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "equal", nullptr); },
+           .rank = 0,
+           .said = {"the comparison names no tensor"},
+           .also = {"D06.freed_memory"}},
+          {.name = "no tensor compared",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "tensors", 0); },
+           .rank = 0,
+           .said = {"compared nothing", "0 tensors"}},
+          {.name = "no byte compared",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "bytes", 0); },
+           .rank = 0,
+           .said = {"0 bytes"}},
+          {.name = "an arm compared with itself",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "right", "lockstep_eager"); },
+           .rank = 0,
+           .said = {"wrong arms", "lockstep_eager with lockstep_eager"}},
+          {.name = "a step is not compared",
+           .change = [](Attempt& a) { erase(a, lockstep_at(1, 3)); },
+           .rank = 1,
+           .said = {"rank 1 left no comparison `lockstep` at step 3", "steps 5, warmup_steps 2"}},
+          {.name = "only capture inputs were replayed",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "compare", .subject = "lockstep"}, "input", "capture");
+               },
+           .rank = 0,
+           .said = {"with fresh inputs"}},
+          {.name = "NaN in both arms",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_eager", .step = 4}, "loss",
+                     {1.5, "nan"});
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss",
+                     {1.5, "nan"});
+               },
+           .rank = 0,
+           .said = {"no finite number at step 4", "nan", "NaN equals nothing"},
+           .also = {"D02.graph_repeats"}},
+          {.name = "NaN written as null",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss",
+                     {1.5, nullptr});
+               },
+           .rank = 0,
+           .said = {"no finite number"},
+           .also = {"D02.graph_repeats"}},
+          {.name = "a microbatch without a loss",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 0, .kind = "step", .arm = "lockstep_eager", .step = 4}, "loss",
+                     {1.5});
+               },
+           .rank = 0,
+           .said = {"arm lockstep_eager lost a loss at step 4",
+                    "a finite loss of each of 2 microbatches"}},
+          {.name = "a tensor less than in other comparisons",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "tensors", 32); },
+           .rank = 0,
+           .said = {"`lockstep` of step 3 compared something else than the first", "32 tensors",
+                    "33 tensors, 262144 bytes"}},
+          {.name = "a part of a tensor",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "bytes", 4096); },
+           .rank = 0,
+           .said = {"33 tensors, 4096 bytes"}},
+          {.name = "digests differ where the comparison says equal",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 2}, "digest",
+                     {{"params", "0"}});
+               },
+           .rank = 1,
+           .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 2"},
+           .also = {"D02.graph_repeats", "D11.accumulated_gradients"}},
+          {.name = "a step of an arm is missing",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 4});
+               },
+           .rank = 1,
+           .said = {"`step` line of arm lockstep_graph at step 4"},
+           .also = {"D02.graph_repeats", "D11.accumulated_gradients"}},
+          {.name = "the rank died",
+           .change = [](Attempt& a) { die_before(a, lockstep_at(1, 3)); },
+           .want = Result::unexercised,
+           .rank = std::nullopt,
+           .said = {"evidence of rank 1 is not complete; the last phase in it is replay"},
+           .also = {"*"}},
+          {.name = "the rank died after a difference",
+           .change =
+               [](Attempt& a) {
+                 differ(a, lockstep_at(1, 2));
+                 die_before(a, lockstep_at(1, 3));
+               },
+           .rank = 1,
+           .said = {"step 2"},
+           .also = {"*"}},
+      });
+}
+
+TEST(Lockstep, IsUnexercisedWhereNoReplaySeesFreshInputs) {
+  const record::CheckResult result = judge_one(
+      "D01.lockstep", {{"impl", "manual"}, {"steps", 3}, {"warmup_steps", 2}}, [](Attempt&) {});
+  EXPECT_EQ(result.result, Result::unexercised);
+  EXPECT_EQ(result.message.why, "no replay would see fresh inputs");
+}
+
+TEST(Lockstep, DoesNotApplyToEager) {
+  const record::CheckResult result = judge_one("D01.lockstep", json::object(), [](Attempt&) {});
+  EXPECT_EQ(result.result, Result::not_applicable);
+  EXPECT_EQ(result.message.why, "impl none has no graph");
+}
+
+TEST(CaptureInputsLast, Rows) {
+  const Where last{.rank = 1, .kind = "compare", .subject = "capture_inputs_last"};
+  judge_rows(
+      "D01.capture_inputs_last", kReplayAxes,
+      {
+          {.name = "differs",
+           .change = [=](Attempt& a) { differ(a, last); },
+           .rank = 1,
+           .said = {"`capture_inputs_last`: lockstep_graph differs", "step 5"},
+           .also = {"D06.freed_memory"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, last); },
+           .rank = 1,
+           .said = {"rank 1 left no comparison of the capture inputs at step 5"},
+           .also = {"D06.freed_memory"}},
+          {.name = "fresh inputs instead",
+           .change = [=](Attempt& a) { set(a, last, "input", "fresh"); },
+           .rank = 1,
+           .said = {"comparison of the capture inputs"}},
+          {.name = "another step",
+           .change = [=](Attempt& a) { set(a, last, "step", 4); },
+           .rank = 1,
+           .said = {"at step 5"}},
+          {.name = "digests differ where the comparison says equal",
+           .change =
+               [](Attempt& a) {
+                 set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest",
+                     {{"grads", "8a1f000000000005"}});
+               },
+           .rank = 1,
+           .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 5"}},
+          {.name = "the step itself is absent",
+           .change =
+               [](Attempt& a) {
+                 erase(a, {.rank = 1, .kind = "step", .arm = "lockstep_eager", .step = 5});
+               },
+           .rank = 1,
+           .said = {"`step` line of arm lockstep_eager at step 5"},
+           .also = {"D11.accumulated_gradients"}},
+          {.name = "the rank died",
+           .change = [=](Attempt& a) { die_before(a, last); },
+           .want = Result::unexercised,
+           .rank = std::nullopt,
+           .said = {},
+           .also = {"*"}},
+      });
+}
+
+TEST(FreeRun, Rows) {
+  const Where end{.rank = 0, .kind = "compare", .subject = "free_run"};
+  judge_rows("D01.free_run", kReplayAxes,
+             {
+                 {.name = "differs",
+                  .change = [=](Attempt& a) { differ(a, end); },
+                  .rank = 0,
+                  .said = {"free_graph differs from eager_a at step 4"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, end); },
+                  .rank = 0,
+                  .said = {"comparison `free_run` of eager_a with free_graph at step 4"}},
+                 {.name = "compared too early",
+                  .change = [=](Attempt& a) { set(a, end, "step", 3); },
+                  .rank = 0,
+                  .said = {"at step 4"}},
+                 {.name = "eager with eager",
+                  .change = [=](Attempt& a) { set(a, end, "right", "eager_a"); },
+                  .rank = 0,
+                  .said = {"eager_a with eager_a"}},
+             });
+}
+
+}  // namespace
+}  // namespace graphproof::checks

@@ -1,0 +1,80 @@
+// D53: ranks that hold the same parameters hold the same bytes after every eager step. A rank whose
+// parameters went another way agrees with its own graph, and where roundings are coarse (fp8, 16
+// bits) it may stay within the bound of a reference.
+#include <map>
+#include <vector>
+
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// The ranks by what they hold: stage, part of the dense parameters, part of the experts
+/// (process_groups.h has the order).
+std::map<std::vector<std::int64_t>, std::vector<int>> holders(const Axes& axes, int world_size) {
+  const std::int64_t tp = axes.integer("tp"), stage_ranks = world_size / axes.integer("pp");
+  const std::int64_t parts =
+      axes.integer("experts") > 0 ? axes.integer("ep") * axes.integer("etp") : 1;
+  std::map<std::vector<std::int64_t>, std::vector<int>> result;
+  for (int rank = 0; rank < world_size; ++rank)
+    result[{rank / stage_ranks, rank % tp, rank % parts}].push_back(rank);
+  return result;
+}
+
+}  // namespace
+
+record::CheckResult replicas(const Attempt& attempt) {
+  Judgement judgement("D53.replicas", attempt);
+  if (judgement.for_training_cases() && judgement.for_parallel_cases() &&
+      attempt.axes.flag("overlap_param_gather"))
+    judgement.not_applicable(
+        "parameters are gathered in the next step's forward: behind a step each rank has new ones "
+        "of its own part alone");
+  if (judgement.settled()) return judgement.result("", "");
+  const std::int64_t steps = judgement.expected().steps;
+  std::size_t replicated = 0;
+  for (const auto& [held, ranks] : holders(attempt.axes, attempt.context.world_size)) {
+    if (ranks.size() == 1) continue;
+    replicated += ranks.size();
+    for (std::int64_t step = 0; step < steps; ++step) {
+      std::string first;
+      int first_rank = 0;
+      for (const int rank : ranks) {
+        const RankFiles& files = attempt.ranks[static_cast<std::size_t>(rank)];
+        const Line* line = files.first("step", "eager_a", step);
+        const std::string mine = line ? digest_of(*line, "params") : "";
+        if (mine.empty()) {
+          judgement.absent(files, "digest of the parameters in a `step` line of arm eager_a", step);
+          continue;
+        }
+        if (first.empty()) {
+          first = mine;
+          first_rank = rank;
+        }
+        if (mine == first) {
+          judgement.saw(rank);
+          continue;
+        }
+        judgement.defect({.rank = rank,
+                          .step = step,
+                          .what = say("the parameters of rank ", rank, " are not those of rank ",
+                                      first_rank, " after step ", step),
+                          .got = say("digest ", mine),
+                          .want = say(first, ", as both hold the same part of the model"),
+                          .why = "ranks whose copies differ train different models, and no step "
+                                 "brings them together again"});
+      }
+    }
+  }
+  if (replicated == 0) {
+    judgement.not_applicable("every rank holds another part of the model");
+    return judgement.result("", "");
+  }
+  return judgement.result(
+      say("the same parameters after each of ", steps, " steps on ", replicated, " ranks"),
+      "equal bytes");
+}
+
+}  // namespace graphproof::checks

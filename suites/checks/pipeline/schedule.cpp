@@ -1,0 +1,117 @@
+// D41: every pipeline stage ran its forwards and backwards in the order of its schedule, in the
+// replays too.
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+#include "workloads/pipeline/pipeline_turns.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// As evidence has it: chunk * microbatches + microbatch + 1, a backward with a minus.
+std::vector<std::int64_t> scheduled_chunks(const order::Stage& stage) {
+  std::vector<std::int64_t> list;
+  for (const order::Turn& turn : order::turns(stage))
+    if (turn.work) {
+      const std::int64_t number = turn.work->chunk * stage.microbatches + turn.work->microbatch + 1;
+      list.push_back(turn.work->forward ? number : -number);
+    }
+  return list;
+}
+
+/// Of a step that runs layer by layer: 2 * layer * microbatches + microbatch + 1, a backward with a
+/// minus, and delayed weight gradients with the odd number behind their layer's. The microbatches
+/// of an entry come in turn.
+std::vector<std::int64_t> scheduled_layers(const order::Stage& stage, std::int64_t layers,
+                                           bool weight_gradients) {
+  const auto order = order::layer_order(
+      order::chunk_order(stage),
+      std::vector(static_cast<std::size_t>(stage.chunks), layers / stage.chunks), weight_gradients);
+  std::map<double, std::int64_t> ran;
+  std::vector<std::int64_t> list;
+  for (const double entry : order.entries) {
+    const auto place =
+        static_cast<std::int64_t>(2 * (std::abs(entry) - 1));  // odd where it is half-integral
+    const std::int64_t number = place * stage.microbatches + ran[entry]++ + 1;
+    list.push_back(entry > 0 ? number : -number);
+  }
+  return list;
+}
+
+std::vector<std::int64_t> scheduled(const Axes& axes, std::int64_t stage,
+                                    const Expected& expected) {
+  const order::Stage own{.pp = axes.integer("pp"),
+                         .rank = stage,
+                         .chunks = axes.integer("vpp"),
+                         .microbatches = axes.integer("microbatches"),
+                         .group = axes.integer("microbatch_group")};
+  return axes.flag("overlap_ep_comm")
+             ? scheduled_layers(own, expected.layers, axes.flag("delay_wgrad"))
+             : scheduled_chunks(own);
+}
+
+std::string describe(const std::vector<std::int64_t>& list, std::size_t entry,
+                     std::int64_t microbatches, bool by_layer) {
+  if (entry >= list.size() || list[entry] == 0) return "nothing";
+  const std::int64_t number = std::abs(list[entry]) - 1, place = number / microbatches;
+  const char* work = list[entry] > 0              ? "the forward"
+                     : by_layer && place % 2 == 1 ? "the delayed weight gradients"
+                                                  : "the backward";
+  return say(work, " of microbatch ", number % microbatches, by_layer ? ", layer " : ", chunk ",
+             by_layer ? place / 2 : place);
+}
+
+}  // namespace
+
+record::CheckResult schedule(const Attempt& attempt) {
+  Judgement judgement("D41.schedule", attempt);
+  const bool by_layer = attempt.axes.flag("overlap_ep_comm");
+  if (judgement.for_training_cases() && attempt.axes.integer("pp") == 1 && !by_layer)
+    judgement.not_applicable("pp is 1, so there is no schedule of stages");
+  if (judgement.settled()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  const std::int64_t stage_ranks = attempt.context.world_size / attempt.axes.integer("pp");
+  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
+  const std::int64_t first = expected.graph ? expected.first_replay : 0;
+  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    const std::int64_t stage = files.rank / stage_ranks;
+    const std::vector<std::int64_t> want = scheduled(attempt.axes, stage, expected);
+    for (std::int64_t step = first; step <= last; ++step) {
+      const auto lines = files.find("schedule", arm, step);
+      const auto ran = lines.empty() ? std::nullopt : integers(*lines.front(), "ran");
+      if (!ran) {
+        judgement.absent(files, say("`schedule` line of arm ", arm), step);
+        continue;
+      }
+      if (*ran == want) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      std::size_t entry = 0;
+      while (entry < ran->size() && entry < want.size() && (*ran)[entry] == want[entry]) ++entry;
+      judgement.defect({.rank = files.rank,
+                        .step = step,
+                        .what = say("stage ", stage, " left its schedule at entry ", entry,
+                                    " of step ", step, " of arm ", arm),
+                        .got = describe(*ran, entry, expected.microbatches, by_layer),
+                        .want = describe(want, entry, expected.microbatches, by_layer),
+                        .why = by_layer ? "graphs reuse each other's memory in the captured order, "
+                                          "and exchanges pair with those of "
+                                          "other ranks in it"
+                                        : "its neighbours send and expect the scheduled "
+                                          "microbatch, so activations meet the labels "
+                                          "or the weights of another one"});
+    }
+  }
+  return judgement.result(
+      say("the schedule in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
+      by_layer ? "the layers of a forward and of a backward in turn, each stage in its order"
+               : "every stage's 1F1B order, interleaved over its chunks");
+}
+
+}  // namespace graphproof::checks

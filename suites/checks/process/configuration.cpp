@@ -1,0 +1,183 @@
+// D28: what was asked for is what the libraries report. The libraries are asked, not the
+// environment.
+#include <algorithm>
+#include <array>
+
+#include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// Axes that a library must report back, under the name of the `config` line.
+struct Setting {
+  std::string_view axis, name;
+  bool cuda_only;                // the simulated device has no such thing
+  std::string_view unsaid = "";  // a value that runs recorded before there was another do not state
+};
+constexpr std::array kSettings = {
+    Setting{"capture_mode", "capture_mode", false},
+    Setting{"autograd_threads", "autograd_threads", false},
+    Setting{"allocator", "allocator", true},
+    Setting{"nccl_graph_register", "NCCL_GRAPH_REGISTER", true},
+    Setting{"nccl_algo", "NCCL_ALGO", true},
+    Setting{"nccl_proto", "NCCL_PROTO", true},
+    Setting{"comm", "comm", true, "nccl"},
+};
+
+// Of MPI those in which another thread may issue a collective.
+constexpr std::array<std::string_view, 3> kThreadLevels = {"none", "serialized", "multiple"};
+
+/// A value as text, so that 1 and "1" are the same. Empty when absent.
+std::string value_of(const nlohmann::json& values, std::string_view name) {
+  if (!values.is_object()) return "";
+  const auto found = values.find(name);
+  if (found == values.end() || found->is_null()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+bool unset(const std::string& value) { return value.empty() || value == "unset"; }
+
+void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                   const Line& config, const Setting& setting) {
+  const std::string want = attempt.axes.text(setting.axis);
+  if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
+  if (setting.cuda_only && attempt.context.device != "cuda") {
+    // What sim has anyway, or what is said of it without a meaning.
+    if (want != "default" && want != setting.unsaid)
+      judgement.unexercised(
+          say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
+    return;
+  }
+  const std::string asked = value_of(field(config, "asked"), setting.name),
+                    effective = value_of(field(config, "effective"), setting.name);
+  if (want == setting.unsaid && asked.empty() && effective.empty()) return;
+  if (asked == want && effective == want) return;
+  judgement.defect({.rank = files.rank,
+                    .step = std::nullopt,
+                    .what = say("rank ", files.rank, " did not run with ", setting.axis, " ", want),
+                    .got = say(setting.name, ": asked for ", asked.empty() ? "nothing" : asked,
+                               ", effective ", effective.empty() ? "nothing" : effective),
+                    .want = say(want, " in both"),
+                    .why = "the case would be recorded under a setting that it did not have"});
+}
+
+/// Whatever else was asked for must be in force too.
+void judge_asked(Judgement& judgement, const RankFiles& files, const Line& config) {
+  const nlohmann::json& asked = field(config, "asked");
+  if (!asked.is_object() || asked.empty() || !field(config, "effective").is_object()) {
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("the `config` line of rank ", files.rank, " is empty"),
+                      .got = say("asked ", asked.dump()),
+                      .want = "what was asked and what is in force",
+                      .why = "a configuration that nobody reports may be any"});
+    return;
+  }
+  for (const auto& [name, value] : asked.items()) {
+    const std::string want = value_of(asked, name),
+                      got = value_of(field(config, "effective"), name);
+    if (unset(want) ? unset(got) : got == want) continue;
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("rank ", files.rank, " runs with another ", name, " than asked"),
+                      .got = got.empty() ? "nothing" : got,
+                      .want = want,
+                      .why = "a library ignored or changed the setting"});
+  }
+}
+
+void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                 const Line& config) {
+  const nlohmann::json& effective = field(config, "effective");
+  if (const std::string deterministic = value_of(effective, "deterministic");
+      deterministic != "true") {
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what = say("rank ", files.rank, " may run nondeterministic algorithms"),
+         .got = say("deterministic ", deterministic.empty() ? "unknown" : deterministic),
+         .want = "deterministic true",
+         .why = "arms are compared byte for byte"});
+  }
+  const std::string threads = value_of(effective, "mpi_thread_level");
+  if (std::ranges::find(kThreadLevels, threads) == kThreadLevels.end()) {
+    judgement.defect({.rank = files.rank,
+                      .step = std::nullopt,
+                      .what = say("MPI granted rank ", files.rank, " too low a thread level"),
+                      .got = threads.empty() ? "unknown" : threads,
+                      .want = "serialized or multiple, or none without MPI",
+                      .why = "backward may issue collectives from another thread"});
+  }
+  for (const Line* capture : files.find("capture")) {
+    if (text(*capture, "mode") == attempt.axes.text("capture_mode")) continue;
+    judgement.defect({.rank = files.rank,
+                      .step = integer(*capture, "step"),
+                      .what = say(capture_name(*capture), " was captured in another mode"),
+                      .got = text(*capture, "mode"),
+                      .want = attempt.axes.text("capture_mode"),
+                      .why = "the mode decides which threads' unsafe calls invalidate a capture"});
+  }
+}
+
+}  // namespace
+
+record::CheckResult one_libnccl(const Attempt& attempt) {
+  Judgement judgement("D28.one_libnccl", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  if (attempt.context.device != "cuda") {
+    for (const RankFiles& files : attempt.ranks) judgement.saw(files.rank);
+    judgement.unexercised(say("device ", attempt.context.device, " loads no libnccl"));
+    return judgement.result("", "one libnccl");
+  }
+  for (const RankFiles& files : attempt.ranks) {
+    const Line* config = files.first("config");
+    if (!config) {
+      judgement.absent(files, "`config` line");
+      continue;
+    }
+    const nlohmann::json& effective = field(*config, "effective");
+    const std::string mapped = value_of(effective, "libnccl_mapped"),
+                      loaded = value_of(effective, "nccl_loaded"),
+                      compiled = value_of(effective, "nccl_compiled");
+    if (mapped == "1" && loaded == compiled && !loaded.empty() && loaded != "none") {
+      judgement.saw(files.rank);
+      continue;
+    }
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what =
+             say("rank ", files.rank, " does not run on the one NCCL that it was compiled against"),
+         .got = say(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
+                    loaded.empty() ? "unknown" : loaded, ", compiled against ",
+                    compiled.empty() ? "unknown" : compiled),
+         .want = "one, of equal versions",
+         .why = "two libraries keep two sets of communicators, and the wrong one answers"});
+  }
+  return judgement.result(say("one libnccl on each of ", attempt.ranks.size(), " ranks"),
+                          "one libnccl, as compiled against");
+}
+
+record::CheckResult effective_config(const Attempt& attempt) {
+  Judgement judgement("D28.effective_config", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    const Line* config = files.first("config");
+    if (!config) {
+      judgement.absent(files, "`config` line");
+      continue;
+    }
+    judge_asked(judgement, files, *config);
+    for (const Setting& setting : kSettings)
+      judge_setting(judgement, attempt, files, *config, setting);
+    judge_fixed(judgement, attempt, files, *config);
+    judgement.saw(files.rank);
+  }
+  return judgement.result(say("as asked on ", attempt.ranks.size(), " ranks"),
+                          "what the axes ask for");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,71 @@
+// D29: graphs die before the communicators that they captured; the other order never returns.
+#include <algorithm>
+#include <array>
+
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+using Order = std::array<std::string_view, 4>;
+constexpr Order kGraphFirst = {"graphs", "buffers", "communicators", "device"};
+constexpr Order kCommFirst = {"communicators", "graphs", "buffers", "device"};
+
+std::string order_text(const Order& order) {
+  std::string text;
+  for (const std::string_view step : order) text += say(text.empty() ? "" : ", ", step);
+  return text;
+}
+
+}  // namespace
+
+record::CheckResult teardown_order(const Attempt& attempt) {
+  Judgement judgement("D29.teardown_order", attempt);
+  if (!judgement.for_every_case()) return judgement.result("", "");
+  const Order& order_wanted =
+      attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
+  for (const RankFiles& files : attempt.ranks) {
+    const std::vector<const Line*> steps = files.find("teardown");
+    if (steps.empty()) judgement.absent(files, "`teardown` line");
+    for (const std::string_view wanted : order_wanted)
+      if (std::ranges::none_of(steps, [&](const Line* line) { return is(*line, "step", wanted); }))
+        judgement.absent(files, say("`teardown` line of the ", wanted));
+    std::ptrdiff_t last_place = -1;
+    std::int64_t last_order = 0;
+    std::string last_step = "nothing";
+    for (const Line* line : steps) {
+      const std::string step = text(*line, "step");
+      const std::ptrdiff_t place = std::ranges::find(order_wanted, step) - order_wanted.begin();
+      const std::int64_t order = integer(*line, "order").value_or(0);
+      const auto ms = number(*line, "ms"), limit = number(*line, "limit_ms");
+      if (place == std::ssize(order_wanted) || place <= last_place || order <= last_order) {
+        judgement.defect(
+            {.rank = files.rank,
+             .step = std::nullopt,
+             .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
+             .got = say("`", step, "` as number ", order),
+             .want = say(order_text(order_wanted), ", in this order"),
+             .why = "a communicator destroyed while a live graph refers to it never returns"});
+      } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = say("the teardown of ", step, " on rank ", files.rank,
+                                      " took too long or was not timed"),
+                          .got = say(field(*line, "ms").dump(), " ms"),
+                          .want = say(field(*line, "limit_ms").dump(), " ms at most"),
+                          .why = "a teardown that slows down is a hang in the making"});
+      } else {
+        judgement.saw(files.rank);
+      }
+      last_place = place;
+      last_order = order;
+      last_step = say("`", step, "`");
+    }
+  }
+  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"),
+                          order_text(order_wanted));
+}
+
+}  // namespace graphproof::checks

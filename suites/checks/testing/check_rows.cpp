@@ -1,0 +1,78 @@
+#include "suites/checks/testing/check_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+const record::CheckResult& of(const record::Checks& checks, const std::string& name) {
+  for (const record::CheckResult& result : checks.checks)
+    if (result.check == name) return result;
+  throw std::logic_error("no check " + name);
+}
+
+/// Checks whose word changed, without `check` itself.
+std::set<std::string> flipped(const record::Checks& clean, const record::Checks& changed,
+                              const std::string& check) {
+  std::set<std::string> result;
+  for (const record::CheckResult& before : clean.checks)
+    if (before.check != check && of(changed, before.check).result != before.result)
+      result.insert(before.check);
+  return result;
+}
+
+void expect_whole(const record::CheckResult& result) {
+  EXPECT_FALSE(result.message.what.empty());
+  EXPECT_FALSE(result.message.got.empty());
+  if (result.result == record::Result::pass) return;
+  EXPECT_FALSE(result.message.why.empty()) << record::to_text(result.message);
+  EXPECT_FALSE(result.message.next.empty()) << record::to_text(result.message);
+  EXPECT_FALSE(result.result == record::Result::fail && result.message.want.empty())
+      << record::to_text(result.message);
+}
+
+}  // namespace
+
+void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
+                const std::string& device, std::int64_t revision) {
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const Attempt clean = clean_attempt(catalogue, axes, device, revision);
+  const record::Checks before = judge(clean, catalogue.checks);
+  ASSERT_EQ(record::name(of(before, check).result), "pass")
+      << record::to_text(of(before, check).message);
+  bool alone = false;
+  for (const Row& row : rows) {
+    SCOPED_TRACE(say(check, ": ", row.name));
+    Attempt changed = clean;
+    row.change(changed);
+    const record::Checks after = judge(changed, catalogue.checks);
+    const record::CheckResult& result = of(after, check);
+    const std::string message = record::to_text(result.message);
+    EXPECT_EQ(record::name(result.result), record::name(row.want)) << message;
+    EXPECT_EQ(result.rank, row.rank) << message;
+    for (const std::string& part : row.said)
+      EXPECT_NE(message.find(part), std::string::npos) << "wanted `" << part << "` in: " << message;
+    expect_whole(result);
+    const std::set<std::string> others = flipped(before, after, check);
+    for (const std::string& other : others) {
+      if (!row.also.contains(other) && !row.also.contains("*"))
+        ADD_FAILURE() << other << " flipped too: " << record::to_text(of(after, other).message);
+    }
+    alone |= others.empty() && result.result == record::Result::fail;
+  }
+  EXPECT_TRUE(alone) << "no row flips " << check << " alone to fail";
+  if (alone) testing::Test::RecordProperty(check, "fails");  // for every_check_fails_test.cpp
+}
+
+record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
+                              const std::function<void(Attempt&)>& change,
+                              const std::string& device) {
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  Attempt attempt = clean_attempt(catalogue, axes, device);
+  change(attempt);
+  return of(judge(attempt, catalogue.checks), check);
+}
+
+}  // namespace graphproof::checks

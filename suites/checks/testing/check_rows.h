@@ -1,0 +1,36 @@
+// For tests: one table of changes to a clean attempt for each check. Every row is also a mutation
+// test: it says which other checks may flip, and any further one is an error.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "suites/checks/check_table.h"
+#include "suites/checks/testing/clean_attempt.h"
+
+namespace graphproof::checks {
+
+struct Row {
+  std::string name;
+  std::function<void(Attempt&)> change;
+  record::Result want = record::Result::fail;
+  std::optional<int> rank;          // that the result names
+  std::vector<std::string> said;    // parts of the message, in any of its fields
+  std::set<std::string> also = {};  // checks that may flip too; "*": any
+};
+
+/// Judges every row against the clean attempt of `axes` on `device`, with evidence of `revision`.
+/// The clean one must pass `check`, and at least one row must flip `check` alone to fail.
+void judge_rows(const std::string& check, const nlohmann::json& axes, const std::vector<Row>& rows,
+                const std::string& device = "sim",
+                std::int64_t revision = record::kEvidenceRevision);
+
+/// One change of one clean attempt.
+record::CheckResult judge_one(const std::string& check, const nlohmann::json& axes,
+                              const std::function<void(Attempt&)>& change,
+                              const std::string& device = "sim");
+
+}  // namespace graphproof::checks

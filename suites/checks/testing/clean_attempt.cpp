@@ -1,0 +1,801 @@
+#include "suites/checks/testing/clean_attempt.h"
+
+#include <algorithm>
+#include <array>
+#include <iomanip>
+#include <sstream>
+#include <stdexcept>
+
+#include "matrix/case/case.h"
+#include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/expected.h"
+#include "suites/checks/attempt/say.h"
+#include "workloads/pipeline/pipeline_turns.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+/// 16 hexadecimal digits, another text for each number.
+std::string digest(std::uint32_t of, std::int64_t number) {
+  std::ostringstream text;
+  text << std::hex << std::setfill('0') << std::setw(8) << of << std::setw(8) << number;
+  return text.str();
+}
+
+/// Writes one rank's evidence in the order in which a rank program does.
+class RankScript {
+ public:
+  RankScript(const Attempt& attempt, int rank, std::int64_t revision)
+      : attempt_(attempt),
+        plan_(expected(attempt.axes)),
+        revision_(revision),
+        control_(control_arms(attempt.axes, revision)),
+        rank_(rank),
+        world_size_(attempt.context.world_size) {
+    parallel_ = attempt.axes.integer("tp") * attempt.axes.integer("cp") *
+                    attempt.axes.integer("dp") * attempt.axes.integer("pp") >
+                1;
+  }
+
+  /// What NCCL prints in a case of model collective; "" otherwise.
+  std::string log() const {
+    return plan_.trains || attempt_.context.device != "cuda" ? "" : nccl_log();
+  }
+
+  record::Evidence write() {
+    begin();
+    if (!plan_.trains) placements();
+    eager();
+    if (!plan_.trains) closed_forms();
+    if (plan_.graph) {
+      graph_arms();
+    } else if (!control_.solo) {
+      solo("solo_eager");
+    }
+    if (parallel_) layout();
+    end();
+    return std::move(evidence_);
+  }
+
+ private:
+  void line(json fields) {
+    std::string kind = fields["kind"];
+    evidence_.lines.push_back(
+        {.kind = std::move(kind), .fields = std::move(fields), .line = evidence_.lines.size() + 1});
+  }
+  void phase(const char* name, const char* arm = "") {
+    line({{"kind", "phase"}, {"phase", name}, {"arm", arm}, {"ms", 15.0}});
+  }
+  void vote(const char* after) {
+    line({{"kind", "vote"},
+          {"phase", after},
+          {"codes", std::vector<int>(static_cast<std::size_t>(world_size_), 0)}});
+  }
+
+  void begin() {
+    const Axes& axes = attempt_.axes;
+    line({{"kind", "start"},
+          {"schema", record::kEvidenceSchema},
+          {"revision", revision_},
+          {"case", attempt_.context.case_id},
+          {"attempt", 1},
+          {"rank", rank_},
+          {"world_size", world_size_},
+          {"device", attempt_.context.device},
+          {"pid", 4710 + rank_},
+          {"fault", axes.text("fault")},
+          {"t_ms", 1000}});
+    const bool cuda = attempt_.context.device == "cuda";
+    json asked = {{"capture_mode", axes.text("capture_mode")},
+                  {"autograd_threads", axes.text("autograd_threads")},
+                  {"allocator", axes.text("allocator")},
+                  {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
+                  {"NCCL_ALGO", axes.text("nccl_algo")}};
+    if (cuda) asked["comm"] = axes.text("comm");
+    json effective = asked;
+    effective.erase("NCCL_GRAPH_REGISTER");
+    effective.update({{"mpi_thread_level", "serialized"},
+                      {"deterministic", true},
+                      {"libnccl_mapped", cuda ? 1 : 0},
+                      {"nccl_compiled", cuda ? "2.28.9" : "none"},
+                      {"nccl_loaded", cuda ? "2.28.9" : "none"}});
+    line({{"kind", "config"}, {"asked", asked}, {"effective", effective}});
+    vote("init");
+    vote("build");
+  }
+
+  void step(const char* arm, std::int64_t step) {
+    if (!plan_.trains) return;
+    const std::string bits = digest(0x3f9a0000, step);
+    line({{"kind", "step"},
+          {"arm", arm},
+          {"step", step},
+          {"input", input(step)},
+          {"loss", std::vector<double>(static_cast<std::size_t>(plan_.microbatches), 4.85)},
+          {"loss_bits", bits},
+          {"grad_norm", 1.25},
+          {"digest",
+           {{"grads", digest(0x8a1f0000, step)},
+            {"params", digest(0x0b1c0000, step)},
+            {"losses", bits}}},
+          {"learning_rate", rate(step)},
+          {"ms", 3.0 + static_cast<double>(step)}});
+  }
+  void compare(const char* subject, const char* left, const char* right, std::int64_t step) {
+    line({{"kind", "compare"},
+          {"left", left},
+          {"right", right},
+          {"subject", subject},
+          {"step", step},
+          {"input", input(step)},
+          {"tensors", 33},
+          {"bytes", 262144},
+          {"equal", true},
+          {"mismatch", nullptr}});
+  }
+  void knob(const char* arm, std::int64_t step) {
+    if (!plan_.trains) return;
+    line({{"kind", "knob"},
+          {"arm", arm},
+          {"step", step},
+          {"knob", "learning_rate"},
+          {"host", rate(step)},
+          {"effective", rate(step) + 1e-6},
+          {"bound", 5e-4}});
+    const Axes& axes = attempt_.axes;
+    const auto exactly = [&](const char* name, const record::Json& value) {
+      line({{"kind", "knob"},
+            {"arm", arm},
+            {"step", step},
+            {"knob", name},
+            {"host", value},
+            {"effective", value},
+            {"bound", 0}});
+    };
+    if (axes.text("optimizer") == "adam") exactly("optimizer_step", step + 1);
+    if (axes.text("precision") == "fp16") exactly("loss_scale", step % 2 == 0 ? 65536.0 : 32768.0);
+    const bool makes_loss = rank_ >= world_size_ - world_size_ / axes.integer("pp");
+    if (axes.flag("nan_check_loss")) exactly("losses_checked", makes_loss ? plan_.microbatches : 0);
+    if (axes.flag("nan_check_grad")) exactly("gradients_checked", 1);
+    if (axes.flag("overlap_grad_reduce")) exactly("buckets_overlapped", 2);
+  }
+  std::vector<std::int64_t> schedule() const {
+    const Axes& axes = attempt_.axes;
+    std::vector<std::int64_t> ran;
+    if (axes.flag("overlap_ep_comm")) {
+      // One stage: layer l of the forward of microbatch m beside layer L - 1 - l of the backward of
+      // the one before it.
+      const std::int64_t microbatches = plan_.microbatches, layers = plan_.layers;
+      for (std::int64_t m = 0; m <= microbatches; ++m)
+        for (std::int64_t l = 0; l < layers; ++l) {
+          if (m < microbatches) ran.push_back(2 * l * microbatches + m + 1);
+          if (m == 0) continue;
+          ran.push_back(-(2 * (layers - 1 - l) * microbatches + m));
+          if (axes.flag("delay_wgrad"))
+            ran.push_back(-((2 * (layers - 1 - l) + 1) * microbatches + m));
+        }
+      return ran;
+    }
+    for (const order::Turn& turn : order::turns({.pp = axes.integer("pp"),
+                                                 .rank = rank_ / (world_size_ / axes.integer("pp")),
+                                                 .chunks = axes.integer("vpp"),
+                                                 .microbatches = axes.integer("microbatches"),
+                                                 .group = axes.integer("microbatch_group")}))
+      if (turn.work) {
+        const std::int64_t number =
+            turn.work->chunk * axes.integer("microbatches") + turn.work->microbatch + 1;
+        ran.push_back(turn.work->forward ? number : -number);
+      }
+    return ran;
+  }
+  /// Of a pipeline stage, of a model that recomputes, of one that rounds weights, and of one with
+  /// experts: three tokens of the second expert of layer 0 had no room.
+  void ledgers(const char* arm, std::int64_t step) {
+    const Axes& axes = attempt_.axes;
+    if (!plan_.trains) return;
+    if (axes.text("recompute") != "none") {
+      for (const RecomputedPart& part : recomputed_parts(axes)) {
+        const bool masked = part.draws && axes.flag("dropout");
+        const std::string masks = masked ? digest(0x77aa0000, step) : "";
+        const auto counts = [&](std::int64_t until) {
+          auto all = forwards(until);
+          all.resize(static_cast<std::size_t>(part.layers > 0 ? part.layers : plan_.layers));
+          return all;
+        };
+        line({{"kind", "recompute"},
+              {"arm", arm},
+              {"step", step},
+              {"part", part.name},
+              {"counter_before", counts(step)},
+              {"counter_after", counts(step + 1)},
+              {"outputs", digest(0x55aa0000, step)},
+              {"outputs_again", digest(0x55aa0000, step)},
+              {"masks", masked ? plan_.layers * plan_.microbatches : 0},
+              {"masks_digest", masks},
+              {"masks_again_digest", masks}});
+      }
+    }
+    if (axes.integer("pp") > 1 || axes.flag("overlap_ep_comm"))
+      line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});
+    if (axes.flag("fp8_weights"))
+      line({{"kind", "fp8_weights"},
+            {"arm", arm},
+            {"step", step},
+            {"made", rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))}});
+    const std::int64_t experts = axes.integer("experts");
+    if (experts == 0) return;
+    constexpr std::int64_t kEach = 16, kOver = 3;
+    std::vector<std::int64_t> assigned(static_cast<std::size_t>(plan_.expert_layers * experts),
+                                       kEach),
+        carried = assigned;
+    assigned[1] += kOver;
+    assigned[0] -= kOver;
+    carried[0] -= kOver;
+    std::vector<std::int64_t> dropped(static_cast<std::size_t>(plan_.expert_layers), 0),
+        overflowed = dropped;
+    dropped[0] = kOver;
+    overflowed[0] = 1;
+    line({{"kind", "experts"},
+          {"arm", arm},
+          {"step", step},
+          {"assignments", kEach * experts},
+          {"assigned", assigned},
+          {"carried", carried},
+          {"dropped", dropped},
+          {"overflowed", overflowed}});
+  }
+  std::string input(std::int64_t step) const {
+    return step == plan_.capture_step || step == plan_.last_inputs_step ? "capture" : "fresh";
+  }
+  static double rate(std::int64_t step) { return 0.1 * (1 - 0.05 * static_cast<double>(step)); }
+
+  void late(const char* arm, std::int64_t first, std::int64_t count, double ms, int ways) {
+    if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
+    json steps = json::array();
+    for (std::int64_t k = first; k < first + count; ++k) steps.push_back(k);
+    line({{"kind", "late"},
+          {"arm", arm},
+          {"steps", std::move(steps)},
+          {"ms", ms},
+          {"streams", 31},
+          {"ways", ways}});
+  }
+
+  void eager() {
+    for (std::int64_t k = 0; k < plan_.steps; ++k) {
+      step("eager_a", k);
+      knob("eager_a", k);
+      ledgers("eager_a", k);
+    }
+    late("eager_a", 1, std::min<std::int64_t>(2, plan_.steps - 1), 10.0, 0);
+    if (control_.solo) {
+      solo("solo_eager", "eager_repeats", "eager_a");
+    } else {
+      for (std::int64_t k = 0; k < plan_.steps; ++k) {
+        step("eager_b", k);
+        compare("eager_repeats", "eager_a", "eager_b", k);
+      }
+    }
+    vote("eager");
+  }
+
+  /// Odd ranks lie across a border where the case asks for it and the memory has borders.
+  void placements() {
+    constexpr std::int64_t kPiece = 20971520, kBytes = 65536;
+    const bool expandable = attempt_.axes.text("allocator") == "expandable";
+    const bool moved = attempt_.axes.text("placement") == "per_rank" && rank_ % 2 == 1;
+    for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b",
+                            "free_eager", "free_graph"})
+      for (const char* buffer : {"input", "result"})
+        line({{"kind", "placement"},
+              {"arm", arm},
+              {"buffer", buffer},
+              {"bytes", kBytes},
+              {"offset", moved ? kPiece - kBytes / 2 : 0},
+              {"span_bytes", expandable ? kPiece : 5 * kPiece},
+              {"straddles", moved && expandable}});
+  }
+  void closed_forms() {
+    const auto all = [&](const char* arm, std::int64_t first, std::int64_t last) {
+      for (std::int64_t k = first; k <= last; ++k) compare("closed_form", "closed_form", arm, k);
+    };
+    for (const char* arm : {"eager_a", "eager_b"}) all(arm, 0, plan_.steps - 1);
+    if (!plan_.graph) return;
+    for (const char* arm : {"lockstep_eager", "lockstep_graph"})
+      all(arm, 0, plan_.last_inputs_step);
+    all("graph_b", 0, plan_.steps - 1);
+    for (const char* arm : {"free_eager", "free_graph"}) all(arm, plan_.steps - 1, plan_.steps - 1);
+  }
+  /// Three graphs, each with buffers of its own, in the words of NCCL 2.28.9.
+  std::string nccl_log() const {
+    const std::string head =
+        say("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
+    const bool registers = plan_.graph && attempt_.axes.text("allocator") == "expandable" &&
+                           attempt_.axes.text("nccl_graph_register") != "0";
+    std::string log = head + "NCCL_GRAPH_REGISTER set by environment to 1.\n";
+    for (int graph = 0; graph < 3; ++graph) {
+      log += head +
+             "AllGather: opCount 5 sendbuff 0x7f2a00000000 recvbuff 0x7f2a40000000 count 16384 "
+             "datatype 1 op 0 root 0 comm 0x55 [nranks=2] stream 0x66\n";
+      log += head + "AllGather: 16777216 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
+      if (registers)
+        log += say(head, "rank ", rank_, " - IPC register buffer 0x7f2a4", graph,
+                   "000000 size 16777216 (baseAddr 0x7f2a40000000 size 20971520) to peer ",
+                   1 - rank_ % 2, " regAddr 0x7f2b00000000 offsetOut 0\n");
+    }
+    return log;
+  }
+
+  std::vector<std::int64_t> forwards(std::int64_t steps) const {
+    return std::vector<std::int64_t>(static_cast<std::size_t>(plan_.trains ? plan_.layers : 0),
+                                     steps * plan_.microbatches);
+  }
+  void capture(const char* arm) {
+    capture(arm, "training");
+    if (attempt_.axes.flag("optimizer_graph")) capture(arm, "optimizer");
+  }
+  json module_runs(std::string_view graph) const {
+    const std::string impl = attempt_.axes.text("impl");
+    if (graph != "training" || impl == "manual" || impl == "full_iteration" || !plan_.trains)
+      return nullptr;
+    const std::int64_t runs = plan_.warmup_steps + (impl == "local" ? plan_.forwards_per_step : 0);
+    return {{"forwards", runs}, {"backwards", runs}};
+  }
+  void capture(const char* arm, const char* graph) {
+    line({{"kind", "capture"},
+          {"arm", arm},
+          {"graph", graph},
+          {"status", "ok"},
+          {"code", 0},
+          {"site", ""},
+          {"message", ""},
+          {"mode", attempt_.axes.text("capture_mode")},
+          {"ms", 4.0},
+          {"nodes", 391},
+          {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
+          {"signature", "5566778899aabbcc"},
+          {"unjoined", nlohmann::json::array()},
+          {"pool_bytes", 4194304},
+          {"warmups", plan_.warmup_steps},
+          {"pools", 1},
+          {"generators", 2},
+          {"generators_wanted", 2},
+          {"counter_before", forwards(plan_.first_replay)},
+          {"counter_after", forwards(plan_.first_replay)},
+          {"module_runs", module_runs(graph)}});
+    line({{"kind", "state"},
+          {"arm", arm},
+          {"what", "capture"},
+          {"before", "0b1c2d3e00000000"},
+          {"after", "0b1c2d3e00000000"}});
+    vote("capture");
+  }
+  void replay(const char* arm, std::int64_t step) {
+    const bool free_run = runs_free(arm);
+    line({{"kind", "replay"},
+          {"arm", arm},
+          {"graph", "training"},
+          {"step", step},
+          {"replays", plan_.replays_until(step)},
+          {"fallbacks", 0},
+          {"recaptures", 0},
+          {"out_of_order", 0},
+          {"counter_before", forwards(free_run ? 0 : step)},
+          {"counter_after", forwards(step + 1)},
+          {"counter_per_replay", forwards(1)}});
+  }
+  void watched_replay(const char* arm, std::int64_t step) {
+    address(arm, step, "training");
+    if (attempt_.axes.flag("optimizer_graph")) address(arm, step, "optimizer");
+    replay(arm, step);
+    poison(arm, step);
+  }
+  void address(const char* arm, std::int64_t step, const char* graph) {
+    line({{"kind", "address"},
+          {"arm", arm},
+          {"step", step},
+          {"graph", graph},
+          {"registered", 31},
+          {"moved", json::array()}});
+  }
+  void poison(const char* arm, std::int64_t step) {
+    line({{"kind", "poison"},
+          {"arm", arm},
+          {"step", step},
+          {"outputs", 14},
+          {"compared", 14},
+          {"bytes", 65536},
+          {"canary_words", 0},
+          {"launches", plan_.launches_per_step},
+          {"watched", plan_.launches_per_step},
+          {"looked_at", plan_.launches_per_step},
+          {"unregistered", json::array()}});
+  }
+  void kept(const char* arm, std::int64_t step) {
+    const std::string bits = digest(0x3f9a0000, step);
+    line({{"kind", "kept"},
+          {"arm", arm},
+          {"step", step},
+          {"what", "losses"},
+          {"digest", bits},
+          {"later", bits}});
+  }
+  void rng(std::int64_t step) {
+    for (const char* arm : {"lockstep_eager", "lockstep_graph"})
+      line({{"kind", "rng"},
+            {"arm", arm},
+            {"step", step},
+            {"generator", "model-parallel"},
+            {"before", say("2718:", 64 * step)},
+            {"after", say("2718:", 64 * (step + 1))},
+            {"mask", digest(0x77aa0000, step)}});
+  }
+
+  void evaluated() {
+    for (std::int64_t i = 0; i < plan_.evaluations; ++i)
+      compare("evaluation", "lockstep_eager", "lockstep_graph", i);
+    compare("evaluation_repeats", "lockstep_graph", "lockstep_graph", plan_.evaluations);
+    const bool captured = attempt_.axes.text("impl") == "full_iteration";
+    if (captured) capture("lockstep_graph", "validation");
+    for (std::int64_t i = plan_.warmup_steps; captured && i <= plan_.evaluations; ++i) {
+      address("lockstep_graph", plan_.first_replay, "validation");
+      poison("lockstep_graph", plan_.first_replay);
+    }
+    line({{"kind", "evaluated"},
+          {"arm", "lockstep_graph"},
+          {"step", plan_.first_replay + 1},
+          {"evaluations", plan_.evaluations + 1},
+          {"captures", captured ? 1 : 0},
+          {"replays", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0},
+          {"watched", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0}});
+  }
+
+  void resumed() {
+    const std::int64_t first = plan_.steps - plan_.first_replay - 1;
+    for (const char* subject : {"resumed", "loaded"})
+      for (std::int64_t k = first; k < plan_.steps; ++k)
+        compare(subject, "lockstep_graph", subject, k);
+    line({{"kind", "resumed"},
+          {"arm", "resumed"},
+          {"step", first},
+          {"replays", plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)}});
+  }
+
+  /// The steps of changing lengths of a cache of two with one warm-up, of sequences of 16 tokens:
+  /// buckets 4, 8 and 12.
+  void buckets() {
+    struct Ran {
+      std::int64_t longest, length, captured;
+      bool replayed;
+      std::vector<std::int64_t> resident, evicted;
+    };
+    const std::vector<Ran> all{{4, 4, 0, false, {}, {}},        {3, 4, 1, true, {4}, {}},
+                               {8, 8, 0, false, {4}, {}},       {7, 8, 1, true, {8, 4}, {}},
+                               {4, 4, 0, true, {4, 8}, {}},     {12, 12, 0, false, {4, 8}, {}},
+                               {11, 12, 1, true, {12, 4}, {8}}, {14, 14, 0, false, {12, 4}, {}},
+                               {5, 8, 1, true, {8, 12}, {4}},   {9, 12, 0, true, {12, 8}, {}},
+                               {16, 16, 0, false, {12, 8}, {}}};
+    const std::int64_t graphs = attempt_.axes.text("impl") == "callables"
+                                    ? plan_.launches_per_step / plan_.microbatches
+                                    : 1;
+    for (const std::int64_t length : {4, 8, 12})
+      line({{"kind", "padding"},
+            {"step", length / 2 - 2},
+            {"length", length},
+            {"lengths", {length, 2}},
+            {"tensors", 2},
+            {"max_abs", 1.2e-7},
+            {"max_rel", 2.5e-8},
+            {"bound", 3.1e-3},
+            {"worst", "losses"},
+            {"why", "reordered sums"}});
+    std::int64_t captures = 0, replays = 0;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const Ran& ran = all[k];
+      captures += ran.captured * graphs;
+      replays += ran.replayed ? plan_.launches_per_step : 0;
+      std::int64_t held = 0;
+      for (const std::int64_t length : ran.resident) held += length << 20;
+      compare("buckets", "buckets_eager", "buckets_graph", static_cast<std::int64_t>(k));
+      line({{"kind", "bucket"},
+            {"arm", "buckets_graph"},
+            {"step", k},
+            {"longest", ran.longest},
+            {"length", ran.length},
+            {"replayed", ran.replayed},
+            {"captures", captures},
+            {"replays", replays},
+            {"resident", ran.resident},
+            {"evicted", ran.evicted},
+            {"captured_bytes", ran.captured * (ran.length << 20)},
+            {"pool_bytes", held}});
+    }
+    compare("buckets_free_run", "buckets_eager", "buckets_graph",
+            static_cast<std::int64_t>(all.size()) - 1);
+    for (const char* subject : {"buckets", "buckets_free_run"})
+      line({{"kind", "evictions"},
+            {"arm", "buckets_graph"},
+            {"subject", subject},
+            {"step", all.size() - 1},
+            {"in_flight", 0}});
+  }
+
+  void graph_arms() {
+    const bool dropout = attempt_.axes.flag("dropout");
+    for (std::int64_t k = 0; k <= plan_.last_inputs_step; ++k) {
+      if (k == plan_.first_replay) capture("lockstep_graph");
+      if (k > 0 && plan_.trains) kept("lockstep_graph", k - 1);
+      if (k == plan_.last_inputs_step && plan_.trains && revision_ >= 7)
+        line(
+            {{"kind", "overwritten"}, {"arm", "lockstep_graph"}, {"step", k}, {"bytes", 23 << 20}});
+      for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
+      if (dropout) rng(k);
+      if (k >= plan_.first_replay) {
+        watched_replay("lockstep_graph", k);
+        if (plan_.trains)
+          line({{"kind", "freed"},
+                {"arm", "lockstep_graph"},
+                {"step", k},
+                {"operands", 120},
+                {"freed", json::array()}});
+        knob("lockstep_graph", k);
+        for (const char* arm : {"lockstep_eager", "lockstep_graph"}) ledgers(arm, k);
+      }
+      compare(k == plan_.last_inputs_step ? "capture_inputs_last" : "lockstep", "lockstep_eager",
+              "lockstep_graph", k);
+    }
+    if (attempt_.axes.text("schedule") == "train-eval-train") evaluated();
+    if (!control_.solo) {
+      capture("graph_b");
+      for (std::int64_t k = plan_.first_replay; k < plan_.steps; ++k) {
+        watched_replay("graph_b", k);
+        compare("graph_repeats", "lockstep_graph", "graph_b", k);
+      }
+    }
+    if (attempt_.axes.text("schedule") == "resume") resumed();
+    vote("replay");
+    capture("free_graph");
+    replay("free_graph", plan_.steps - 1);
+    late("free_graph", plan_.first_replay, plan_.steps - plan_.first_replay, 6.0, 12);
+    compare("free_run", plan_.trains ? "eager_a" : "free_eager", "free_graph", plan_.steps - 1);
+    vote("replay");
+    if (attempt_.axes.integer("shape_buckets") > 0) {
+      buckets();
+      vote("replay");
+    }
+    vote("compare");
+    if (plan_.trains) {
+      if (!control_.solo) solo("solo_eager");
+      capture("solo_graph");
+      replay("solo_graph", solo_steps());
+      solo("solo_graph", "graph_repeats", "lockstep_graph");
+      vote("replay");
+    }
+  }
+
+  std::int64_t solo_steps() const { return std::max(plan_.first_replay + 9, plan_.steps + 4); }
+  void look(const char* arm, const char* when, std::int64_t step, std::int64_t bytes) {
+    line({{"kind", "memory"},
+          {"arm", arm},
+          {"step", step},
+          {"when", when},
+          {"allocated", bytes},
+          {"reserved", 2 * bytes},
+          {"pool", std::string_view(arm) == "solo_graph" ? bytes : 0},
+          {"device", 64 * bytes},
+          {"resident", 70000000 + 4096 * (step % 3)}});
+  }
+  /// `repeats`: the arm whose steps it has to repeat; since revision 5.
+  void solo(const char* arm, const char* subject = "", const char* repeats = "") {
+    if (!plan_.trains) return;
+    const bool graph = std::string_view(arm) == "solo_graph";
+    look(arm, "before", 0, 0);
+    look(arm, "built", 0, 1 << 20);
+    for (std::int64_t k = 0; k < solo_steps(); ++k) {
+      line({{"kind", "timing"},
+            {"arm", arm},
+            {"step", k},
+            {"wall_ms", graph ? 2.0 : 6.0},
+            {"launch_ms", graph ? 0.5 : 5.5}});
+      look(arm, "step", k, k < plan_.first_replay ? 2 << 20 : 3 << 20);
+      if (!control_.solo || k >= plan_.steps) continue;
+      step(arm, k);
+      compare(subject, repeats, arm, k);
+    }
+    line({{"kind", "busy"}, {"arm", arm}, {"step", solo_steps()}, {"device_ms", 1.8}});
+    look(arm, "dropped", 0, 1 << 20);
+    look(arm, "returned", 0, 0);
+  }
+
+  void layout() {
+    json digests = json::object();
+    for (const std::string& kind : alike_groups(attempt_.axes))
+      digests[kind] = digest(0x99aa0000, kind[0]);
+    const std::int64_t stages = attempt_.axes.integer("pp");
+    const auto add = [&](const std::string& name, std::int64_t from, std::int64_t to) {
+      for (const auto& pair : pairs(attempt_.axes, world_size_, from, to))
+        if (pair[0] == rank_ || pair[1] == rank_)
+          digests[name] = digest(0x99aa0000, 16 * from + to);
+    };
+    for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
+      add(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
+    if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
+    if (asks_all_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
+    std::vector<const char*> arms = {"eager", "lockstep", "graph_b",
+                                     "free_run"};  // of collectives, and once of training
+    if (control_.solo) {
+      arms = {"eager_a", "solo_eager", "reference"};
+      if (plan_.graph) arms.insert(arms.end(), {"lockstep", "free_run", "solo_graph"});
+      if (plan_.graph && attempt_.axes.text("schedule") == "resume") arms.push_back("resumed");
+      if (plan_.graph && attempt_.axes.integer("shape_buckets") > 0) arms.push_back("buckets");
+    } else if (!plan_.graph) {
+      arms = {"eager"};
+    }
+    for (const char* arm : arms)
+      line({{"kind", "collectives"},
+            {"arm", arm},
+            {"count", 42},
+            {"digest", digests},
+            {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
+    if (!plan_.trains) return;
+    for (const char* subject : {"losses", "gradients"})
+      line({{"kind", "reference"},
+            {"subject", subject},
+            {"tensors", 2},
+            {"max_abs", 1.2e-7},
+            {"max_rel", 2.5e-8},
+            {"bound", 3.1e-3},
+            {"worst", "grad:layers.0.mlp.up.weight"},
+            {"why", "reordered sums"}});
+  }
+
+  void end() {
+    if (attempt_.context.device == "sim" && revision_ >= 6)
+      line({{"kind", "races"}, {"looks", 18211}, {"count", 0}, {"found", json::array()}});
+    int order = 0;
+    const bool comm_first = attempt_.axes.text("teardown") == "comm_first";
+    using Order = std::array<const char*, 4>;
+    for (const char* what : comm_first ? Order{"communicators", "graphs", "buffers", "device"}
+                                       : Order{"graphs", "buffers", "communicators", "device"}) {
+      line({{"kind", "teardown"},
+            {"step", what},
+            {"order", ++order},
+            {"ms", 1.2},
+            {"limit_ms", 30000}});
+      if (std::string_view(what) == "graphs" && plan_.trains)
+        evidence_.lines.back().fields["in_flight"] = 0;
+      if (std::string_view(what) == "buffers") vote("teardown_graph");
+      if (std::string_view(what) == "communicators") vote("teardown_comm");
+    }
+    vote("teardown_process");
+    if (!plan_.trains) phase("eager", "free_eager");
+    phase("replay", "free_graph");
+    phase("teardown_process");
+    line({{"kind", "end"},
+          {"complete", true},
+          {"lines", evidence_.lines.size()},
+          {"last_phase", "teardown_process"},
+          {"t_ms", 1400}});
+  }
+
+  const Attempt& attempt_;
+  const Expected plan_;
+  const std::int64_t revision_;
+  const ControlArms control_;
+  const int rank_, world_size_;
+  bool parallel_ = false;
+  record::Evidence evidence_;
+};
+
+bool meant(const Line& line, const Where& where) {
+  return line.kind == where.kind && (where.arm.empty() || text(line, "arm") == where.arm) &&
+         (!where.step || integer(line, "step") == where.step) &&
+         (where.subject.empty() ||
+          text(line, line.kind == "knob" ? "knob" : "subject") == where.subject);
+}
+
+/// Counts lines again, as the rank would have: a row about one line is not about a lost one.
+void seal(record::Evidence& evidence) {
+  if (!evidence.lines.empty() && evidence.lines.back().kind == "end")
+    evidence.lines.back().fields["lines"] = evidence.lines.size() - 1;
+}
+
+/// Calls `change` with the evidence of every rank that `where` may mean; throws when none of them
+/// changed anything.
+void each(Attempt& attempt, const Where& where,
+          const std::function<bool(record::Evidence&)>& change) {
+  bool any = false;
+  for (RankFiles& files : attempt.ranks) {
+    if (!files.evidence || (where.rank && *where.rank != files.rank)) continue;
+    any |= change(*files.evidence);
+  }
+  if (!any)
+    throw std::logic_error(say("no evidence line of kind ", where.kind, ", arm `", where.arm, "`"));
+}
+
+}  // namespace
+
+Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes,
+                      const std::string& device, std::int64_t revision) {
+  const matrix::Case test_case = matrix::case_from_json(catalogue.axes, axes, "test");
+  Attempt attempt;
+  attempt.axes = Axes(matrix::effective_values(catalogue.axes, test_case));
+  record::Context& context = attempt.context;
+  context.run_id = "20261121-101500-3f2a";
+  context.case_id = matrix::case_id(test_case);
+  context.batch = "b001";
+  context.device = device;
+  context.isolation = "batch";
+  context.engine = "local";
+  context.start = "cold";
+  context.world_size = static_cast<int>(matrix::world_size(catalogue.axes, test_case));
+  context.axes = matrix::effective_values(catalogue.axes, test_case);
+  context.required_checks = catalogue.checks.required(test_case, device);
+  context.ended = "finished";
+  for (const std::string_view name : record::kPhaseNames)
+    context.limits_ms[*record::phase_from(name)] = 10000;
+  for (int rank = 0; rank < context.world_size; ++rank) {
+    record::RankContext facts;
+    facts.rank = rank;
+    facts.pid = 4710 + rank;
+    facts.case_ended = true;
+    facts.phase = record::Phase::teardown_comm;
+    facts.silent_ms = 3;
+    facts.log.file = say("batches/b001/rank-", rank, ".log");
+    context.ranks.push_back(facts);
+  }
+  for (int rank = 0; rank < context.world_size; ++rank) {
+    RankFiles files;
+    files.rank = rank;
+    RankScript script(attempt, rank, revision);
+    files.evidence = script.write();
+    files.log = "graphproof: rank ready\nNCCL version 2.28.9+cuda13.0\n" + script.log();
+    attempt.ranks.push_back(std::move(files));
+  }
+  return attempt;
+}
+
+void set(Attempt& attempt, const Where& where, const std::string& key, json value) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    bool any = false;
+    for (Line& line : evidence.lines) {
+      if (!meant(line, where)) continue;
+      line.fields[key] = value;
+      any = true;
+    }
+    return any;
+  });
+}
+
+void erase(Attempt& attempt, const Where& where) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    const bool any =
+        std::erase_if(evidence.lines, [&](const Line& line) { return meant(line, where); }) > 0;
+    seal(evidence);
+    return any;
+  });
+}
+
+void add(Attempt& attempt, int rank, json fields) {
+  std::vector<Line>& lines = attempt.ranks.at(static_cast<std::size_t>(rank)).evidence->lines;
+  auto place = lines.begin();
+  while (place != lines.end() && place->kind != "teardown" && place->kind != "end") ++place;
+  std::string kind = fields.at("kind");
+  lines.insert(place, {.kind = std::move(kind), .fields = std::move(fields), .line = 0});
+  seal(*attempt.ranks.at(static_cast<std::size_t>(rank)).evidence);
+}
+
+void die_before(Attempt& attempt, const Where& where) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    for (std::size_t index = 0; index < evidence.lines.size(); ++index) {
+      if (!meant(evidence.lines[index], where)) continue;
+      evidence.lines.resize(index);
+      return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace graphproof::checks

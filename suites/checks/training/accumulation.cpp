@@ -1,0 +1,56 @@
+// D11: the gradients that a step leaves are the sum over its microbatches. Where the losses of a
+// replay equal eager's the forward is right, so gradients that differ were added up wrongly:
+// overwritten, cleared between microbatches, or taken over as the graph's own buffer.
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+record::CheckResult accumulated_gradients(const Attempt& attempt) {
+  Judgement judgement("D11.accumulated_gradients", attempt);
+  if (!judgement.for_training_cases() || !judgement.for_graph_cases())
+    return judgement.result("", "");
+  if (judgement.expected().microbatches < 2)
+    judgement.not_applicable("one microbatch has nothing to add up");
+  if (judgement.settled()) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    // The first replay starts from the parameters that eager has; after a defect nothing can be
+    // told apart any more.
+    for (const std::int64_t step : judgement.expected().replayed_steps()) {
+      const Line* eager = files.first("step", "lockstep_eager", step);
+      const Line* graph = files.first("step", "lockstep_graph", step);
+      if (!eager || !graph) {
+        judgement.absent(files, "`step` lines of the lockstep arms", step);
+        continue;
+      }
+      const std::string want = digest_of(*eager, "grads"), got = digest_of(*graph, "grads");
+      if (want.empty() || got.empty()) {
+        judgement.absent(files, "digest of the gradients in a `step` line", step);
+        continue;
+      }
+      if (text(*eager, "loss_bits") != text(*graph, "loss_bits")) {
+        judgement.unexercised(say("the losses differ from step ", step,
+                                  " on, so the gradients cannot be judged apart"));
+        break;
+      }
+      if (got == want) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what =
+               say("the replay of step ", step, " added up its microbatches' gradients wrongly"),
+           .got = say("gradients ", got, " under equal losses"),
+           .want = say(want, ", the sum over ", judgement.expected().microbatches, " microbatches"),
+           .why = "the optimizer follows a part of the batch, and the loss still looks right"});
+      break;
+    }
+  }
+  return judgement.result(
+      say("equal to eager's under equal losses on ", attempt.ranks.size(), " ranks"),
+      "eager's sums");
+}
+
+}  // namespace graphproof::checks

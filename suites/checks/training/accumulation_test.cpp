@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+using nlohmann::json;
+
+const json kCase = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
+const Where kThird{.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 3};
+
+void gradients(Attempt& attempt, const char* digest) {
+  json whole = attempt.ranks[1].first("step", "lockstep_graph", 3)->fields.at("digest");
+  whole["grads"] = digest;
+  set(attempt, kThird, "digest", whole);
+}
+
+TEST(AccumulatedGradients, Rows) {
+  judge_rows("D11.accumulated_gradients", kCase,
+             {
+                 {.name = "other gradients under equal losses (M36, M37)",
+                  .change =
+                      [](Attempt& a) {
+                        // The comparison of step digests is D01's; this row is about what D11 says
+                        // of it.
+                        gradients(a, "ffffffffffffffff");
+                      },
+                  .rank = 1,
+                  .said = {"the replay of step 3 added up its microbatches' gradients wrongly",
+                           "ffffffffffffffff under equal losses", "the sum over 2 microbatches"},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
+                 {.name = "the losses differ too, so that is no question of adding up",
+                  .change =
+                      [](Attempt& a) {
+                        gradients(a, "ffffffffffffffff");
+                        set(a, kThird, "loss_bits", "eeeeeeeeeeeeeeee");
+                      },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"the losses differ from step 3 on"},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
+                 {.name = "the last inputs",
+                  .change =
+                      [](Attempt& a) {
+                        json whole =
+                            a.ranks[0].first("step", "lockstep_graph", 5)->fields.at("digest");
+                        whole["grads"] = "abababababababab";
+                        set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 5},
+                            "digest", whole);
+                      },
+                  .rank = 0,
+                  .said = {"step 5", "abababababababab"},
+                  .also = {"D01.capture_inputs_last"}},
+                 {.name = "no digest in either arm, so the two are equal",
+                  .change =
+                      [](Attempt& a) {
+                        for (const char* arm : {"lockstep_eager", "lockstep_graph"})
+                          set(a, {.rank = 0, .kind = "step", .arm = arm, .step = 5}, "digest",
+                              json::object());
+                      },
+                  .rank = 0,
+                  .said = {"digest of the gradients in a `step` line at step 5"}},
+                 {.name = "no digest",
+                  .change = [](Attempt& a) { set(a, kThird, "digest", json::object()); },
+                  .rank = 1,
+                  .said = {"digest of the gradients"},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
+                 {.name = "absent",
+                  .change = [](Attempt& a) { erase(a, kThird); },
+                  .rank = 1,
+                  .said = {"`step` lines of the lockstep arms"},
+                  .also = {"D01.lockstep", "D02.graph_repeats"}},
+                 {.name = "the rank died",
+                  .change = [](Attempt& a) { die_before(a, kThird); },
+                  .want = record::Result::unexercised,
+                  .rank = std::nullopt,
+                  .said = {"rank 1"},
+                  .also = {"*"}},
+             });
+}
+
+TEST(AccumulatedGradients, OneMicrobatchHasNothingToAddUp) {
+  const auto result = judge_one("D11.accumulated_gradients", {{"impl", "manual"}}, [](Attempt&) {});
+  EXPECT_EQ(result.result, record::Result::not_applicable);
+  EXPECT_EQ(result.message.why, "one microbatch has nothing to add up");
+}
+
+}  // namespace
+}  // namespace graphproof::checks

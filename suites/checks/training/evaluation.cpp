@@ -1,0 +1,103 @@
+// D47: evaluation between training steps computes what eager evaluation does, with its own graph
+// where the engine has one.
+#include <algorithm>
+#include <iterator>
+
+#include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
+/// The first revision of evidence whose replays of evaluation are all watched.
+constexpr std::int64_t kWatchedSince = 5;
+constexpr ArmPair kEvaluatedAgain{"evaluation_repeats", "lockstep_graph", "lockstep_graph"};
+
+/// full_iteration captures evaluation once, after its warm-up; every other engine evaluates
+/// eagerly.
+struct Evaluated {
+  std::int64_t evaluations, captures, replays;
+};
+Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
+  const bool captured = attempt.axes.text("impl") == "full_iteration";
+  const std::int64_t evaluations = expected.evaluations + 1;  // the first batch again
+  return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
+}
+
+/// Looks at the replays of evaluation: their addresses, and whether they wrote their outputs. A
+/// look at outputs names no graph; what is more than one for each replayed step is theirs.
+void judge_looks(Judgement& judgement, const RankFiles& files, const Evaluated& want) {
+  const auto addresses = files.find("address", "lockstep_graph");
+  const auto looks = std::ranges::count_if(
+      addresses, [](const Line* line) { return is(*line, "graph", "validation"); });
+  const std::int64_t replayed_steps = std::ssize(judgement.expected().replayed_steps());
+  if (looks < want.replays)
+    judgement.absent(files,
+                     say("`address` line of each of ", want.replays, " replays of evaluation"));
+  if (std::ssize(files.find("poison", "lockstep_graph")) < replayed_steps + want.replays)
+    judgement.absent(files,
+                     say("`poison` line of each of ", want.replays, " replays of evaluation"));
+}
+
+void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated& want,
+                  bool watched) {
+  const Line* line = files.first("evaluated");
+  if (!line) return judgement.absent(files, "`evaluated` line");
+  if (integer(*line, "evaluations") == want.evaluations &&
+      integer(*line, "captures") == want.captures && integer(*line, "replays") == want.replays) {
+    if (watched && integer(*line, "watched") != want.replays)
+      return judgement.defect(
+          {.rank = files.rank,
+           .step = integer(*line, "step"),
+           .what = "replays of evaluation that nobody watched",
+           .got = say(field(*line, "watched").dump(), " of ", want.replays, " watched"),
+           .want = "all",
+           .why = "what moved since the capture, or was not written, shows only where somebody "
+                  "looks"});
+    return judgement.saw(files.rank);
+  }
+  const auto counts = [](const std::string& evaluations, const std::string& captures,
+                         const std::string& replays) {
+    return say(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
+  };
+  judgement.defect(
+      {.rank = files.rank,
+       .step = integer(*line, "step"),
+       .what = "evaluation did not run from the graphs that it should",
+       .got = counts(field(*line, "evaluations").dump(), field(*line, "captures").dump(),
+                     field(*line, "replays").dump()),
+       .want = counts(say(want.evaluations), say(want.captures), say(want.replays)),
+       .why = "a graph of training replayed in evaluation trains on, or keeps dropout"});
+}
+
+}  // namespace
+
+record::CheckResult evaluation(const Attempt& attempt) {
+  Judgement judgement("D47.evaluation", attempt);
+  if (judgement.for_training_cases() && judgement.for_graph_cases() &&
+      attempt.axes.text("schedule") != "train-eval-train")
+    judgement.not_applicable("the case evaluates nothing");
+  if (judgement.settled()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  const Evaluated want = evaluated(attempt, expected);
+  const bool watched = evidence_revision(attempt) >= kWatchedSince;
+  for (const RankFiles& files : attempt.ranks) {
+    // One evaluation says nothing of another: they leave nothing behind.
+    const auto compared = comparisons(files, kEvaluation.subject);
+    for (std::int64_t number = 0; number < expected.evaluations; ++number)
+      if (std::ranges::none_of(compared,
+                               [&](const Line* line) { return integer(*line, "step") == number; }))
+        judgement.absent(files, "comparison `evaluation`", number);
+    judge_final_comparison(judgement, files, kEvaluation, expected.evaluations - 1);
+    judge_final_comparison(judgement, files, kEvaluatedAgain, expected.evaluations);
+    judge_counts(judgement, files, want, watched);
+    if (watched) judge_looks(judgement, files, want);
+  }
+  return judgement.result(say(want.evaluations, " evaluations equal on ", attempt.ranks.size(),
+                              " ranks, with ", want.replays, " replays"),
+                          "the losses of eager evaluation, the same for the same batch");
+}
+
+}  // namespace graphproof::checks

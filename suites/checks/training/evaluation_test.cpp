@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+const nlohmann::json kEvaluated = {{"impl", "full_iteration"},
+                                   {"microbatches", 2},
+                                   {"dropout", true},
+                                   {"schedule", "train-eval-train"}};
+
+/// Without the last look of a kind at the step of the evaluations; in clean evidence that is one at
+/// a replay of evaluation.
+std::function<void(Attempt&)> without_one(const char* kind) {
+  return [=](Attempt& a) {
+    auto& lines = a.ranks[0].evidence->lines;
+    const auto last = std::find_if(lines.rbegin(), lines.rend(), [=](const Line& line) {
+      return line.kind == kind && integer(line, "step") == 2;
+    });
+    lines.erase(std::next(last).base());
+    set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
+  };
+}
+
+TEST(Evaluation, Rows) {
+  const Where compared{.rank = 0, .kind = "compare", .step = 1, .subject = "evaluation"};
+  const Where repeated{.rank = 0, .kind = "compare", .step = 4, .subject = "evaluation_repeats"};
+  const Where counted{.rank = 0, .kind = "evaluated"};
+  judge_rows(
+      "D47.evaluation", kEvaluated,
+      {
+          {.name = "the graph of training was replayed (M111)",
+           .change = [=](Attempt& a) { set(a, compared, "equal", false); },
+           .rank = 0,
+           .said = {"`evaluation`: lockstep_graph differs from lockstep_eager at step 1"}},
+          {.name = "random numbers in evaluation",
+           .change = [=](Attempt& a) { set(a, repeated, "equal", false); },
+           .rank = 0,
+           .said = {"`evaluation_repeats`: lockstep_graph differs from lockstep_graph at step 4"}},
+          {.name = "never repeated",
+           .change = [=](Attempt& a) { erase(a, repeated); },
+           .rank = 0,
+           .said = {"comparison `evaluation_repeats` of lockstep_graph with lockstep_graph"}},
+          {.name = "ran eagerly",
+           .change = [=](Attempt& a) { set(a, counted, "replays", 0); },
+           .rank = 0,
+           .said = {"evaluation did not run from the graphs that it should",
+                    "got 5 evaluations, 1 captures, 0 replays",
+                    "want 5 evaluations, 1 captures, 3 replays"}},
+          {.name = "a replay behind the observer's back",
+           .change = [=](Attempt& a) { set(a, counted, "watched", 2); },
+           .rank = 0,
+           .said = {"replays of evaluation that nobody watched", "2 of 3 watched"}},
+          {.name = "nobody says how many were watched",
+           .change = [=](Attempt& a) { set(a, counted, "watched", nullptr); },
+           .rank = 0,
+           .said = {"null of 3 watched"}},
+          {.name = "one of the batches was not compared",
+           .change = [=](Attempt& a) { erase(a, compared); },
+           .rank = 0,
+           .said = {"comparison `evaluation` at step 1"}},
+          {.name = "the first batch was not compared",
+           .change =
+               [=](Attempt& a) {
+                 erase(a, {.rank = 0, .kind = "compare", .step = 0, .subject = "evaluation"});
+               },
+           .rank = 0,
+           .said = {"comparison `evaluation` at step 0"}},
+          {.name = "a replay whose addresses nobody looked at",
+           .change = without_one("address"),
+           .rank = 0,
+           .said = {"`address` line of each of 3 replays of evaluation"}},
+          {.name = "a replay whose outputs nobody looked at",
+           .change = without_one("poison"),
+           .rank = 0,
+           .said = {"`poison` line of each of 3 replays of evaluation"}},
+          {.name = "absent",
+           .change = [=](Attempt& a) { erase(a, counted); },
+           .rank = 0,
+           .said = {"`evaluated` line"}},
+      });
+}
+
+TEST(Evaluation, OfOtherEnginesIsEager) {
+  nlohmann::json axes = kEvaluated;
+  for (const char* impl : {"local", "transformer_engine", "callables", "manual"}) {
+    axes["impl"] = impl;
+    EXPECT_EQ(record::name(judge_one("D47.evaluation", axes, [](Attempt&) {}).result), "pass")
+        << impl;
+    const record::CheckResult result = judge_one("D47.evaluation", axes, [](Attempt& a) {
+      set(a, {.rank = 0, .kind = "evaluated"}, "replays", 4);
+    });
+    EXPECT_EQ(record::name(result.result), "fail") << impl;
+  }
+}
+
+TEST(Evaluation, BeforeRevisionFiveNobodyWatchedIt) {
+  judge_rows(
+      "D47.evaluation", kEvaluated,
+      {{.name = "no count of watched replays",
+        .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "evaluated"}, "watched", nullptr); },
+        .want = record::Result::pass,
+        .rank = std::nullopt,
+        .said = {}},
+       {.name = "absent",
+        .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "evaluated"}); },
+        .rank = 0,
+        .said = {"`evaluated` line"}}},
+      "sim", 4);
+}
+
+TEST(Evaluation, IsOfCasesThatEvaluate) {
+  EXPECT_EQ(record::name(judge_one("D47.evaluation", {{"impl", "manual"}}, [](Attempt&) {}).result),
+            "not_applicable");
+}
+
+}  // namespace
+}  // namespace graphproof::checks

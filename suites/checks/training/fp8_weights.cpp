@@ -1,0 +1,56 @@
+// D39: weights were rounded in the first microbatch of a step and kept for the others, by the
+// layers that are to be rounded. That the copies are right is for D01, which compares them with
+// eager's.
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+
+record::CheckResult fp8_weights(const Attempt& attempt) {
+  Judgement judgement("D39.fp8_weights", attempt);
+  if (judgement.for_training_cases() && !attempt.axes.flag("fp8_weights"))
+    judgement.not_applicable("no weights are rounded");
+  if (judgement.settled()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  const std::int64_t stage_ranks = attempt.context.world_size / attempt.axes.integer("pp");
+  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
+  const std::int64_t first = expected.graph ? expected.first_replay : 0;
+  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  for (const RankFiles& files : attempt.ranks) {
+    const std::vector<std::int64_t> want = rounded_weights(attempt.axes, files.rank / stage_ranks);
+    for (std::int64_t step = first; step <= last; ++step) {
+      const auto lines = files.find("fp8_weights", arm, step);
+      const auto made = lines.empty() ? std::nullopt : integers(*lines.front(), "made");
+      if (!made || made->size() != want.size()) {
+        judgement.absent(files, say("`fp8_weights` line of ", want.size(), " layers of arm ", arm),
+                         step);
+        continue;
+      }
+      if (*made == want) {
+        judgement.saw(files.rank);
+        continue;
+      }
+      std::size_t layer = 0;
+      while ((*made)[layer] == want[layer]) ++layer;
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what =
+               say("layer ", layer, " of this rank made another number of rounded copies in step ",
+                   step, " of arm ", arm),
+           .got = say((*made)[layer], " copies"),
+           .want =
+               say(want[layer], want[layer] == 0 ? ": its weights stay as they are"
+                                                 : ", one of each weight in the first microbatch"),
+           .why = (*made)[layer] < want[layer] ? "the step computes with copies of older weights"
+                  : want[layer] == 0           ? "the layer runs in the context of another one"
+                                     : "each microbatch pays for a rounding that changes nothing"});
+    }
+  }
+  return judgement.result(say("one copy of each weight in ", last - first + 1, " steps on ",
+                              attempt.ranks.size(), " ranks"),
+                          "one copy of each rounded weight a step");
+}
+
+}  // namespace graphproof::checks

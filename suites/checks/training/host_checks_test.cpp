@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+const nlohmann::json kCheckedLosses = {
+    {"impl", "local"}, {"microbatches", 2}, {"nan_check_loss", true}, {"nan_check_grad", true}};
+
+TEST(HostChecks, Rows) {
+  const Where losses{
+      .rank = 0, .kind = "knob", .arm = "lockstep_graph", .step = 3, .subject = "losses_checked"};
+  const Where gradients{.rank = 0,
+                        .kind = "knob",
+                        .arm = "lockstep_graph",
+                        .step = 3,
+                        .subject = "gradients_checked"};
+  judge_rows("D43.host_checks", kCheckedLosses,
+             {
+                 {.name = "left out in a replayed step (M98)",
+                  .change = [=](Attempt& a) { set(a, losses, "effective", 0); },
+                  .rank = 0,
+                  .said = {"did not look at all losses of arm lockstep_graph at step 3",
+                           "got 0 looks", "want 2"}},
+                 {.name = "nothing was asked for",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, gradients, "host", 0);
+                        set(a, gradients, "effective", 0);
+                      },
+                  .rank = 0,
+                  .said = {"did not look at all gradients", "more than none"}},
+                 {.name = "left out with the last inputs",
+                  .change =
+                      [](Attempt& a) {
+                        set(a,
+                            {.rank = 0,
+                             .kind = "knob",
+                             .arm = "lockstep_graph",
+                             .step = 5,
+                             .subject = "losses_checked"},
+                            "effective", 1);
+                      },
+                  .rank = 0,
+                  .said = {"did not look at all losses of arm lockstep_graph at step 5"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, gradients); },
+                  .rank = 0,
+                  .said = {"`knob` line of gradients_checked in arm lockstep_graph at step 3"}},
+             });
+}
+
+TEST(HostChecks, AStageWithoutALossLooksAtGradientsAlone) {
+  nlohmann::json axes = kCheckedLosses;
+  axes["pp"] = 2;
+  EXPECT_EQ(record::name(judge_one("D43.host_checks", axes, [](Attempt&) {}).result), "pass");
+  const record::CheckResult result = judge_one("D43.host_checks", axes, [](Attempt& a) {
+    for (const char* field : {"host", "effective"})
+      set(a,
+          {.rank = 1,
+           .kind = "knob",
+           .arm = "lockstep_graph",
+           .step = 3,
+           .subject = "losses_checked"},
+          field, 0);
+  });
+  EXPECT_EQ(result.result, record::Result::fail) << "the last stage has losses";
+  EXPECT_NE(record::to_text(result.message).find("did not look at all losses"), std::string::npos);
+}
+
+TEST(HostChecks, WantsOnlyWhatTheCaseAsksFor) {
+  nlohmann::json axes = kCheckedLosses;
+  axes["nan_check_grad"] = false;
+  EXPECT_EQ(record::name(judge_one("D43.host_checks", axes, [](Attempt&) {}).result), "pass");
+  EXPECT_EQ(record::name(judge_one("D43.host_checks", {{"impl", "local"}}, [](Attempt&) {}).result),
+            "not_applicable");
+}
+
+TEST(OverlappedReduction, Rows) {
+  const Where line{.rank = 1,
+                   .kind = "knob",
+                   .arm = "lockstep_graph",
+                   .step = 3,
+                   .subject = "buckets_overlapped"};
+  judge_rows("D43.overlapped_reduction",
+             {{"impl", "local"}, {"dp", 2}, {"microbatches", 2}, {"overlap_grad_reduce", true}},
+             {
+                 {.name = "hooks that no replay calls (M167)",
+                  .change = [=](Attempt& a) { set(a, line, "effective", 1); },
+                  .rank = 1,
+                  .said = {"began to reduce too few buckets", "of step 3", "got 1 of 2 buckets"}},
+                 {.name = "no bucket",
+                  .change =
+                      [=](Attempt& a) {
+                        set(a, line, "host", 0);
+                        set(a, line, "effective", 0);
+                      },
+                  .rank = 1,
+                  .said = {"more than none"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, line); },
+                  .rank = 1,
+                  .said = {"`knob` line of buckets_overlapped"}},
+             });
+}
+
+TEST(OverlappedReduction, IsAskedOfEagerCasesToo) {
+  const auto judged = [](const nlohmann::json& axes) {
+    return judge_one("D43.overlapped_reduction", axes, [](Attempt&) {}).result;
+  };
+  EXPECT_EQ(judged({{"impl", "none"}, {"dp", 2}, {"overlap_grad_reduce", true}}),
+            record::Result::pass);
+  EXPECT_EQ(judged({{"impl", "none"}, {"dp", 2}}), record::Result::not_applicable);
+}
+
+}  // namespace
+}  // namespace graphproof::checks

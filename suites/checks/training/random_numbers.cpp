@@ -1,0 +1,152 @@
+// D08: replays draw the random numbers that eager draws, and new ones each time.
+#include <map>
+
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+using LinesByGenerator = std::map<std::string, const Line*>;
+
+LinesByGenerator ledger(const RankFiles& files, std::string_view arm, std::int64_t step) {
+  LinesByGenerator result;
+  for (const Line* line : files.find("rng", arm, step))
+    result.emplace(text(*line, "generator"), line);
+  return result;
+}
+
+bool for_dropout_cases(Judgement& judgement, const Attempt& attempt) {
+  if (!judgement.for_graph_cases()) return false;
+  if (!attempt.axes.flag("dropout"))
+    judgement.not_applicable("dropout is off, so no step draws random numbers");
+  return !judgement.settled();
+}
+
+/// Both arms' ledgers of one step; nothing when one is missing or they name different generators.
+struct Step {
+  LinesByGenerator eager, graph;
+};
+std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::int64_t step) {
+  Step result{ledger(files, "lockstep_eager", step), ledger(files, "lockstep_graph", step)};
+  if (result.eager.empty()) judgement.absent(files, "`rng` line of arm lockstep_eager", step);
+  if (result.graph.empty()) judgement.absent(files, "`rng` line of arm lockstep_graph", step);
+  if (result.eager.empty() || result.graph.empty()) return std::nullopt;
+  for (const auto& [own, other] :
+       {std::pair(&result.eager, &result.graph), std::pair(&result.graph, &result.eager)}) {
+    for (const auto& [generator, line] : *own) {
+      if (other->contains(generator)) continue;
+      judgement.defect(
+          {.rank = files.rank,
+           .step = step,
+           .what = say("generator `", generator, "` is in one arm only at step ", step),
+           .got = say("in ", text(*line, "arm"), " alone"),
+           .want = "in both arms",
+           .why = "a generator that one arm does not use draws no comparable numbers"});
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+void judge_new_mask(Judgement& judgement, const RankFiles& files, const Line& line,
+                    std::int64_t step, std::map<std::string, std::string>& earlier) {
+  const std::string key = text(line, "arm") + "/" + text(line, "generator"),
+                    mask = text(line, "mask");
+  if (!mask.empty() && earlier[key] == mask) {
+    judgement.defect(
+        {.rank = files.rank,
+         .step = step,
+         .what = say("arm ", text(line, "arm"), " drew the same mask twice from generator `",
+                     text(line, "generator"), "`"),
+         .got = say("mask ", mask, " at steps ", step - 1, " and ", step),
+         .want = "another mask in every step",
+         .why = "seed and offset passed by value are frozen at capture"});
+  }
+  earlier[key] = mask;
+}
+
+}  // namespace
+
+record::CheckResult masks(const Attempt& attempt) {
+  Judgement judgement("D08.masks", attempt);
+  if (!for_dropout_cases(judgement, attempt)) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    std::map<std::string, std::string> earlier;
+    for (const std::int64_t step : judgement.expected().replayed_steps()) {
+      const auto both = step_of(judgement, files, step);
+      if (!both) continue;
+      bool any_mask = false;
+      for (const auto& [generator, eager] : both->eager) {
+        const Line& graph = *both->graph.at(generator);
+        // First, because a frozen mask also differs from eager's, and is the better diagnosis.
+        judge_new_mask(judgement, files, graph, step, earlier);
+        judge_new_mask(judgement, files, *eager, step, earlier);
+        const std::string want = text(*eager, "mask"), got = text(graph, "mask");
+        any_mask |= !want.empty();
+        if (got == want) continue;
+        judgement.defect(
+            {.rank = files.rank,
+             .step = step,
+             .what = say("generator `", generator, "` drew another mask than eager at step ", step),
+             .got = say("mask ", got.empty() ? "none" : got),
+             .want = say("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
+             .why = "a replay that drops other elements trains another model"});
+      }
+      if (any_mask) {
+        judgement.saw(files.rank);
+      } else {
+        judgement.absent(files, "mask in any `rng` line", step);
+      }
+    }
+  }
+  return judgement.result(
+      say("equal to eager and new in each of ", judgement.expected().replayed_steps().size(),
+          " replays on ", attempt.ranks.size(), " ranks"),
+      "eager's masks, another one in every step");
+}
+
+record::CheckResult generator(const Attempt& attempt) {
+  Judgement judgement("D08.generator", attempt);
+  if (!for_dropout_cases(judgement, attempt)) return judgement.result("", "");
+  for (const RankFiles& files : attempt.ranks) {
+    for (const std::int64_t step : judgement.expected().replayed_steps()) {
+      const auto both = step_of(judgement, files, step);
+      if (!both) continue;
+      bool moved = false;
+      for (const auto& [generator, eager] : both->eager) {
+        const Line& graph = *both->graph.at(generator);
+        moved |= text(graph, "before") != text(graph, "after");
+        for (const char* when : {"before", "after"}) {
+          const std::string got = text(graph, when), want = text(*eager, when);
+          if (got == want && !want.empty()) continue;
+          judgement.defect(
+              {.rank = files.rank,
+               .step = step,
+               .what = say("generator `", generator, "` is in another state than eager's ", when,
+                           " step ", step),
+               .got = say("state ", got.empty() ? "none" : got),
+               .want = say("state ", want.empty() ? "none" : want, ", as lockstep_eager"),
+               .why = "the numbers drawn from here on differ from eager's"});
+        }
+      }
+      if (!moved) {
+        judgement.defect(
+            {.rank = files.rank,
+             .step = step,
+             .what = say("no generator moved at step ", step),
+             .got = say(both->graph.size(), " generators, all as before the step"),
+             .want = "at least one moved",
+             .why = "a replay that leaves its generator alone draws the same numbers again"});
+      }
+      judgement.saw(files.rank);
+    }
+  }
+  return judgement.result(
+      say("equal to eager before and after ", judgement.expected().replayed_steps().size(),
+          " replays on ", attempt.ranks.size(), " ranks"),
+      "eager's states");
+}
+
+}  // namespace graphproof::checks

@@ -1,0 +1,104 @@
+// D42: what backward computed again is what the forward computed, and it was computed again as
+// often as the case says.
+#include "suites/checks/attempt/detectors.h"
+#include "suites/checks/attempt/judgement.h"
+#include "suites/checks/attempt/say.h"
+
+namespace graphproof::checks {
+namespace {
+
+/// The line of one part; evidence from before there were others names none.
+const Line* of_part(const std::vector<const Line*>& lines, const std::string& part) {
+  for (const Line* line : lines)
+    if (const std::string named = text(*line, "part");
+        named == part || (named.empty() && part == "core_attn"))
+      return line;
+  return nullptr;
+}
+
+/// A layer whose recomputes in this step are not one for each microbatch; nothing, and a defect,
+/// where they are unknown.
+void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line,
+                  const RecomputedPart& part, const std::string& where) {
+  const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
+  const auto layers = static_cast<std::size_t>(part.layers);
+  if (!before || !after || before->empty() || before->size() != after->size() ||
+      before->size() != layers) {
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say("the recompute counters around ", where, " are not there"),
+                      .got = say(field(line, "counter_before").dump(), " and ",
+                                 field(line, "counter_after").dump()),
+                      .want = "a count for each layer, before and after",
+                      .why = "a layer that nobody counts may not have been computed again"});
+    return;
+  }
+  for (std::size_t layer = 0; layer < before->size(); ++layer) {
+    const std::int64_t ran = (*after)[layer] - (*before)[layer];
+    if (ran == judgement.expected().microbatches) continue;
+    judgement.defect({.rank = files.rank,
+                      .step = integer(line, "step"),
+                      .what = say(part.name, " of layer ", layer,
+                                  " was not computed again as often as it should in ", where),
+                      .got = say(ran, " times"),
+                      .want = say(judgement.expected().microbatches, ", once for each microbatch"),
+                      .why = "a recompute that is left out uses activations of another step, one "
+                             "too many draws random numbers twice"});
+    return;
+  }
+}
+
+void judge_pair(Judgement& judgement, const RankFiles& files, const Line& line,
+                const std::string& where, const char* what, const char* first, const char* again,
+                const char* why) {
+  const std::string want = text(line, first), got = text(line, again);
+  if (!want.empty() && want == got) return;
+  judgement.defect({.rank = files.rank,
+                    .step = integer(line, "step"),
+                    .what = say("recompute came to other ", what, " than the forward in ", where),
+                    .got = say("digest ", got.empty() ? "none" : got),
+                    .want = say("digest ", want.empty() ? "none" : want, ", as the forward"),
+                    .why = why});
+}
+
+}  // namespace
+
+record::CheckResult recompute(const Attempt& attempt) {
+  Judgement judgement("D42.recompute", attempt);
+  if (judgement.for_training_cases() && attempt.axes.text("recompute") == "none")
+    judgement.not_applicable("nothing is recomputed");
+  if (judgement.settled()) return judgement.result("", "");
+  const Expected& expected = judgement.expected();
+  const std::string_view arm = expected.graph ? "lockstep_graph" : "eager_a";
+  const std::int64_t first = expected.graph ? expected.first_replay : 0;
+  const std::int64_t last = expected.graph ? expected.last_inputs_step : expected.steps - 1;
+  const std::vector<RecomputedPart> parts = recomputed_parts(attempt.axes);
+  for (const RankFiles& files : attempt.ranks) {
+    for (std::int64_t step = first; step <= last; ++step) {
+      const auto lines = files.find("recompute", arm, step);
+      for (const RecomputedPart& part : parts) {
+        const Line* line = of_part(lines, part.name);
+        if (!line) {
+          judgement.absent(files, say("`recompute` line of ", part.name, " of arm ", arm), step);
+          continue;
+        }
+        const std::string where = say("step ", step, " of arm ", arm);
+        // Masks first: another mask is why the outputs differ, and the better diagnosis.
+        if (part.draws && attempt.axes.flag("dropout"))
+          judge_pair(judgement, files, *line, where, "masks", "masks_digest", "masks_again_digest",
+                     "a recompute that does not draw the forward's random numbers again gives "
+                     "gradients of another forward");
+        judge_pair(judgement, files, *line, where, "outputs", "outputs", "outputs_again",
+                   "the gradients belong to a forward that never was, while the loss looks right");
+        judge_counts(judgement, files, *line, part, where);
+        judgement.saw(files.rank);
+      }
+    }
+  }
+  return judgement.result(
+      say("the forward's results again in ", last - first + 1, " steps on ", attempt.ranks.size(),
+          " ranks"),
+      "the forward's masks and outputs, once for each recomputed part, layer and microbatch");
+}
+
+}  // namespace graphproof::checks

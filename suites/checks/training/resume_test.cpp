@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "suites/checks/testing/check_rows.h"
+
+namespace graphproof::checks {
+namespace {
+
+const nlohmann::json kResumed = {
+    {"impl", "manual"}, {"microbatches", 2}, {"dropout", true}, {"schedule", "resume"}};
+
+TEST(Resume, Rows) {
+  const Where resumed{.rank = 0, .kind = "compare", .step = 3, .subject = "resumed"};
+  const Where loaded{.rank = 0, .kind = "compare", .step = 4, .subject = "loaded"};
+  const Where counted{.rank = 0, .kind = "resumed"};
+  judge_rows("D47.resume", kResumed,
+             {
+                 {.name = "random numbers were not saved (M99)",
+                  .change = [=](Attempt& a) { set(a, resumed, "equal", false); },
+                  .rank = 0,
+                  .said = {"`resumed`: resumed differs from lockstep_graph at step 3"}},
+                 {.name = "loaded under live graphs that read something else",
+                  .change = [=](Attempt& a) { set(a, loaded, "equal", false); },
+                  .rank = 0,
+                  .said = {"`loaded`: loaded differs from lockstep_graph at step 4"}},
+                 {.name = "the end was not compared",
+                  .change = [=](Attempt& a) { erase(a, loaded); },
+                  .rank = 0,
+                  .said = {"comparison `loaded` of lockstep_graph with loaded"}},
+                 {.name = "ran eagerly",
+                  .change = [=](Attempt& a) { set(a, counted, "replays", 0); },
+                  .rank = 0,
+                  .said = {"the resumed job did not replay every step after its warm-up",
+                           "got 0 replays from step 2 on", "want 4 from step 2 on"}},
+                 {.name = "absent",
+                  .change = [=](Attempt& a) { erase(a, counted); },
+                  .rank = 0,
+                  .said = {"`resumed` line"}},
+             });
+}
+
+TEST(Resume, IsOfCasesThatSave) {
+  EXPECT_EQ(record::name(judge_one("D47.resume", {{"impl", "manual"}}, [](Attempt&) {}).result),
+            "not_applicable");
+}
+
+}  // namespace
+}  // namespace graphproof::checks

@@ -1,0 +1,270 @@
+#include "suites/rank/batch_run.h"
+
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "fixtures/process/heartbeat_writer.h"
+#include "fixtures/process/rank_log.h"
+#include "fixtures/tensors/torch.h"
+#include "matrix/catalogue/catalogue.h"
+#include "reports/record/text/file.h"
+#include "suites/arms/arms.h"
+#include "suites/arms/divergence.h"
+#include "suites/arms/shape_buckets.h"
+#include "suites/arms/solo.h"
+#include "suites/rank/case_teardown.h"
+#include "suites/rank/configuration.h"
+#include "suites/rank/early_exit.h"
+#include "suites/rank/fingerprint.h"
+#include "suites/rank/rank_process.h"
+#include "suites/rank/validate.h"
+#include "suites/rank/warm_start.h"
+
+namespace graphproof::suites {
+namespace {
+
+/// What the cases of one batch run with.
+struct BatchContext {
+  const RankProgram& program;
+  const fixtures::Rank& place;
+  const record::Batch& batch;
+  const matrix::Catalogue& catalogue;
+  fixtures::RankLog& log;
+  fixtures::HeartbeatWriter& heartbeat;
+  RankProcess& process;
+  const Purpose purpose;
+};
+
+void write_start(const BatchContext& context, const ValidatedCase& validated,
+                 record::EvidenceWriter& evidence) {
+  record::Json line = {
+      {"schema", record::kEvidenceSchema},
+      {"revision", record::kEvidenceRevision},
+      {"case", validated.listed.id},
+      {"attempt", validated.listed.attempt},
+      {"rank", context.place.rank},
+      {"world_size", context.place.world_size},
+      {"device", context.batch.device},
+      {"pid", static_cast<std::int64_t>(getpid())},
+      {"fault", matrix::text_of(context.catalogue.axes, validated.test_case, "fault")},
+      {"t_ms", monotonic_ms()}};
+  if (context.place.shared_gpus > 0) line["shared_gpus"] = context.place.shared_gpus;
+  evidence.write("start", line);
+}
+
+std::filesystem::path evidence_file(const BatchContext& context, const ValidatedCase& validated) {
+  return std::filesystem::path(validated.listed.evidence_folder) /
+         record::evidence_file_name(context.place.rank);
+}
+
+void refuse_case(const BatchContext& context, const ValidatedCase& validated) {
+  const matrix::Finding& refusal = *validated.refusal;
+  context.heartbeat.case_begin(validated.listed.id, validated.listed.attempt, context.log.bytes());
+  record::EvidenceWriter evidence(evidence_file(context, validated));
+  write_start(context, validated, evidence);
+  evidence.write(
+      "phase",
+      {{"phase", record::name(Phase::validate)}, {"arm", ""}, {"ms", validated.validate_ms}});
+  evidence.write("refused", {{"phase", record::name(Phase::validate)},
+                             {"rule", refusal.rule},
+                             {"device_initialised", context.process.started()},
+                             {"what", refusal.what},
+                             {"got", refusal.got},
+                             {"want", refusal.want},
+                             {"why", refusal.why},
+                             {"next", refusal.next}});
+  evidence.end(true, Phase::validate, monotonic_ms());
+  context.heartbeat.case_end(context.log.bytes());
+}
+
+void run_arms(const CaseParts& parts, CaseState& state) {
+  CaseScope& scope = parts.scope;
+  scope.enter(Phase::build, "", 0);
+  scope.section(Phase::build, [&] {
+    state.inputs = make_inputs(parts);
+    state.eager = std::make_unique<Arm>(parts, "eager_a", "none", Watch::full);
+    parts.device.synchronize();
+  });
+  Snapshot eager_a;
+  scope.section(Phase::eager, [&] {
+    const History left = run_eager(parts, state.inputs, *state.eager);
+    // eager_a lives on meanwhile, so that the second run has other addresses and shows what depends
+    // on them.
+    run_solo_eager(parts, state.inputs, left);
+    eager_a = left.steps().back();
+    state.eager.reset();
+    if (parts.config.layout.tp * parts.config.layout.replicas() * parts.config.layout.pp > 1)
+      run_layout_reference(parts);
+  });
+  if (!parts.config.graphs()) return;
+  History lockstep_graph;
+  scope.section(Phase::replay,
+                [&] { lockstep_graph = run_lockstep(parts, state.inputs, state.kept); });
+  scope.section(Phase::replay, [&] { run_free(parts, state.inputs, eager_a, state.kept); });
+  if (parts.config.shape_buckets > 0)
+    scope.section(Phase::replay, [&] { run_shape_buckets(parts); });
+  scope.section(Phase::compare, [] {});
+  scope.section(Phase::replay, [&] {
+    keep_last(parts, state.kept);
+    run_solo_graph(parts, state.inputs, lockstep_graph, state.kept.back()->outputs());
+  });
+}
+
+void run_again(const CaseParts& parts, CaseState& state) {
+  parts.scope.enter(Phase::build, "", 0);
+  parts.scope.section(Phase::build, [&] {
+    state.inputs = make_inputs(parts);
+    parts.device.synchronize();
+  });
+  locate_divergence(parts, state.inputs);
+}
+
+void write_races(const CaseParts& parts) {
+  parts.device.synchronize();
+  if (const auto races = parts.device.take_races())
+    parts.scope.write("races",
+                      {{"looks", races->looks}, {"count", races->count}, {"found", races->found}});
+}
+
+/// Returns whether the case went its whole way.
+bool run_case(const BatchContext& context, const ValidatedCase& validated, bool last) {
+  context.heartbeat.case_begin(validated.listed.id, validated.listed.attempt, context.log.bytes());
+  record::EvidenceWriter evidence(evidence_file(context, validated));
+  write_start(context, validated, evidence);
+  CaseScope scope(evidence, context.heartbeat);
+  const char* ends = std::getenv(kEarlyExitVariable);
+  scope.exit_in(early_exit(ends ? ends : "", context.place.rank));
+  scope.spent(Phase::validate, validated.validate_ms);
+  // Not destroyed after a failure: destructors would call into a device whose error sticks.
+  auto state = std::make_unique<CaseState>();
+  bool complete = false;
+  try {
+    StepConfig config;
+    scope.enter(Phase::init, "", 0);
+    scope.section(Phase::init, [&] {
+      config = step_config(context.catalogue.axes, validated.test_case, context.place,
+                           context.batch.seed);
+      context.process.start();
+      scope.votes_through([&](Phase boundary, int code) {
+        return context.process.vote(record::name(boundary), code);
+      });
+      comm::ProcessGroups& groups = context.process.groups();
+      groups.use(process_groups(config.layout), context.process.limit(Phase::init));
+      groups.ledger().listen(
+          [&](const record::Collective& collective) { context.heartbeat.collective(collective); });
+      // M67 stands for a setting that never reaches the library which it is for.
+      context.process.device().autograd_threads(config.autograd_threads &&
+                                                !config.engine.fault.is("M67"));
+      write_configuration(scope, context.process, config,
+                          matrix::effective_values(context.catalogue.axes, validated.test_case));
+    });
+    const CaseParts parts{.scope = scope,
+                          .device = context.process.device(),
+                          .config = config,
+                          .stream = context.process.device().stream_from_pool(),
+                          .groups = &context.process.groups()};
+    static_cast<void>(parts.device.take_races());  // of the case before
+    if (config.collective) {
+      state->collective = std::make_unique<CollectiveArms>(parts);
+      state->collective->run();
+    } else if (context.purpose == Purpose::divergence) {
+      run_again(parts, *state);
+    } else {
+      run_arms(parts, *state);
+    }
+    write_races(parts);
+    // M54 stands for a program that ends its process group while a graph of a captured step is
+    // still alive, M55 for one that aborts it, as a watchdog does.
+    const bool abort = config.engine.fault.is("M55");
+    const bool comm_first =
+        config.engine.fault.is("M54") || abort ||
+        matrix::text_of(context.catalogue.axes, validated.test_case, "teardown") == "comm_first";
+    tear_down(parts, context.process, *state,
+              {.comm_first = comm_first, .abort = abort, .last = last});
+    complete = true;
+  } catch (const PeerFailure& failure) {
+    std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ": "
+              << failure.what() << std::endl;
+  } catch (const CaseFailure& failure) {
+    std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ", "
+              << scope.place() << ": " << failure.what() << std::endl;
+  }
+  if (context.process.started()) context.process.groups().ledger().listen({});
+  const Phase last_phase = scope.phase();
+  scope.write_phases();
+  evidence.end(complete, last_phase, monotonic_ms());
+  context.heartbeat.case_end(context.log.bytes());
+  if (!complete) static_cast<void>(state.release());
+  return complete;
+}
+
+/// Ends this process after a failed case, once the peers have written their evidence too: mpirun
+/// ends them all as soon as one has gone.
+[[noreturn]] void end_after_failure(const BatchContext& context) {
+  try {
+    if (context.process.world() && !context.process.world()->broken())
+      context.process.vote("end", kExitCaseFailed);
+  } catch (const std::exception& error) {
+    std::cerr << "rank " << context.place.rank
+              << ": peers did not follow to the end: " << error.what() << std::endl;
+  }
+  std::cout.flush();
+  std::fflush(nullptr);
+  std::_Exit(kExitCaseFailed);
+}
+
+}  // namespace
+
+int run_batch(const RankProgram& program, const fixtures::Rank& place,
+              const std::filesystem::path& file, Purpose purpose) {
+  const nlohmann::json read = record::read_json(file);
+  const record::Batch batch = record::batch_from(read, file.string());
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const matrix::Machine machine{.device = program.device,
+                                .slots = place.world_size,
+                                .stack = matrix::stack_variables(fingerprint())};
+  const auto cases = validate(batch, catalogue, machine, place.world_size);
+
+  fixtures::RankLog log(batch.log_folder, place.rank);
+  fixtures::HeartbeatWriter heartbeat(batch.heartbeat_fifo, place.rank);
+  RankProcess process(program, place, batch,
+                      purpose == Purpose::divergence ? "" : matrix::sha256_hex(read.dump()));
+  const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
+
+  if (const char* go = std::getenv(kGoVariable); go != nullptr && *go != '\0') {
+    // The driver is started and counts its GPUs, but has no context on any.
+    static_cast<void>(at::detail::getCUDAHooks().deviceCount());
+    wait_for_go(std::string(go) + kDeviceSuffix);
+    // A refusal must come before device work. What fails here fails no case: the launcher starts
+    // these cases anew.
+    if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) {
+          return validated.refusal.has_value();
+        })) {
+      process.start();
+      const StepConfig first =
+          step_config(catalogue.axes, cases.front().test_case, place, batch.seed);
+      process.groups().use(process_groups(first.layout), process.limit(Phase::init));
+    }
+    heartbeat.ready();
+    wait_for_go(go);
+  }
+  for (const ValidatedCase& validated : cases)
+    if (validated.refusal) refuse_case(context, validated);
+  std::size_t left = static_cast<std::size_t>(
+      std::count_if(cases.begin(), cases.end(),
+                    [](const ValidatedCase& validated) { return !validated.refusal; }));
+  for (const ValidatedCase& validated : cases) {
+    if (validated.refusal) continue;
+    if (!run_case(context, validated, --left == 0)) end_after_failure(context);
+  }
+  process.finish();
+  heartbeat.bye();
+  return kExitDone;
+}
+
+}  // namespace graphproof::suites

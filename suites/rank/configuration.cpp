@@ -1,0 +1,58 @@
+#include "suites/rank/configuration.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include "fixtures/tensors/torch.h"
+
+namespace graphproof::suites {
+namespace {
+
+/// Counts stay numbers in the evidence.
+record::Json reported(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return number;
+  return text;
+}
+
+struct Variable {
+  const char* axis;
+  const char* name;
+};
+/// NCCL reads these once and reports them in its log only; a value that reached the process is what
+/// it was given.
+constexpr Variable kVariables[] = {{"nccl_graph_register", "NCCL_GRAPH_REGISTER"},
+                                   {"nccl_algo", "NCCL_ALGO"},
+                                   {"nccl_proto", "NCCL_PROTO"}};
+
+}  // namespace
+
+void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
+                         const nlohmann::json& axes) {
+  const bool cuda = process.device().name() == "cuda";
+  record::Json asked = {{"autograd_threads", axes.at("autograd_threads")},
+                        {"capture_mode", axes.at("capture_mode")}};
+  record::Json effective = record::Json::object();
+  for (const auto& [name, value] : process.device().configuration())
+    effective[name] = reported(value);
+  effective["autograd_threads"] =
+      c10::AutogradState::get_tls_state().get_multithreading_enabled() ? "on" : "off";
+  effective["capture_mode"] = capture_mode_word(config.engine.capture_mode);
+  effective["mpi_thread_level"] = process.world()->thread_level();
+  effective["deterministic"] = at::globalContext().deterministicAlgorithms();
+  if (cuda) {
+    asked["allocator"] = axes.at("allocator");
+    asked["comm"] = axes.value("comm", "nccl");
+    effective["comm"] = process.groups().transport(at::DeviceType::CUDA);
+    for (const Variable& variable : kVariables) {
+      // Unset leaves the suite's own pin, or the library's choice, in force.
+      if (axes.at(variable.axis) != "unset") asked[variable.name] = axes.at(variable.axis);
+      const char* value = std::getenv(variable.name);
+      effective[variable.name] = value ? value : "unset";
+    }
+  }
+  scope.write("config", {{"asked", std::move(asked)}, {"effective", std::move(effective)}});
+}
+
+}  // namespace graphproof::suites

@@ -1,0 +1,117 @@
+#include "suites/rank/rank_process.h"
+
+#include <algorithm>
+
+#include "fixtures/comm/transport/file_world.h"
+#include "fixtures/comm/transport/mpi.h"
+#include "fixtures/comm/transport/transports.h"
+#include "fixtures/comm/transport/vote.h"
+#include "fixtures/process/fault.h"
+#include "fixtures/tensors/torch.h"
+#include "reports/record/text/message.h"
+#include "suites/rank/configuration_agreement.h"
+
+namespace graphproof::suites {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A wait among ranks ends later than any phase: the watcher, which sees all ranks, must be the
+/// first to speak.
+milliseconds patience(const record::Limits& limits) {
+  constexpr milliseconds kMargin{30'000};
+  std::int64_t longest = 0;
+  for (const auto& [phase, ms] : limits) longest = std::max(longest, ms);
+  return milliseconds(longest) + kMargin;
+}
+
+// Peers of a rank that failed come to the vote at once, or they wait for it within a collective and
+// will never come. Once it gives up and goes, mpirun ends them, and the case ends as what it is and
+// not as a hang. 10 s of the usual 150.
+constexpr int kFailedShare = 15;
+
+// Rank::from of ranks that graphproof-start started.
+constexpr char kOwnStarter[] = "GRAPHPROOF_*";
+
+/// Tensors of several ranks of the simulated device travel over MPI; a GPU's go by NCCL, and one
+/// rank's nowhere. Ranks that mpirun started are MPI's all the same: it waits for their
+/// MPI_Finalize.
+std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const record::Batch& batch) {
+  const bool without_mpi =
+      place.from == kOwnStarter && (batch.device == "cuda" || place.world_size == 1);
+  if (without_mpi)
+    return std::make_unique<comm::FileWorld>(std::filesystem::path(batch.store) / "world",
+                                             place.world_size, place.rank);
+  return std::make_unique<comm::MpiWorld>(place.world_size, place.rank);
+}
+
+/// The axis comm of the batch's cases, which have one value: matrix::batch_key.
+comm::Issuer issuer_of(const record::Batch& batch) {
+  const auto comm_of = [](const record::BatchCase& listed) {
+    return listed.axes.value("comm", "nccl");
+  };
+  if (batch.cases.empty()) return comm::Issuer::nccl;  // a look of the doctor's
+  const std::string first = comm_of(batch.cases.front());
+  for (const record::BatchCase& listed : batch.cases)
+    if (comm_of(listed) != first)
+      throw record::Error({.what = "axis comm of the cases of batch " + batch.batch,
+                           .got = first + " and, in case " + listed.name + ", " + comm_of(listed),
+                           .want = "one value",
+                           .why = "the communicators of a process are made once, by one of them",
+                           .next = "give each value a batch of its own"});
+  return first == "c10d" ? comm::Issuer::c10d : comm::Issuer::nccl;
+}
+
+comm::Wiring wiring(const record::Batch& batch) {
+  // A case with a fault has a batch of its own.
+  const std::string fault =
+      batch.cases.empty() ? "none" : batch.cases.front().axes.value("fault", "none");
+  return {.issuer = issuer_of(batch),
+          .fault = {fault},
+          .flight_pipes = batch.heartbeat_fifo.empty()
+                              ? ""
+                              : std::filesystem::path(batch.heartbeat_fifo).parent_path(),
+          .flight_answers = batch.heartbeat_fifo.empty() ? "" : batch.log_folder};
+}
+
+}  // namespace
+
+RankProcess::RankProcess(const RankProgram& program, const fixtures::Rank& place,
+                         const record::Batch& batch, std::string digest)
+    : program_(program),
+      place_(place),
+      batch_(batch),
+      digest_(std::move(digest)),
+      patience_(patience(batch.limits_ms)) {}
+
+void RankProcess::start() {
+  if (started()) return;
+  world_ = make_world(place_, batch_);
+  if (!digest_.empty()) agree_on_configuration(*world_, digest_, patience_);
+  device_ = program_.make_device(place_.gpu);
+  // Arms are compared byte for byte, so every operator must have one order of its sums.
+  // Uninitialised memory stays as it is: filling it would add kernels to what is captured.
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  store_ = std::make_unique<fixtures::FileStore>(batch_.store);
+  auto transports = comm::make_transports(*world_, *store_, place_.gpu, limit(record::Phase::init),
+                                          wiring(batch_));
+  groups_ =
+      std::make_unique<comm::ProcessGroups>(place_.world_size, place_.rank, std::move(transports));
+  groups_->collective_limit(patience_);
+}
+
+std::vector<int> RankProcess::vote(std::string_view boundary, int code) {
+  return comm::vote(*world_, boundary, code, code == 0 ? patience_ : patience_ / kFailedShare);
+}
+
+milliseconds RankProcess::limit(record::Phase phase) const {
+  return milliseconds(batch_.limits_ms.at(phase));
+}
+
+void RankProcess::finish() {
+  if (groups_) groups_->destroy(limit(record::Phase::teardown_comm));
+  if (world_) world_->finalize(limit(record::Phase::teardown_process));
+}
+
+}  // namespace graphproof::suites

@@ -1,0 +1,54 @@
+// What the accepted cases of a batch share on one rank: the world, the device and the
+// communicators. Nothing of it exists before start(), so that a batch of refused cases touches
+// none.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fixtures/comm/process_groups.h"
+#include "fixtures/comm/transport/world.h"
+#include "fixtures/device/device.h"
+#include "fixtures/process/rank.h"
+#include "fixtures/process/store.h"
+#include "reports/record/job/batch.h"
+#include "suites/rank/batch_run.h"
+
+namespace graphproof::suites {
+
+class RankProcess {
+ public:
+  /// `digest`: of the batch file; empty where ranks may have different ones.
+  RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch,
+              std::string digest);
+
+  /// World, device, transports, once. Throws capture::DeviceError, what make_device throws, and
+  /// record::Error where the ranks have different batch files.
+  void start();
+  bool started() const { return groups_ != nullptr; }
+
+  /// REQUIRES (all below): started(), save vote() and world(), which need the world only.
+  capture::Device& device() { return *device_; }
+  comm::ProcessGroups& groups() { return *groups_; }
+  comm::World* world() { return world_.get(); }
+  std::vector<int> vote(std::string_view boundary, int code);
+  std::chrono::milliseconds limit(record::Phase phase) const;
+
+  /// Communicators, then the world. Does nothing that was not started.
+  void finish();
+
+ private:
+  const RankProgram& program_;
+  const fixtures::Rank place_;
+  const record::Batch& batch_;
+  const std::string digest_;
+  const std::chrono::milliseconds patience_;
+  std::unique_ptr<comm::World> world_;
+  std::unique_ptr<fixtures::FileStore> store_;
+  std::unique_ptr<capture::Device> device_;
+  std::unique_ptr<comm::ProcessGroups> groups_;
+};
+
+}  // namespace graphproof::suites

@@ -1,0 +1,426 @@
+#include "workloads/engines/modules/local.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <stdexcept>
+
+#include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/during.h"
+#include "workloads/engines/capture/step_tensors.h"
+#include "workloads/engines/modules/saved_state.h"
+
+namespace graphproof::engines {
+namespace {
+
+[[noreturn]] void no_graphs_fit(const workloads::ModuleCall& call, std::size_t slots,
+                                std::size_t owed, const std::string& differences) {
+  throw std::invalid_argument(place(call) + ": got a call that none of its " +
+                              std::to_string(slots) + " captured graphs can take (" +
+                              std::to_string(owed) + " still owe a backward" +
+                              (differences.empty() ? "" : "; " + differences) +
+                              "); want inputs and outstanding microbatches as in the recorded "
+                              "step; why: a graph has count, shape, strides, "
+                              "type and device of its inputs for good; next: use another engine "
+                              "for another shape or schedule");
+}
+
+}  // namespace
+
+/// Notes when the backward of a recorded call begins, and changes nothing.
+class Local::RecordBackward final : public torch::autograd::Node {
+ public:
+  RecordBackward(Local& engine, ModuleGraphs& graphs, torch::autograd::edge_list&& edges)
+      : Node(std::move(edges)), engine_(engine), graphs_(graphs) {}
+  std::string name() const override { return "RecordBackward"; }
+
+ private:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    engine_.recorded_backward(graphs_);
+    return std::move(gradients);
+  }
+  Local& engine_;
+  ModuleGraphs& graphs_;
+};
+
+Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream stream,
+             workloads::TrainStep& step, Observer* observer)
+    : config_(config),
+      device_(device),
+      stream_(stream),
+      step_(step),
+      observer_(observer ? *observer : silent_),
+      parts_{config_, device_, step_, observer_},
+      optimizer_(parts_) {
+  if (step.rng().backend() == fixtures::RngBackend::plain)
+    throw std::invalid_argument(
+        "local: got rng_tracker plain; want graph_safe; why: rule R154, a capture can neither read "
+        "nor set a generator's "
+        "state, so the plain tracker can't change regions inside it; next: set rng_tracker to "
+        "graph_safe");
+  if (config_.fault.is("M63")) config_.pool = PoolSharing::per_graph;
+  if (config_.modules.empty())
+    captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
+  for (const workloads::ModuleKind kind : config_.modules)
+    captured_kinds_[static_cast<std::size_t>(kind)] = true;
+  step_.module_runner(this);
+}
+
+Local::~Local() { step_.module_runner(nullptr); }
+
+template <class Visit>
+void Local::for_each_graphs(Visit visit) const {
+  for (const auto& layers : modules_)
+    for (const Slots& slots : layers)
+      for (const auto& graphs : slots) visit(*graphs);
+}
+
+// ---- a step
+
+void Local::step(const workloads::Batch& batch, double learning_rate) {
+  refuse_after_drop(dropped_);
+  const c10::StreamGuard guard(stream_);
+  step_.learning_rate(learning_rate);
+  run_step([&] { step_.forward_backward(batch); });
+  optimizer_.step();
+  // Behind the recorded step, as its other graphs.
+  if (created_)
+    optimizer_.capture(config_.pool == PoolSharing::per_graph ? device_.make_pool()
+                                                              : pools_.front()->pool);
+}
+
+void Local::run_step(const std::function<void()>& work) {
+  refuse_after_drop(dropped_);
+  const c10::StreamGuard guard(stream_);
+  if (created_ && config_.fault.is("M86")) retire();
+  if (config_.fault.is("M28") && replayed_steps_ == 1) rebind_a_weight();
+  begin_step();
+  ++counters_.steps;
+  if (!created_) {
+    try {
+      work();
+      create();
+    } catch (...) {
+      forget();
+      throw;
+    }
+    ++counters_.eager;
+  } else {
+    if (falls_back()) ++counters_.fallbacks;
+    observer_.before_step(step_statics_, step_outputs_);
+    work();
+    observer_.after_step(step_outputs_);
+    ++replayed_steps_;
+  }
+}
+
+void Local::floor_step(const workloads::Batch& batch, double learning_rate) {
+  refuse_after_drop(dropped_);
+  require_graphs_for_floor("local", created_);
+  const c10::StreamGuard guard(stream_);
+  if (!floor_) floor_ = std::make_unique<SpeedFloor>(chains());
+  const During at_floor(at_floor_);
+  step_.learning_rate(learning_rate);
+  step_.forward_backward(batch);
+  optimizer_.step();
+}
+
+std::vector<SpeedFloor::Chain> Local::chains() const {
+  std::vector<SpeedFloor::Chain> chains;
+  for (ModuleGraphs* graphs : in_order_) {
+    const auto fed =
+        std::find_if(chains.begin(), chains.end(), [&](const SpeedFloor::Chain& chain) {
+          return graphs->predecessor() && chain.back() == graphs->predecessor();
+        });
+    if (fed != chains.end())
+      fed->push_back(graphs);
+    else
+      chains.push_back({graphs});
+  }
+  return chains;
+}
+
+void Local::evaluate(const workloads::Batch& batch) {
+  refuse_after_drop(dropped_);
+  const c10::StreamGuard guard(stream_);
+  const During evaluating(evaluating_);
+  step_.evaluate(batch);
+}
+
+void Local::begin_step() {
+  told_first_.reset();
+  for_each_graphs([](ModuleGraphs& graphs) { graphs.begin_step(); });
+  for (const auto& pool : pools_) pool->begin_step();
+}
+
+Local::Slots& Local::slots(const workloads::ModuleCall& call) {
+  auto& layers = modules_[static_cast<std::size_t>(call.kind)];
+  if (layers.size() <= static_cast<std::size_t>(call.layer))
+    layers.resize(static_cast<std::size_t>(call.layer) + 1);
+  return layers[static_cast<std::size_t>(call.layer)];
+}
+
+std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call,
+                                   const std::vector<at::Tensor>& inputs,
+                                   const std::vector<at::Tensor>& parameters,
+                                   const workloads::ModuleBody& body) {
+  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] ||
+      falls_back())
+    return body(inputs);
+  if (!at::GradMode::is_enabled())
+    throw std::invalid_argument(
+        place(call) +
+        ": got a call without gradients; want a training step; why: its graphs are "
+        "those of training, with dropout and a backward; next: call evaluate() for evaluation");
+  if (!created_) return record(call, inputs, parameters, body);
+  if (const bool first = call.microbatch == 0; told_first_ != first) {
+    step_.tell_first_microbatch(first);
+    told_first_ = first;
+  }
+  if (at_floor_) {
+    const std::span<const std::unique_ptr<ModuleGraphs>> all = slots(call);
+    return floor_->run(call,
+                       graphs_for_each_microbatch()
+                           ? all.subspan(static_cast<std::size_t>(call.microbatch), 1)
+                           : all,
+                       inputs);
+  }
+  return idle_graphs(call, inputs).replay(call, inputs);
+}
+
+ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call,
+                                 const std::vector<at::Tensor>& inputs) {
+  const Slots& slots = this->slots(call);
+  const auto own = static_cast<std::size_t>(call.microbatch);
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (slots[i]->idle() && (!config_.checks || slots[i]->fits(inputs)) &&
+        (!graphs_for_each_microbatch() || i == own))
+      return *slots[i];
+  std::size_t owed = 0;
+  std::string differences;
+  for (const auto& graphs : slots) {
+    owed += graphs->idle() ? 0 : 1;
+    if (!graphs->fits(inputs))
+      differences += (differences.empty() ? "" : "; ") + graphs->mismatch(inputs);
+  }
+  no_graphs_fit(call, slots.size(), owed, differences);
+}
+
+bool Local::graphs_for_each_microbatch() const { return step_.layout().pp > 1; }
+
+// M56 stands for one rank that finds no graph for what it is given and runs eagerly, while its
+// peers replay.
+bool Local::falls_back() const {
+  if (!config_.fault.is("M56") || !created_ || replayed_steps_ < 1) return false;
+  const workloads::Layout& layout = step_.layout();
+  return layout.tp > 1 ? layout.tp_rank == 1 : layout.dp_rank == 1;
+}
+
+// ---- the recorded step
+
+std::vector<at::Tensor> Local::record(const workloads::ModuleCall& call,
+                                      const std::vector<at::Tensor>& inputs,
+                                      const std::vector<at::Tensor>& parameters,
+                                      const workloads::ModuleBody& body) {
+  auto arguments = arguments_of(call, inputs, device_.torch_device());
+  std::vector<at::Tensor> outputs = body(inputs);
+  Slots& slots = this->slots(call);
+  ModuleGraphs* graphs = nullptr;
+  for (const auto& known : slots)
+    if (known->idle() && known->fits(inputs) && !graphs_for_each_microbatch()) {
+      graphs = known.get();
+      break;
+    }
+  const bool first_call = graphs == nullptr;
+  if (first_call) {
+    slots.push_back(std::make_unique<ModuleGraphs>(
+        parts_,
+        ModuleGraphs::Recorded{call, std::string(workloads::name(call.kind)), std::move(arguments),
+                               body, &parameters, outputs.size()},
+        slots.size(), ModuleGraphs::Ways{}));
+    graphs = slots.back().get();
+    record_.push_back({graphs, false});
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      for (const Output& output : recorded_outputs_)
+        if (output.tensor.lock().get() == inputs[i].unsafeGetTensorImpl())
+          graphs->feed(i, *output.producer, output.index);
+  }
+  graphs->idle(false);
+  ++recorded_launches_;
+
+  torch::autograd::edge_list edges;
+  std::vector<std::size_t> differentiable;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (!outputs[o].requires_grad()) continue;
+    differentiable.push_back(o);
+    edges.push_back(torch::autograd::impl::gradient_edge(outputs[o]));
+  }
+  const std::shared_ptr<RecordBackward> node(new RecordBackward(*this, *graphs, std::move(edges)),
+                                             torch::autograd::deleteNode);
+  for (const std::size_t o : differentiable) {
+    outputs[o] = outputs[o].variable_data();
+    torch::autograd::set_history(outputs[o], node);
+  }
+  if (first_call)
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      recorded_outputs_.push_back(
+          {decltype(Output::tensor)(outputs[o].getIntrusivePtr()), graphs, o});
+  return outputs;
+}
+
+void Local::recorded_backward(ModuleGraphs& graphs) {
+  graphs.idle(true);
+  ++recorded_launches_;
+  for (const Entry& entry : record_)
+    if (entry.graphs == &graphs && entry.backward) return;
+  record_.push_back({&graphs, true});
+}
+
+// ---- capture
+
+void Local::create() {
+  const During creating(creating_);
+  SavedState state(step_);
+  recorded_outputs_.clear();
+  in_order_.clear();
+  for (const Entry& entry : record_) {
+    const ModuleGraphs::Place place = place_for(*entry.graphs);
+    ++counters_.captures;
+    if (entry.backward) {
+      entry.graphs->capture_backward(place);
+    } else {
+      entry.graphs->capture_forward(place, config_.warmup_steps, [&] {
+        for (std::int64_t pass = 0; pass < config_.warmup_steps; ++pass) {
+          entry.graphs->warm_up_forward();
+          entry.graphs->warm_up_backward();
+        }
+        // M47 stands for a warm-up that leaves random numbers, counters and statistics where its
+        // passes have taken them.
+        if (!config_.fault.is("M47")) state.restore();
+      });
+      in_order_.push_back(entry.graphs);
+    }
+  }
+  // M43: the backward captured last, whose memory the forwards before it still use.
+  if (config_.fault.is("M43"))
+    for (const Entry& entry : record_)
+      if (entry.backward) {
+        entry.graphs->launch_before_backward(record_.back().graphs);
+        break;
+      }
+  counters_.launches_per_step = recorded_launches_;
+  record_.clear();
+  recorded_launches_ = 0;
+  step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
+  // M172 stands for an engine that has the addresses of what its step reads watched, and not of
+  // what it hands out.
+  if (config_.fault.is("M172")) step_statics_ = {{"learning_rate", step_.learning_rate()}};
+  step_outputs_ = overwritten_outputs(step_);
+  created_ = true;
+}
+
+ModuleGraphs::Place Local::place_for(const ModuleGraphs& graphs) {
+  if (config_.pool == PoolSharing::per_graph) return {device_.make_pool(), nullptr};
+  const std::size_t index = config_.pool == PoolSharing::single ? 0 : graphs.slot();
+  while (pools_.size() <= index) {
+    pools_.push_back(std::make_unique<PoolOrder>());
+    pools_.back()->pool = device_.make_pool();
+  }
+  return {pools_[index]->pool, pools_[index].get()};
+}
+
+/// After a failure in the recorded step: nothing of it is used again.
+void Local::forget() {
+  record_.clear();
+  recorded_outputs_.clear();
+  recorded_launches_ = 0;
+  modules_ = {};
+  pools_.clear();
+}
+
+// ---- what the engine tells
+
+std::vector<NamedTensor> Local::outputs() { return engines::step_outputs(step_); }
+
+at::Tensor Local::losses() { return kept_losses(step_, config_.fault); }
+
+Counters Local::counters() const {
+  Counters counters = counters_;
+  counters.replays = earlier_replays_;
+  for_each_graphs([&](const ModuleGraphs& graphs) {
+    counters.replays += graphs.replays();
+    counters.graphs += graphs.graphs();
+  });
+  for (const auto& pool : pools_) counters.out_of_order += pool->out_of_order;
+  optimizer_.add_to(counters);
+  return counters;
+}
+
+void Local::drop_graphs() {
+  dropped_ = true;
+  if (config_.fault.is("M72") && created_) drop_in_flight();
+  device_.synchronize();
+  for_each_graphs([&](ModuleGraphs& graphs) {
+    earlier_replays_ += graphs.replays();
+    graphs.reset();
+  });
+  optimizer_.drop();
+  floor_.reset();
+  modules_ = {};
+  retired_.clear();
+  created_ = false;
+}
+
+// ---- planted faults
+
+// M28 stands for a checkpoint that is loaded by assignment: the parameter has new memory, the graph
+// the old. The old one is kept, so that the graph reads old values and not freed memory: wrong in
+// silence, as in the field.
+void Local::rebind_a_weight() {
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& parameter : step_.parameters()) {
+    if (parameter.name.find("layers.0.") == std::string::npos) continue;
+    old_weights_.push_back(parameter.tensor.variable_data());
+    at::Tensor(parameter.tensor).set_data(parameter.tensor.detach().clone());
+  }
+}
+
+// M86 stands for a cache whose key holds the step's number: what was captured is never found again,
+// and stays.
+void Local::retire() {
+  for_each_graphs([&](const ModuleGraphs& graphs) { earlier_replays_ += graphs.replays(); });
+  floor_.reset();
+  retired_.push_back(std::move(modules_));
+  modules_ = {};
+  created_ = false;
+}
+
+// M72 stands for a cleanup that doesn't wait: graphs are launched, dropped at once, and their
+// memory is used for something else.
+void Local::drop_in_flight() {
+  const c10::StreamGuard guard(stream_);
+  for_each_graphs([](ModuleGraphs& graphs) {
+    graphs.launch_forward();
+    graphs.launch_backward();
+  });
+  c10::Event done(stream_.device_type());
+  done.record(stream_);
+  for_each_graphs([&](ModuleGraphs& graphs) {
+    earlier_replays_ += graphs.replays();
+    if (!done.query()) ++counters_.drops_in_flight;
+    graphs.reset();
+  });
+  modules_ = {};
+  device_.empty_cache();
+  const c10::StreamGuard other(device_.stream_from_pool());
+  at::full({1 << 22}, std::numeric_limits<float>::quiet_NaN(),
+           at::TensorOptions().device(device_.torch_device()));
+}
+
+std::unique_ptr<Engine> make_local(const EngineConfig& config, capture::Device& device,
+                                   c10::Stream stream, workloads::TrainStep& step,
+                                   Observer* observer) {
+  return std::make_unique<Local>(config, device, stream, step, observer);
+}
+
+}  // namespace graphproof::engines

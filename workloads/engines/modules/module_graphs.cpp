@@ -1,0 +1,598 @@
+#include "workloads/engines/modules/module_graphs.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "fixtures/device/nvtx.h"
+#include "fixtures/device/faults/pointer_table.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/engines/modules/unowned.h"
+#include "workloads/forward/shared_expert_stream.h"
+
+namespace graphproof::engines {
+namespace {
+
+/// By address: unowned tensors share memory and no storage.
+bool overlaps_any(const at::Tensor& tensor, const std::vector<at::Tensor>& others) {
+  return std::any_of(others.begin(), others.end(), [&](const at::Tensor& other) {
+    return other.defined() && tensor.storage().data() == other.storage().data();
+  });
+}
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& outputs,
+                                     const std::vector<at::Tensor>& inputs,
+                                     const std::vector<at::Tensor>& parameters,
+                                     const std::vector<at::Tensor>& gradients, bool retain_graph) {
+  std::vector<at::Tensor> targets;
+  for (const at::Tensor& input : inputs)
+    if (input.requires_grad()) targets.push_back(input);
+  for (const at::Tensor& parameter : parameters) targets.push_back(parameter);
+  return torch::autograd::grad(outputs, targets, gradients, retain_graph, /*create_graph=*/false,
+                               /*allow_unused=*/true);
+}
+
+bool has_hooks(const at::Tensor& parameter) {
+  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
+  return accumulator && !accumulator->post_hooks().empty();
+}
+
+}  // namespace
+
+class ModuleGraphs::ReplayBackward final : public torch::autograd::Node {
+ public:
+  ReplayBackward(ModuleGraphs& graphs, torch::autograd::edge_list&& edges)
+      : Node(std::move(edges)), graphs_(graphs) {}
+  std::string name() const override { return "ReplayBackward"; }
+
+ private:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    if (at::GradMode::is_enabled())
+      throw std::logic_error(place(graphs_.recorded_.call) +
+                             ": got a backward that is to be differentiated again; want one "
+                             "without create_graph; why: a replayed graph leaves no history, so "
+                             "the second gradient would be "
+                             "silently zero; next: leave this module out of modules");
+    return graphs_.replay_backward(std::move(gradients));
+  }
+  ModuleGraphs& graphs_;
+};
+
+ModuleGraphs::ModuleGraphs(const CaptureParts& parts, Recorded recorded, std::size_t slot,
+                           Ways ways)
+    : parts_(parts),
+      recorded_(std::move(recorded)),
+      slot_(slot),
+      ways_(std::move(ways)),
+      sources_(recorded_.arguments.size()),
+      consumers_(recorded_.outputs) {
+  const std::string name = "layers." + std::to_string(recorded_.call.layer) + "." + recorded_.name +
+                           (slot == 0 ? std::string() : "." + std::to_string(slot));
+  for (auto [captured, direction] :
+       {std::pair{&forward_, ".forward"}, std::pair{&backward_, ".backward"},
+        std::pair{&weight_gradients_, ".weight_gradients"}}) {
+    captured->name = name + direction;
+    captured->range = "graph " + captured->name;
+  }
+}
+
+void ModuleGraphs::feed(std::size_t index, ModuleGraphs& producer, std::size_t output) {
+  sources_.at(index) = {&producer, output};
+  producer.consumers_.at(output).push_back({this, index});
+}
+
+ModuleGraphs* ModuleGraphs::predecessor() const {
+  if (sources_.size() != 1 || consumers_.size() != 1 || !sources_[0].module) return nullptr;
+  ModuleGraphs& producer = *sources_[0].module;
+  const bool alone = producer.sources_.size() == 1 && producer.consumers_.size() == 1 &&
+                     producer.consumers_[0].size() == 1;
+  return alone ? &producer : nullptr;
+}
+
+// ---- capture
+
+void ModuleGraphs::capture_forward(Place place, std::int64_t warmups,
+                                   const std::function<void()>& warm_up) {
+  forward_.place = place;
+  if (place.order) forward_.turn = place.order->captures++;
+  // M27 stands for a static input whose memory is given back after the capture: it comes from
+  // outside the pool.
+  if (parts_.config.fault.is("M27") && !sources_[0].module)
+    ways_.inputs = {like(recorded_.arguments[0])};
+  // M31 stands for a product of many matrices whose table of addresses outlives one of them. That
+  // one lies where nobody else allocates, so that its memory is not taken, and the replays are
+  // right, until somebody does.
+  if (parts_.config.fault.is("M31") && !sources_[0].module) {
+    const c10::StreamGuard apart(parts_.device.stream_from_pool());
+    divisor_ = at::ones({1}, at::TensorOptions(recorded_.arguments[0].device));
+    divisors_ = at::full({1}, static_cast<std::int64_t>(parts_.device.address(divisor_)),
+                         divisor_.options().dtype(at::kLong));
+    at::Tensor warm_up = at::ones_like(divisor_);  // a library loads its kernels at their first use
+    capture::divide_by_pointees_(warm_up, divisors_);
+    parts_.device.synchronize();
+  }
+  warmups_ = warmups;
+  forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); },
+                                          warmups_, warm_up, &recorded_.call});
+}
+
+/// With histories of their own, from this call on. Inside a capture the memory comes from the pool.
+std::vector<at::Tensor> ModuleGraphs::static_inputs() const {
+  std::vector<at::Tensor> inputs;
+  for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
+    const Source& source = sources_[i];
+    const at::Tensor memory = i < ways_.inputs.size() ? ways_.inputs[i].variable_data()
+                              : source.module
+                                  ? source.module->outputs_[source.index].variable_data()
+                                  : like(recorded_.arguments[i]);
+    inputs.push_back(at::Tensor(memory).requires_grad_(recorded_.arguments[i].requires_grad));
+  }
+  return inputs;
+}
+
+void ModuleGraphs::warm_up_forward() {
+  if (parts_.config.fault.is("M169"))
+    return;  // stands for passes over single modules that an engine counts and leaves out
+  const c10::AutoGradMode with_gradients(true);
+  warm_inputs_.clear();
+  for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
+    const at::Tensor memory = i < ways_.inputs.size() ? ways_.inputs[i].variable_data()
+                                                      : like(recorded_.arguments[i]).zero_();
+    warm_inputs_.push_back(at::Tensor(memory).requires_grad_(recorded_.arguments[i].requires_grad));
+  }
+  warm_outputs_ = recorded_.body(warm_inputs_);
+}
+
+void ModuleGraphs::warm_up_backward() {
+  std::vector<at::Tensor> outputs, gradients;
+  for (const at::Tensor& output : std::exchange(warm_outputs_, {})) {
+    if (!output.requires_grad()) continue;
+    outputs.push_back(output);
+    gradients.push_back(at::full_like(output, ways_.warm_up_gradient));
+  }
+  const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
+  const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
+  if (!outputs.empty() && !parts_.config.fault.is("M170"))  // M170 leaves out their backward alone
+    note_connected(
+        gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
+}
+
+/// `gradients`: of the inputs that need one, then of the parameters.
+void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
+  const auto of_parameters =
+      gradients.end() - static_cast<std::ptrdiff_t>(recorded_.parameters->size());
+  if (!ways_.unused_inputs &&
+      std::any_of(gradients.begin(), of_parameters, [](const auto& g) { return !g.defined(); }))
+    throw std::invalid_argument(
+        place(recorded_.call) +
+        ": got an input that requires a gradient and gets none; want every such "
+        "input used; why: whoever waits for it would wait in vain; next: pass it without requiring "
+        "a "
+        "gradient");
+  std::vector<bool> connected;
+  for (auto gradient = of_parameters; gradient != gradients.end(); ++gradient)
+    connected.push_back(gradient->defined());
+  if (connected_.empty()) connected_ = connected;
+  if (connected == connected_) return;
+  throw std::logic_error(place(recorded_.call) + ": got a gradient for " +
+                         std::to_string(std::count(connected.begin(), connected.end(), true)) +
+                         " parameters; want the " +
+                         std::to_string(std::count(connected_.begin(), connected_.end(), true)) +
+                         " of the first pass; why: a graph has its parameters for good; next: let "
+                         "the module use the same "
+                         "parameters in every pass");
+}
+
+void ModuleGraphs::record_forward() {
+  const c10::AutoGradMode with_gradients(true);
+  inputs_ = static_inputs();
+  if (divisors_.defined()) {
+    at::Tensor first = inputs_[0].variable_data().view({-1}).narrow(0, 0, 1);
+    capture::divide_by_pointees_(first, divisors_);
+  }
+  captured_outputs_ = recorded_.body(inputs_);
+  require_outputs(captured_outputs_);
+  outputs_.clear();
+  differentiable_.clear();
+  for (std::size_t o = 0; o < captured_outputs_.size(); ++o) {
+    outputs_.push_back(captured_outputs_[o].variable_data());
+    if (captured_outputs_[o].requires_grad()) differentiable_.push_back(o);
+  }
+}
+
+void ModuleGraphs::require_outputs(const std::vector<at::Tensor>& outputs) const {
+  const bool differentiable =
+      std::any_of(outputs.begin(), outputs.end(),
+                  [](const at::Tensor& output) { return output.requires_grad(); });
+  if (outputs.size() == recorded_.outputs && differentiable) return;
+  throw std::logic_error(place(recorded_.call) + ": got " + std::to_string(outputs.size()) +
+                         " outputs, " + (differentiable ? "some" : "none") +
+                         " with a gradient; want " + std::to_string(recorded_.outputs) +
+                         " as when it was recorded, at least one with a gradient; why: the "
+                         "backward graph starts from them; "
+                         "next: leave this module out of modules");
+}
+
+void ModuleGraphs::capture_backward(Place place) {
+  backward_.place = place;
+  if (place.order) backward_.turn = place.order->captures++;
+  grad_outputs_.assign(differentiable_.size(), {});
+  if (ways_.output_gradient)
+    for (std::size_t k = 0; k < differentiable_.size(); ++k)
+      grad_outputs_[k] = ways_.output_gradient(differentiable_[k], outputs_[differentiable_[k]]);
+  backward_.graph = capture_graph(
+      parts_,
+      {backward_.name, place.pool, [this] { record_backward(); }, warmups_, /*warm_up=*/{}});
+  for (const at::Tensor& parameter : *recorded_.parameters)
+    parameter_addresses_.push_back(parameter.const_data_ptr());
+  hooked_.clear();
+  const bool handed = ways_.weight_gradients != WeightGradients::added;
+  const bool needs_a_parameter =
+      std::none_of(recorded_.arguments.begin(), recorded_.arguments.end(),
+                   [](const Argument& argument) { return argument.requires_grad; });
+  const bool fused =
+      parts_.step.config().grad_accumulation_fusion && !parts_.step.config().delay_wgrad;
+  const bool forgets_hooks =
+      parts_.config.fault.is("M167");  // stands for replays that leave the hooks of .grad out
+  for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
+    // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of
+    // its hooks; a delayed one doesn't leave even that.
+    if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p]))
+               : needs_a_parameter || (has_hooks((*recorded_.parameters)[p]) && !forgets_hooks))
+      hooked_.push_back(p);
+  release();
+  describe();
+}
+
+void ModuleGraphs::capture_weight_gradients(Place place) {
+  weight_gradients_.place = place;
+  if (place.order) weight_gradients_.turn = place.order->captures++;
+  weight_gradients_.graph = capture_graph(
+      parts_,
+      {weight_gradients_.name, place.pool, recorded_.weight_gradients, warmups_, /*warm_up=*/{}});
+  describe();
+}
+
+at::Tensor ModuleGraphs::gradient_buffer(std::size_t output) const {
+  // Where one module takes this output, the gradient that its backward hands out is the one that
+  // arrives here.
+  const auto& consumers = consumers_[output];
+  if (consumers.size() == 1) {
+    const at::Tensor& handed = consumers[0].module->grad_inputs_.at(consumers[0].index);
+    if (handed.defined() && handed.strides() == outputs_[output].strides() &&
+        handed.scalar_type() == outputs_[output].scalar_type())
+      return handed;
+  }
+  return at::empty_strided(outputs_[output].sizes(), outputs_[output].strides(),
+                           outputs_[output].options());
+}
+
+void ModuleGraphs::record_backward() {
+  std::vector<at::Tensor> outputs;
+  for (std::size_t k = 0; k < differentiable_.size(); ++k) {
+    outputs.push_back(captured_outputs_[differentiable_[k]]);
+    if (!grad_outputs_[k].defined()) grad_outputs_[k] = gradient_buffer(differentiable_[k]);
+  }
+  // The graph of autograd is kept to the end of the capture, so that no result lies where an
+  // activation lay: results may then be overwritten before a replay, which is how evidence knows
+  // that a replay wrote them.
+  const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
+  const auto gradients =
+      gradients_of(outputs, inputs_, *recorded_.parameters, grad_outputs_, /*retain_graph=*/true);
+  note_connected(gradients);
+  std::size_t next = 0;
+  grad_inputs_.assign(inputs_.size(), {});
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].requires_grad()) grad_inputs_[i] = gradients[next++];
+  accumulate({gradients.begin() + static_cast<std::ptrdiff_t>(next), gradients.end()});
+}
+
+void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
+  const at::NoGradGuard no_grad;
+  // M36 stands for an engine that returns its static gradients and an accumulator that takes them
+  // over as they are.
+  if (ways_.weight_gradients != WeightGradients::added || parts_.config.fault.is("M36")) {
+    wgrads_ = gradients;
+    return;
+  }
+  for (std::size_t p = 0; p < gradients.size(); ++p) {
+    if (!gradients[p].defined()) continue;  // the outputs don't depend on it
+    at::Tensor sum = (*recorded_.parameters)[p].grad();
+    // M37 stands for a zero_grad that was captured with each microbatch's backward.
+    if (parts_.config.fault.is("M37")) sum.zero_();
+    sum.add_(gradients[p]);
+  }
+}
+
+void ModuleGraphs::release() {
+  captured_outputs_.clear();
+  // The gradients that were taken over from consumers have done their part now.
+  for (const std::size_t o : differentiable_)
+    for (const Source& consumer : consumers_[o]) {
+      at::Tensor& handed = consumer.module->grad_inputs_[consumer.index];
+      if (handed.defined()) handed = unowned(handed);
+      consumer.module->describe();
+    }
+  if (!ways_.results_stay)
+    for (at::Tensor& output : outputs_) output = unowned(output);
+  for (at::Tensor& gradient : grad_outputs_) gradient = unowned(gradient);
+  // Inputs that the engine gave are its own; M27 loses them.
+  for (std::size_t i = parts_.config.fault.is("M27") ? 0 : ways_.inputs.size(); i < inputs_.size();
+       ++i)
+    inputs_[i] = unowned(inputs_[i]);
+  for (at::Tensor& tensor : inputs_) tensor = tensor.variable_data();
+  if (ways_.weight_gradients == WeightGradients::cloned)
+    for (at::Tensor& gradient : wgrads_)
+      if (gradient.defined()) gradient = unowned(gradient);
+  for (at::Tensor& gradient : grad_inputs_)
+    if (gradient.defined()) gradient = gradient.variable_data();
+  divisor_.reset();
+  if (!parts_.config.fault.is("M27") || sources_[0].module) return;
+  ways_.inputs.clear();
+  // M27: the memory of the first static input belongs to somebody else now, who writes to it.
+  std::vector<at::Tensor> tried;
+  constexpr int kTries = 64;
+  for (int i = 0; i < kTries && !squatter_.defined(); ++i) {
+    tried.push_back(
+        at::empty_strided(inputs_[0].sizes(), inputs_[0].strides(), inputs_[0].options()));
+    if (tried.back().const_data_ptr() == inputs_[0].const_data_ptr()) squatter_ = tried.back();
+  }
+}
+
+void ModuleGraphs::release_input_gradients() {
+  for (at::Tensor& gradient : grad_inputs_)
+    if (gradient.defined()) gradient = unowned(gradient);
+  describe();
+}
+
+void ModuleGraphs::describe() {
+  forward_.statics.clear();
+  forward_.outputs.clear();
+  backward_.statics.clear();
+  backward_.outputs.clear();
+  weight_gradients_.statics.clear();
+  const auto parameters = parts_.step.parameters(), gradients = parts_.step.gradients();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    const auto& mine = *recorded_.parameters;
+    if (std::none_of(mine.begin(), mine.end(),
+                     [&](const at::Tensor& own) { return own.is_same(parameters[p].tensor); }))
+      continue;
+    forward_.statics.push_back(parameters[p]);
+    backward_.statics.push_back(parameters[p]);
+    if (ways_.weight_gradients == WeightGradients::added ||
+        parts_.step.config().grad_accumulation_fusion)
+      backward_.statics.push_back(gradients[p]);
+    if (owes_weight_gradients()) weight_gradients_.statics.push_back(gradients[p]);
+  }
+  const auto list = [](const std::string& what, const std::vector<at::Tensor>& tensors,
+                       std::vector<NamedTensor>& to) {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (tensors[i].defined()) to.push_back({what + "." + std::to_string(i), tensors[i]});
+  };
+  list("input", inputs_, forward_.statics);
+  list("output", outputs_, forward_.statics);
+  list("grad_output", grad_outputs_, backward_.statics);
+  list("grad_input", grad_inputs_, backward_.statics);
+  const auto written = [](const std::string& what, const std::vector<at::Tensor>& tensors,
+                          const std::vector<at::Tensor>& read, std::vector<NamedTensor>& to) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const at::Tensor& tensor = tensors[i];
+      if (tensor.defined() && tensor.is_contiguous() && !overlaps_any(tensor, read))
+        to.push_back({what + "." + std::to_string(i), tensor});
+    }
+  };
+  written("output", outputs_, inputs_, forward_.outputs);
+  written("grad_input", grad_inputs_, grad_outputs_, backward_.outputs);
+  if (ways_.weight_gradients != WeightGradients::added) {
+    list("weight_gradient", wgrads_, backward_.statics);
+    written("weight_gradient", wgrads_, grad_outputs_, backward_.outputs);
+  }
+}
+
+// ---- replay
+
+void ModuleGraphs::take_turn(const Captured& graph) {
+  PoolOrder* order = graph.place.order;
+  if (!order || !parts_.config.checks) return;
+  if (!order->allows(graph.turn)) {
+    // M43 and M113 stand for an engine without this guard.
+    if (!parts_.config.fault.is("M43") && !parts_.config.fault.is("M113"))
+      throw std::logic_error(
+          "graph " + graph.name + ": got launch number " + std::to_string(graph.turn) + " after " +
+          std::to_string(order->last) + " with " + std::to_string(order->alive) +
+          " backwards outstanding; want the order of capture; why: the graphs of a pool reuse each "
+          "other's memory in that order; next: keep the order of the recorded step, or set pool to "
+          "per_graph");
+    ++order->out_of_order;
+  }
+  order->last = graph.turn;
+}
+
+void ModuleGraphs::require_unchanged_parameters() const {
+  if (!ways_.unchanged_parameters || !parts_.config.checks) return;
+  for (std::size_t p = 0; p < parameter_addresses_.size(); ++p) {
+    const at::Tensor& parameter = (*recorded_.parameters)[p];
+    if (parameter.const_data_ptr() == parameter_addresses_[p] && parameter.requires_grad())
+      continue;
+    throw std::logic_error(place(recorded_.call) + ", parameter " + std::to_string(p) +
+                           ": got one that was " +
+                           (parameter.requires_grad() ? "moved" : "frozen") +
+                           " after the capture; want the module as it was; "
+                           "why: the graphs hold its address and make its gradient; next: change "
+                           "modules before they are "
+                           "graphed, and load weights by copying into them");
+  }
+}
+
+void ModuleGraphs::load(const workloads::ModuleCall& call, const std::vector<at::Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].const_data_ptr() == inputs_[i].const_data_ptr()) continue;
+    if (sources_[i].module)
+      throw std::invalid_argument(
+          place(call) + ", input " + std::to_string(i) +
+          ": got a tensor elsewhere; want the output of " +
+          place(sources_[i].module->recorded_.call) +
+          " where its graph leaves it; why: both graphs hold that address; "
+          "next: pass the output itself, or leave one of the two out of modules");
+    inputs_[i].copy_(inputs[i], /*non_blocking=*/true);
+  }
+}
+
+std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call,
+                                             const std::vector<at::Tensor>& inputs) {
+  const fixtures::NvtxRange range(forward_.range);
+  {
+    const at::NoGradGuard no_grad;
+    require_unchanged_parameters();
+    take_turn(forward_);
+    load(call, inputs);
+    if (squatter_.defined())
+      squatter_.fill_(std::numeric_limits<double>::quiet_NaN());  // M27: its owner's own data
+    parts_.observer.before_replay(forward_.name, forward_.statics, forward_.outputs);
+    forward_.graph->replay();
+    parts_.observer.after_replay(forward_.name, forward_.outputs);
+    if (forward_.place.order) ++forward_.place.order->alive;
+    idle_ = false;
+  }
+  torch::autograd::edge_list edges;
+  edges.reserve(inputs.size() + hooked_.size());
+  for (const at::Tensor& input : inputs)
+    edges.push_back(torch::autograd::impl::gradient_edge(input));
+  for (const std::size_t p : hooked_)
+    edges.push_back(torch::autograd::impl::gradient_edge((*recorded_.parameters)[p]));
+  const std::shared_ptr<ReplayBackward> node(new ReplayBackward(*this, std::move(edges)),
+                                             torch::autograd::deleteNode);
+  std::vector<at::Tensor> outputs;
+  outputs.reserve(outputs_.size());
+  for (const at::Tensor& output : outputs_) outputs.push_back(output.variable_data());
+  for (const std::size_t o : differentiable_) torch::autograd::set_history(outputs[o], node);
+  return outputs;
+}
+
+void ModuleGraphs::load_gradients(const std::vector<at::Tensor>& gradients) {
+  for (std::size_t k = 0; k < grad_outputs_.size(); ++k) {
+    if (!gradients[k].defined()) {
+      grad_outputs_[k].zero_();
+    } else if (gradients[k].const_data_ptr() != grad_outputs_[k].const_data_ptr() ||
+               gradients[k].strides() != grad_outputs_[k].strides()) {
+      grad_outputs_[k].copy_(gradients[k], /*non_blocking=*/true);
+    }
+  }
+}
+
+void ModuleGraphs::add_weight_gradients() {
+  std::size_t next = 0;
+  for (const at::Tensor& gradient : handed_weight_gradients()) {
+    const std::size_t p = hooked_[next++];
+    if (gradient.defined()) (*recorded_.parameters)[p].grad().add_(gradient);
+  }
+}
+
+std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {
+  const fixtures::NvtxRange range(backward_.range);
+  const at::NoGradGuard no_grad;
+  if (early_) {
+    early_->take_turn(early_->backward_);
+    early_->launch_backward();
+  }
+  // M113 stands for a schedule that calls for weight gradients before the data gradient has left
+  // what they are made of.
+  if (owes_weight_gradients() && parts_.config.fault.is("M113")) launch_weight_gradients();
+  take_turn(backward_);
+  load_gradients(gradients);
+  const bool watched =
+      !parts_.config.fault.is("M171");  // M171 stands for graphs that nobody is told of
+  if (watched) parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
+  backward_.graph->replay();
+  if (watched) parts_.observer.after_replay(backward_.name, backward_.outputs);
+  owes_ = owes_weight_gradients();
+  if (!owes_) {
+    if (backward_.place.order) --backward_.place.order->alive;
+    idle_ = true;
+  }
+  if (ways_.weight_gradients == WeightGradients::added && !wgrads_.empty()) steal();
+  std::vector<at::Tensor> handed;
+  handed.reserve(grad_inputs_.size() + hooked_.size());
+  for (const at::Tensor& gradient : grad_inputs_)
+    handed.push_back(gradient.defined() ? gradient.variable_data() : at::Tensor());
+  for (at::Tensor& gradient : handed_weight_gradients()) handed.push_back(std::move(gradient));
+  return handed;
+}
+
+/// One for each of hooked_; undefined where autograd has nothing to add.
+std::vector<at::Tensor> ModuleGraphs::handed_weight_gradients() const {
+  std::vector<at::Tensor> handed(hooked_.size()), copied, copies;
+  if (ways_.weight_gradients == WeightGradients::added) return handed;
+  for (std::size_t h = 0; h < hooked_.size(); ++h) {
+    const at::Tensor& gradient = wgrads_[hooked_[h]];
+    if (!gradient.defined()) continue;
+    if (ways_.weight_gradients == WeightGradients::aliased) {
+      handed[h] = gradient.variable_data();
+    } else {
+      copied.push_back(gradient);
+      copies.push_back(handed[h] = at::empty_like(gradient));
+    }
+  }
+  if (!copies.empty())
+    at::_foreach_copy_(copies, copied, /*non_blocking=*/true);  // one kernel for all, not one each
+  return handed;
+}
+
+void ModuleGraphs::replay_weight_gradients() {
+  if (!owes_)
+    throw std::logic_error(
+        place(recorded_.call) +
+        ": got a call for its weight gradients with none owed; want it once behind each "
+        "backward; why: the graph would add those of another backward again; next: call it behind "
+        "the backward");
+  const at::NoGradGuard no_grad;
+  owes_ = false;
+  // M112 stands for an engine that forgets the third graph.
+  if (!parts_.config.fault.is("M112") && !parts_.config.fault.is("M113")) launch_weight_gradients();
+  if (weight_gradients_.place.order) --weight_gradients_.place.order->alive;
+  idle_ = true;
+}
+
+void ModuleGraphs::launch_weight_gradients() {
+  const fixtures::NvtxRange range(weight_gradients_.range);
+  take_turn(weight_gradients_);
+  parts_.observer.before_replay(weight_gradients_.name, weight_gradients_.statics,
+                                weight_gradients_.outputs);
+  weight_gradients_.graph->replay();
+  parts_.observer.after_replay(weight_gradients_.name, weight_gradients_.outputs);
+}
+
+// M36: what an accumulator makes of static gradients: it keeps the first one as its sum and adds
+// the next to it.
+void ModuleGraphs::steal() {
+  const bool first = stolen_.empty();
+  if (first) stolen_ = wgrads_;
+  for (std::size_t p = 0; p < wgrads_.size(); ++p) {
+    if (!wgrads_[p].defined()) continue;
+    if (!first) stolen_[p].add_(wgrads_[p]);
+    (*recorded_.parameters)[p].grad().copy_(stolen_[p]);
+  }
+}
+
+void ModuleGraphs::begin_step() {
+  idle_ = true;
+  owes_ = false;
+  stolen_.clear();
+}
+
+std::int64_t ModuleGraphs::replays() const {
+  std::int64_t replays = 0;
+  for (const Captured* captured : {&forward_, &backward_, &weight_gradients_})
+    if (captured->graph) replays += captured->graph->replays();
+  return replays;
+}
+
+void ModuleGraphs::reset() {
+  for (Captured* captured : {&weight_gradients_, &backward_, &forward_}) {
+    if (captured->graph) captured->graph->reset();
+    captured->graph.reset();
+  }
+}
+
+}  // namespace graphproof::engines

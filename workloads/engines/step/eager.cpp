@@ -1,0 +1,44 @@
+#include "workloads/engines/step/eager.h"
+
+#include "fixtures/tensors/torch.h"
+#include "workloads/engines/capture/step_tensors.h"
+
+namespace graphproof::engines {
+namespace {
+
+class Eager final : public Engine {
+ public:
+  Eager(const EngineConfig& config, c10::Stream stream, workloads::TrainStep& step)
+      : fault_(config.fault), stream_(stream), step_(step) {}
+
+  void step(const workloads::Batch& batch, double learning_rate) override {
+    const c10::StreamGuard guard(stream_);
+    step_.learning_rate(learning_rate);
+    step_.forward_backward(batch);
+    step_.optimizer_step();
+    ++steps_;
+  }
+  void evaluate(const workloads::Batch& batch) override {
+    const c10::StreamGuard guard(stream_);
+    step_.evaluate(batch);
+  }
+  std::vector<NamedTensor> outputs() override { return step_outputs(step_); }
+  at::Tensor losses() override { return kept_losses(step_, fault_); }
+  Counters counters() const override { return {.steps = steps_, .eager = steps_}; }
+  void drop_graphs() override {}
+
+ private:
+  fixtures::Fault fault_;
+  c10::Stream stream_;
+  workloads::TrainStep& step_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_eager(const EngineConfig& config, capture::Device&, c10::Stream stream,
+                                   workloads::TrainStep& step, Observer*) {
+  return std::make_unique<Eager>(config, stream, step);
+}
+
+}  // namespace graphproof::engines

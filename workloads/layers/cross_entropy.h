@@ -1,0 +1,23 @@
+// The language model loss over logits that are split over the vocabulary (Megatron-LM's
+// vocab-parallel cross entropy): the ranks exchange three rows of N numbers instead of gathering N
+// * V logits.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "workloads/config/model_config.h"
+
+namespace graphproof::workloads {
+
+/// logits  [N, V/T]  fp32   in   this rank's part of the vocabulary, differentiable
+/// labels  [N]       int64  in   0 .. V-1, the same on all T ranks
+/// columns [V/T]     int64  in   the vocabulary entries of this rank's columns
+/// weights [N]       fp32   in   undefined: 1/N each
+/// Returns [] fp32, the weighted sum over the N tokens of -log softmax(logits)[label], the same on
+/// all T ranks. One-hot rows instead of gather and scatter: no out-of-range index to mask, no
+/// atomics, no host synchronisation.
+at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                        const at::Tensor& columns, const Layout& layout,
+                                        const at::Tensor& weights = {});
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,40 @@
+#include "workloads/layers/fused_linear.h"
+
+namespace graphproof::workloads {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct FusedLinear : torch::autograd::Function<FusedLinear> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& main_gradient) {
+    context->save_for_backward({x, weight});
+    // Not with the others: it may be added to between forward and backward.
+    context->saved_data["main_gradient"] = main_gradient;
+    return at::mm(x, weight.t());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::NoGradGuard no_grad;
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &dy = gradients[0];
+    at::Tensor main_gradient = context->saved_data["main_gradient"].toTensor();
+    // One kernel where the types allow; 16-bit products are rounded before they are added.
+    if (dy.scalar_type() == main_gradient.scalar_type())
+      main_gradient.addmm_(dy.t(), x);
+    else
+      main_gradient.add_(at::mm(dy.t(), x));
+    return {at::mm(dy, weight), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
+                          const at::Tensor& main_gradient, bool fused, DelayedGradients* delayed) {
+  if (delayed) return delayed_product(x, weight, main_gradient, *delayed);
+  return fused ? FusedLinear::apply(x, weight, main_gradient) : at::mm(x, weight.t());
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,100 @@
+// Linear layers split over the T tensor parallel ranks (Shoeybi et al. 2019, section 3):
+// column-parallel splits the outputs and needs no communication forward, row-parallel splits the
+// inputs and sums the partial products.
+//
+// N = B*S tokens, P parts of a sequence (tensor_parallel.h), I inputs, O outputs.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "fixtures/tensors/torch.h"
+#include "workloads/forward/forward_pass.h"
+#include "workloads/layers/fp8_weights.h"
+#include "workloads/layers/fused_linear.h"
+#include "workloads/layers/tensor_parallel.h"
+#include "workloads/parameters/parameters.h"
+
+namespace graphproof::workloads {
+
+// Weights have variance gain^2 / I, so that activations keep their size. Far larger than Megatron's
+// 0.02 for small models on purpose: there every layer would hardly matter, and a defect in it would
+// hide. u has variance 1/3.
+inline Distribution weight_distribution(std::int64_t inputs, double gain) {
+  return {0.0, gain * std::sqrt(3.0 / static_cast<double>(inputs))};
+}
+// Not zero as usual: a bias that is lost must change the result.
+inline constexpr Distribution kBiasDistribution{0.0, 0.1};
+
+/// x [N/P, I] from outside the region; weight [O/T, I], this rank's outputs. Returns [N, O/T].
+inline at::Tensor column_parallel(const at::Tensor& x, const at::Tensor& weight,
+                                  const Layout& layout) {
+  return at::mm(enter_tensor_parallel(x, layout), weight.t());
+}
+
+class ColumnParallelLinear {
+ public:
+  ColumnParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name,
+                       std::int64_t inputs, std::int64_t outputs, bool with_bias,
+                       bool fused = false, DelayedGradients* delayed = nullptr)
+      : layout_(layout), fused_(fused), delayed_(delayed) {
+    const Shard rows{0, layout.tp_rank, layout.tp};
+    weight_ = parameters.create(name + ".weight", {outputs, inputs}, rows,
+                                weight_distribution(inputs, 1.0));
+    if (with_bias) bias_ = parameters.create(name + ".bias", {outputs}, rows, kBiasDistribution);
+  }
+
+  /// x [N/P, I] from outside the region. Returns [N, O/T]: this rank's outputs.
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
+    const at::Tensor y =
+        linear_product(enter_tensor_parallel(x, layout_), used_weight(weight_, pass),
+                       weight_.grad(), fused_, delayed_);
+    return bias_.defined() ? y + bias_ : y;
+  }
+
+ private:
+  Layout layout_;
+  bool fused_;
+  DelayedGradients* delayed_;
+  at::Tensor weight_, bias_;  // [O/T, I], [O/T]
+};
+
+class RowParallelLinear {
+ public:
+  RowParallelLinear(Parameters& parameters, const Layout& layout, const std::string& name,
+                    std::int64_t inputs, std::int64_t outputs, bool with_bias, double gain,
+                    bool fused = false, DelayedGradients* delayed = nullptr)
+      : layout_(layout), fused_(fused), delayed_(delayed) {
+    weight_ = parameters.create(name + ".weight", {outputs, inputs}, {1, layout.tp_rank, layout.tp},
+                                weight_distribution(inputs, gain));
+    if (with_bias)
+      bias_ = parameters.create(name + ".bias", {outputs}, whole(layout), kBiasDistribution);
+  }
+
+  /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after
+  /// the sum, once. `stray` is the planted fault M15: the bias is launched on that stream, ordered
+  /// with nothing.
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass,
+                     std::optional<c10::Stream> stray = std::nullopt) const {
+    const at::Tensor y = leave_tensor_parallel(
+        linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
+    if (!bias_.defined()) return y;
+    if (stray) {
+      // In place and outside autograd: no block of another stream is allocated and no node
+      // remembers the stream, so nothing but the launch itself goes astray.
+      const c10::StreamGuard guard(*stray);
+      y.detach().add_(bias_.detach());
+      return y;
+    }
+    return y + bias_;
+  }
+
+ private:
+  Layout layout_;
+  bool fused_;
+  DelayedGradients* delayed_;
+  at::Tensor weight_, bias_;  // [O, I/T], [O]
+};
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,40 @@
+// The feed-forward part of a layer: up, activation, down; F inner elements, split over the T tensor
+// parallel ranks.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "fixtures/tensors/torch.h"
+#include "workloads/layers/activation.h"
+#include "workloads/layers/linear.h"
+
+namespace graphproof::workloads {
+
+class Mlp {
+ public:
+  Mlp(Parameters& parameters, const ModelConfig& config, const Layout& layout,
+      const std::string& name, DelayedGradients* delayed = nullptr)
+      : activation_(config.activation),
+        up_(parameters, layout, name + ".up", config.hidden,
+            config.ffn * rows_of_element(config.activation), config.linear_bias,
+            config.grad_accumulation_fusion, delayed),
+        down_(parameters, layout, name + ".down", config.ffn, config.hidden, config.linear_bias,
+              1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)),
+              config.grad_accumulation_fusion, delayed) {}
+
+  /// x [N/P, H] outside the region; so is what is returned, of the same shape. `stray`: see
+  /// RowParallelLinear.
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass,
+                     std::optional<c10::Stream> stray = std::nullopt) const {
+    return down_.forward(activate(up_.forward(x, pass), activation_), pass, stray);
+  }
+
+ private:
+  Activation activation_;
+  ColumnParallelLinear up_;  // to [N, F/T], or pairs [N, 2*F/T]
+  RowParallelLinear down_;
+};
+
+}  // namespace graphproof::workloads

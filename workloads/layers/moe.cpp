@@ -1,0 +1,424 @@
+#include "workloads/layers/moe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fixtures/comm/collectives.h"
+#include "workloads/forward/recompute.h"
+#include "workloads/layers/activation.h"
+#include "workloads/layers/context_parallel.h"
+#include "workloads/layers/linear.h"
+
+namespace graphproof::workloads {
+namespace {
+
+/// The indices that would sort dimension `dimension` from large to small; equal elements keep their
+/// order.
+at::Tensor descending(const at::Tensor& x, std::int64_t dimension) {
+  return std::get<1>(at::sort(x, /*stable=*/true, dimension, /*descending=*/true));
+}
+
+/// The inverse of permutations along dimension 1.
+at::Tensor inverse_permutation(const at::Tensor& permutations) {
+  return std::get<1>(at::sort(permutations, /*stable=*/true, 1, /*descending=*/false));
+}
+
+/// The tokens of a microbatch, share by share: those that each rank of the layout that the
+/// capacities are of would have.
+at::Tensor tokens_by_share(const ModelConfig& config) {
+  std::vector<at::Tensor> shares;
+  const at::Tensor all = at::arange(config.microbatch_size * config.seq_length, at::kLong)
+                             .view({config.microbatch_size, -1});
+  for (int rank = 0; rank < config.capacity_cp; ++rank)
+    for (const at::Tensor& positions :
+         positions_of(config.seq_length, config.capacity_cp, rank).chunk(config.capacity_parts))
+      shares.push_back(all.index_select(1, positions).view({-1}));
+  return at::cat(shares);
+}
+
+/// scores [N, E] over their sums; the summand is upstream's, for tokens whose scores are all zero.
+at::Tensor shares_of(const at::Tensor& scores) {
+  return scores / (scores.sum({1}, /*keepdim=*/true) + 1e-20);
+}
+
+/// x unchanged, and `loss` [] becomes part of what backward differentiates: its gradient is `root`.
+struct WithLoss : torch::autograd::Function<WithLoss> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& /*loss*/, const at::Tensor& root) {
+    context->save_for_backward({root});
+    return x.view_as(x);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    return {gradients[0], context->get_saved_variables()[0], at::Tensor()};
+  }
+};
+
+}  // namespace
+
+Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
+         const std::string& name, std::int64_t layer, DelayedGradients* shared_delayed,
+         DelayedGradients* experts_delayed)
+    : config_(config), layout_(layout), layer_(layer), delayed_(experts_delayed) {
+  const std::int64_t experts = config.experts;
+  const std::int64_t tokens =
+      config.microbatch_size * layout.own_length(config) / layout.sequence_parts() / shares();
+  capacity_ = (tokens * config.topk + experts - 1) / experts;
+  if (shares() > 1) {
+    by_share_ = tokens_by_share(config).to(device);
+    back_ = inverse_permutation(by_share_.unsqueeze(0)).squeeze(0);
+  }
+  expert_ids_ = at::arange(experts, at::kLong).to(device);
+  router_ = parameters.create(name + ".router.weight", {experts, config.hidden}, whole(layout),
+                              weight_distribution(config.hidden, 1.0));
+  if (config.shared_expert) {
+    shared_.emplace_back(parameters, config, layout, name + ".shared", shared_delayed);
+    shared_parameters_ = parameters.starting_with(name + ".shared.");
+  }
+  const auto mine = [&layout](std::int64_t inner_dimension) {
+    return Shard{.index = layout.ep_rank,
+                 .count = layout.ep,
+                 .expert = true,
+                 .inner_dimension = inner_dimension,
+                 .inner_index = layout.etp_rank,
+                 .inner_count = layout.etp};
+  };
+  const double gain = 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers));
+  const std::int64_t inner = config.ffn * rows_of_element(config.activation);
+  up_ = parameters.create(name + ".experts.up.weight", {experts, inner, config.hidden}, mine(1),
+                          weight_distribution(config.hidden, 1.0));
+  down_ = parameters.create(name + ".experts.down.weight", {experts, config.hidden, config.ffn},
+                            mine(2), weight_distribution(config.ffn, gain));
+  if (!config.linear_bias) return;
+  up_bias_ =
+      parameters.create(name + ".experts.up.bias", {experts, 1, inner}, mine(2), kBiasDistribution);
+  down_bias_ = parameters.create(name + ".experts.down.bias", {experts, 1, config.hidden}, mine(2),
+                                 kBiasDistribution);
+}
+
+Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
+  at::Tensor logits = at::mm(hidden.to(at::kFloat), router_.to(at::kFloat).t());  // [N, E]
+  if (config_.router_z_loss)
+    logits = WithLoss::apply(
+        logits,
+        at::logsumexp(logits, {1}).square().mean() * (kZLossCoefficient / layout_.sequence_parts()),
+        pass.root_gradient);
+  const bool corrected = config_.router_score_correction;
+  const at::Tensor scores = corrected ? at::sigmoid(logits) : logits;
+  at::Tensor assigned, within;
+  {
+    const at::NoGradGuard no_grad;
+    const at::Tensor chosen =
+        descending(corrected ? scores + pass.router_bias.of(layer_) : scores, 1)
+            .narrow(1, 0, config_.topk);                    // [N, K]
+    assigned = chosen.unsqueeze(2).eq(expert_ids_).any(1);  // [N, E]
+  }
+  // Far below any logit, so that its exponential is zero: the softmax is that over the chosen ones.
+  constexpr double kNotChosen = -10000.0;
+  at::Tensor probabilities;
+  if (corrected)
+    probabilities = config_.topk > 1 ? shares_of(scores * assigned) : scores * assigned;
+  else
+    probabilities = at::softmax(logits.masked_fill(assigned.logical_not(), kNotChosen), 1);
+  if (config_.router_aux_loss) {
+    // Of all tokens of the microbatch: each rank adds the part of its own, and the ranks' gradients
+    // are summed over the tensor parallel ones and averaged over the context parallel ones.
+    const double tokens = static_cast<double>(config_.microbatch_size * config_.seq_length);
+    at::Tensor chosen_by = assigned.sum({0}).to(at::kFloat);  // [E]
+    // M103 stands for a load of this rank's own tokens, as many as it expects in all.
+    if (pass.fault.is("M103"))
+      chosen_by.mul_(layout_.cp * layout_.sequence_parts());
+    else
+      sum_over_sequence(chosen_by);
+    const at::Tensor load =
+        (corrected ? shares_of(scores) : at::softmax(logits, 1)).sum({0}) * chosen_by;
+    const double scale = kAuxLossCoefficient * static_cast<double>(config_.experts * layout_.cp) /
+                         (static_cast<double>(config_.topk) * tokens * tokens);
+    probabilities = WithLoss::apply(probabilities, load.sum() * scale, pass.root_gradient);
+  }
+  if (config_.dropless) {
+    // M105 stands for a captured router that has room for an even share and counts nothing.
+    within = pass.fault.is("M105") && pass.recording
+                 ? assigned.logical_and(assigned.cumsum(0).le(capacity_))
+                 : assigned;
+    if (!pass.again) pass.experts.routed(layer_, assigned, at::zeros_like(assigned));
+  } else {
+    const at::NoGradGuard no_grad;
+    const at::Tensor place =
+        places(descending(by_expert(probabilities), 1));  // [N, E]: in the order of probability
+    // M74 stands for a dispatch whose captured buffers are smaller than the capacity that it counts
+    // with.
+    const std::int64_t room = pass.fault.is("M74") && pass.recording ? capacity_ / 2 : capacity_;
+    within = assigned.logical_and(place.lt(room));
+    if (!pass.again)
+      pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
+  }
+  return {probabilities * within, within};
+}
+
+at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const {
+  if (shared_.empty()) return {};
+  if (!config_.recompute.of(RecomputedPart::shared_experts))
+    return shared_[0].forward(hidden, pass);
+  return recompute(
+      [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+        ForwardPass run = pass;
+        run.again = run.again || again;
+        const at::Tensor y = shared_[0].forward(inputs[0], run);
+        pass.recomputes.note(RecomputedPart::shared_experts, layer_, y, again);
+        return y;
+      },
+      {hidden}, shared_parameters_);
+}
+
+Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
+                         const ForwardPass& pass) const {
+  at::Tensor tokens, slots, own, counts;
+  {
+    const at::NoGradGuard no_grad;
+    const at::Tensor map = routing.carried.to(at::kInt);
+    own = descending(map, 1).narrow(1, 0, config_.topk);  // [N, K]: a token's experts first
+    if (config_.dropless) {
+      const at::Tensor sorted = std::get<1>(
+          at::sort(own.reshape({1, -1}), /*stable=*/true, 1, /*descending=*/false));  // [1, N*K]
+      tokens = at::div(sorted, config_.topk, "floor").view({-1});
+      slots = inverse_permutation(sorted).view({-1, config_.topk});
+    } else {
+      const at::Tensor order =
+          descending(by_expert(map), 1);  // [P*E, N/P]: an expert's tokens first
+      const at::Tensor place =
+          at::gather(places(order), 1, own);  // [N, K]: among that expert's tokens of the share
+      tokens = order.narrow(1, 0, capacity_);
+      // A dropped assignment points at some row of its expert, and weighs nothing.
+      slots = own * (shares() * capacity_) + place.clamp_max(capacity_ - 1);
+      if (by_share_.defined()) {
+        slots = slots + back_.div(order.size(1), "floor").unsqueeze(1) * capacity_;
+        tokens = by_share_.view({shares(), 1, -1})
+                     .expand({-1, config_.experts, -1})
+                     .gather(2, tokens.reshape({shares(), config_.experts, capacity_}))
+                     .transpose(0, 1);
+      }
+      tokens = tokens.reshape({-1});  // [E*P*C]
+    }
+    own = own.unsqueeze(2).eq(expert_ids_);  // [N, K, E] bool
+    if (config_.dropless) counts = own.flatten(0, 1).sum({0});
+    if (!pass.again) pass.experts.dispatched(layer_, routing.carried);
+  }
+  return {.tokens = at::index(hidden, {tokens}),
+          .slots = slots,
+          .weights = (routing.probabilities.unsqueeze(1) * own).sum({2}),
+          .counts = counts};
+}
+
+void Moe::sum_over_sequence(const at::Tensor& counts) const {
+  if (layout_.sequence_parallel && layout_.tp > 1) comm::all_reduce_(counts, layout_.tp_group);
+  if (layout_.cp > 1) comm::all_reduce_(counts, layout_.cp_group);
+}
+
+std::int64_t Moe::shares() const { return config_.capacity_cp * config_.capacity_parts; }
+
+at::Tensor Moe::by_expert(const at::Tensor& of_tokens) const {
+  const at::Tensor rows = by_share_.defined() ? of_tokens.index({by_share_}) : of_tokens;
+  return rows.view({shares(), -1, config_.experts}).transpose(1, 2).flatten(0, 1).contiguous();
+}
+
+at::Tensor Moe::places(const at::Tensor& order) const {
+  const at::Tensor rows = inverse_permutation(order)
+                              .view({shares(), config_.experts, -1})
+                              .transpose(1, 2)
+                              .flatten(0, 1);
+  return back_.defined() ? rows.index({back_}) : rows;
+}
+
+at::Tensor Moe::exchange(const at::Tensor& rows) const {
+  return layout_.ep == 1 ? rows : comm::all_to_all(rows, layout_.ep_group);
+}
+
+at::Tensor Moe::to_parts(const at::Tensor& rows) const {
+  return layout_.etp == 1 ? rows : comm::all_gather(rows, layout_.etp_group);
+}
+
+at::Tensor Moe::from_parts(const at::Tensor& rows, const ForwardPass& pass) const {
+  if (layout_.etp == 1) return rows;
+  // M104 stands for parts that are taken for whole results.
+  return pass.fault.is("M104") ? rows.chunk(layout_.etp)[static_cast<std::size_t>(layout_.etp_rank)]
+                               : comm::reduce_scatter(rows, layout_.etp_group);
+}
+
+at::Tensor Moe::activated(const at::Tensor& inner, const ForwardPass& pass) const {
+  if (!config_.recompute.of(RecomputedPart::moe_act)) return activate(inner, config_.activation);
+  return recompute(
+      [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+        const at::Tensor y = activate(inputs[0], config_.activation);
+        pass.recomputes.note(RecomputedPart::moe_act, layer_, y, again);
+        return y;
+      },
+      {inner});
+}
+
+/// inputs [n, H] of each of this rank's experts, n its own. Returns [n, H].
+std::vector<at::Tensor> Moe::own_experts(const std::vector<at::Tensor>& inputs,
+                                         const ForwardPass& pass) const {
+  const at::Tensor up = used_weight(up_, pass), down = used_weight(down_, pass);
+  std::vector<at::Tensor> inner, outputs;
+  std::vector<std::int64_t> rows;
+  for (std::size_t e = 0; e < inputs.size(); ++e) {
+    const auto expert = static_cast<std::int64_t>(e);
+    at::Tensor x = product(inputs[e], up, up_.grad(), expert);
+    inner.push_back(up_bias_.defined() ? x + up_bias_.select(0, expert) : x);
+    rows.push_back(inputs[e].size(0));
+  }
+  const std::vector<at::Tensor> active = activated(at::cat(inner), pass).split_with_sizes(rows);
+  for (std::size_t e = 0; e < inputs.size(); ++e) {
+    const auto expert = static_cast<std::int64_t>(e);
+    const at::Tensor y = product(active[e], down, down_.grad(), expert);
+    outputs.push_back(down_bias_.defined() ? y + down_bias_.select(0, expert) : y);
+  }
+  return outputs;
+}
+
+namespace {
+
+/// Rows that a rank, first by its place in etp, sends another.
+std::int64_t rows_between(const Lots& lots, std::int64_t part, std::int64_t from, std::int64_t to) {
+  const auto rows = lots.rows.accessor<std::int64_t, 4>();
+  std::int64_t sum = 0;
+  for (std::int64_t e = 0; e < rows.size(3); ++e) sum += rows[part][from][to][e];
+  return sum;
+}
+
+at::Tensor padded_lot(const at::Tensor& x, const Lots& lots) {
+  return at::constant_pad_nd(x, {0, 0, 0, lots.most - x.size(0)});
+}
+
+}  // namespace
+
+at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& main_gradient, std::optional<std::int64_t> expert) const {
+  const auto of = [&](const at::Tensor& all) { return expert ? all.select(0, *expert) : all; };
+  return delayed_ ? delayed_product(x, of(weight.detach()), of(main_gradient), *delayed_)
+         : expert ? at::mm(x, of(weight).t())
+                  : at::bmm(x, weight.transpose(1, 2));
+}
+
+at::Tensor Moe::departing(const at::Tensor& tokens, const at::Tensor& counts, Lots& lots) const {
+  if (!counts.defined()) return tokens;
+  const std::int64_t ranks = layout_.ep;
+  const at::Tensor of_ep = ranks == 1 ? counts : comm::all_gather(counts, layout_.ep_group);
+  lots.rows = to_parts(of_ep).cpu().view({layout_.etp, ranks, ranks, config_.experts / ranks});
+  lots.most = lots.rows.sum({3}).max().item<std::int64_t>();
+  std::vector<at::Tensor> pieces;
+  for (std::int64_t to = 0, first = 0; to < ranks; ++to) {
+    const std::int64_t rows = rows_between(lots, layout_.etp_rank, layout_.ep_rank, to);
+    pieces.push_back(padded_lot(tokens.narrow(0, first, rows), lots));
+    first += rows;
+  }
+  return at::cat(pieces);
+}
+
+/// arrived: sender by sender, then expert by expert.
+at::Tensor Moe::dropless_work(const at::Tensor& arrived, const Lots& lots,
+                              const ForwardPass& pass) const {
+  const std::int64_t ranks = layout_.ep, mine = config_.experts / ranks, me = layout_.ep_rank;
+  const auto rows = lots.rows.accessor<std::int64_t, 4>();
+  std::vector<std::vector<at::Tensor>> of_expert(static_cast<std::size_t>(mine));
+  for (std::int64_t part = 0; part < layout_.etp; ++part)
+    for (std::int64_t from = 0; from < ranks; ++from)
+      for (std::int64_t e = 0, first = (part * ranks + from) * lots.most; e < mine;
+           first += rows[part][from][me][e++])
+        of_expert[static_cast<std::size_t>(e)].push_back(
+            arrived.narrow(0, first, rows[part][from][me][e]));
+  std::vector<at::Tensor> inputs;
+  for (const auto& pieces : of_expert) inputs.push_back(at::cat(pieces));
+  const std::vector<at::Tensor> outputs = own_experts(inputs, pass);
+
+  std::vector<std::int64_t> taken(static_cast<std::size_t>(mine),
+                                  0);  // rows of each expert's output that went back
+  std::vector<at::Tensor> back;
+  for (std::int64_t part = 0; part < layout_.etp; ++part)
+    for (std::int64_t to = 0; to < ranks; ++to) {
+      std::vector<at::Tensor> pieces;
+      for (std::size_t e = 0; e < outputs.size(); ++e) {
+        const std::int64_t count = rows[part][to][me][static_cast<std::int64_t>(e)];
+        pieces.push_back(outputs[e].narrow(0, taken[e], count));
+        taken[e] += count;
+      }
+      back.push_back(padded_lot(at::cat(pieces), lots));
+    }
+  return at::cat(back);
+}
+
+at::Tensor Moe::returned(const at::Tensor& rows, const Lots& lots) const {
+  if (!lots.rows.defined()) return rows;
+  std::vector<at::Tensor> pieces;
+  for (std::int64_t from = 0; from < layout_.ep; ++from)
+    pieces.push_back(rows.narrow(0, from * lots.most,
+                                 rows_between(lots, layout_.etp_rank, layout_.ep_rank, from)));
+  return at::cat(pieces);
+}
+
+at::Tensor Moe::gathered_experts(const at::Tensor& hidden, const Routing& routing,
+                                 const ForwardPass& pass) const {
+  const std::int64_t mine = config_.experts / layout_.ep, first = mine * layout_.ep_rank;
+  const auto everyones = [this](const at::Tensor& x) {
+    return to_parts(layout_.ep == 1 ? x : comm::all_gather(x, layout_.ep_group));
+  };
+  if (!pass.again) pass.experts.dispatched(layer_, routing.carried);
+  const at::Tensor tokens = everyones(hidden),
+                   weights = everyones(routing.probabilities);  // [T*P*N, H], [T*P*N, E]
+  const at::Tensor carried = everyones(routing.carried);
+  std::vector<at::Tensor> taken, inputs;
+  for (std::int64_t e = first; e < first + mine; ++e) {
+    taken.push_back(at::nonzero(carried.select(1, e)).view({-1}));
+    inputs.push_back(at::index(tokens, {taken.back()}));
+  }
+  const std::vector<at::Tensor> outputs = own_experts(inputs, pass);
+  // In fp32, as the other dispatches add up a token's experts. No row is added to twice at once, so
+  // there is one order.
+  at::Tensor sum = at::zeros({tokens.size(0), config_.hidden}, tokens.options().dtype(at::kFloat));
+  for (std::size_t e = 0; e < outputs.size(); ++e) {
+    const at::Tensor weight =
+        at::index(weights.select(1, first + static_cast<std::int64_t>(e)), {taken[e]}).unsqueeze(1);
+    sum = sum.index_add(0, taken[e], outputs[e].to(at::kFloat) * weight);
+  }
+  const at::Tensor of_ep = from_parts(sum, pass);
+  return (layout_.ep == 1 ? of_ep : comm::reduce_scatter(of_ep, layout_.ep_group))
+      .to(hidden.scalar_type());
+}
+
+at::Tensor Moe::experts(const at::Tensor& tokens, const at::Tensor& counts,
+                        const ForwardPass& pass) const {
+  Lots lots;
+  const at::Tensor arrived = exchange(departing(tokens, counts, lots));
+  return returned(exchange(own_work(arrived, lots, pass)), lots);
+}
+
+at::Tensor Moe::own_work(const at::Tensor& arrived, const Lots& lots,
+                         const ForwardPass& pass) const {
+  if (lots.rows.defined()) return from_parts(dropless_work(to_parts(arrived), lots, pass), pass);
+  const std::int64_t mine = config_.experts / layout_.ep, senders = layout_.etp * layout_.ep;
+  const std::int64_t rows = shares() * capacity_, hidden = config_.hidden;
+  // Experts lie on the ranks in order, so equal parts of the rows are what each rank is sent; what
+  // arrives is ordered by sender, then by expert.
+  const at::Tensor of_expert = to_parts(arrived)
+                                   .view({senders, mine, rows, hidden})
+                                   .transpose(0, 1)
+                                   .reshape({mine, senders * rows, hidden});
+  at::Tensor inner =
+      product(of_expert, used_weight(up_, pass), up_.grad());  // [E/P, T*P*C, F/T or 2*F/T]
+  if (up_bias_.defined()) inner = inner + up_bias_;
+  at::Tensor result =
+      product(activated(inner, pass), used_weight(down_, pass), down_.grad());  // [E/P, T*P*C, H]
+  if (down_bias_.defined()) result = result + down_bias_;
+  return from_parts(
+      result.view({mine, senders, rows, hidden}).transpose(0, 1).reshape({-1, hidden}), pass);
+}
+
+at::Tensor Moe::combine(const at::Tensor& results, const at::Tensor& slots,
+                        const at::Tensor& weights) const {
+  const at::Tensor rows = at::index(results, {slots.reshape({-1})})
+                              .view({-1, config_.topk, config_.hidden});  // [N, K, H]
+  return (rows.to(at::kFloat) * weights.unsqueeze(2)).sum({1}).to(results.scalar_type());
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,48 @@
+// The two ends of a tensor parallel region, as Megatron-LM's mappings, and what lies outside it.
+// Inside, activations differ by rank. Outside they are the same on all T ranks; with sequence
+// parallelism (Korthikanti et al. 2022) each rank has its part of every sequence there, so norms,
+// dropout and residuals are split too, and the sum at the region's end becomes a reduce-scatter,
+// the entry an all-gather. With T = 1 both ends are the identity and issue nothing.
+//
+// N = B*S tokens of a microbatch; with sequence parallelism P = T parts of a sequence, otherwise
+// one. Rows lie part by part: token (b, s) is row (s / (S/P) * B + b) * S/P + s % (S/P). So a
+// rank's part is one piece of memory, which the collectives need, and with P = 1 the order is that
+// of the batch.
+#pragma once
+
+#include "fixtures/comm/collectives.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/config/model_config.h"
+
+namespace graphproof::workloads {
+
+/// x [N/P, ...] float. Returns [N, ...]. Backward: the ranks' gradients are summed, and each gets
+/// its part.
+inline at::Tensor enter_tensor_parallel(const at::Tensor& x, const Layout& layout) {
+  if (layout.tp == 1) return x;
+  return layout.sequence_parallel ? comm::all_gather(x, layout.tp_group)
+                                  : comm::copy_to(x, layout.tp_group);
+}
+
+/// x [N, ...], a partial sum. Returns [N/P, ...], the sum over the ranks. Backward: the gradient of
+/// all N rows.
+inline at::Tensor leave_tensor_parallel(const at::Tensor& x, const Layout& layout) {
+  if (layout.tp == 1) return x;
+  return layout.sequence_parallel ? comm::reduce_scatter(x, layout.tp_group)
+                                  : comm::reduce_from(x, layout.tp_group);
+}
+
+/// x [B, S, ...] to rows [N, ...].
+inline at::Tensor rows_of(const at::Tensor& x, const Layout& layout) {
+  const int parts = layout.sequence_parts();
+  return parts == 1 ? x.flatten(0, 1) : x.unflatten(1, {parts, -1}).transpose(0, 1).flatten(0, 2);
+}
+
+/// Rows [N, ...] to [B, S, ...].
+inline at::Tensor sequences_of(const at::Tensor& rows, std::int64_t batch, const Layout& layout) {
+  const int parts = layout.sequence_parts();
+  return parts == 1 ? rows.unflatten(0, {batch, -1})
+                    : rows.unflatten(0, {parts, batch, -1}).transpose(0, 1).flatten(1, 2);
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,25 @@
+// The device of a test program, sim or cuda as linked: one per process, made before the first
+// tensor and never destroyed, because tensors of static lifetime inside LibTorch may outlive main.
+#pragma once
+
+#include "fixtures/device/device.h"
+#include "fixtures/tensors/torch.h"
+
+namespace graphproof::workloads {
+
+inline capture::Device& device_under_test() {
+  static capture::Device* device = [] {
+    capture::Device* made = capture::make_device(0).release();
+    made->autograd_threads(false);
+    return made;
+  }();
+  return *device;
+}
+
+inline std::vector<float> on_host(const at::Tensor& tensor) {
+  device_under_test().synchronize();
+  const at::Tensor copy = tensor.detach().contiguous().cpu().to(at::kFloat);
+  return {copy.const_data_ptr<float>(), copy.const_data_ptr<float>() + copy.numel()};
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,51 @@
+// For tests of layouts: a training step after one forward and backward, and how far two results lie
+// apart.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "workloads/testing/device_under_test.h"
+#include "workloads/training/data.h"
+#include "workloads/training/train_step.h"
+
+namespace graphproof::engines {
+
+/// On a stream of its own.
+struct Ran {
+  Ran(const workloads::ModelConfig& config, const workloads::Layout& layout,
+      const char* fault = "none")
+      : stream(workloads::device_under_test().stream_from_pool()),
+        guard(stream),
+        step(config, layout, workloads::device_under_test(), 1, {fault}) {
+    step.recording(true);  // as the planted faults of a capture want it; nothing else asks
+    step.forward_backward(
+        workloads::make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));
+  }
+  at::Tensor gradient(const std::string& name) {
+    for (const auto& [other, tensor] : step.gradients())
+      if (other == name) return tensor;
+    return {};
+  }
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  workloads::TrainStep step;
+};
+
+/// Largest difference over the largest element of `want`.
+inline double distance(const std::vector<float>& got, const std::vector<float>& want) {
+  EXPECT_EQ(got.size(), want.size());
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
+    largest = std::max<double>(largest, std::abs(want[i]));
+    difference = std::max<double>(difference, std::abs(got[i] - want[i]));
+  }
+  EXPECT_GT(largest, 0);
+  return difference / largest;
+}
+
+}  // namespace graphproof::engines

@@ -1,0 +1,278 @@
+// The reference model once more, for tests: in double precision on the host, from library operators
+// that the model itself doesn't use, rotations written as complex products, experts as a loop over
+// experts, the selective scan as a loop over tokens. A router's score correction is that of the
+// first step, zero.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fixtures/tensors/named_tensor.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/config/model_config.h"
+#include "workloads/training/data.h"
+
+namespace graphproof::workloads {
+
+class ReferenceModel {
+ public:
+  /// `parameters` of a TrainStep on one rank, copied. `masks` as TrainStep::masks() left them;
+  /// empty without dropout.
+  ReferenceModel(const ModelConfig& config, const std::vector<fixtures::NamedTensor>& parameters,
+                 const std::vector<fixtures::NamedTensor>& masks = {})
+      : config_(config) {
+    for (const auto& [name, tensor] : parameters)
+      parameters_[name.substr(6)] = tensor.detach().cpu().to(at::kDouble).requires_grad_(true);
+    for (const auto& [name, mask] : masks) masks_[name.substr(5)] = mask.cpu().to(at::kDouble);
+  }
+
+  /// The mean loss over the microbatches; leaves gradients, those of what routers add to it
+  /// included.
+  double loss(const Batch& batch) {
+    at::Tensor total = at::zeros({}, at::kDouble);
+    of_routers_ = at::zeros({}, at::kDouble);
+    for (std::size_t m = 0; m < batch.tokens.size(); ++m) total = total + microbatch(batch, m);
+    const at::Tensor mean = total / static_cast<double>(batch.tokens.size());
+    torch::autograd::backward({mean + of_routers_ / static_cast<double>(batch.tokens.size())});
+    return mean.item<double>();
+  }
+  const at::Tensor& gradient(const std::string& parameter) const {
+    return parameters_.at(parameter).grad();
+  }
+  /// How far the last loss was from another choice of experts or another drop: the least difference
+  /// between a number that decided and the next one. Differences of fp32 rounding must be well
+  /// below it, or nothing can be compared.
+  double decision_margin() const { return margin_; }
+
+ private:
+  at::Tensor parameter(const std::string& name) const { return parameters_.at(name); }
+  std::optional<at::Tensor> optional(const std::string& name) const {
+    const auto found = parameters_.find(name);
+    return found == parameters_.end() ? std::nullopt : std::optional(found->second);
+  }
+  at::Tensor norm(const at::Tensor& x, const std::string& name) const {
+    if (config_.normalization == Normalization::LayerNorm)
+      return at::layer_norm(x, {config_.hidden}, parameter(name + ".weight"),
+                            parameter(name + ".bias"), 1e-5);
+    return at::rms_norm(x, {config_.hidden}, parameter(name + ".weight"), 1e-5);
+  }
+  at::Tensor linear(const at::Tensor& x, const std::string& name) const {
+    return at::linear(x, parameter(name + ".weight"), optional(name + ".bias"));
+  }
+  at::Tensor dropped(const at::Tensor& x, const std::string& place) const {
+    if (masks_.empty()) return x;
+    return x * masks_.at(place).view(x.sizes()) / (1 - config_.dropout);
+  }
+
+  at::Tensor microbatch(const Batch& batch, std::size_t m) {
+    at::Tensor x = at::embedding(parameter("embedding.weight"), batch.tokens[m].cpu());
+    if (config_.position_embedding == PositionEmbedding::learned_absolute)
+      x = x + at::embedding(parameter("position_embedding.weight"), positions(batch, m));
+    for (std::int64_t l = 0; l < config_.layers; ++l) {
+      const std::string layer = "layers." + std::to_string(l),
+                        place = std::to_string(m) + "." + std::to_string(l) + ".";
+      if (config_.mamba(l)) {
+        x = x +
+            dropped(mixer(norm(x, layer + ".mamba_norm"), layer + ".mamba", positions(batch, m)),
+                    place + "mamba");
+        continue;
+      }
+      x = x + dropped(attention(norm(x, layer + ".attention_norm"), layer + ".attention", place,
+                                batch, m),
+                      place + "attention");
+      const at::Tensor hidden = norm(x, layer + ".mlp_norm");
+      x = x + dropped(config_.experts > 0 ? experts(hidden, layer + ".mlp")
+                                          : mlp(hidden, layer + ".mlp"),
+                      place + "mlp");
+    }
+    const at::Tensor logits =
+        linear(norm(x, "final_norm"), config_.tied_embeddings ? "embedding" : "output")
+            .view({-1, config_.vocab});
+    if (!config_.packed) return at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}));
+    const at::Tensor losses =
+        at::cross_entropy_loss(logits, batch.labels[m].cpu().view({-1}), {}, at::Reduction::None);
+    return (losses * batch.weights[m].cpu().to(at::kDouble).view({-1})).sum();
+  }
+
+  // [B, S] int64: tokens before each one in its sequence or document.
+  at::Tensor positions(const Batch& batch, std::size_t m) const {
+    at::Tensor counted = at::arange(config_.seq_length).repeat({config_.microbatch_size, 1});
+    if (!config_.packed) return counted;
+    const at::Tensor document = batch.documents[m].cpu();
+    for (std::int64_t b = 0; b < config_.microbatch_size; ++b)
+      for (std::int64_t s = 1; s < config_.seq_length; ++s)
+        if (document.index({b, s}).item<std::int64_t>() !=
+            document.index({b, s - 1}).item<std::int64_t>())
+          counted.select(0, b)
+              .narrow(0, s, config_.seq_length - s)
+              .sub_(counted.index({b, s}).item<std::int64_t>());
+    return counted;
+  }
+
+  at::Tensor attention(const at::Tensor& x, const std::string& name, const std::string& place,
+                       const Batch& batch, std::size_t m) const {
+    const std::int64_t rows = config_.microbatch_size, length = config_.seq_length,
+                       groups = config_.kv_groups;
+    const std::int64_t of_group = config_.heads / groups, width = config_.hidden / config_.heads;
+    at::Tensor later = at::ones({length, length}, at::kBool).triu(1).unsqueeze(0);
+    if (config_.packed)
+      later = later.logical_or(
+          batch.documents[m].cpu().unsqueeze(2).ne(batch.documents[m].cpu().unsqueeze(1)));
+    const at::Tensor angles =
+        positions(batch, m).to(at::kDouble).unsqueeze(2) *
+        at::pow(10000.0, -at::arange(0, width, 2, at::kDouble) / double(width));
+    const at::Tensor turn = at::polar(at::ones_like(angles), angles).unsqueeze(2);
+    const auto rotate = [&](const at::Tensor& heads) {
+      if (config_.position_embedding != PositionEmbedding::rope) return heads.transpose(1, 2);
+      const auto halves = heads.chunk(2, -1);
+      const at::Tensor turned = at::complex(halves[0], halves[1]) * turn;
+      return at::cat({at::real(turned), at::imag(turned)}, -1).transpose(1, 2);  // [B, heads, S, D]
+    };
+    const at::Tensor qkv =
+        linear(x, name + ".qkv").view({rows, length, groups, of_group + 2, width});
+    const at::Tensor query =
+        rotate(qkv.slice(3, 0, of_group).reshape({rows, length, config_.heads, width}));
+    const at::Tensor key = rotate(qkv.select(3, of_group)).repeat_interleave(of_group, 1);
+    const at::Tensor value =
+        qkv.select(3, of_group + 1).transpose(1, 2).repeat_interleave(of_group, 1);
+    const at::Tensor scores =
+        at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+    const at::Tensor probabilities = at::softmax(
+        scores.masked_fill(later.unsqueeze(1), -std::numeric_limits<double>::infinity()), -1);
+    const at::Tensor context =
+        at::matmul(dropped(probabilities, place + "core_attention"), value).transpose(1, 2);
+    return linear(context.reshape({rows, length, config_.hidden}), name + ".projection");
+  }
+
+  // Documents one by one, as sequences of their own.
+  at::Tensor mixer(const at::Tensor& x, const std::string& name,
+                   const at::Tensor& positions) const {
+    std::vector<at::Tensor> rows;
+    for (std::int64_t b = 0; b < x.size(0); ++b) {
+      std::vector<at::Tensor> documents;
+      for (std::int64_t begin = 0, end = 1; begin < x.size(1); begin = end++) {
+        while (end < x.size(1) && positions.index({b, end}).item<std::int64_t>() > 0) ++end;
+        documents.push_back(mixer(x.narrow(0, b, 1).narrow(1, begin, end - begin), name));
+      }
+      rows.push_back(at::cat(documents, 1));
+    }
+    return at::cat(rows);
+  }
+
+  at::Tensor mixer(const at::Tensor& x, const std::string& name) const {
+    const std::int64_t rows = x.size(0), length = x.size(1), groups = config_.kv_groups;
+    const std::int64_t heads = config_.heads / groups, width = 2 * config_.hidden / config_.heads,
+                       inner = heads * width, state = 16;
+    const auto parts = linear(x, name + ".in")
+                           .view({rows, length, groups, -1})
+                           .split_with_sizes({inner, inner + 2 * state, heads}, 3);
+    const std::int64_t channels = groups * (inner + 2 * state);
+    const at::Tensor by_channel = parts[1].reshape({rows, length, channels}).transpose(1, 2);
+    const at::Tensor convolved =
+        at::conv1d(at::constant_pad_nd(by_channel, {3, 0}),
+                   parameter(name + ".conv.weight").unsqueeze(1), parameter(name + ".conv.bias"),
+                   at::IntArrayRef{1}, at::IntArrayRef{0}, at::IntArrayRef{1}, channels);
+    const auto mixed = at::silu(convolved.transpose(1, 2))
+                           .view({rows, length, groups, -1})
+                           .split_with_sizes({inner, state, state}, 3);
+    const at::Tensor steps =
+        at::softplus(parts[2] + parameter(name + ".dt_bias").view({groups, heads}));
+    const at::Tensor decay =
+        at::exp(-steps * at::exp(parameter(name + ".A_log")).view({groups, heads}));
+    at::Tensor h = at::zeros({rows, groups, heads, width, state}, at::kDouble);
+    std::vector<at::Tensor> outputs;
+    for (std::int64_t t = 0; t < length; ++t) {
+      const at::Tensor values = mixed[0].select(1, t).view({rows, groups, heads, width});
+      const at::Tensor written =
+          values.unsqueeze(4) * mixed[1].select(1, t).view({rows, groups, 1, 1, state});
+      h = h * decay.select(1, t).view({rows, groups, heads, 1, 1}) +
+          written * steps.select(1, t).view({rows, groups, heads, 1, 1});
+      outputs.push_back((h * mixed[2].select(1, t).view({rows, groups, 1, 1, state})).sum(4) +
+                        values * parameter(name + ".D").view({groups, heads, 1}));
+    }
+    const at::Tensor gated = at::stack(outputs, 1).flatten(3) * at::silu(parts[0]);
+    const at::Tensor normed = at::rms_norm(gated, {inner}, std::nullopt, 1e-5) *
+                              parameter(name + ".norm.weight").view({groups, inner});
+    return linear(normed.reshape({rows, length, -1}), name + ".out");
+  }
+
+  at::Tensor mlp(const at::Tensor& x, const std::string& name) const {
+    return linear(activation(linear(x, name + ".up")), name + ".down");
+  }
+
+  // The even elements of x [..., 2F] are the gates.
+  at::Tensor activation(const at::Tensor& x) const {
+    if (config_.activation == Activation::gelu) return at::gelu(x, "tanh");
+    const at::Tensor gate = x.slice(-1, 0, std::nullopt, 2);
+    return gate * at::sigmoid(gate) * x.slice(-1, 1, std::nullopt, 2);
+  }
+
+  at::Tensor experts(const at::Tensor& x, const std::string& name) {
+    const std::int64_t experts = config_.experts, tokens = x.numel() / config_.hidden;
+    const std::int64_t capacity =
+        config_.dropless ? tokens : (tokens * config_.topk + experts - 1) / experts;
+    const at::Tensor rows = x.reshape({-1, config_.hidden});
+    const at::Tensor logits = linear(rows, name + ".router");
+    const auto [values, chosen] = at::topk(logits, config_.topk, 1);
+    const at::Tensor scores = at::sigmoid(logits), picked = scores.gather(1, chosen);
+    if (config_.router_z_loss)
+      of_routers_ = of_routers_ + 1e-3 * at::logsumexp(logits, {1}).pow(2).mean();
+    if (config_.router_aux_loss) {
+      const at::Tensor share =
+          at::one_hot(chosen, experts).to(at::kDouble).sum(at::IntArrayRef{0, 1}) /
+          static_cast<double>(tokens * config_.topk);
+      const at::Tensor likely = config_.router_score_correction
+                                    ? scores / scores.sum(1, /*keepdim=*/true)
+                                    : at::softmax(logits, 1);
+      of_routers_ =
+          of_routers_ + 1e-2 * static_cast<double>(experts) * (likely.mean(0) * share).sum();
+    }
+    const at::Tensor own_weights = !config_.router_score_correction ? at::softmax(values, 1)
+                                   : config_.topk == 1              ? picked
+                                                       : picked / picked.sum(1, /*keepdim=*/true);
+    const at::Tensor weights = at::zeros_like(logits).scatter(1, chosen, own_weights);
+    if (config_.topk < experts) {
+      const at::Tensor sorted = std::get<0>(at::sort(logits.detach(), 1, /*descending=*/true));
+      note_margin((sorted.select(1, config_.topk - 1) - sorted.select(1, config_.topk))
+                      .min()
+                      .item<double>());
+    }
+    at::Tensor out = at::zeros_like(rows);
+    for (std::int64_t e = 0; e < experts; ++e) {
+      std::vector<std::pair<double, std::int64_t>> takers;
+      for (std::int64_t n = 0; n < rows.size(0); ++n)
+        if (const double weight = weights.index({n, e}).item<double>(); weight > 0)
+          takers.push_back({weight, n});
+      std::sort(takers.rbegin(), takers.rend());
+      at::Tensor kept = at::zeros({rows.size(0), 1}, at::kDouble);
+      for (std::size_t i = 0; i < takers.size() && i < static_cast<std::size_t>(capacity); ++i)
+        kept[takers[i].second] = 1;
+      if (takers.size() > static_cast<std::size_t>(capacity))
+        note_margin(takers[static_cast<std::size_t>(capacity) - 1].first -
+                    takers[static_cast<std::size_t>(capacity)].first);
+      const auto of = [&](const char* which) {
+        const auto found = optional(name + ".experts." + which);
+        return found ? std::optional(found->select(0, e)) : std::nullopt;
+      };
+      at::Tensor inner = at::matmul(rows, of("up.weight")->t());
+      if (const auto bias = of("up.bias")) inner = inner + *bias;
+      at::Tensor result = at::matmul(activation(inner), of("down.weight")->t());
+      if (const auto bias = of("down.bias")) result = result + *bias;
+      out = out + weights.narrow(1, e, 1) * kept * result;
+    }
+    if (config_.shared_expert) out = out + mlp(rows, name + ".shared");
+    return out.view(x.sizes());
+  }
+
+  void note_margin(double margin) { margin_ = std::min(margin_, margin); }
+
+  ModelConfig config_;
+  std::map<std::string, at::Tensor> parameters_, masks_;
+  at::Tensor of_routers_;  // [] fp64: of the last loss()
+  double margin_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace graphproof::workloads

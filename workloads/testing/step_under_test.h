@@ -1,0 +1,37 @@
+// For tests: a training step on one rank, the stream that it was built on and runs on, and the
+// first batch.
+#pragma once
+
+#include <numeric>
+#include <string>
+
+#include "workloads/testing/device_under_test.h"
+#include "workloads/training/train_step.h"
+
+namespace graphproof::workloads {
+
+struct StepUnderTest {
+  static constexpr std::uint64_t kSeed = 11;
+
+  explicit StepUnderTest(const ModelConfig& config, const std::string& fault = "none")
+      : device(device_under_test()),
+        stream(device.stream_from_pool()),
+        guard(stream),
+        step(config, {}, device, kSeed, {fault}),
+        batch(make_batch(config, {}, kSeed, 0, device.torch_device())) {}
+
+  /// Runs forward and backward; the mean over the microbatches.
+  double mean_loss() {
+    step.forward_backward(batch);
+    const auto losses = on_host(step.losses());
+    return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+  }
+
+  capture::Device& device;
+  c10::Stream stream;
+  c10::StreamGuard guard;
+  TrainStep step;
+  Batch batch;
+};
+
+}  // namespace graphproof::workloads

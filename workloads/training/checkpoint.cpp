@@ -1,0 +1,49 @@
+#include "workloads/training/checkpoint.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "fixtures/probes/probes.h"
+#include "fixtures/tensors/torch.h"
+
+namespace graphproof::workloads {
+namespace {
+
+std::vector<fixtures::NamedTensor> kept_tensors(TrainStep& step) {
+  std::vector<fixtures::NamedTensor> tensors = step.parameters();
+  for (fixtures::NamedTensor& tensor : step.optimizer_state()) tensors.push_back(std::move(tensor));
+  return tensors;
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(TrainStep& step, const fixtures::Fault& fault)
+    : tensors_(fixtures::on_host(kept_tensors(step))) {
+  // M99 stands for a checkpoint that leaves random numbers out.
+  if (fault.is("M99")) return;
+  for (at::Generator& generator : step.rng().generators())
+    generators_.push_back(generator.get_state());
+}
+
+void Checkpoint::load_into(TrainStep& step) const {
+  const at::NoGradGuard no_grad;
+  const std::vector<fixtures::NamedTensor> own = kept_tensors(step);
+  if (own.size() != tensors_.size())
+    throw std::logic_error("checkpoint: got " + std::to_string(tensors_.size()) +
+                           " tensors for a model that keeps " + std::to_string(own.size()) +
+                           "; want the same; why: it is of another configuration; next: load it "
+                           "into a model like the one that saved it");
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].name != tensors_[i].name || own[i].tensor.sizes() != tensors_[i].tensor.sizes())
+      throw std::logic_error("checkpoint: got " + tensors_[i].name + " where the model has " +
+                             own[i].name +
+                             "; want the same name and shape; why: it is of another configuration; "
+                             "next: load it into a "
+                             "model like the one that saved it");
+    own[i].tensor.copy_(tensors_[i].tensor);
+  }
+  std::vector<at::Generator> generators = step.rng().generators();
+  for (std::size_t i = 0; i < generators_.size(); ++i) generators.at(i).set_state(generators_[i]);
+}
+
+}  // namespace graphproof::workloads

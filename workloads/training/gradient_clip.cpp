@@ -1,0 +1,65 @@
+#include "workloads/training/gradient_clip.h"
+
+#include "fixtures/comm/collectives.h"
+#include "fixtures/tensors/torch.h"
+
+namespace graphproof::workloads {
+namespace {
+
+at::Tensor sum_of_squares(const at::Tensor& x) { return x.square().sum(at::kDouble).view({1}); }
+
+/// 1 for the elements that this rank counts: its shards, what all tensor parallel ranks hold on the
+/// first of them, and tied embeddings on the first stage.
+at::Tensor counted_elements(const Parameters& parameters, const ParameterBuffer& buffer,
+                            const Layout& layout, const fixtures::Fault& fault) {
+  at::Tensor counted = at::ones_like(buffer.flat());
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    // M97 stands for a norm that counts what every rank holds once for each rank.
+    const bool of_first_rank =
+        layout.tp_rank > 0 && parameters.shards()[i].count == 1 && !fault.is("M97");
+    const bool of_first_stage =
+        !layout.first_stage() && parameters.all()[i].name == "param:embedding.weight";
+    if (of_first_rank || of_first_stage)
+      counted.narrow(0, buffer.begin(i), parameters.all()[i].tensor.numel()).zero_();
+  }
+  return counted;
+}
+
+}  // namespace
+
+GradientClip::GradientClip(const Parameters& parameters, const GradientBuffer& gradients,
+                           const Layout& layout, bool sharded, fixtures::Fault fault)
+    : gradients_(gradients), layout_(layout), sharded_(sharded), fault_(std::move(fault)) {
+  const at::NoGradGuard no_grad;
+  shared_counted_ = counted_elements(parameters, gradients, layout, fault_)
+                        .narrow(0, 0, gradients.shared().numel());
+  norm_ = at::zeros({1}, gradients.flat().options());
+}
+
+void GradientClip::clip() {
+  const at::NoGradGuard no_grad;
+  at::Tensor shared = sum_of_squares(gradients_.shared() * shared_counted_);
+  if (sharded_) comm::all_reduce_(shared, layout_.replica_group());
+  if (layout_.tp > 1) comm::all_reduce_(shared, layout_.tp_group);
+  if (gradients_.experts().numel() > 0) {
+    at::Tensor experts = sum_of_squares(gradients_.experts());
+    // Each element is owned once among the ranks of a stage, or held once among those that the
+    // experts are split over.
+    if (sharded_) {
+      comm::all_reduce_(experts, layout_.replica_group());
+      if (layout_.tp > 1) comm::all_reduce_(experts, layout_.tp_group);
+    } else {
+      if (layout_.ep > 1) comm::all_reduce_(experts, layout_.ep_group);
+      if (layout_.etp > 1) comm::all_reduce_(experts, layout_.etp_group);
+    }
+    shared.add_(experts);
+  }
+  // M110 stands for a norm that each stage of a pipeline takes of its own gradients.
+  if (layout_.pp > 1 && !fault_.is("M110")) comm::all_reduce_(shared, layout_.pp_group);
+  norm_.copy_(shared.sqrt());
+  // Megatron-LM's epsilon against a norm of zero.
+  constexpr double kEpsilon = 1e-6;
+  at::Tensor(gradients_.flat()).mul_((kLargestGradientNorm / (norm_ + kEpsilon)).clamp_max(1.0));
+}
+
+}  // namespace graphproof::workloads

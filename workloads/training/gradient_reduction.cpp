@@ -1,0 +1,171 @@
+#include "workloads/training/gradient_reduction.h"
+
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+
+#include "fixtures/comm/collectives.h"
+#include "fixtures/comm/collectives_into.h"
+#include "fixtures/comm/torch_group.h"
+#include "fixtures/tensors/torch.h"
+
+namespace graphproof::workloads {
+namespace {
+
+/// How often a backward adds to the gradient of a parameter. Autograd sums what one backward makes
+/// and adds once; layer by layer (overlap_ep_comm) each piece has a backward of its own, so a tied
+/// embedding is added to by the head first and at the end again. M173 stands for hooks that know of
+/// one addition alone.
+std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name,
+                       const fixtures::Fault& fault) {
+  const bool on_one_stage = layout.first_stage() && layout.last_stage();
+  return config.overlap_ep_comm && config.tied_embeddings && on_one_stage &&
+                 name == "param:embedding.weight" && !fault.is("M173")
+             ? 2
+             : 1;
+}
+
+}  // namespace
+
+GradientReduction::GradientReduction(const ModelConfig& config, const Layout& layout,
+                                     const Parameters& parameters, const GradientBuffer& gradients,
+                                     HostChecks& checks, capture::Device& device,
+                                     fixtures::Fault fault)
+    : config_(config),
+      layout_(layout),
+      gradients_(gradients),
+      checks_(checks),
+      fault_(std::move(fault)),
+      device_(device),
+      side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream()) {
+  if (layout.replicas() == 1) return;
+  if (config.overlap_grad_reduce && !config.distributed_optimizer) {
+    if (auto group = comm::torch_group(layout.replica_group(), gradients.flat().device().type())) {
+      std::vector<at::Tensor> leaves;
+      for (const auto& parameter : parameters.all()) leaves.push_back(parameter.tensor);
+      ddp_ = std::make_unique<DdpReduction>(std::move(leaves), std::move(group));
+      return;
+    }
+  }
+  std::int64_t own_elements = 0;
+  for (Bucket& bucket : cut_buckets(config, layout, parameters, gradients)) {
+    Stretch own;
+    if (config.distributed_optimizer)
+      own = {.begin = own_elements, .elements = bucket.own().elements};
+    own_elements += own.elements;
+    std::int64_t count = 0;
+    for (const std::size_t i : bucket.parameters)
+      count += additions(config, layout, parameters.all()[i].name, fault_);
+    buckets_.push_back({.bucket = std::move(bucket), .own = own, .additions = count});
+  }
+  if (config.distributed_optimizer) own_ = at::zeros({own_elements}, gradients.flat().options());
+  if (config.overlap_grad_reduce) hang_hooks(parameters);
+}
+
+void GradientReduction::hang_hooks(const Parameters& parameters) {
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    for (const std::size_t i : buckets_[b].bucket.parameters) {
+      bucket_of_[parameters.all()[i].tensor.unsafeGetTensorImpl()] = b;
+      torch::autograd::impl::grad_accumulator(parameters.all()[i].tensor)
+          ->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+              [this, b](const torch::autograd::variable_list& outputs,
+                        const torch::autograd::variable_list&) {
+                added(b);
+                return outputs;
+              }));
+    }
+}
+
+void GradientReduction::added(const at::Tensor& parameter) {
+  if (const auto bucket = bucket_of_.find(parameter.unsafeGetTensorImpl());
+      bucket != bucket_of_.end())
+    added(bucket->second);
+}
+
+void GradientReduction::begin_step() {
+  if (ddp_) ddp_->begin_step();
+  overlapped_ = 0;
+  for (Reduced& bucket : buckets_) {
+    bucket.missing = bucket.additions;
+    bucket.done = false;
+  }
+}
+
+void GradientReduction::begin_backward(bool last) {
+  last_ = last;
+  if (ddp_ && last) ddp_->begin_last_backward();
+}
+
+void GradientReduction::added(std::size_t index) {
+  Reduced& bucket = buckets_[index];
+  if (!last_ || --bucket.missing != 0) return;
+  reduce(bucket);
+  ++overlapped_;
+}
+
+std::optional<std::int64_t> GradientReduction::overlapped() const {
+  return config_.overlap_grad_reduce && !ddp_ ? std::optional(overlapped_) : std::nullopt;
+}
+
+void GradientReduction::reduce(Reduced& bucket) {
+  bucket.done = true;
+  checks_.gradients(bucket.bucket.of(gradients_.flat()));
+  if (!config_.overlap_grad_reduce) return issue(bucket);
+  const c10::impl::VirtualGuardImpl streams(side_.device_type());
+  c10::Event ready(side_.device_type());
+  ready.record(streams.getStream(side_.device()));
+  ready.block(side_);
+  const c10::StreamGuard guard(side_);
+  issue(bucket);
+}
+
+void GradientReduction::issue(const Reduced& bucket) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor gradients = bucket.bucket.of(gradients_.flat());
+  if (own_.defined())
+    comm::reduce_scatter_into(bucket.own.of(own_), gradients, bucket.bucket.group);
+  else
+    comm::all_reduce_(gradients, bucket.bucket.group);
+}
+
+void GradientReduction::finish() {
+  const at::NoGradGuard no_grad;
+  if (buckets_.empty()) {
+    checks_.gradients(gradients_.flat());
+    if (!ddp_ && config_.experts > 0 && layout_.expert_replicas() > 1)
+      comm::all_reduce_(gradients_.experts(),
+                        layout_.edp_group);  // each tensor parallel rank had tokens of its own
+  } else {
+    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum
+    // all ranks agree.
+    if (fault_.is("M88") && layout_.dp_rank == 1) gradients_.views().front().tensor.zero_();
+    for (Reduced& bucket : buckets_)
+      if (!bucket.done)
+        reduce(
+            bucket);  // without overlap, or of a parameter that took no part in the last microbatch
+    // M11 stands for a join that a capture forgets: it ends with work that nothing waits for.
+    if (config_.overlap_grad_reduce &&
+        !(fault_.is("M11") && device_.capturing(device_.current_stream()))) {
+      c10::Event reduced(side_.device_type());
+      reduced.record(side_);
+      reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+    }
+    if (own_.defined()) keep_own();
+  }
+  checks_.end_step(gradients_.flat().numel());
+  if (layout_.replicas() > 1 && !ddp_) at::Tensor(gradients_.flat()).mul_(1.0 / layout_.replicas());
+  if (layout_.sequence_parallel) comm::all_reduce_(gradients_.by_tokens(), layout_.tp_group);
+}
+
+void GradientReduction::keep_own() {
+  at::Tensor(gradients_.flat()).zero_();
+  for (const Reduced& bucket : buckets_)
+    bucket.bucket.own().of(gradients_.flat()).copy_(bucket.own.of(own_));
+}
+
+void GradientReduction::gather() {
+  const at::NoGradGuard no_grad;
+  if (!own_.defined()) return;
+  for (const Reduced& bucket : buckets_)
+    comm::all_reduce_(bucket.bucket.of(gradients_.flat()), bucket.bucket.group);
+}
+
+}  // namespace graphproof::workloads

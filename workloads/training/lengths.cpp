@@ -1,0 +1,98 @@
+#include "workloads/training/lengths.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "workloads/parameters/draw.h"
+
+namespace graphproof::workloads {
+namespace {
+
+constexpr std::int64_t kShortest = 2;  // tokens: a token and its label
+
+/// The longest of a bucket's steps are of all lengths that no smaller bucket holds, in turn.
+std::int64_t length_of(const LengthSchedule& schedule, std::int64_t seq_length, std::int64_t step) {
+  const auto& buckets = schedule.buckets;
+  const std::optional<std::int64_t> bucket = schedule.steps.at(static_cast<std::size_t>(step));
+  const std::int64_t end = bucket.value_or(seq_length);
+  std::int64_t below = kShortest - 1;
+  for (const std::int64_t length : buckets)
+    if (length < end) below = length;
+  return end - step % (end - below);
+}
+
+at::Tensor padded_or_cut(const at::Tensor& tensor, std::int64_t length, double value) {
+  return at::constant_pad_nd(tensor, {0, length - tensor.size(1)}, value);
+}
+
+}  // namespace
+
+LengthSchedule length_schedule(std::int64_t seq_length, std::int64_t bound,
+                               std::int64_t warmup_steps) {
+  LengthSchedule schedule;
+  for (std::int64_t piece = 1; piece <= bound + 1; ++piece)
+    schedule.buckets.push_back(seq_length * piece / (bound + 2));
+  if (schedule.buckets.front() < kShortest)
+    throw std::invalid_argument(
+        "shape buckets: got seq_length = " + std::to_string(seq_length) + " for " +
+        std::to_string(bound + 1) + " buckets; want at least " +
+        std::to_string(kShortest * (bound + 2)) +
+        "; why: each needs a length of its own; next: change seq_length or shape_buckets");
+  const auto uses = [&](std::size_t bucket, std::int64_t count) {
+    schedule.steps.insert(schedule.steps.end(), static_cast<std::size_t>(count),
+                          schedule.buckets[bucket]);
+  };
+  const auto last = static_cast<std::size_t>(bound);
+  for (std::size_t bucket = 0; bucket < last; ++bucket) uses(bucket, warmup_steps + 1);
+  uses(0, 1);                    // the oldest graph is now the latest used
+  uses(last, warmup_steps + 1);  // takes the place of the least recently used
+  schedule.steps.emplace_back();
+  uses(last > 1 ? 1 : 0, 1);  // which comes back
+  uses(last, 2);
+  schedule.steps.emplace_back();
+  uses(0, 1);
+  return schedule;
+}
+
+std::int64_t longest_of(const ModelConfig& config, const LengthSchedule& schedule,
+                        std::int64_t step) {
+  return length_of(schedule, config.seq_length, step);
+}
+
+Batch make_uneven_batch(const ModelConfig& config, const Layout& layout,
+                        const LengthSchedule& schedule, std::uint64_t seed, std::int64_t step,
+                        at::Device device) {
+  const std::int64_t longest = length_of(schedule, config.seq_length, step);
+  const Batch even = make_batch(config, layout, seed, step, device);
+  Batch batch;
+  for (std::int64_t m = 0; m < config.microbatches; ++m) {
+    const std::int64_t number = layout.dp_rank * config.microbatches + m;
+    const Draw draw(seed, "length." + std::to_string(step) + "." + std::to_string(number));
+    const std::int64_t length =
+        number == 0 ? longest : kShortest + draw.below(longest - kShortest + 1, 0);
+    const auto index = static_cast<std::size_t>(m);
+    batch.tokens.push_back(even.tokens[index].narrow(1, 0, length).contiguous());
+    batch.labels.push_back(even.labels[index].narrow(1, 0, length).contiguous());
+    batch.weights.push_back(at::full({config.microbatch_size, length},
+                                     1.0 / static_cast<double>(config.microbatch_size * length),
+                                     batch.tokens.back().options().dtype(at::kFloat)));
+  }
+  return batch;
+}
+
+Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler, bool counted) {
+  Batch result;
+  for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
+    const at::Tensor& weights = batch.weights[m];
+    result.tokens.push_back(padded_or_cut(batch.tokens[m], length, static_cast<double>(filler)));
+    result.labels.push_back(padded_or_cut(batch.labels[m], length, static_cast<double>(filler)));
+    // M144 stands for a loss that is averaged over the bucket instead of the tokens that are there.
+    result.weights.push_back(counted ? at::full({weights.size(0), length},
+                                                1.0 / static_cast<double>(weights.size(0) * length),
+                                                weights.options())
+                                     : padded_or_cut(weights, length, 0));
+  }
+  return result;
+}
+
+}  // namespace graphproof::workloads

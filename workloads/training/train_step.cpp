@@ -1,0 +1,574 @@
+#include "workloads/training/train_step.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "fixtures/comm/collectives.h"
+#include "fixtures/tensors/torch.h"
+#include "workloads/config/precision.h"
+#include "workloads/forward/exchange_stream.h"
+#include "workloads/layers/fp8_weights.h"
+#include "workloads/model/gpt.h"
+#include "workloads/model/layer_turns.h"
+#include "workloads/parameters/parameter_gather.h"
+#include "workloads/parameters/parameter_shards.h"
+#include "workloads/parameters/parameters.h"
+#include "workloads/training/gradient_reduction.h"
+#include "workloads/training/host_checks.h"
+#include "workloads/training/optimizer.h"
+#include "workloads/training/pipeline.h"
+#include "workloads/training/schedule_ledger.h"
+
+namespace graphproof::workloads {
+namespace {
+
+void require_divides(const char* what, std::int64_t value, const char* by, std::int64_t divisor) {
+  if (divisor > 0 && value % divisor == 0) return;
+  throw std::invalid_argument(std::string("model layout: got ") + what + " = " +
+                              std::to_string(value) + " and " + by + " = " +
+                              std::to_string(divisor) +
+                              "; want a multiple; why: every rank holds an equal part; "
+                              "next: change " +
+                              what + " or " + by);
+}
+
+ModelConfig checked(const ModelConfig& config, const Layout& layout) {
+  require_divides("hidden", config.hidden, "heads", config.heads);
+  if (config.position_embedding == PositionEmbedding::rope)
+    require_divides("hidden / heads", config.hidden / config.heads, "2 (rotary pairs)", 2);
+  require_divides("heads", config.heads, "kv_groups", config.kv_groups);
+  require_divides("kv_groups", config.kv_groups, "tp", layout.tp);
+  require_divides("ffn", config.ffn, "tp", layout.tp);
+  require_divides("layers", config.layers, "pp * vpp", layout.pp * layout.vpp);
+  require_divides("vocab", config.vocab, "tp", layout.tp);
+  if (layout.cp > 1) require_divides("seq_length", config.seq_length, "2 * cp", 2 * layout.cp);
+  if (config.distributed_optimizer)
+    require_divides("alignment of parameters", ParameterBuffer::kAlignmentElements, "dp * cp",
+                    layout.replicas());
+  require_divides("seq_length", config.seq_length, "tp * cp under sequence parallelism",
+                  layout.sequence_parts() * layout.cp);
+  if (config.hybrid) {
+    require_divides("layers", config.layers, "2 * pp * vpp in a hybrid model",
+                    2 * layout.pp * layout.vpp);
+    require_divides("kv_groups", config.kv_groups, "tp * cp in a hybrid model",
+                    layout.tp * layout.cp);
+  }
+  if (config.experts == 0) return config;
+  require_divides("experts", config.experts, "ep", layout.ep);
+  require_divides("tp * cp * dp", layout.stage_ranks(), "ep * etp", layout.ep * layout.etp);
+  require_divides("ffn", config.ffn, "etp", layout.etp);
+  if (layout.etp > 1 && config.linear_bias)
+    throw std::invalid_argument("model layout: got etp = " + std::to_string(layout.etp) +
+                                " and linear_bias; want one of them; why: a "
+                                "bias behind a reduce-scatter belongs to no part of an expert, and "
+                                "upstream's dispatchers carry none; "
+                                "next: set etp to 1 or linear_bias to false");
+  if (layout.tp > 1 && !layout.sequence_parallel)
+    throw std::invalid_argument(
+        "model layout: got experts = " + std::to_string(config.experts) +
+        " and tp = " + std::to_string(layout.tp) +
+        " without sequence parallelism; want tp = 1 or sequence parallelism; "
+        "why: rule R247, every tensor parallel rank would route the same tokens; next: set it, or "
+        "tp to 1");
+  return config;
+}
+
+at::Tensor token_weights(const Batch& batch, std::size_t microbatch) {
+  return batch.weights.empty() ? at::Tensor() : batch.weights.at(microbatch);
+}
+
+// Megatron-LM's offset between the seeds of pipeline stages: each draws masks of its own.
+constexpr std::uint64_t kStageSeedOffset = 100;
+
+/// TrainStep::inside() for as long as it lives, also when a step throws.
+class Entered {
+ public:
+  Entered(TrainStep::Inside& inside, TrainStep::Inside now) : inside_(inside) { inside_ = now; }
+  ~Entered() { inside_ = TrainStep::Inside::neither; }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  TrainStep::Inside& inside_;
+};
+
+}  // namespace
+
+struct TrainStep::State {
+  State(const ModelConfig& config_, const Layout& layout_, capture::Device& device_,
+        std::uint64_t seed, fixtures::Fault fault_, fixtures::RngBackend backend)
+      : config(checked(config_, layout_)),
+        layout(layout_),
+        device(device_),
+        fault(std::move(fault_)),
+        options(at::TensorOptions().device(device_.torch_device())),
+        tracker(backend, device_),
+        // M91 stands for a seed that is mixed with whatever differs between two runs, here an
+        // address.
+        parameters(fault.is("M91") ? seed + reinterpret_cast<std::uintptr_t>(this) : seed,
+                   device_.torch_device(), scalar_type(config.precision)),
+        model(parameters, config, layout, device_.torch_device(), fault),
+        gradients(parameters),
+        shards(config.distributed_optimizer && layout.replicas() > 1
+                   ? std::make_unique<ParameterShards>(
+                         parameters, gradients, cut_buckets(config, layout, parameters, gradients))
+                   : nullptr),
+        checks(config, fault),
+        reduction(config, layout, parameters, gradients, checks, device, fault),
+        gather(shards && config.overlap_param_gather
+                   ? std::make_unique<ParameterGather>(*shards, parameters, device, fault)
+                   : nullptr),
+        optimizer(config, layout, parameters, gradients, fault, shards.get()),
+        dropout(config, layout, tracker, seed, device_.torch_device(), fault),
+        recomputes(config, layout, device_.torch_device()),
+        experts(config, layout, device_.torch_device()),
+        router_bias(config, layout, device_.torch_device()),
+        losses(at::zeros({config.microbatches}, options.dtype(at::kFloat))),
+        evaluation_losses(at::zeros_like(losses)),
+        // The root gradient of a microbatch: the step's loss is the mean over the microbatches.
+        root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches),
+                               options.dtype(at::kFloat))),
+        counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
+        turns(order::turns(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
+        transfers(layout, config, options.dtype(scalar_type(config.precision))),
+        schedule(config, layout, device_.torch_device()) {
+    // M124 stands for a damaged checkpoint, or a sample that is not a number.
+    if (fault.is("M124"))
+      parameters.all().back().tensor.detach().view({-1}).narrow(0, 0, 1).fill_(
+          std::numeric_limits<double>::quiet_NaN());
+    if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, fault);
+    if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, fault);
+    if (config.shared_expert && config.shared_expert_overlap) beside.emplace(device, fault);
+    root = root_gradient;
+    if (optimizer.loss_scale().defined()) {
+      felt_scale = at::zeros_like(root_gradient);
+      root = at::zeros_like(root_gradient);
+      read_scale();
+    }
+    tracker.add_parallel_regions(
+        seed + kStageSeedOffset * static_cast<std::uint64_t>(layout.pp_rank), layout.tp_rank);
+    for (std::int64_t l = 0; l < counter.size(0); ++l)
+      layer_counters.push_back(counter.select(0, l));
+    for (const NamedTensor& gradient : gradients.views())
+      if (gradient.name == "grad:embedding.weight" && config.tied_embeddings && layout.pp > 1)
+        tied_gradient = gradient.tensor;
+  }
+
+  /// Enqueues the gradient of a microbatch's loss, for the whole step.
+  void make_root() {
+    if (!felt_scale.defined()) return;
+    // M95 stands for a loss scale that backward takes by value: a capture freezes it.
+    felt_scale.copy_(fault.is("M95") ? at::full({}, host_scale, felt_scale.options())
+                                     : optimizer.loss_scale());
+    root.copy_(root_gradient * felt_scale);
+  }
+  /// M95 only: what the host believes the scale to be.
+  void read_scale() {
+    if (fault.is("M95") && !recording) host_scale = optimizer.loss_scale().item<double>();
+  }
+
+  /// A forward whose backward is owed: what it came from, undefined for the tokens, and what it
+  /// made.
+  struct Outstanding {
+    at::Tensor received, output;
+  };
+  ForwardPass pass_of(const Batch& batch, const order::Work& work);
+  at::Tensor run_chunk(const Batch& batch, const order::Work& work, const at::Tensor& received);
+  void note_loss(const order::Work& work, const at::Tensor& loss);
+  Outstanding forward(const Batch& batch, const order::Work& work, at::Tensor received);
+  at::Tensor backward(const order::Work& work, const Outstanding& done, const at::Tensor& gradient);
+  void run_microbatches(const Batch& batch);
+  /// A chunk's forward in pieces, layer by layer: layer_pass.h.
+  struct PassInPieces {
+    AutogradSection front, end;  // up to the first layer, and the loss
+    ChunkPass layers;
+  };
+  struct Made {
+    at::Tensor output, gradient;  // of the forward, and of what the backward's forward received
+  };
+  Made run_beside(const Batch& batch, const order::Work* forward, const at::Tensor& received,
+                  const order::Work* backward, const at::Tensor& gradient);
+  void run_layer_by_layer(const Batch& batch);
+  void run_forwards(const Batch& batch);
+  void average(at::Tensor of_own_tokens) const;
+  void reduce_gradients();
+
+  const ModelConfig config;
+  const Layout layout;
+  capture::Device& device;
+  const fixtures::Fault fault;
+  const at::TensorOptions options;
+  fixtures::RngTracker tracker;
+  Parameters parameters;
+  Gpt model;
+  GradientBuffer gradients;
+  const std::unique_ptr<ParameterShards> shards;  // of the distributed optimizer
+  HostChecks checks;
+  GradientReduction reduction;
+  const std::unique_ptr<ParameterGather> gather;  // with overlap_param_gather
+  Optimizer optimizer;
+  Dropout dropout;
+  RecomputeLedger recomputes;
+  ExpertLedger experts;
+  RouterBias router_bias;
+  at::Tensor losses, evaluation_losses, root_gradient, counter;
+  at::Tensor
+      root;  // [] fp32, static: root_gradient, of fp16 times the loss scale of the step that runs
+  at::Tensor felt_scale;  // [] fp32, of fp16
+  double host_scale = 0;  // M95 only
+  std::vector<at::Tensor> layer_counters;
+  const std::vector<order::Turn> turns;
+  const StageTransfers transfers;
+  ScheduleLedger schedule;
+  std::optional<Fp8Weights> fp8_weights;
+  std::optional<ExchangeStream> exchanges;   // with overlap_ep_comm
+  std::optional<SharedExpertStream> beside;  // with shared_expert_overlap
+  std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>>
+      in_pieces;  // by chunk and microbatch: backward is owed
+  std::optional<order::Work> running;
+  Inside inside = Inside::neither;
+  at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
+  bool recording = false;
+  ModuleRunner* runner = nullptr;
+  ModuleRuns module_runs;
+};
+
+TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device,
+                     std::uint64_t seed, fixtures::Fault fault, fixtures::RngBackend backend)
+    : state_(std::make_unique<State>(config, layout, device, seed, std::move(fault), backend)) {}
+TrainStep::~TrainStep() = default;
+
+ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& work) {
+  return {.microbatch = work.microbatch,
+          .dropout = dropout,
+          .counters = layer_counters,
+          .fault = fault,
+          .recording = recording,
+          .default_stream = device.default_stream(),
+          .runner = runner,
+          .module_runs = module_runs,
+          .recomputes = recomputes,
+          .experts = experts,
+          .router_bias = router_bias,
+          .root_gradient = root,
+          .documents = config.packed ? batch.documents.at(static_cast<std::size_t>(work.microbatch))
+                                     : at::Tensor(),
+          .gather = gather.get(),
+          .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
+          .beside = beside ? &*beside : nullptr};
+}
+
+at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work,
+                                       const at::Tensor& received) {
+  const auto index = static_cast<std::size_t>(work.microbatch);
+  return model.forward(work.chunk, batch.tokens.at(index), batch.labels.at(index),
+                       token_weights(batch, index), received, pass_of(batch, work));
+}
+
+void TrainStep::State::note_loss(const order::Work& work, const at::Tensor& loss) {
+  losses.select(0, work.microbatch).copy_(loss.detach());
+  checks.loss(loss.detach(), work.microbatch);
+}
+
+TrainStep::State::Outstanding TrainStep::State::forward(const Batch& batch, const order::Work& work,
+                                                        at::Tensor received) {
+  const std::int64_t m = work.microbatch;
+  schedule.note(work);
+  dropout.begin(m);
+  recomputes.begin(m);
+  if (received.defined()) received.requires_grad_(true);
+  const at::Tensor output = run_chunk(batch, work, received);
+  if (model.makes_loss(work.chunk)) note_loss(work, output);
+  return {received, output};
+}
+
+/// Returns the gradient of what the forward received; undefined where that were the tokens.
+at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding& done,
+                                      const at::Tensor& gradient) {
+  schedule.note(work);
+  reduction.begin_backward(work.microbatch + 1 == config.microbatches);
+  // What backward computes again is of this microbatch, and other forwards may have run since its
+  // own.
+  if (config.recompute.any()) {
+    dropout.begin(work.microbatch);
+    recomputes.begin(work.microbatch);
+  }
+  const MeantStreamMismatch meant(beside.has_value());
+  torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
+  return done.received.defined() ? done.received.grad() : at::Tensor();
+}
+
+void TrainStep::State::run_microbatches(const Batch& batch) {
+  running.reset();  // of a step that an error ended
+  std::map<std::pair<std::int64_t, std::int64_t>, Outstanding>
+      outstanding;                            // by chunk and microbatch
+  std::map<order::Work, at::Tensor> arrived;  // by what takes it
+  for (const order::Turn& turn : turns) {
+    at::Tensor made;
+    if (turn.work) {
+      at::Tensor input;
+      if (auto taken = arrived.extract(*turn.work)) input = std::move(taken.mapped());
+      order::Work work = *turn.work;
+      // M76 stands for a stage whose graph has its microbatches in another order than its
+      // neighbours'.
+      if (fault.is("M76") && recording && layout.last_stage() && work.microbatch < 2)
+        work.microbatch = 1 - work.microbatch;
+      running = work;
+      const std::pair key{work.chunk, work.microbatch};
+      if (work.forward)
+        made =
+            outstanding.emplace(key, forward(batch, work, std::move(input))).first->second.output;
+      else
+        made = backward(work, outstanding.extract(key).mapped(), input);
+    }
+    std::vector<order::Transfer> in_order = turn.transfers;
+    // M57 stands for a graph that sends back before it receives: where the neighbour's sends first
+    // too, neither ends.
+    if (fault.is("M57") && recording && layout.last_stage())
+      std::reverse(in_order.begin(), in_order.end());
+    for (const order::Transfer& transfer : in_order) {
+      running = transfer.takes;
+      if (transfer.from == layout.pp_rank)
+        transfers.send(transfer, made);
+      else
+        arrived[transfer.takes] = transfers.receive(transfer);
+    }
+    running.reset();
+  }
+}
+
+/// One of the two works may be null. The gradient is that of what the backward's chunk returned;
+/// where that is the loss, none.
+TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const order::Work* forward,
+                                                    const at::Tensor& received,
+                                                    const order::Work* backward,
+                                                    const at::Tensor& gradient) {
+  using LayerWork = ScheduleLedger::LayerWork;
+  LayerTurn there, back;
+  std::unique_ptr<PassInPieces> now, then;
+  if (backward) {
+    then = std::move(in_pieces.extract({backward->chunk, backward->microbatch}).mapped());
+    reduction.begin_backward(backward->microbatch + 1 == config.microbatches);
+    back = {&then->layers,
+            model.makes_loss(backward->chunk) ? then->end.backward({root})[0] : gradient};
+  }
+  if (forward) {
+    const auto index = static_cast<std::size_t>(forward->microbatch);
+    now = std::make_unique<PassInPieces>();
+    dropout.begin(forward->microbatch);
+    const ForwardPass pass = pass_of(batch, *forward);
+    for (const Layer& layer : model.layers(forward->chunk))
+      now->layers.emplace_back(layer, pass, *exchanges);
+    there = {&now->layers,
+             now->front.forward(
+                 received.defined() ? std::vector{received} : std::vector<at::Tensor>(),
+                 [&](const auto& in) {
+                   return std::vector{model.before_layers(forward->chunk, batch.tokens.at(index),
+                                                          in.empty() ? at::Tensor() : in[0], pass)};
+                 })[0]};
+  }
+  const auto note = [&](LayerWork work, const order::Work* of) {
+    return [this, work, of](const Layer& layer) {
+      schedule.note(work, layout.place(config, layer.index()), of->microbatch);
+    };
+  };
+  const auto weights_added = [this](const std::vector<at::Tensor>& weights) {
+    for (const at::Tensor& weight : weights) reduction.added(weight);
+  };
+  const LayerTurnNotes notes{note(LayerWork::forward, forward), note(LayerWork::backward, backward),
+                             note(LayerWork::weight_gradients, backward), weights_added};
+  Made made;
+  run_layer_turns(there, back, config.delay_wgrad, notes, [&] {
+    if (forward && model.makes_loss(forward->chunk)) {
+      const auto index = static_cast<std::size_t>(forward->microbatch);
+      there.x = now->end.forward({there.x}, [&](const auto& in) {
+        return std::vector{model.behind_layers(
+            in[0], batch.labels.at(index), token_weights(batch, index), pass_of(batch, *forward))};
+      })[0];
+      note_loss(*forward, there.x);
+    }
+    if (backward) {
+      const auto found = then->front.backward({back.x});
+      if (!found.empty()) made.gradient = found[0];
+    }
+  });
+  made.output = there.x;
+  if (forward) in_pieces[{forward->chunk, forward->microbatch}] = std::move(now);
+  return made;
+}
+
+void TrainStep::State::run_layer_by_layer(const Batch& batch) {
+  running.reset();  // of a step that an error ended, and so are these
+  in_pieces.clear();
+  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
+    for (const Layer& layer : model.layers(chunk)) layer.forget_delayed();
+  std::map<order::Work, at::Tensor> arrived;  // by what takes it
+  const auto take = [&](const order::Work* work) {
+    auto taken = work ? arrived.extract(*work) : decltype(arrived)::node_type();
+    return taken ? std::move(taken.mapped()) : at::Tensor();
+  };
+  for (const order::Turn& turn : turns) {
+    Made made;
+    if (turn.work) {
+      const order::Work* const backward = turn.work->forward ? nullptr : &*turn.work;
+      const order::Work* const forward = turn.work->forward ? &*turn.work
+                                         : turn.beside      ? &*turn.beside
+                                                            : nullptr;
+      running = *turn.work;
+      const at::Tensor received = take(forward), gradient = take(backward);
+      made = run_beside(batch, forward, received, backward, gradient);
+    }
+    for (const order::Transfer& transfer : turn.transfers) {
+      running = transfer.takes;
+      if (transfer.from == layout.pp_rank)
+        transfers.send(transfer, transfer.takes.forward ? made.output : made.gradient);
+      else
+        arrived[transfer.takes] = transfers.receive(transfer);
+    }
+    running.reset();
+  }
+  for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
+    for (const Layer& layer : model.layers(chunk)) layer.require_none_owed();
+}
+
+/// Only what forwards need: the stages run and exchange the rest in the same order, so none waits
+/// for ever.
+void TrainStep::State::run_forwards(const Batch& batch) {
+  std::map<order::Work, at::Tensor> arrived;  // by what takes it
+  for (const order::Turn& turn : turns) {
+    at::Tensor made;
+    if (turn.work && turn.work->forward) {
+      const order::Work& work = *turn.work;
+      at::Tensor input;
+      if (auto taken = arrived.extract(work)) input = std::move(taken.mapped());
+      made = run_chunk(batch, work, input);
+      if (model.makes_loss(work.chunk)) evaluation_losses.select(0, work.microbatch).copy_(made);
+    }
+    for (const order::Transfer& transfer : turn.transfers) {
+      if (!transfer.takes.forward) continue;
+      if (transfer.from == layout.pp_rank)
+        transfers.send(transfer, made);
+      else
+        arrived[transfer.takes] = transfers.receive(transfer);
+    }
+  }
+}
+
+/// Each context parallel rank has the mean over its tokens, which are equally many.
+void TrainStep::State::average(at::Tensor of_own_tokens) const {
+  if (layout.cp == 1) return;
+  comm::all_reduce_(of_own_tokens, layout.cp_group);
+  of_own_tokens.mul_(1.0 / layout.cp);
+}
+
+/// In Megatron-LM's order: over data and context parallel ranks, over tensor parallel ones that had
+/// other tokens, over the two ends of the pipeline.
+void TrainStep::State::reduce_gradients() {
+  reduction.finish();
+  // M94 stands for tied weights that each stage takes for its own: first and last drift apart.
+  if (tied_gradient.defined() && !fault.is("M94"))
+    comm::all_reduce_(tied_gradient, layout.embedding_group);
+}
+
+void TrainStep::forward_backward(const Batch& batch) {
+  State& s = *state_;
+  const Entered passes(s.inside, Inside::passes);
+  // M123 stands for a capture that needs more memory than there is: graph pools are no part of what
+  // eager steps have shown to fit.
+  if (s.fault.is("M123") && s.recording)
+    (void)at::empty({std::int64_t{1} << 50}, s.options.dtype(at::kFloat));
+  at::Tensor(s.gradients.flat()).zero_();
+  s.experts.begin_step();
+  s.schedule.begin_step();
+  if (s.fp8_weights) s.fp8_weights->begin_step();
+  if (!s.layout.last_stage()) s.losses.zero_();
+  s.make_root();
+  s.reduction.begin_step();
+  if (s.gather) s.gather->begin(/*captured_parts=*/s.runner && s.runner->captures_parts());
+  if (s.config.overlap_ep_comm)
+    s.run_layer_by_layer(batch);
+  else
+    s.run_microbatches(batch);
+  if (s.gather) s.gather->finish();
+  s.average(s.losses);
+  s.reduce_gradients();
+  // M106 stands for an update that a capture leaves out.
+  if (!s.fault.is("M106") || !s.recording) s.router_bias.update(s.experts.assigned());
+}
+
+void TrainStep::evaluate(const Batch& batch) {
+  State& s = *state_;
+  const at::NoGradGuard no_grad;
+  struct Evaluating {
+    explicit Evaluating(Dropout& of) : dropout(of) { dropout.evaluating(true); }
+    ~Evaluating() { dropout.evaluating(false); }
+    Dropout& dropout;
+  };
+  const Evaluating evaluating(s.dropout);
+  s.evaluation_losses.zero_();
+  if (s.gather) s.gather->begin(/*captured_parts=*/false);
+  s.run_forwards(batch);
+  if (s.gather) s.gather->finish();
+  s.average(s.evaluation_losses);
+}
+
+at::Tensor TrainStep::evaluation_losses() { return state_->evaluation_losses; }
+
+void TrainStep::optimizer_step() {
+  const Entered optimizer(state_->inside, Inside::optimizer);
+  state_->optimizer.step();
+  state_->read_scale();
+}
+
+at::Tensor TrainStep::learning_rate() { return state_->optimizer.learning_rate(); }
+void TrainStep::learning_rate(double rate) { state_->optimizer.learning_rate(rate); }
+
+std::vector<NamedTensor> TrainStep::parameters() { return state_->parameters.all(); }
+const std::vector<Shard>& TrainStep::shards() const { return state_->parameters.shards(); }
+std::vector<NamedTensor> TrainStep::gradients() { return state_->gradients.views(); }
+const std::vector<Updated>& TrainStep::updated() const { return state_->optimizer.updated(); }
+void TrainStep::gather_gradients() { state_->reduction.gather(); }
+std::vector<NamedTensor> TrainStep::optimizer_state() {
+  std::vector<NamedTensor> state = state_->optimizer.state();
+  state_->router_bias.append_to(state);
+  return state;
+}
+at::Tensor TrainStep::first_microbatch() {
+  return state_->fp8_weights ? state_->fp8_weights->first() : at::Tensor();
+}
+void TrainStep::tell_first_microbatch(bool first) {
+  if (state_->fp8_weights) state_->fp8_weights->tell_first_microbatch(first);
+}
+at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
+const HostChecks& TrainStep::host_checks() const { return state_->checks; }
+const GradientReduction& TrainStep::reduction() const { return state_->reduction; }
+at::Tensor TrainStep::losses() { return state_->losses; }
+std::vector<NamedTensor> TrainStep::masks() { return state_->dropout.probes(); }
+std::vector<NamedTensor> TrainStep::ledgers() {
+  std::vector<NamedTensor> tensors = state_->recomputes.probes();
+  for (NamedTensor& tensor : state_->experts.probes()) tensors.push_back(std::move(tensor));
+  for (NamedTensor& tensor : state_->schedule.probes()) tensors.push_back(std::move(tensor));
+  if (state_->fp8_weights)
+    for (NamedTensor& tensor : state_->fp8_weights->probes()) tensors.push_back(std::move(tensor));
+  if (state_->felt_scale.defined()) tensors.push_back({"loss_scale:felt", state_->felt_scale});
+  return tensors;
+}
+at::Tensor TrainStep::recompute_counter() { return state_->recomputes.counts(); }
+at::Tensor TrainStep::dropped() { return state_->experts.dropped(); }
+at::Tensor TrainStep::layer_counter() { return state_->counter; }
+std::optional<order::Work> TrainStep::running() const { return state_->running; }
+TrainStep::Inside TrainStep::inside() const { return state_->inside; }
+fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
+const ModelConfig& TrainStep::config() const { return state_->config; }
+const Layout& TrainStep::layout() const { return state_->layout; }
+void TrainStep::module_runner(ModuleRunner* runner) { state_->runner = runner; }
+RunCount TrainStep::module_runs(const ModuleCall& call) const {
+  return state_->module_runs.of(call);
+}
+void TrainStep::recording(bool on) { state_->recording = on; }
+
+}  // namespace graphproof::workloads
