@@ -6,21 +6,27 @@ find_library(GRAPHPROOF_RAPIDCHECK rapidcheck REQUIRED)
 
 # Warnings are errors on our code; packages are SYSTEM.
 add_library(graphproof_options INTERFACE)
-# g++ 12 also warns where a designated initialiser leaves out a member that has no default of its own.
-target_compile_options(graphproof_options INTERFACE -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers)
+# g++ 12 also warns where a designated initialiser leaves out a member that has no default of its
+# own.
+target_compile_options(graphproof_options INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers)
 target_include_directories(graphproof_options INTERFACE ${PROJECT_SOURCE_DIR})
-# g++ takes a source that is included by a unity source for a header, whose anonymous namespace it warns of.
-target_compile_options(graphproof_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+# g++ takes a source that is included by a unity source for a header, whose anonymous namespace it
+# warns of.
+target_compile_options(graphproof_options INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 find_program(GRAPHPROOF_MOLD mold)
 if(GRAPHPROOF_MOLD)
   target_link_options(graphproof_options INTERFACE -fuse-ld=mold)
 endif()
 
-# One precompiled header for the files without LibTorch: nlohmann/json alone is a quarter of compiling most of them.
-# Those with LibTorch say TORCH and share graphproof_torch_pch (graphproof_device.cmake).
+# One precompiled header for the files without LibTorch: nlohmann/json alone is a quarter of
+# compiling most of them. Those with LibTorch say TORCH and share graphproof_torch_pch
+# (graphproof_device.cmake).
 add_library(graphproof_json_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
 target_link_libraries(graphproof_json_pch PUBLIC graphproof_options nlohmann_json::nlohmann_json)
-# What ccache needs to look into a precompiled header; the flag has to be the same wherever the header is used.
+# What ccache needs to look into a precompiled header; the flag has to be the same wherever the
+# header is used.
 target_compile_options(graphproof_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 target_precompile_headers(graphproof_json_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
 
@@ -30,12 +36,16 @@ function(graphproof_precompile name torch)
   else()
     target_precompile_headers(${name} REUSE_FROM graphproof_json_pch)
     # g++ 12 misreads `std::string + "text"` once <string> is precompiled (gcc.gnu.org/PR105651).
-    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds$<SEMICOLON>-Wno-stringop-overflow$<SEMICOLON>-Wno-restrict>)
+    target_compile_options(${name} PRIVATE
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   endif()
 endfunction()
 
-# A folder's library is called by the folder's path: `LINK matrix/case` is the target graphproof_matrix_case.
-# Sets OUTPUT to the targets of `items`; targets and files of packages stay as they are.
+# A folder's library is called by the folder's path: `LINK matrix/case` is the target
+# graphproof_matrix_case. Sets OUTPUT to the targets of `items`; targets and files of packages stay
+# as they are.
 function(graphproof_targets output)
   set(targets "")
   foreach(item IN LISTS ARGN)
@@ -47,8 +57,8 @@ function(graphproof_targets output)
   set(${output} ${targets} PARENT_SCOPE)
 endfunction()
 
-# graphproof_library(FOLDER [SOURCES files...] [LINK folders and libraries...]): without sources, the
-# headers of the folder and what they need.
+# graphproof_library(FOLDER [SOURCES files...] [LINK folders and libraries...]): without sources,
+# the headers of the folder and what they need.
 function(graphproof_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   graphproof_add_library(${folder} FALSE "${arg_SOURCES}" "${arg_LINK}")
@@ -71,8 +81,8 @@ function(graphproof_add_library folder torch sources link)
 endfunction()
 
 # For the loops of the covering array generator, which run for seconds where the rest of the program
-# runs for milliseconds. popcount is in every x86-64 processor that a GPU is found with. A precompiled
-# header fits only one set of options.
+# runs for milliseconds. popcount is in every x86-64 processor that a GPU is found with. A
+# precompiled header fits only one set of options.
 function(graphproof_optimise_loops folder)
   graphproof_targets(name ${folder})
   target_compile_options(${name} PRIVATE -O3
@@ -91,9 +101,9 @@ endfunction()
 
 # graphproof_test(NAME SOURCES files... [LINK libraries...] [ENVIRONMENT K=V...] [TIMEOUT_S 60]
 #                 [LABELS l...] [TORCH] [WAITS])
-# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so in
-# LABELS. `./graphproof test` gives two places to each core, of which a test takes both, unless it
-# mostly WAITS for others.
+# One GoogleTest program and one CTest entry. A test that needs ranks or the built programs says so
+# in LABELS. `./graphproof test` gives two places to each core, of which a test takes both, unless
+# it mostly WAITS for others.
 function(graphproof_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;WAITS" "TIMEOUT_S"
     "SOURCES;LINK;ENVIRONMENT;LABELS")
@@ -107,19 +117,20 @@ function(graphproof_test name)
   target_link_libraries(${name} PRIVATE graphproof_options ${link} GTest::gtest GTest::gtest_main)
   graphproof_precompile(${name} ${arg_TORCH})
   add_test(NAME ${name} COMMAND ${name})
+  set(environment GRAPHPROOF_SOURCE=${PROJECT_SOURCE_DIR} GRAPHPROOF_BIN=${PROJECT_BINARY_DIR}/bin
+    ${arg_ENVIRONMENT})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT_S} LABELS "${arg_LABELS}"
-    ENVIRONMENT
-    "GRAPHPROOF_SOURCE=${PROJECT_SOURCE_DIR};GRAPHPROOF_BIN=${PROJECT_BINARY_DIR}/bin;${arg_ENVIRONMENT}")
+    ENVIRONMENT "${environment}")
   if(NOT arg_WAITS)
     set_tests_properties(${name} PROPERTIES PROCESSORS 2)
   endif()
 endfunction()
 
 # graphproof_embed(FOLDER NAMESPACE ns [FOLDER path] FILES files...): the files' text inside the
-# folder's library, so that a program can be carried to another machine alone. Defines std::string_view
-# ns::embedded(std::string_view name), empty if unknown, in a generated source; declare it where it is
-# used. Names are paths relative to the calling folder (or to FOLDER), or NAME=PATH for a file of a
-# package.
+# folder's library, so that a program can be carried to another machine alone. Defines
+# std::string_view ns::embedded(std::string_view name), empty if unknown, in a generated source;
+# declare it where it is used. Names are paths relative to the calling folder (or to FOLDER), or
+# NAME=PATH for a file of a package.
 function(graphproof_embed library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE;FOLDER" "FILES")
   if(NOT arg_FOLDER)

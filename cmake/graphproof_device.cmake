@@ -1,11 +1,13 @@
-# What the rank programs are built from: LibTorch (its CPU half, and its CUDA half where there is one), Open MPI,
-# the CUDA toolkit and the NCCL that PyTorch itself loads. Sets GRAPHPROOF_CUDA.
+# What the rank programs are built from: LibTorch (its CPU half, and its CUDA half where there is
+# one), Open MPI, the CUDA toolkit and the NCCL that PyTorch itself loads. Sets GRAPHPROOF_CUDA.
 #
-# LibTorch is linked by file, not through its CMake package: the package insists on a CUDA toolkit and runs GPU
-# programs at configure time, and the two rank programs need different halves of it.
+# LibTorch is linked by file, not through its CMake package: the package insists on a CUDA toolkit
+# and runs GPU programs at configure time, and the two rank programs need different halves of it.
 if(NOT GRAPHPROOF_TORCH)
-  message(FATAL_ERROR "GRAPHPROOF_TORCH is not set; want the torch folder of a Python installation; "
-    "next: ./graphproof sets it, or pass -DGRAPHPROOF_TORCH=$(python3 -c 'import torch,os;print(os.path.dirname(torch.__file__))')")
+  message(FATAL_ERROR "GRAPHPROOF_TORCH is not set; "
+    "want the torch folder of a Python installation; "
+    "next: ./graphproof sets it, or pass -DGRAPHPROOF_TORCH="
+    "$(python3 -c 'import torch,os;print(os.path.dirname(torch.__file__))')")
 endif()
 get_filename_component(site_packages ${GRAPHPROOF_TORCH} DIRECTORY)
 
@@ -20,9 +22,11 @@ find_package(MPI REQUIRED COMPONENTS C)
 add_library(graphproof_mpi INTERFACE)
 target_link_libraries(graphproof_mpi INTERFACE MPI::MPI_C)
 
-# The CUDA program is built from the headers that came with the loaded libraries, so that both always agree. PyTorch's
-# wheel brings all of them but crt/ (GRAPHPROOF_CRT has it); other builds of PyTorch use the installed toolkit.
-set(GRAPHPROOF_CRT "" CACHE PATH "Folder that holds crt/host_config.h, for a PyTorch wheel without a CUDA toolkit")
+# The CUDA program is built from the headers that came with the loaded libraries, so that both
+# always agree. PyTorch's wheel brings all of them but crt/ (GRAPHPROOF_CRT has it); other builds of
+# PyTorch use the installed toolkit.
+set(GRAPHPROOF_CRT "" CACHE PATH
+  "Folder that holds crt/host_config.h, for a PyTorch wheel without a CUDA toolkit")
 set(GRAPHPROOF_CUDA OFF)
 file(GLOB wheel_cuda ${site_packages}/nvidia/cu1*/include)
 file(GLOB wheel_nccl ${site_packages}/nvidia/nccl/include)
@@ -35,7 +39,8 @@ if(EXISTS ${GRAPHPROOF_TORCH}/lib/libtorch_cuda.so)
     set(cuda_runtime CUDA::cudart)
     set(cuda_include ${CUDAToolkit_INCLUDE_DIRS})
   endif()
-  # Exactly one libnccl may be mapped, and it is the one that PyTorch loads: never the default path's beside a wheel's.
+  # Exactly one libnccl may be mapped, and it is the one that PyTorch loads, never the one of the
+  # default path next to that of a wheel.
   if(wheel_nccl)
     set(nccl_include ${wheel_nccl})
     set(nccl_library ${site_packages}/nvidia/nccl/lib/libnccl.so.2)
@@ -60,7 +65,8 @@ message(STATUS "graphproof: torch ${GRAPHPROOF_TORCH}, CUDA rank program: ${GRAP
 # One precompiled header for every file that includes LibTorch: 5 s instead of 15 s each.
 add_library(graphproof_torch_pch OBJECT ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.cpp)
 target_link_libraries(graphproof_torch_pch PUBLIC graphproof_options graphproof_torch)
-target_precompile_headers(graphproof_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.h)
+target_precompile_headers(graphproof_torch_pch PRIVATE
+  ${PROJECT_SOURCE_DIR}/fixtures/tensors/torch.h)
 
 # graphproof_torch_library(FOLDER [SOURCES files...] [LINK libraries...]): a library that includes
 # LibTorch.
@@ -69,8 +75,8 @@ function(graphproof_torch_library folder)
   graphproof_add_library(${folder} TRUE "${arg_SOURCES}" "${arg_LINK}")
 endfunction()
 
-# graphproof_mpirun_test(NAME RANKS COMMAND program...): one CTest entry of several ranks. They yield
-# while they wait, because four of them share two cores.
+# graphproof_mpirun_test(NAME RANKS COMMAND program...): one CTest entry of several ranks. They
+# yield while they wait, because four of them share two cores.
 function(graphproof_mpirun_test name ranks)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "COMMAND")
   add_test(NAME ${name} COMMAND ${graphproof_mpirun} ${ranks} ${arg_COMMAND})

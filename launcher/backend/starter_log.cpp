@@ -45,7 +45,8 @@ constexpr Ending kEndings[] = {
     {R"(process rank (\d+) with PID \d+ on node \S+ exited on\s+signal (\d+))", "signal"},
     {R"(Process name: \[\[\d+,\d+\],\s*(\d+)\]\s+Exit code:\s+(\d+))", "exited"},
     {R"(Process name: \[\S+,(\d+)\]\s+Exit code:\s+(\d+))", "exited"},
-    {R"(MPI_ABORT was invoked on rank (\d+) in communicator[^\n]*\s+(?:Proc: [^\n]*\s+)?[Ww]ith\s+errorcode (\d+))",
+    {R"(MPI_ABORT was invoked on rank (\d+) in communicator[^\n]*\s+)"
+     R"((?:Proc: [^\n]*\s+)?[Ww]ith\s+errorcode (\d+))",
      "exited"},
 };
 

@@ -111,10 +111,12 @@ std::string slurm_pipeline(const Pipeline& pipeline) {
 set -euo pipefail
 folder=$PWD/runs/shards-$(date -u +%Y%m%d-%H%M%S)
 mkdir -p "$folder"
-array=$(sbatch --parsable --no-requeue --job-name=graphproof --array=1-{shards} --output="$folder/shard-%a.log" "$@" --wrap \
+array=$(sbatch --parsable --no-requeue --job-name=graphproof --array=1-{shards} \
+  --output="$folder/shard-%a.log" "$@" --wrap \
   "{run}")
 # afterany: a shard that failed is still part of the report.
-sbatch --no-requeue --job-name=graphproof-merge --dependency=afterany:"$array" --kill-on-invalid-dep=yes --output="$folder/merge.log" --wrap \
+sbatch --no-requeue --job-name=graphproof-merge --dependency=afterany:"$array" \
+  --kill-on-invalid-dep=yes --output="$folder/merge.log" --wrap \
   "./graphproof merge --run-dir $folder/merged $folder/shard-*/"
 echo "shards and report in $folder"
 )",

@@ -41,7 +41,8 @@ struct JudgePoolTest : testing::Test {
 
 TEST_F(JudgePoolTest, WhatAJudgeSaysIsKeptOnlyWhereThereWasTrouble) {
   const std::string checks =
-      R"({"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],"figures":{},"checks":[]})";
+      R"({"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],)"
+      R"("figures":{},"checks":[]})";
   const auto well = judged_by("echo all is well; echo '" + checks + "' >$1/checks.json");
   EXPECT_EQ(well.trouble, "");
   EXPECT_TRUE(well.checks);
@@ -59,7 +60,8 @@ TEST_F(JudgePoolTest, WhatAJudgeSaysIsKeptOnlyWhereThereWasTrouble) {
 constexpr char kJudgesAll[] = R"(echo $# >>"$(dirname "$0")/given"
 for one; do
   case "$one" in *breaks*) echo broken by "$one" >&2; exit 3;; esac
-  echo '{"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],"figures":{},"checks":[]}' >"$one/checks.json"
+  echo '{"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,
+    "ranks":[],"figures":{},"checks":[]}' >"$one/checks.json"
 done)";
 
 struct SharedJudgeTest : JudgePoolTest {

@@ -9,7 +9,8 @@ namespace {
 
 TEST(MachineTest, StackVariablesComeFromTheFingerprint) {
   const auto stack = stack_variables(nlohmann::json::parse(
-      R"({"torch_version": "2.11.0", "cuda_version": "none", "sm": 90, "gpus": [], "te_version": null})"));
+      R"({"torch_version": "2.11.0", "cuda_version": "none", "sm": 90, "gpus": [],
+          "te_version": null})"));
   EXPECT_EQ(stack, (std::map<std::string, std::string>{
                        {"torch_version", "2.11.0"}, {"cuda_version", "none"}, {"sm", "90"}}));
 }

@@ -187,7 +187,8 @@ TEST_F(HazardsTest, PredictionsCoverTheDialectsAndDisagreeWithEachOther) {
 
 TEST_F(HazardsTest, BrokenTablesAreRefusedWithTheirPlace) {
   const char* row =
-      R"({"hazard": "H1", "title": "t", "when": "true", "expect": "fail.hang", "basis": "seen", "why": "w", "source": "s", "cure": {"nccl_graph_register": "0"}})";
+      R"({"hazard": "H1", "title": "t", "when": "true", "expect": "fail.hang", "basis": "seen",
+          "why": "w", "source": "s", "cure": {"nccl_graph_register": "0"}})";
   const auto rows = [&](const std::string& list) { return "{\"hazards\": [" + list + "]}"; };
   const auto with = [&](const std::string& key, const std::string& value) {
     nlohmann::json one = nlohmann::json::parse(row);

@@ -113,24 +113,28 @@ TEST(Migrate, WorkedConfigurationsEndAsUpstreamsDo) {
       {"M5", R"({"cuda_graph_impl": "transformer_engine", "cuda_graph_modules": "full_iteration"})",
        "", "", "", "R020"},
       {"M6",
-       R"({"cuda_graph_impl": "local", "inference_cuda_graph_scope": "layer", "cuda_graph_modules": "full_iteration"})",
+       R"({"cuda_graph_impl": "local", "inference_cuda_graph_scope": "layer",
+           "cuda_graph_modules": "full_iteration"})",
        "", "", "", "R021"},
       {"M7", R"({"cuda_graph_impl": "local", "cuda_graph_modules": "full_iteration_inference"})",
        "local", "[]", "block", "R137"},
       {"M8", R"({"cuda_graph_impl": "none", "cuda_graph_modules": "full_iteration_inference"})",
        "none", "[]", "none", "R027"},
       {"M9",
-       R"({"cuda_graph_impl": "local", "inference_cuda_graph_scope": "layer", "cuda_graph_modules": "full_iteration_inference"})",
+       R"({"cuda_graph_impl": "local", "inference_cuda_graph_scope": "layer",
+           "cuda_graph_modules": "full_iteration_inference"})",
        "", "", "", "R023"},
       {"M10", R"({"cuda_graph_impl": "local", "cuda_graph_modules": ["full_iteration", "attn"]})",
        "", "", "", "R033"},
       {"M11", R"({"cuda_graph_impl": "local", "cuda_graph_modules": ["full", "attn"]})", "", "", "",
        "R017"},
       {"M12",
-       R"({"cuda_graph_impl": "local", "num_moe_experts": 4, "cuda_graph_modules": ["moe_router"]})",
+       R"({"cuda_graph_impl": "local", "num_moe_experts": 4,
+           "cuda_graph_modules": ["moe_router"]})",
        "local", R"(["moe_router","moe_preprocess"])", "layer", "R070"},
       {"M13",
-       R"({"cuda_graph_impl": "transformer_engine", "num_moe_experts": 4, "cuda_graph_modules": ["moe_preprocess"]})",
+       R"({"cuda_graph_impl": "transformer_engine", "num_moe_experts": 4,
+           "cuda_graph_modules": ["moe_preprocess"]})",
        "", "", "", "R072"},
       {"M14", R"({"enable_cuda_graph": true})", "local", "[]", "layer", "R011"},
       {"M15", R"({"enable_cuda_graph": true, "cuda_graph_scope": "full_iteration"})",
@@ -141,10 +145,13 @@ TEST(Migrate, WorkedConfigurationsEndAsUpstreamsDo) {
       {"M18", R"({"cuda_graph_impl": "full_iteration", "inference_cuda_graph_scope": "layer"})", "",
        "", "", "R032"},
       {"M19",
-       R"({"cuda_graph_impl": "transformer_engine", "cuda_graph_scope": "attn", "cuda_graph_modules": ["attn"]})",
+       R"({"cuda_graph_impl": "transformer_engine", "cuda_graph_scope": "attn",
+           "cuda_graph_modules": ["attn"]})",
        "", "", "", "R014"},
       {"M20",
-       R"({"cuda_graph_impl": "transformer_engine", "cuda_graph_scope": {"_target_": "megatron.core.transformer.enums.CudaGraphScope", "_args_": [2]}})",
+       R"({"cuda_graph_impl": "transformer_engine",
+           "cuda_graph_scope": {"_target_": "megatron.core.transformer.enums.CudaGraphScope",
+                                "_args_": [2]}})",
        "transformer_engine", R"(["attn"])", "none", "R014"},
   };
   for (const Worked& row : rows) {
@@ -171,11 +178,12 @@ TEST(Migrate, WorkedConfigurationsEndAsUpstreamsDo) {
 
 TEST(Migrate, ConfigurationsKeepTheirOtherKeysAndTheirPlace) {
   const matrix::Document document = matrix::parse_document(
-      R"({"num_layers": 4, "model": {"enable_cuda_graph": true, "cuda_graph_scope": "full", "cuda_graph_num_warmup_steps": 2}, "bf16": true})",
+      R"({"num_layers": 4, "model": {"enable_cuda_graph": true, "cuda_graph_scope": "full",
+                                     "cuda_graph_num_warmup_steps": 2}, "bf16": true})",
       "c.json");
-  EXPECT_EQ(
-      migrate_configuration(megatron(), document).object.dump(),
-      R"({"num_layers":4,"model":{"cuda_graph_impl":"local","cuda_graph_modules":[],"cuda_graph_warmup_steps":2},"bf16":true})");
+  EXPECT_EQ(migrate_configuration(megatron(), document).object.dump(),
+            R"({"num_layers":4,"model":{"cuda_graph_impl":"local","cuda_graph_modules":[],)"
+            R"("cuda_graph_warmup_steps":2},"bf16":true})");
 }
 
 struct Printed {

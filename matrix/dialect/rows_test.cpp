@@ -218,7 +218,9 @@ TEST(DialectRows, ATestThatARuleNamesExists) {
 TEST(DialectRows, ARowWithoutAnExampleOfEachKindIsRefused) {
   const auto refusal = [](const std::string& examples) {
     const std::string text =
-        R"({"schema": "graphproof-dialect-rules/1", "dialect": "megatron-lm", "rules": [{"id": "R001", "stage": "run", "status": "live", "severity": "error", "what": "a",
+        R"({"schema": "graphproof-dialect-rules/1", "dialect": "megatron-lm",
+            "rules": [{"id": "R001", "stage": "run", "status": "live", "severity": "error",
+                       "what": "a",
       "when": "bf16", "why": "b", "next": "c", "source": "d")" +
         examples + "}]}";
     const std::vector<matrix::Document> documents{matrix::parse_document(text, "row")};

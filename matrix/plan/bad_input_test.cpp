@@ -111,7 +111,8 @@ TEST_F(BadInputTest, CycleOfDefinesIsTold) {
 
 TEST_F(BadInputTest, DefinesMayStandInAnyOrder) {
   const MatrixFile file = parse(whole(
-      R"("define": {"a": "b + 1", "b": "tp * 2"}, "axes": {"tp": [1, 2]}, "require": [{"id": "x", "why": "w", "expr": "a == 3"}])"));
+      R"("define": {"a": "b + 1", "b": "tp * 2"}, "axes": {"tp": [1, 2]},
+         "require": [{"id": "x", "why": "w", "expr": "a == 3"}])"));
   EXPECT_EQ(file.constraints.at(0).require.text(), "a == 3");
 }
 

@@ -23,11 +23,15 @@ MatrixFile file_of(const std::string& body) {
 MatrixFile rich() {
   return file_of(
       R"J("axes": {"impl": ["none", "local", "transformer_engine", "full_iteration", "manual"],
-      "modules": {"subset_of": ["attn", "mlp", "moe_router"], "when": "impl in {local, transformer_engine}"},
-      "tp": [1, 2], "cp": [1, 2], "dp": [1, 2], "comm": ["nccl", "c10d"], "model": ["gpt", "moe"], "nan_check_loss": [false, true],
-      "recompute": ["none", "selective(core_attn)", "full(uniform,1)"], "precision": ["fp32", "bf16"]},
+      "modules": {"subset_of": ["attn", "mlp", "moe_router"],
+                  "when": "impl in {local, transformer_engine}"},
+      "tp": [1, 2], "cp": [1, 2], "dp": [1, 2], "comm": ["nccl", "c10d"], "model": ["gpt", "moe"],
+      "nan_check_loss": [false, true],
+      "recompute": ["none", "selective(core_attn)", "full(uniform,1)"],
+      "precision": ["fp32", "bf16"]},
     "require": [{"id": "X1", "expr": "cp == 1 or tp == 1", "why": "a test"},
-                {"id": "fits", "expr": "tp * cp * dp <= slots", "why": "the machine has no more", "as": "skipped.gpus"}],
+                {"id": "fits", "expr": "tp * cp * dp <= slots", "why": "the machine has no more",
+                 "as": "skipped.gpus"}],
     "profiles": {"pairs": {"cover": 2}})J");
 }
 
@@ -137,8 +141,11 @@ TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
 
 TEST(Covering, AGroupHasAStrengthOfItsOwn) {
   const MatrixFile file = file_of(
-      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true], "qkv_bias": [false, true]},
-    "profiles": {"p": {"cover": 1, "groups": [{"axes": ["microbatches", "dropout", "qkv_bias"], "cover": 3}]}})");
+      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true],
+                  "qkv_bias": [false, true]},
+    "profiles": {"p": {"cover": 1,
+                       "groups": [{"axes": ["microbatches", "dropout", "qkv_bias"],
+                                   "cover": 3}]}})");
   const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
   std::set<std::string> triples;
   for (const auto& line : plan.lines)
@@ -152,7 +159,8 @@ TEST(Covering, AGroupHasAStrengthOfItsOwn) {
 
 TEST(Covering, AnIncludedRowIsCompletedAndKeepsWhatItNames) {
   const MatrixFile file = file_of(
-      R"("axes": {"impl": ["none", "manual"], "tp": [1, 2], "dropout": [false, true], "linear_bias": [false, true]},
+      R"("axes": {"impl": ["none", "manual"], "tp": [1, 2], "dropout": [false, true],
+                  "linear_bias": [false, true]},
     "include": [{"impl": "manual", "tp": 2, "dropout": false}], "profiles": {"p": {"cover": 1}})");
   const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
   const auto has = [&](const nlohmann::json& line) {
@@ -165,7 +173,8 @@ TEST(Covering, AnIncludedRowIsCompletedAndKeepsWhatItNames) {
 
 TEST(Covering, CheapRowsArePreferredWhereTheFileSaysWhatARowCosts) {
   const std::string axes =
-      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]}, "define": {"world": "tp * dp"},)";
+      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
+         "define": {"world": "tp * dp"},)";
   const auto ranks = [&](const std::string& cost) {
     const Plan plan = make_plan(file_of(axes + R"("profiles": {"p": {"cover": 2)" + cost + "}}"),
                                 catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
@@ -206,7 +215,9 @@ TEST(Covering, AProductThatNobodyCouldWalkIsCoveredInAMoment) {
 
 TEST(Covering, AContradictionNamesTheFewestConstraints) {
   const MatrixFile file = file_of(R"("axes": {"tp": [1, 2], "dp": [1, 2], "dropout": [false, true]},
-    "require": [{"id": "A", "expr": "tp == 1", "why": "w"}, {"id": "B", "expr": "dropout", "why": "w"}, {"id": "C", "expr": "tp == 2", "why": "w"}],
+    "require": [{"id": "A", "expr": "tp == 1", "why": "w"},
+                {"id": "B", "expr": "dropout", "why": "w"},
+                {"id": "C", "expr": "tp == 2", "why": "w"}],
     "profiles": {"p": {"cover": 2}})");
   try {
     make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
@@ -221,7 +232,8 @@ TEST(Covering, AContradictionNamesTheFewestConstraints) {
 
 TEST(Covering, OneSeedGivesOnePlanAndASampleIsOfTheProduct) {
   const MatrixFile file = file_of(
-      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
+      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2],
+                  "microbatches": [1, 2, 4], "dropout": [false, true]},
     "profiles": {"pairs": {"cover": 2, "steps": 2000}})");
   const Machine machine{.device = "sim", .slots = 4};
   EXPECT_EQ(make_plan(file, catalogue(), "pairs", machine, std::nullopt).lines,
@@ -229,7 +241,8 @@ TEST(Covering, OneSeedGivesOnePlanAndASampleIsOfTheProduct) {
 
   const MatrixFile sampled = file_of(
       R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
-    "profiles": {"s": {"sample": 7, "seed": 3}, "t": {"sample": 7, "seed": 4}, "all": {"sample": 1000}})");
+    "profiles": {"s": {"sample": 7, "seed": 3}, "t": {"sample": 7, "seed": 4},
+                 "all": {"sample": 1000}})");
   const Plan first = make_plan(sampled, catalogue(), "s", machine, std::nullopt);
   EXPECT_EQ(first.lines.size(), 7u);
   EXPECT_EQ(first.lines, make_plan(sampled, catalogue(), "s", machine, std::nullopt).lines);
@@ -240,7 +253,8 @@ TEST(Covering, OneSeedGivesOnePlanAndASampleIsOfTheProduct) {
 TEST(Covering, AnEarlierPlanIsKeptRepairedAndCompleted) {
   const Machine machine{.device = "sim", .slots = 4};
   const char* axes =
-      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2], "dropout": [false, true]%}, )";
+      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2],
+                  "microbatches": [1, 2], "dropout": [false, true]%}, )";
   const auto file = [&](const std::string& more, const std::string& rest) {
     std::string text = axes;
     text.replace(text.find('%'), 1, more);
@@ -273,8 +287,11 @@ TEST(Covering, AnEarlierPlanIsKeptRepairedAndCompleted) {
 
 TEST(Covering, AGroupThatAsksForAllHasEveryCombination) {
   const MatrixFile file = file_of(
-      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true], "layers": [2, 3]},
-    "profiles": {"p": {"cover": 1, "steps": 2000, "groups": [{"axes": ["tp", "microbatches", "dropout"], "cover": "full"}, {"axes": ["dp", "layers"], "cover": 2}]}})");
+      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true],
+                  "layers": [2, 3]},
+    "profiles": {"p": {"cover": 1, "steps": 2000,
+                       "groups": [{"axes": ["tp", "microbatches", "dropout"], "cover": "full"},
+                                  {"axes": ["dp", "layers"], "cover": 2}]}})");
   const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
   std::set<std::string> triples;
   for (const auto& line : plan.lines)
@@ -287,7 +304,8 @@ TEST(Covering, AGroupThatAsksForAllHasEveryCombination) {
 TEST(Covering, AWeightMakesAValueMoreFrequentWhereNothingHasToBeCovered) {
   const auto times = [](const std::string& weight) {
     const MatrixFile file = file_of(
-        R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4, 8, 16], "layers": [1, 2, 3, 4, 5], "warmup_steps": {"values": [0, 1, 2])" +
+        R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4, 8, 16],
+                    "layers": [1, 2, 3, 4, 5], "warmup_steps": {"values": [0, 1, 2])" +
         weight + R"(}},
       "profiles": {"p": {"cover": 2, "steps": 0}})");
     const Plan plan =
@@ -300,7 +318,8 @@ TEST(Covering, AWeightMakesAValueMoreFrequentWhereNothingHasToBeCovered) {
 
 TEST(Covering, OneSeedOfTheCommandLineCountsBeforeTheProfiles) {
   const MatrixFile file = file_of(
-      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]}, "profiles": {"s": {"sample": 5, "seed": 3}})");
+      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
+         "profiles": {"s": {"sample": 5, "seed": 3}})");
   const Machine machine{.device = "sim", .slots = 4};
   const Plan own = make_plan(file, catalogue(), "s", machine, std::nullopt),
              other = make_plan(file, catalogue(), "s", machine, std::nullopt, {.seed = 4});
@@ -327,7 +346,8 @@ TEST(Covering, KeysOfACoveringPlanNeedOne) {
   refused(R"({"cover": 2, "groups": [{"axes": ["tp"], "cover": 2}]})",
           "a strength above the number of axes");
   refused(
-      R"({"cover": 2, "groups": [{"axes": ["tp", "dp", "pp", "cp", "ep", "etp", "layers"], "cover": "full"}]})",
+      R"({"cover": 2, "groups": [{"axes": ["tp", "dp", "pp", "cp", "ep", "etp", "layers"],
+                                  "cover": "full"}]})",
       "`full` of too many axes");
 }
 

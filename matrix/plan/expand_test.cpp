@@ -56,10 +56,11 @@ TEST_F(ExpandTest, FileWithoutAxesIsTheDefaultCase) {
 
 TEST_F(ExpandTest, RulesRemoveRowsUnderTheFirstIdInSourceOrder) {
   std::vector<std::string> names;
-  const ExpansionCounts result = run(
-      parse(
-          R"("axes": {"impl": ["none", "full_iteration"], "tp": [1, 3], "nan_check_loss": [false, true]})"),
-      &names);
+  const ExpansionCounts result =
+      run(parse(
+              R"("axes": {"impl": ["none", "full_iteration"], "tp": [1, 3],
+                      "nan_check_loss": [false, true]})"),
+          &names);
   EXPECT_EQ(names,
             (std::vector<std::string>{"default", "nan_check_loss=true", "impl=full_iteration"}));
   EXPECT_EQ(result.raw.rows, 8);
@@ -73,11 +74,12 @@ TEST_F(ExpandTest, RulesRemoveRowsUnderTheFirstIdInSourceOrder) {
 
 TEST_F(ExpandTest, SwitchedOffAxisIsOneStateAndAbsent) {
   std::vector<std::string> names;
-  const ExpansionCounts result = run(
-      parse(
-          R"("axes": {"impl": ["none", "local"], "modules": {"subset_of": ["attn", "mlp"], "when": "impl == local"}, "dropout": [false, true]},
+  const ExpansionCounts result = run(parse(
+                                         R"("axes": {"impl": ["none", "local"],
+                      "modules": {"subset_of": ["attn", "mlp"], "when": "impl == local"},
+                      "dropout": [false, true]},
       "require": [{"id": "a", "expr": "modules == absent or len(modules) < 2", "why": "w"}])"),
-      &names);
+                                     &names);
   EXPECT_EQ(names, (std::vector<std::string>{
                        "default", "dropout=true", "impl=local", "impl=local,dropout=true",
                        "impl=local,modules=[attn]", "impl=local,modules=[attn],dropout=true",
@@ -89,10 +91,11 @@ TEST_F(ExpandTest, SwitchedOffAxisIsOneStateAndAbsent) {
 
 TEST_F(ExpandTest, ConstraintWithAsSkipsInsteadOfRemoving) {
   std::vector<std::string> names;
-  const ExpansionCounts result = run(
-      parse(
-          R"("axes": {"tp": [1, 2, 4], "dp": [1, 2]}, "require": [{"id": "fits", "expr": "tp * dp <= slots", "why": "w", "as": "skipped.gpus"}])"),
-      &names);
+  const ExpansionCounts result = run(parse(
+                                         R"("axes": {"tp": [1, 2, 4], "dp": [1, 2]},
+             "require": [{"id": "fits", "expr": "tp * dp <= slots", "why": "w",
+                          "as": "skipped.gpus"}])"),
+                                     &names);
   EXPECT_EQ(names.back(), "tp=4,dp=2 skipped.gpus");
   EXPECT_EQ(result.valid.rows, 6);
   EXPECT_TRUE(result.removed.empty());
@@ -122,7 +125,8 @@ TEST_F(ExpandTest, ProductThatNobodyCouldWalkIsCounted) {
   const ExpansionCounts result = run(
       parse("\"axes\": {" + axes +
             R"(}, "require": [{"id": "a", "why": "w", "expr": "env.GP_TEST_0 == env.GP_TEST_39"},
-      {"id": "b", "why": "w", "expr": "env.GP_TEST_0 != unset implies env.GP_TEST_1 == unset"}, {"id": "c", "why": "w", "expr": "env.GP_TEST_0 == env.GP_TEST_39 or tp == 1"}])"));
+      {"id": "b", "why": "w", "expr": "env.GP_TEST_0 != unset implies env.GP_TEST_1 == unset"},
+      {"id": "c", "why": "w", "expr": "env.GP_TEST_0 == env.GP_TEST_39 or tp == 1"}])"));
   EXPECT_EQ(result.raw.text(), "about 1.209e+24");
   // 4^39 rows by a; of these b leaves all with the first unset, and a quarter of the others.
   EXPECT_EQ(result.valid.rows, 302231454903657293676544.0L * (0.25L + 0.75L / 4));
@@ -134,7 +138,9 @@ TEST_F(ExpandTest, ProductThatNobodyCouldWalkIsCounted) {
 
 TEST_F(ExpandTest, RuleThatOthersLeaveNothingToRemovedNothing) {
   const ExpansionCounts result = run(parse(
-      R"("axes": {"tp": [1, 2], "dp": [1, 2]}, "require": [{"id": "a", "why": "w", "expr": "tp == 1"}, {"id": "b", "why": "w", "expr": "tp * dp < 4"}])"));
+      R"("axes": {"tp": [1, 2], "dp": [1, 2]},
+         "require": [{"id": "a", "why": "w", "expr": "tp == 1"},
+                     {"id": "b", "why": "w", "expr": "tp * dp < 4"}])"));
   ASSERT_EQ(result.removed.size(), 1u);
   EXPECT_EQ(result.removed[0].rule, "a");
   EXPECT_NE(std::find(result.idle.begin(), result.idle.end(), "b"), result.idle.end());

@@ -30,17 +30,29 @@ class MatrixFileTest : public testing::Test {
 TEST_F(MatrixFileTest, ReadsTheExampleOfTheDesign) {
   const MatrixFile file = parse(R"(
      "axes":    { "impl": ["none", "local", "full_iteration"], "tp": [1, 2], "pp": [1, 2],
-                  "modules": { "subset_of": ["attn", "mlp", "moe_router"], "when": "impl in {local, transformer_engine}" },
-                  "env.NCCL_MAX_NCHANNELS": ["unset", "4"] },                         // any environment variable can be an axis
+                  "modules": { "subset_of": ["attn", "mlp", "moe_router"],
+                              "when": "impl in {local, transformer_engine}" },
+                  "env.NCCL_MAX_NCHANNELS": ["unset", "4"] },  // a variable of the environment
      "define":  { "world": "tp * pp * dp * cp" },
-     "require": [ { "id": "fits", "expr": "world <= slots", "why": "the machine has no more", "as": "skipped.gpus" },
-                  { "id": "X1", "if": "impl == full_iteration", "then": "not nan_check_loss", "why": "...", "negative": true } ],
+     "require": [ { "id": "fits", "expr": "world <= slots", "why": "the machine has no more",
+                   "as": "skipped.gpus" },
+                  { "id": "X1", "if": "impl == full_iteration", "then": "not nan_check_loss",
+                   "why": "...", "negative": true } ],
      "exclude": [ { "arch": "sm_80", "precision": ["fp8_current", "fp8_delayed"] } ],
-     "include": [ { "impl": "local", "modules": ["attn"], "tp": 2 } ],                 // must-have rows, may be partial
-     "known_issues": [ { "id": "NCCL-1", "expr": "allocator == expandable and nccl_graph_register == unset", "expect": "fail.hang.replay", "owner": "x", "until": "2027-03-01" } ],
-     "oracle":  { "default": "bitwise", "rules": [ { "when": "precision == fp8_current", "rtol": 0.02, "why": "amax history differs" } ] },
-     "limits":  { "init": "120s", "warmup": "60s", "capture": "60s", "replay": "10s", "teardown_comm": "30s" },
-     "profiles": { "nightly": { "cover": 2, "groups": [ { "axes": ["impl", "modules", "recompute"], "cover": 3 } ], "where": "world <= 8", "budget": "4h", "seed": 1, "cost": "world * minutes" } })");
+     "include": [ { "impl": "local", "modules": ["attn"], "tp": 2 } ],  // perhaps a partial case
+     "known_issues": [ { "id": "NCCL-1",
+                        "expr": "allocator == expandable and nccl_graph_register == unset",
+                        "expect": "fail.hang.replay", "owner": "x", "until": "2027-03-01" } ],
+     "oracle":  { "default": "bitwise",
+                 "rules": [ { "when": "precision == fp8_current", "rtol": 0.02,
+                             "why": "amax history differs" } ] },
+     "limits":  { "init": "120s", "warmup": "60s", "capture": "60s", "replay": "10s",
+                 "teardown_comm": "30s" },
+     "profiles": { "nightly": { "cover": 2,
+                               "groups": [ { "axes": ["impl", "modules", "recompute"],
+                                             "cover": 3 } ],
+                               "where": "world <= 8", "budget": "4h", "seed": 1,
+                               "cost": "world * minutes" } })");
   ASSERT_EQ(file.axes.size(), 5u);
   EXPECT_EQ(file.axes[0].name, "impl");
   EXPECT_EQ(file.axes[1].name, "modules");
@@ -171,10 +183,14 @@ TEST_F(MatrixFileTest, WrongSchemaIsRefused) {
 TEST_F(MatrixFileTest, ExtendingFileReplacesAxesAndAddsTheRest) {
   const std::map<std::string, std::string> files{
       {"base.json",
-       R"({"schema": "graphproof-matrix/1", "axes": {"tp": [1, 2], "dp": [1, 2]}, "define": {"world": "tp * dp"},
-      "require": [{"id": "a", "expr": "world > 0", "why": "w"}], "profiles": {"p": {"seed": 1}, "q": {}}})"}};
+       R"({"schema": "graphproof-matrix/1", "axes": {"tp": [1, 2], "dp": [1, 2]},
+           "define": {"world": "tp * dp"},
+           "require": [{"id": "a", "expr": "world > 0", "why": "w"}],
+           "profiles": {"p": {"seed": 1}, "q": {}}})"}};
   const MatrixFile file = parse(
-      R"("extends": "base.json", "axes": {"tp": [4]}, "require": [{"id": "b", "expr": "world < 9", "why": "w"}], "profiles": {"p": {"seed": 2}})",
+      R"("extends": "base.json", "axes": {"tp": [4]},
+         "require": [{"id": "b", "expr": "world < 9", "why": "w"}],
+         "profiles": {"p": {"seed": 2}})",
       files);
   ASSERT_EQ(file.axes.size(), 2u);
   EXPECT_EQ(file.axes[0].values, std::vector<Value>{std::int64_t{4}});

@@ -30,7 +30,8 @@ class NegativeRowsTest : public testing::Test {
 TEST_F(NegativeRowsTest, OneRowForEachCombinationThatBreaksItAlone) {
   const NegativeRows rows =
       rows_of(R"("axes": {"impl": ["none", "manual"], "tp": [1, 2], "dropout": [false, true]},
-      "require": [{"id": "N2", "expr": "impl == none or tp == 1", "why": "w", "negative": true}, {"id": "N3", "expr": "tp < 9", "why": "w", "negative": true}])");
+      "require": [{"id": "N2", "expr": "impl == none or tp == 1", "why": "w", "negative": true},
+                  {"id": "N3", "expr": "tp < 9", "why": "w", "negative": true}])");
   EXPECT_EQ(names(rows), (std::vector<std::string>{"impl=manual,tp=2 N2"}));
   EXPECT_EQ(rows.rows[0].breaks, std::vector<std::string>{"N2"});
   EXPECT_EQ(rows.not_isolated, std::vector<std::string>{"N3: no row breaks it"});
@@ -39,9 +40,11 @@ TEST_F(NegativeRowsTest, OneRowForEachCombinationThatBreaksItAlone) {
 TEST_F(NegativeRowsTest,
        WhatCannotBeIsolatedBreaksTheFewestTogetherAndTheFirstInSourceOrderIsExpected) {
   const NegativeRows rows = rows_of(
-      R"-("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true], "tp": [1, 2]},
+      R"-("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true],
+                   "tp": [1, 2]},
       "require": [{"id": "X0", "expr": "impl == none or tp == 1 or not nan_check_loss", "why": "w"},
-                  {"id": "X1", "expr": "not (impl == full_iteration and nan_check_loss)", "why": "w", "negative": true}])-");
+                  {"id": "X1", "expr": "not (impl == full_iteration and nan_check_loss)",
+                   "why": "w", "negative": true}])-");
   EXPECT_EQ(names(rows),
             (std::vector<std::string>{"impl=full_iteration,nan_check_loss=true R035"}));
   EXPECT_EQ(rows.rows[0].breaks, (std::vector<std::string>{"R035", "X1"}));
@@ -53,8 +56,10 @@ TEST_F(NegativeRowsTest,
 TEST_F(NegativeRowsTest, TwoOthersAreBrokenWhereOneIsNotEnough) {
   const NegativeRows rows =
       rows_of(R"("axes": {"tp": [1, 2], "dp": [1, 2], "pp": [1, 2], "dropout": [false, true]},
-      "require": [{"id": "A", "expr": "tp == 1 or dp == 1", "why": "w"}, {"id": "B", "expr": "tp == 1 or pp == 1", "why": "w"},
-                  {"id": "C", "expr": "tp * dp * pp < 8", "why": "w", "negative": true}, {"id": "D", "expr": "not dropout or dp == 2", "why": "w"}])");
+      "require": [{"id": "A", "expr": "tp == 1 or dp == 1", "why": "w"},
+                  {"id": "B", "expr": "tp == 1 or pp == 1", "why": "w"},
+                  {"id": "C", "expr": "tp * dp * pp < 8", "why": "w", "negative": true},
+                  {"id": "D", "expr": "not dropout or dp == 2", "why": "w"}])");
   EXPECT_EQ(names(rows), (std::vector<std::string>{"tp=2,pp=2,dp=2 A"}));
   EXPECT_EQ(rows.rows[0].breaks, (std::vector<std::string>{"A", "B", "C"}));
   EXPECT_EQ(rows.not_isolated, std::vector<std::string>{"C: breaks only together with A, B"});

@@ -145,16 +145,16 @@ TEST(RecipesTest, ABrokenTableIsAnErrorWithItsPlace) {
     }
     return std::string();
   };
-  EXPECT_NE(
-      message(
-          R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a"]]})")
-          .find("a recipe with 1 values"),
-      std::string::npos);
-  EXPECT_NE(
-      message(
-          R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"], "recipes": [["a", null]]})")
-          .find("without a name or an implementation"),
-      std::string::npos);
+  EXPECT_NE(message(
+                R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"],
+              "recipes": [["a"]]})")
+                .find("a recipe with 1 values"),
+            std::string::npos);
+  EXPECT_NE(message(
+                R"({"schema": "graphproof-recipes/1", "columns": ["recipe", "cuda_graph_impl"],
+              "recipes": [["a", null]]})")
+                .find("without a name or an implementation"),
+            std::string::npos);
   EXPECT_NE(
       message(
           R"({"schema": "graphproof-recipes/1", "columns": ["precision"], "recipes": [["fp7"]]})")

@@ -65,8 +65,12 @@ TEST(SpaceTest, RulesAndTheMachineBoundTheRows) {
 
 TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {
   const matrix::MatrixFile file = matrix::parse_matrix_file(
-      R"J({"schema": "graphproof-matrix/1", "axes": {"impl": ["none", "local", "manual"], "modules": {"values": [[], ["attn"]], "when": "impl == local"}, "tp": [1, 2], "dropout": [false, true]},
-          "require": [{"id": "X1", "expr": "not (tp == 2 and dropout)", "why": "a test"}, {"id": "X2", "expr": "impl != manual or tp == 1", "why": "a test"}]})J",
+      R"J({"schema": "graphproof-matrix/1",
+           "axes": {"impl": ["none", "local", "manual"],
+                    "modules": {"values": [[], ["attn"]], "when": "impl == local"}, "tp": [1, 2],
+                    "dropout": [false, true]},
+          "require": [{"id": "X1", "expr": "not (tp == 2 and dropout)", "why": "a test"},
+                      {"id": "X2", "expr": "impl != manual or tp == 1", "why": "a test"}]})J",
       "test.json", catalogue(), [](const std::string&) { return std::string(); });
   // The failing case breaks X2: it ran all the same.
   const Space space(case_named("impl=manual,tp=2"), {}, &file, catalogue(), kMachine);

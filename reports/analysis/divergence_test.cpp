@@ -22,11 +22,13 @@ struct Divergence : testing::Test {
   static std::string differs(const std::string& module, int taps) {
     return R"("found":true,"microbatch":1,"layer":0,"module":")" + module +
            R"(","direction":"forward","operator":"aten::mul","taps":)" + std::to_string(taps) +
-           R"(,"mismatch":{"tensor":"aten::mul","element":17,"left":0.125,"right":0.25,"max_abs":0.125,)" +
-           R"("max_rel":0.5,"max_ulp":8388608,"elements":2048,"differing":190},"why":"")";
+           R"(,"mismatch":{"tensor":"aten::mul","element":17,"left":0.125,"right":0.25,)" +
+           R"("max_abs":0.125,"max_rel":0.5,"max_ulp":8388608,"elements":2048,)" +
+           R"("differing":190},"why":"")";
   }
   static std::string agrees(const std::string& why) {
-    return R"("found":false,"microbatch":-1,"layer":-1,"module":"","direction":"","operator":"","taps":400,"mismatch":null,"why":")" +
+    return R"("found":false,"microbatch":-1,"layer":-1,"module":"","direction":"","operator":"",)"
+           R"("taps":400,"mismatch":null,"why":")" +
            why + "\"";
   }
   record::ScratchFolder scratch;
@@ -53,11 +55,10 @@ TEST_F(Divergence, NamesTheStageThatMadeATensorAndNotTheOneThatReceivedIt) {
 
 TEST_F(Divergence,
        AWrittenTensorOfTheStepIsNamedBesideItsOperatorAndWhatIsOutsideTheLayersIsLeftOut) {
-  leaves(
-      0,
-      R"("found":true,"microbatch":-1,"layer":-1,"module":"optimizer","direction":"","operator":"aten::addcmul_","taps":1,)"
-      R"("mismatch":{"tensor":"param:embedding.weight","element":0,"left":1,"right":"nan","max_abs":0,"max_rel":0,"max_ulp":0,)"
-      R"("elements":8,"differing":8},"why":"")");
+  leaves(0, R"("found":true,"microbatch":-1,"layer":-1,"module":"optimizer","direction":"",)"
+            R"("operator":"aten::addcmul_","taps":1,)"
+            R"("mismatch":{"tensor":"param:embedding.weight","element":0,"left":1,"right":"nan",)"
+            R"("max_abs":0,"max_rel":0,"max_ulp":0,"elements":8,"differing":8},"why":"")");
   EXPECT_EQ(divergence_text(attempt, 1),
             "rank 0, step 3, optimizer, aten::addcmul_ into param:embedding.weight, element 0: "
             "eager 1, graph nan (8 of 8 "
@@ -65,10 +66,9 @@ TEST_F(Divergence,
 }
 
 TEST_F(Divergence, AnOperatorThatTheGraphDoesNotHoldIsNamedWithTheReason) {
-  leaves(
-      0,
-      R"("found":true,"microbatch":0,"layer":0,"module":"mlp","direction":"forward","operator":"aten::add","taps":40,)"
-      R"("mismatch":null,"why":"the graph holds no such operator")");
+  leaves(0, R"("found":true,"microbatch":0,"layer":0,"module":"mlp","direction":"forward",)"
+            R"("operator":"aten::add","taps":40,"mismatch":null,)"
+            R"("why":"the graph holds no such operator")");
   EXPECT_EQ(divergence_text(attempt, 1),
             "rank 0, step 3, microbatch 0, layer 0, mlp, forward, aten::add: the graph holds no "
             "such operator");

@@ -631,7 +631,6 @@ TEST(Outcome, CountsChecksAndListsTheFailingOnes) {
 }
 
 // ---- folding
-// ---------------------------------------------------------------------------------------------------------
 
 Outcome of(Verdict verdict, int rule) {
   return {
@@ -677,7 +676,6 @@ TEST(Confirm, SomeFailuresAreFlakyAndAllAreNot) {
 }
 
 // ---- faults
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(FaultStatus, FollowsFromTheRecord) {
   using record::FaultStatus;

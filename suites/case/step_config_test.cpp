@@ -201,9 +201,8 @@ TEST_F(StepConfigTest, SharesExpertsWithTensorParallelRanksThatHaveOtherTokens) 
             (comm::GroupLayout{.name = "edp", .ranks = {{0, 1, 2, 3}}}));
 }
 
-TEST_F(
-    StepConfigTest,
-    CutsExpertsOverNeighboursAndComparesThemInSinglePrecisionWithOneRankThatCountsCapacityAsTheyDo) {
+TEST_F(StepConfigTest,
+       ExpertsAreCutOverNeighboursAndComparedInSinglePrecisionWithOneRankThatCountsCapacityAlike) {
   for (int rank = 0; rank < 4; ++rank) {
     const StepConfig config = config_of(
         "tp=2,cp=2,ep=2,etp=2,sequence_parallel=true,model=moe,experts=4,topk=2,dispatch=drop_and_"

@@ -100,9 +100,9 @@ TEST_F(CoverVerbTest, CostsAreReadByName) {
 }
 
 TEST_F(CoverVerbTest, AMatrixFileIsAModelToo) {
-  const std::string matrix = file(
-      "matrix.json",
-      R"({"schema": "graphproof-matrix/1", "axes": {"impl": ["none", "manual"], "tp": [1, 2], "microbatches": [1, 2]},
+  const std::string matrix = file("matrix.json",
+                                  R"({"schema": "graphproof-matrix/1",
+          "axes": {"impl": ["none", "manual"], "tp": [1, 2], "microbatches": [1, 2]},
     "profiles": {"p": {}}})");
   const Printed covered = cli({"cover", matrix, "--format", "graphproof"});
   EXPECT_EQ(covered.exit_code, 0) << covered.err;

@@ -23,8 +23,10 @@ struct PlanVerbTest : CommandUnderTest {
 
 TEST_F(PlanVerbTest, PrintsWhatWasRemovedByWhatAndWhatRemovedNothing) {
   const Printed printed = plan(
-      R"("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true], "tp": [1, 2]},
-      "require": [{"id": "A", "expr": "tp == 1 or impl == none", "why": "w"}, {"id": "B", "expr": "tp < 9", "why": "w"}], "profiles": {"p": {}})");
+      R"("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true],
+                  "tp": [1, 2]},
+      "require": [{"id": "A", "expr": "tp == 1 or impl == none", "why": "w"},
+                  {"id": "B", "expr": "tp < 9", "why": "w"}], "profiles": {"p": {}})");
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
   for (const char* text :
        {"8 raw  5 valid  0 filtered  0 negative  0 faults  5 cases planned\n",
@@ -34,7 +36,8 @@ TEST_F(PlanVerbTest, PrintsWhatWasRemovedByWhatAndWhatRemovedNothing) {
 
 TEST_F(PlanVerbTest, ExplainNamesTheRuleOfEachPair) {
   const Printed printed = plan(
-      R"("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true]}, "profiles": {"p": {}})",
+      R"("axes": {"impl": ["none", "full_iteration"], "nan_check_loss": [false, true]},
+         "profiles": {"p": {}})",
       {"--explain", "unreachable"});
   EXPECT_NE(
       printed.out.find("  unreachable impl == full_iteration and nan_check_loss == true: R035\n"),
@@ -44,7 +47,8 @@ TEST_F(PlanVerbTest, ExplainNamesTheRuleOfEachPair) {
 
 TEST_F(PlanVerbTest, AnEarlierPlanIsExtended) {
   const std::string axes =
-      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2]}, "profiles": {"p": {"cover": 2}})";
+      R"("axes": {"impl": ["none", "manual", "full_iteration"], "tp": [1, 2], "dp": [1, 2],
+                  "microbatches": [1, 2]}, "profiles": {"p": {"cover": 2}})";
   const Printed first = plan(axes, {"--json"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const std::string earlier = file("plan.jsonl", first.out);
@@ -90,7 +94,8 @@ TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
 
 TEST_F(PlanVerbTest, SeedChoosesTheSample) {
   const std::string members =
-      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]}, "profiles": {"p": {"sample": 6}})";
+      R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
+         "profiles": {"p": {"sample": 6}})";
   EXPECT_EQ(plan(members, {"--seed", "7"}).out, plan(members, {"--seed", "7"}).out);
   EXPECT_NE(plan(members, {"--seed", "7"}).out, plan(members, {"--seed", "8"}).out);
 }

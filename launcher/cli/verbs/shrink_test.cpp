@@ -20,8 +20,10 @@ using nlohmann::json;
 using shrink::Outcome;
 
 constexpr const char* kMatrix = R"J({"schema": "graphproof-matrix/1",
-  "axes": {"impl": ["none", "manual", "full_iteration"], "microbatches": [1, 2, 4], "dropout": [false, true],
-           "optimizer": ["sgd", "adam"], "precision": ["fp32", "bf16"], "qkv_bias": [false, true], "layers": [1, 2]},
+  "axes": {"impl": ["none", "manual", "full_iteration"], "microbatches": [1, 2, 4],
+           "dropout": [false, true],
+           "optimizer": ["sgd", "adam"], "precision": ["fp32", "bf16"], "qkv_bias": [false, true],
+           "layers": [1, 2]},
   "require": [{"id": "X1", "expr": "not (impl == none and precision == bf16)", "why": "a test"}],
   "profiles": {"pairs": {"cover": 2, "steps": 0}}})J";
 

@@ -161,7 +161,8 @@ TEST(ActsTest, ConstraintsMeanWhatActsSays) {
 
 TEST(ClausesTest, AreReadWithNamesWhereGiven) {
   const ModelFile file = read_model(
-      R"({"domain_sizes": [2, 3], "clauses": [[[0, 1, false], [1, 2, true]], [[1, 0, false]]], "names": ["a", "b"], "ids": ["x", "x"]})",
+      R"({"domain_sizes": [2, 3], "clauses": [[[0, 1, false], [1, 2, true]], [[1, 0, false]]],
+          "names": ["a", "b"], "ids": ["x", "x"]})",
       "m.json", Format::automatic);
   EXPECT_EQ(file.format, Format::clauses);
   EXPECT_EQ(valid_rows(file.model), "01 02 12");

@@ -57,8 +57,13 @@ TEST(Page, ShowsItsTablesMapAndFilters) {
     const cases = () => document.querySelectorAll('#cases tbody tr').length;
     const seen = {all: cases(), map: document.querySelectorAll('#map tbody tr').length,
                   faults: document.querySelectorAll('#faults tbody tr').length,
-                  benefit: document.querySelectorAll('#benefit tbody tr').length, hidden: document.getElementById('case').hidden};
-    const choose = (id, value) => { const select = document.getElementById(id); select.value = value; select.dispatchEvent(new Event('change')); };
+                  benefit: document.querySelectorAll('#benefit tbody tr').length,
+                  hidden: document.getElementById('case').hidden};
+    const choose = (id, value) => {
+      const select = document.getElementById(id);
+      select.value = value;
+      select.dispatchEvent(new Event('change'));
+    };
     choose('filter-impl', 'local'); seen.local = cases();
     choose('filter-verdict', 'pass.killed'); seen.both = cases();
     document.body.dataset.seen = JSON.stringify(seen).replaceAll('"', '');)");
@@ -70,10 +75,13 @@ TEST(Page, ShowsItsTablesMapAndFilters) {
 TEST(Page, ShowsACaseWithItsFailureChartsAndCommand) {
   const std::string dom = document("#" + std::string(16, '3'), R"(
     addEventListener('load', () => setTimeout(() => {
-      const painted = [...document.querySelectorAll('canvas')].filter(canvas => canvas.getContext('2d')
-        .getImageData(0, 0, canvas.width, canvas.height).data.some(byte => byte !== 0)).length;
+      const count = selector => document.querySelectorAll(selector).length;
+      const painted = [...document.querySelectorAll('canvas')].filter(
+        canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+          .data.some(byte => byte !== 0)).length;
       document.body.dataset.seen = [document.title, painted, document.getElementById('run').hidden,
-        document.getElementById('case-repro').textContent, document.querySelectorAll('img').length, document.querySelectorAll('#case-symptoms li').length].join('|');
+        document.getElementById('case-repro').textContent, count('img'),
+        count('#case-symptoms li')].join('|');
     }, 500));)");
   EXPECT_NE(dom.find("data-seen=\"graphproof smoke on sim|3|true|./graphproof repro "
                      "20261121-101500-3f2a/3333333333333333|0|5\""),

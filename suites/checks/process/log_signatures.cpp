@@ -59,11 +59,12 @@ constexpr std::array kSignatures = {
                  "a sanitizer of the compiler found undefined behaviour",
                  "graph.cpp:12:7: runtime error: signed integer overflow",
                  "runtime error: none so far"},
-    LogSignature{
-        "compute_sanitizer", "========= ",
-        R"(^=+ (Invalid |Uninitialized |Program hit |Race reported|Error: Race|ERROR SUMMARY: [1-9]))",
-        "compute-sanitizer found a defect in a kernel",
-        "========= Invalid __global__ write of size 4 bytes", "========= ERROR SUMMARY: 0 errors"},
+    LogSignature{"compute_sanitizer", "========= ",
+                 R"(^=+ (Invalid |Uninitialized |Program hit |Race reported|Error: Race)"
+                 R"(|ERROR SUMMARY: [1-9]))",
+                 "compute-sanitizer found a defect in a kernel",
+                 "========= Invalid __global__ write of size 4 bytes",
+                 "========= ERROR SUMMARY: 0 errors"},
     LogSignature{"accumulate_grad_stream", "AccumulateGrad",
                  R"(AccumulateGrad.*stream does not match)",
                  "a gradient is accumulated on another stream than it was computed on, which "
