@@ -36,13 +36,13 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     finish_remaining_cases(now_ms, finished);
     // Also those that came and went between two looks at the process table.
     std::vector<int> ranks;
-    for (int rank = 0; rank < watch_.world_size(); ++rank)
-      ranks.push_back(static_cast<int>(watch_.process(rank).pid));
+    for (int rank = 0; rank < detector_.world_size(); ++rank)
+      ranks.push_back(static_cast<int>(detector_.process(rank).pid));
     leftovers_->look(ranks);
     report_ = read_starter_log(record::read_text(batch_folder_ / "starter.log"));
     bool any_hello = false;
-    for (int rank = 0; rank < watch_.world_size(); ++rank)
-      any_hello = any_hello || watch_.process(rank).pid != 0;
+    for (int rank = 0; rank < detector_.world_size(); ++rank)
+      any_hello = any_hello || detector_.process(rank).pid != 0;
     if (!any_hello && by_itself_) infra_ = report_.infra;
   }
   if (infra_) {
@@ -54,8 +54,8 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
     return;
   }
   // The case in progress answers for the end, or the last one that was run if all have ended.
-  const bool all_ended = watch_.current() == finished_.size();
-  const std::size_t blamed = all_ended ? watch_.as_begun().back() : watch_.current();
+  const bool all_ended = detector_.current() == finished_.size();
+  const std::size_t blamed = all_ended ? detector_.as_begun().back() : detector_.current();
   if (finished_[blamed] || (stopped_ && !all_ended)) return;
   finished_[blamed] = true;
   culprit_ = culprit();
@@ -74,7 +74,7 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
                                "what started its ranks ended by signal " + std::to_string(signal) +
                                    ", which we did not send"};
   } else if (culprit_) {
-    const RankProgress& progress = watch_.progress(blamed, culprit_->rank);
+    const RankProgress& progress = detector_.progress(blamed, culprit_->rank);
     last.ended = "died";
     last.first_dead =
         record::FirstDead{culprit_->rank, culprit_->exit,
@@ -90,9 +90,9 @@ void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finis
 
 std::optional<BatchRun::Culprit> BatchRun::culprit() const {
   if (hang_ || stopped_) return std::nullopt;
-  if (report_.rank && report_.exit && *report_.rank < watch_.world_size())
+  if (report_.rank && report_.exit && *report_.rank < detector_.world_size())
     return Culprit{*report_.rank, *report_.exit};
-  const std::optional<int> dead = watch_.first_dead();
+  const std::optional<int> dead = detector_.first_dead();
   // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a
   // word and with status 0.
   if (!by_itself_) return dead ? std::optional(Culprit{*dead, {"exited", 0}}) : std::nullopt;
@@ -101,15 +101,15 @@ std::optional<BatchRun::Culprit> BatchRun::culprit() const {
   // mpirun now and then keeps the name to itself, but never the exit code. The first that was gone
   // is the likeliest.
   int first = 0;
-  for (int rank = 1; rank < watch_.world_size(); ++rank)
-    if (watch_.process(rank).gone && watch_.process(rank).gone_ms < watch_.process(first).gone_ms)
+  for (int rank = 1; rank < detector_.world_size(); ++rank)
+    if (detector_.process(rank).gone && detector_.process(rank).gone_ms < detector_.process(first).gone_ms)
       first = rank;
   return Culprit{dead.value_or(first), from_starter_exit(starter)};
 }
 
 record::Exit BatchRun::exit_of(int rank) const {
   if (culprit_ && culprit_->rank == rank) return culprit_->exit;
-  const RankProcess& process = watch_.process(rank);
+  const RankProcess& process = detector_.process(rank);
   if (process.bye || (by_itself_ && child_->poll() == Exit{})) return {"exited", 0};
   // mpirun ends the others with SIGTERM first; our own signal is known.
   return {"killed", ending_ && ending_->signal() != 0 ? ending_->signal() : SIGTERM};
@@ -161,15 +161,15 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
   record::Context context = context_of(request_, index);
   std::int64_t begin_ms = now_ms, end_ms = 0;
   for (int rank = 0; rank < batch.world_size; ++rank) {
-    const RankProgress& progress = watch_.progress(index, rank);
+    const RankProgress& progress = detector_.progress(index, rank);
     if (progress.begun) begin_ms = std::min(begin_ms, progress.begun_ms);
     end_ms = std::max(end_ms, progress.ended ? progress.ended_ms : now_ms);
   }
-  if (!watch_.begun(index)) begin_ms = started_ms_;
+  if (!detector_.begun(index)) begin_ms = started_ms_;
   context.seconds = static_cast<double>(end_ms - begin_ms) / 1000.0;
   for (int rank = 0; rank < batch.world_size; ++rank) {
-    const RankProcess& process = watch_.process(rank);
-    const RankProgress& progress = watch_.progress(index, rank);
+    const RankProcess& process = detector_.process(rank);
+    const RankProgress& progress = detector_.progress(index, rank);
     record::RankContext& seen = context.ranks[rank];
     seen.pid = process.pid;
     seen.case_ended = progress.ended;
@@ -188,29 +188,29 @@ record::Context BatchRun::context(std::size_t index, std::int64_t now_ms) const 
 }
 
 std::string BatchRun::now_doing() const {
-  const std::size_t current = std::min(watch_.current(), finished_.size() - 1);
+  const std::size_t current = std::min(detector_.current(), finished_.size() - 1);
   std::string text = request_.attempts[current].line.name;
-  const RankProgress& progress = watch_.progress(current, 0);
+  const RankProgress& progress = detector_.progress(current, 0);
   if (progress.phase) text += " " + std::string(record::name(*progress.phase));
   return text;
 }
 
 record::LiveCase BatchRun::live(std::int64_t now_ms) const {
-  const std::size_t current = std::min(watch_.current(), finished_.size() - 1);
+  const std::size_t current = std::min(detector_.current(), finished_.size() - 1);
   const record::BatchCase& one = request_.batch.cases[current];
   record::LiveCase live{.case_id = one.id,
                         .name = one.name,
                         .attempt = one.attempt,
                         .batch = request_.batch.batch,
                         .ranks = {}};
-  for (int rank = 0; rank < watch_.world_size(); ++rank) {
-    const RankProgress& progress = watch_.progress(current, rank);
+  for (int rank = 0; rank < detector_.world_size(); ++rank) {
+    const RankProgress& progress = detector_.progress(current, rank);
     live.ranks.push_back({.rank = rank,
-                          .pid = watch_.process(rank).pid,
+                          .pid = detector_.process(rank).pid,
                           .phase = progress.phase,
                           .arm = progress.arm,
                           .step = progress.step,
-                          .silent_ms = now_ms - watch_.process(rank).heartbeat_ms});
+                          .silent_ms = now_ms - detector_.process(rank).heartbeat_ms});
   }
   return live;
 }

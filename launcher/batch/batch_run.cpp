@@ -26,8 +26,8 @@ constexpr std::int64_t kEnding_ms = 25;
 // Rejected heartbeat lines that are kept for the reader of batches/B.
 constexpr std::int64_t kRejectedKept = 100;
 
-std::vector<Watch::WatchedCase> watched(const BatchRequest& request) {
-  std::vector<Watch::WatchedCase> cases;
+std::vector<HangDetector::Case> detector_cases(const BatchRequest& request) {
+  std::vector<HangDetector::Case> cases;
   for (std::size_t i = 0; i < request.batch.cases.size(); ++i)
     cases.push_back(
         {request.batch.cases[i].id, request.batch.cases[i].attempt, request.limits_ms.at(i)});
@@ -54,7 +54,7 @@ std::string quoted(const std::string& word) {
 BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     : request_(std::move(request)),
       batch_folder_(request_.run_folder / "batches" / request_.batch.batch),
-      watch_(request_.batch.world_size, watched(request_), now_ms),
+      detector_(request_.batch.world_size, detector_cases(request_), now_ms),
       finished_(request_.batch.cases.size()),
       started_ms_(now_ms),
       ended_ms_(now_ms),
@@ -195,13 +195,13 @@ void BatchRun::step_held(std::int64_t now_ms) {
     device_ms_ = now_ms;
     std::ofstream(shm_folder_->path() / (std::string(kGoFile) + kDeviceSuffix)).flush();
   }
-  lost_ = lost_ || child_->poll() || watch_.first_dead() ||
-          (device_ms_ != 0 && !watch_.all_ready() && now_ms - device_ms_ > limit_ms);
-  if (lost_ || !go_ || !watch_.all_ready()) return;
+  lost_ = lost_ || child_->poll() || detector_.first_dead() ||
+          (device_ms_ != 0 && !detector_.all_ready() && now_ms - device_ms_ > limit_ms);
+  if (lost_ || !go_ || !detector_.all_ready()) return;
   held_ = false;
   if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   started_ms_ = now_ms;
-  watch_.restart(now_ms);
+  detector_.restart(now_ms);
   std::ofstream(shm_folder_->path() / kGoFile).flush();
 }
 
@@ -209,7 +209,7 @@ void BatchRun::read_heartbeats(std::int64_t now_ms) {
   for (const std::string& line : pipe_->read_lines()) {
     bool accepted = false;
     try {
-      accepted = watch_.heartbeat(record::heartbeat_from(line, pipe_->path()), now_ms);
+      accepted = detector_.heartbeat(record::heartbeat_from(line, pipe_->path()), now_ms);
     } catch (const record::ReadError&) {
       // Not a heartbeat: kept below, and no sign of life.
     }
@@ -221,10 +221,10 @@ void BatchRun::read_heartbeats(std::int64_t now_ms) {
 void BatchRun::look_at_processes(std::int64_t now_ms) {
   if (now_ms - looked_ms_ < kLook_ms) return;
   looked_ms_ = now_ms;
-  for (int rank = 0; rank < watch_.world_size(); ++rank) {
-    const RankProcess& process = watch_.process(rank);
+  for (int rank = 0; rank < detector_.world_size(); ++rank) {
+    const RankProcess& process = detector_.process(rank);
     if (process.pid != 0 && !process.gone && !running_process(static_cast<int>(process.pid)))
-      watch_.gone(rank, now_ms);
+      detector_.gone(rank, now_ms);
   }
   const std::vector<int> ranks = living_ranks();
   leftovers_->look(ranks);
@@ -235,8 +235,8 @@ void BatchRun::look_at_processes(std::int64_t now_ms) {
 
 std::vector<int> BatchRun::living_ranks() const {
   std::vector<int> pids;
-  for (int rank = 0; rank < watch_.world_size(); ++rank)
-    if (const RankProcess& process = watch_.process(rank); process.pid != 0 && !process.gone)
+  for (int rank = 0; rank < detector_.world_size(); ++rank)
+    if (const RankProcess& process = detector_.process(rank); process.pid != 0 && !process.gone)
       pids.push_back(static_cast<int>(process.pid));
   return pids;
 }
@@ -244,15 +244,15 @@ std::vector<int> BatchRun::living_ranks() const {
 void BatchRun::decide(std::int64_t now_ms) {
   if (child_->poll()) return end(true, now_ms);
   // The others wait for a dead rank until mpirun ends them: that is its death and not their hang.
-  if (const auto dead = watch_.first_dead()) {
-    if (now_ms - watch_.process(*dead).gone_ms > kStarterLinger_ms) end(false, now_ms);
+  if (const auto dead = detector_.first_dead()) {
+    if (now_ms - detector_.process(*dead).gone_ms > kStarterLinger_ms) end(false, now_ms);
     return;
   }
-  if (watch_.all_gone() && now_ms - watch_.last_gone_ms() > kStarterLinger_ms)
+  if (detector_.all_gone() && now_ms - detector_.last_gone_ms() > kStarterLinger_ms)
     return end(false, now_ms);
-  if (last_case_ && watch_.current() > *last_case_ && watch_.current() < finished_.size())
+  if (last_case_ && detector_.current() > *last_case_ && detector_.current() < finished_.size())
     return stop(now_ms);
-  if (const auto hang = watch_.overdue(now_ms)) {
+  if (const auto hang = detector_.overdue(now_ms)) {
     hang_ = hang;
     hung_ms_ = now_ms;
     take_stacks(*hang, now_ms);
@@ -262,8 +262,8 @@ void BatchRun::decide(std::int64_t now_ms) {
 void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
   // The missing rank first: the time may not be enough for all.
   std::vector<StackCollection::Target> targets{
-      {hang.missing_rank, watch_.process(hang.missing_rank).pid}};
-  for (const int rank : hang.waiting_ranks) targets.push_back({rank, watch_.process(rank).pid});
+      {hang.missing_rank, detector_.process(hang.missing_rank).pid}};
+  for (const int rank : hang.waiting_ranks) targets.push_back({rank, detector_.process(rank).pid});
   const record::BatchCase& hung = request_.batch.cases[hang.case_index];
   // Where a planted hang hangs is known.
   const record::Expect& expect = request_.attempts[hang.case_index].line.expect;
@@ -279,7 +279,7 @@ void BatchRun::take_stacks(const HangDecision& hang, std::int64_t now_ms) {
 }
 
 void BatchRun::stop_after_case() {
-  if (!last_case_) last_case_ = watch_.current();
+  if (!last_case_) last_case_ = detector_.current();
 }
 
 void BatchRun::stop(std::int64_t now_ms) {
@@ -310,11 +310,11 @@ void BatchRun::finish(std::size_t index, std::int64_t now_ms, record::Cleanup cl
 
 std::vector<std::size_t> BatchRun::ended_cases() const {
   std::vector<std::size_t> ended;
-  for (const std::size_t index : watch_.as_begun())
-    if (!finished_[index] && watch_.ended(index)) ended.push_back(index);
+  for (const std::size_t index : detector_.as_begun())
+    if (!finished_[index] && detector_.ended(index)) ended.push_back(index);
   // The last one that is run waits for the processes' end: how they end and what they leave behind
   // belongs to it.
-  if (!ended.empty() && watch_.current() == finished_.size()) ended.pop_back();
+  if (!ended.empty() && detector_.current() == finished_.size()) ended.pop_back();
   return ended;
 }
 

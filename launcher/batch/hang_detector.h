@@ -45,9 +45,9 @@ struct HangDecision {
   std::optional<record::Collective> last_collective;
 };
 
-class Watch {
+class HangDetector {
  public:
-  struct WatchedCase {
+  struct Case {
     std::string id;
     int attempt = 1;
     record::Limits limits_ms;  // every phase
@@ -56,7 +56,7 @@ class Watch {
   /// REQUIRES: world_size >= 1, at least one case; the ranks run them one at a time in this order,
   /// save that those which they refuse come first: a refusal must come before device work, and only
   /// the ranks know what they refuse.
-  Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms);
+  HangDetector(int world_size, std::vector<Case> cases, std::int64_t now_ms);
 
   /// False when the line does not belong to this batch (unknown rank or case, or out of order); it
   /// then counts for nothing, so a rank that sends only such lines is silent.
@@ -97,7 +97,7 @@ class Watch {
   const std::vector<std::size_t>& as_begun() const { return as_begun_; }
 
   int world_size() const { return static_cast<int>(processes_.size()); }
-  const std::vector<WatchedCase>& cases() const { return cases_; }
+  const std::vector<Case>& cases() const { return cases_; }
   const RankProcess& process(int rank) const { return processes_.at(rank); }
   const RankProgress& progress(std::size_t case_index, int rank) const {
     return progress_.at(case_index).at(rank);
@@ -114,7 +114,7 @@ class Watch {
   bool less_advanced(int left, int right) const;
   std::optional<std::size_t> index_of(const std::string& case_id, int attempt) const;
 
-  std::vector<WatchedCase> cases_;
+  std::vector<Case> cases_;
   std::vector<RankProcess> processes_;
   std::vector<std::vector<RankProgress>> progress_;  // [case][rank]
   std::vector<std::size_t> as_begun_;

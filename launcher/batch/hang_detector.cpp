@@ -1,4 +1,4 @@
-#include "launcher/batch/watch.h"
+#include "launcher/batch/hang_detector.h"
 
 #include <algorithm>
 #include <cassert>
@@ -8,7 +8,7 @@ namespace graphproof::launcher {
 
 using record::Phase;
 
-Watch::Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms)
+HangDetector::HangDetector(int world_size, std::vector<Case> cases, std::int64_t now_ms)
     : cases_(std::move(cases)),
       processes_(world_size),
       progress_(cases_.size(), std::vector<RankProgress>(world_size)),
@@ -17,13 +17,13 @@ Watch::Watch(int world_size, std::vector<WatchedCase> cases, std::int64_t now_ms
   for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
 }
 
-std::optional<std::size_t> Watch::index_of(const std::string& case_id, int attempt) const {
+std::optional<std::size_t> HangDetector::index_of(const std::string& case_id, int attempt) const {
   for (std::size_t i = 0; i < cases_.size(); ++i)
     if (cases_[i].id == case_id && cases_[i].attempt == attempt) return i;
   return std::nullopt;
 }
 
-bool Watch::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
+bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
   if (line.rank < 0 || line.rank >= world_size()) return false;
   RankProcess& process = processes_[line.rank];
   if (process.bye) return false;
@@ -70,11 +70,11 @@ bool Watch::heartbeat(const record::Heartbeat& line, std::int64_t now_ms) {
   return true;
 }
 
-void Watch::restart(std::int64_t now_ms) {
+void HangDetector::restart(std::int64_t now_ms) {
   for (RankProcess& process : processes_) process.heartbeat_ms = now_ms;
 }
 
-void Watch::gone(int rank, std::int64_t now_ms) {
+void HangDetector::gone(int rank, std::int64_t now_ms) {
   RankProcess& process = processes_.at(rank);
   if (process.gone) return;
   process.gone = true;
@@ -82,26 +82,26 @@ void Watch::gone(int rank, std::int64_t now_ms) {
   if (!process.bye && !first_dead_) first_dead_ = rank;
 }
 
-std::size_t Watch::case_of(int rank) const {
+std::size_t HangDetector::case_of(int rank) const {
   if (inside_[rank]) return *inside_[rank];
   std::size_t index = 0;
   while (index + 1 < cases_.size() && progress_[index][rank].ended) ++index;
   return index;
 }
 
-bool Watch::ended(std::size_t case_index) const {
+bool HangDetector::ended(std::size_t case_index) const {
   const auto& ranks = progress_.at(case_index);
   return std::all_of(ranks.begin(), ranks.end(),
                      [](const RankProgress& rank) { return rank.ended; });
 }
 
-bool Watch::begun(std::size_t case_index) const {
+bool HangDetector::begun(std::size_t case_index) const {
   const auto& ranks = progress_.at(case_index);
   return std::any_of(ranks.begin(), ranks.end(),
                      [](const RankProgress& rank) { return rank.begun; });
 }
 
-bool Watch::measured(std::size_t case_index) const {
+bool HangDetector::measured(std::size_t case_index) const {
   const auto& ranks = progress_.at(case_index);
   return std::all_of(ranks.begin(), ranks.end(), [](const RankProgress& rank) {
     return rank.ended || rank.phase == Phase::teardown_comm ||
@@ -109,29 +109,29 @@ bool Watch::measured(std::size_t case_index) const {
   });
 }
 
-std::size_t Watch::current() const {
+std::size_t HangDetector::current() const {
   std::size_t index = 0;
   while (index < cases_.size() && ended(index)) ++index;
   return index;
 }
 
-bool Watch::all_ready() const {
+bool HangDetector::all_ready() const {
   return std::all_of(processes_.begin(), processes_.end(),
                      [](const RankProcess& rank) { return rank.ready; });
 }
 
-bool Watch::all_gone() const {
+bool HangDetector::all_gone() const {
   return std::all_of(processes_.begin(), processes_.end(),
                      [](const RankProcess& rank) { return rank.gone; });
 }
 
-std::int64_t Watch::last_gone_ms() const {
+std::int64_t HangDetector::last_gone_ms() const {
   std::int64_t last = 0;
   for (const RankProcess& process : processes_) last = std::max(last, process.gone_ms);
   return last;
 }
 
-Watch::Wait Watch::wait_of(int rank) const {
+HangDetector::Wait HangDetector::wait_of(int rank) const {
   const std::size_t index = case_of(rank);
   const RankProgress& progress = progress_[index][rank];
   const RankProcess& process = processes_[rank];
@@ -146,7 +146,7 @@ Watch::Wait Watch::wait_of(int rank) const {
   return waits(*progress.phase, progress.progress_ms);
 }
 
-bool Watch::less_advanced(int left, int right) const {
+bool HangDetector::less_advanced(int left, int right) const {
   const auto advance = [this](int rank) {
     const RankProgress& progress = progress_[case_of(rank)][rank];
     const auto ended = std::count_if(progress_.begin(), progress_.end(),
@@ -158,7 +158,7 @@ bool Watch::less_advanced(int left, int right) const {
   return advance(left) < advance(right);
 }
 
-std::optional<HangDecision> Watch::overdue(std::int64_t now_ms) const {
+std::optional<HangDecision> HangDetector::overdue(std::int64_t now_ms) const {
   bool late = false;
   std::vector<int> silent;
   for (int rank = 0; rank < world_size(); ++rank) {

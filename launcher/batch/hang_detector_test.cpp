@@ -1,4 +1,4 @@
-#include "launcher/batch/watch.h"
+#include "launcher/batch/hang_detector.h"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@ record::Limits limits() {
   return limits;
 }
 
-/// A watch of two ranks and two cases that speaks for the ranks.
+/// A detector of two ranks and two cases that speaks for the ranks.
 struct Ranks {
-  Watch watch{2, {{"one", 1, limits()}, {"two", 1, limits()}}, 0};
+  HangDetector detector{2, {{"one", 1, limits()}, {"two", 1, limits()}}, 0};
 
   record::Heartbeat line(int rank, std::string event) {
     record::Heartbeat line;
@@ -25,13 +25,13 @@ struct Ranks {
     line.pid = 100 + rank;
     return line;
   }
-  bool hello(int rank, std::int64_t now) { return watch.heartbeat(line(rank, "hello"), now); }
-  bool bye(int rank, std::int64_t now) { return watch.heartbeat(line(rank, "bye"), now); }
+  bool hello(int rank, std::int64_t now) { return detector.heartbeat(line(rank, "hello"), now); }
+  bool bye(int rank, std::int64_t now) { return detector.heartbeat(line(rank, "bye"), now); }
   bool of_case(int rank, const char* event, const char* id, std::int64_t now) {
     record::Heartbeat beat = line(rank, event);
     beat.case_id = id;
     beat.attempt = 1;
-    return watch.heartbeat(beat, now);
+    return detector.heartbeat(beat, now);
   }
   bool phase(int rank, const char* id, Phase phase, std::int64_t step, std::int64_t sequence,
              std::int64_t now) {
@@ -41,7 +41,7 @@ struct Ranks {
     beat.phase = phase;
     beat.step = step;
     beat.collective = record::Collective{sequence, "all_reduce", "tp"};
-    return watch.heartbeat(beat, now);
+    return detector.heartbeat(beat, now);
   }
   void begin(const char* id, std::int64_t now) {
     for (int rank : {0, 1}) {
@@ -56,8 +56,8 @@ TEST(WatchTest, ARankThatNeverSaysHelloHangsInInit) {
   ranks.hello(0, 10);
   ranks.of_case(0, "case_begin", "one", 20);
   ranks.phase(0, "one", Phase::init, 0, 0, 9990);
-  EXPECT_FALSE(ranks.watch.overdue(10000));
-  const auto hang = ranks.watch.overdue(10001);
+  EXPECT_FALSE(ranks.detector.overdue(10000));
+  const auto hang = ranks.detector.overdue(10001);
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->phase, Phase::init);
   EXPECT_EQ(hang->missing_rank, 1);
@@ -70,13 +70,13 @@ TEST(WatchTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
   Ranks ranks;
   ranks.hello(0, 10);
   ranks.hello(1, 10);
-  EXPECT_TRUE(ranks.watch.heartbeat(ranks.line(0, "ready"), 20));
-  EXPECT_FALSE(ranks.watch.all_ready());
-  EXPECT_TRUE(ranks.watch.heartbeat(ranks.line(1, "ready"), 30));
-  EXPECT_TRUE(ranks.watch.all_ready());
-  ranks.watch.restart(500000);
-  EXPECT_FALSE(ranks.watch.overdue(510000));
-  EXPECT_TRUE(ranks.watch.overdue(510001)) << "from then on init's limit holds as ever";
+  EXPECT_TRUE(ranks.detector.heartbeat(ranks.line(0, "ready"), 20));
+  EXPECT_FALSE(ranks.detector.all_ready());
+  EXPECT_TRUE(ranks.detector.heartbeat(ranks.line(1, "ready"), 30));
+  EXPECT_TRUE(ranks.detector.all_ready());
+  ranks.detector.restart(500000);
+  EXPECT_FALSE(ranks.detector.overdue(510000));
+  EXPECT_TRUE(ranks.detector.overdue(510001)) << "from then on init's limit holds as ever";
 }
 
 TEST(WatchTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
@@ -85,8 +85,8 @@ TEST(WatchTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
   ranks.phase(0, "one", Phase::replay, 3, 17,
               100);  // waits since 100, so it passes its limit first
   ranks.phase(1, "one", Phase::replay, 2, 16, 300);
-  EXPECT_FALSE(ranks.watch.overdue(1100));
-  const auto hang = ranks.watch.overdue(1101);
+  EXPECT_FALSE(ranks.detector.overdue(1100));
+  const auto hang = ranks.detector.overdue(1101);
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->missing_rank, 1);
   EXPECT_EQ(hang->waiting_ranks, std::vector<int>{0});
@@ -100,8 +100,8 @@ TEST(WatchTest, ALimitOfStepsCountsFromTheLastStep) {
   for (int step = 0; step < 10; ++step)
     for (int rank : {0, 1})
       ASSERT_TRUE(ranks.phase(rank, "one", Phase::replay, step, step, 900 * step));
-  EXPECT_FALSE(ranks.watch.overdue(9 * 900 + 1000));
-  EXPECT_TRUE(ranks.watch.overdue(9 * 900 + 1001));
+  EXPECT_FALSE(ranks.detector.overdue(9 * 900 + 1000));
+  EXPECT_TRUE(ranks.detector.overdue(9 * 900 + 1001));
 }
 
 TEST(WatchTest, CollectivesWithoutAStepAreNoProgress) {
@@ -109,7 +109,7 @@ TEST(WatchTest, CollectivesWithoutAStepAreNoProgress) {
   ranks.begin("one", 0);
   for (std::int64_t now = 0; now <= 1001; now += 77)
     for (int rank : {0, 1}) ASSERT_TRUE(ranks.phase(rank, "one", Phase::capture, 0, now, now));
-  const auto hang = ranks.watch.overdue(1002);
+  const auto hang = ranks.detector.overdue(1002);
   ASSERT_TRUE(hang) << "a rank that is busy for ever without a step is a hang too";
   EXPECT_EQ(hang->phase, Phase::capture);
 }
@@ -121,7 +121,7 @@ TEST(WatchTest, ARankInAnEarlierCaseHoldsTheOthersUp) {
   ranks.of_case(0, "case_end", "one", 20);
   ranks.of_case(0, "case_begin", "two", 30);
   ranks.phase(0, "two", Phase::init, 0, 0, 40);
-  const auto hang = ranks.watch.overdue(1011);
+  const auto hang = ranks.detector.overdue(1011);
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->missing_rank, 1);
   EXPECT_EQ(hang->case_index, 0u);
@@ -137,9 +137,9 @@ TEST(WatchTest, AProcessThatDoesNotEndAfterItsLastCaseHangsInTeardown) {
     ranks.of_case(rank, "case_end", "two", 30);
     EXPECT_TRUE(ranks.bye(rank, 40));
   }
-  EXPECT_FALSE(ranks.watch.overdue(1040));
-  ranks.watch.gone(0, 1040);
-  const auto hang = ranks.watch.overdue(1041);
+  EXPECT_FALSE(ranks.detector.overdue(1040));
+  ranks.detector.gone(0, 1040);
+  const auto hang = ranks.detector.overdue(1041);
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->phase, Phase::teardown_process);
   EXPECT_EQ(hang->missing_rank, 1);
@@ -150,49 +150,49 @@ TEST(WatchTest, AProcessThatDoesNotEndAfterItsLastCaseHangsInTeardown) {
 TEST(WatchTest, TheFirstDeadIsTheFirstThatLeftWithoutGoodbye) {
   Ranks ranks;
   ranks.begin("one", 0);
-  ranks.watch.gone(1, 50);
-  ranks.watch.gone(0, 60);
-  EXPECT_EQ(ranks.watch.first_dead(), 1);
-  EXPECT_TRUE(ranks.watch.all_gone());
-  EXPECT_FALSE(ranks.watch.overdue(99999)) << "who is dead is not late";
+  ranks.detector.gone(1, 50);
+  ranks.detector.gone(0, 60);
+  EXPECT_EQ(ranks.detector.first_dead(), 1);
+  EXPECT_TRUE(ranks.detector.all_gone());
+  EXPECT_FALSE(ranks.detector.overdue(99999)) << "who is dead is not late";
 }
 
 TEST(WatchTest, GoodbyeIsNoDeath) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.bye(0, 10);
-  ranks.watch.gone(0, 20);
-  EXPECT_EQ(ranks.watch.first_dead(), std::nullopt);
+  ranks.detector.gone(0, 20);
+  EXPECT_EQ(ranks.detector.first_dead(), std::nullopt);
 }
 
 TEST(WatchTest, ACaseEndsWhenEveryRankHasEndedIt) {
   Ranks ranks;
   ranks.begin("one", 0);
-  EXPECT_TRUE(ranks.watch.begun(0));
-  EXPECT_FALSE(ranks.watch.begun(1));
+  EXPECT_TRUE(ranks.detector.begun(0));
+  EXPECT_FALSE(ranks.detector.begun(1));
   ranks.of_case(0, "case_end", "one", 10);
-  EXPECT_FALSE(ranks.watch.ended(0));
+  EXPECT_FALSE(ranks.detector.ended(0));
   ranks.of_case(1, "case_end", "one", 20);
-  EXPECT_TRUE(ranks.watch.ended(0));
-  EXPECT_EQ(ranks.watch.current(), 1u);
+  EXPECT_TRUE(ranks.detector.ended(0));
+  EXPECT_EQ(ranks.detector.current(), 1u);
 }
 
 TEST(WatchTest, ARefusedCaseMayComeBeforeItsTurnAndNoneInsideAnother) {
   Ranks ranks;
   ranks.begin("two", 10);
   EXPECT_FALSE(ranks.of_case(0, "case_begin", "one", 11)) << "it is still in the other";
-  EXPECT_EQ(ranks.watch.case_of(0), 1u);
+  EXPECT_EQ(ranks.detector.case_of(0), 1u);
   for (int rank : {0, 1}) EXPECT_TRUE(ranks.of_case(rank, "case_end", "two", 20));
   EXPECT_FALSE(ranks.of_case(0, "case_begin", "two", 21)) << "it has ended";
-  EXPECT_TRUE(ranks.watch.ended(1));
-  EXPECT_EQ(ranks.watch.current(), 0u);
-  EXPECT_EQ(ranks.watch.as_begun(), (std::vector<std::size_t>{1}));
+  EXPECT_TRUE(ranks.detector.ended(1));
+  EXPECT_EQ(ranks.detector.current(), 0u);
+  EXPECT_EQ(ranks.detector.as_begun(), (std::vector<std::size_t>{1}));
   for (int rank : {0, 1}) EXPECT_TRUE(ranks.of_case(rank, "case_begin", "one", 30));
   EXPECT_TRUE(ranks.phase(0, "one", Phase::eager, 3, 7, 40));
-  EXPECT_EQ(ranks.watch.as_begun(), (std::vector<std::size_t>{1, 0}));
+  EXPECT_EQ(ranks.detector.as_begun(), (std::vector<std::size_t>{1, 0}));
   for (int rank : {0, 1}) EXPECT_TRUE(ranks.of_case(rank, "case_end", "one", 50));
-  EXPECT_EQ(ranks.watch.current(), 2u);
-  EXPECT_EQ(ranks.watch.case_of(0), 1u);
+  EXPECT_EQ(ranks.detector.current(), 2u);
+  EXPECT_EQ(ranks.detector.case_of(0), 1u);
 }
 
 TEST(WatchTest, TheMissingRankIsTheOneThatHasEndedTheFewestCases) {
@@ -202,7 +202,7 @@ TEST(WatchTest, TheMissingRankIsTheOneThatHasEndedTheFewestCases) {
   ranks.of_case(0, "case_begin", "one", 10);
   ranks.phase(0, "one", Phase::init, 0, 0, 20);
   ranks.phase(1, "two", Phase::validate, 0, 0, 5);
-  const auto hang = ranks.watch.overdue(10021);
+  const auto hang = ranks.detector.overdue(10021);
   ASSERT_TRUE(hang);
   EXPECT_EQ(hang->missing_rank, 1);
   EXPECT_EQ(hang->case_index, 1u);
@@ -214,12 +214,12 @@ TEST(WatchTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
   ranks.phase(0, "one", Phase::teardown_comm, 0, 0, 10);
   ranks.phase(1, "one", Phase::teardown_graph, 0, 0,
               10);  // also between two arms, of which the next measures memory
-  EXPECT_FALSE(ranks.watch.measured(0));
+  EXPECT_FALSE(ranks.detector.measured(0));
   ranks.phase(1, "one", Phase::teardown_comm, 0, 0, 20);
-  EXPECT_TRUE(ranks.watch.measured(0));
+  EXPECT_TRUE(ranks.detector.measured(0));
   ranks.of_case(0, "case_end", "one", 30);
-  EXPECT_TRUE(ranks.watch.measured(0));
-  EXPECT_FALSE(ranks.watch.measured(1));
+  EXPECT_TRUE(ranks.detector.measured(0));
+  EXPECT_FALSE(ranks.detector.measured(1));
 }
 
 TEST(WatchTest, LinesThatDoNotBelongHereCountForNothing) {
@@ -234,7 +234,7 @@ TEST(WatchTest, LinesThatDoNotBelongHereCountForNothing) {
   record::Heartbeat other = ranks.line(0, "case_end");
   other.case_id = "one";
   other.attempt = 2;
-  EXPECT_FALSE(ranks.watch.heartbeat(other, 5)) << "another attempt";
+  EXPECT_FALSE(ranks.detector.heartbeat(other, 5)) << "another attempt";
   ranks.bye(1, 6);
   EXPECT_FALSE(ranks.of_case(1, "case_end", "one", 7)) << "after goodbye";
 }
