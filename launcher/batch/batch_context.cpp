@@ -102,7 +102,8 @@ std::optional<BatchRun::Culprit> BatchRun::culprit() const {
   // is the likeliest.
   int first = 0;
   for (int rank = 1; rank < detector_.world_size(); ++rank)
-    if (detector_.process(rank).gone && detector_.process(rank).gone_ms < detector_.process(first).gone_ms)
+    if (detector_.process(rank).gone &&
+        detector_.process(rank).gone_ms < detector_.process(first).gone_ms)
       first = rank;
   return Culprit{dead.value_or(first), from_starter_exit(starter)};
 }

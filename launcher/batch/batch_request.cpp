@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "reports/analysis/divergence.h"
 
 namespace graphproof::launcher {

@@ -16,9 +16,9 @@
 #include "launcher/backend/engine.h"
 #include "launcher/backend/starter_log.h"
 #include "launcher/batch/batches.h"
+#include "launcher/batch/hang_detector.h"
 #include "launcher/batch/heartbeat_pipe.h"
 #include "launcher/batch/running_batch.h"
-#include "launcher/batch/hang_detector.h"
 #include "launcher/gpu/flight_data.h"
 #include "launcher/gpu/gpu_health.h"
 #include "launcher/gpu/nccl_ras.h"
@@ -133,7 +133,9 @@ class BatchRun final : public RunningBatch {
   bool gpu_memory_is_settled(std::int64_t now_ms);
   /// Nothing is measured any more; what is left is the end of the last case and its processes, and
   /// the proof that nothing was left.
-  bool draining() const { return stage_ != Stage::over && detector_.measured(finished_.size() - 1); }
+  bool draining() const {
+    return stage_ != Stage::over && detector_.measured(finished_.size() - 1);
+  }
   /// Whether the driver tells which memory is whose. Not in a container with process ids of its
   /// own.
   bool owns_visible_gpu_memory() const;

@@ -16,7 +16,7 @@
 
 #include "launcher/batch/batch_request.h"
 #include "launcher/batch/batch_run.h"
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/cluster/channel.h"
 #include "launcher/cluster/clocks.h"
 #include "launcher/doctor/doctor.h"

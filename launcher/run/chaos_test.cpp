@@ -198,7 +198,7 @@ TEST_F(ChaosTest, AJournalThatEndsAtAnyByteIsGoneOnWith) {
         std::count(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes), '\n'));
     const record::JournalContent content = record::read_journal(file);
     ASSERT_EQ(content.records.size(), lines) << bytes;
-    const Remains left = remains(folder, setup.plan, content.records);
+    const PendingWork left = pending_work(folder, setup.plan, content.records);
     ASSERT_TRUE(left.attempts.empty() && left.diagnoses.empty())
         << "at byte " << bytes << ": what has its evidence is judged, not run";
     ASSERT_EQ(static_cast<std::size_t>(left.kept) + left.unjudged.size(), setup.plan.size())

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/run/judge_pool.h"
 #include "reports/record/job/context.h"
 #include "reports/record/job/plan.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/testing/run_of_fakes.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/testing/scratch_folder.h"

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/cgroup.h"
 #include "launcher/host/ending.h"
@@ -32,13 +32,13 @@ std::string plan_text(const std::vector<record::PlanLine>& plan) {
   return lines;
 }
 
-reports::RunResult go(const RunSetup& setup, const RunListener& listener, Remains remains,
+reports::RunResult go(const RunSetup& setup, const RunListener& listener, PendingWork pending,
                       const std::vector<record::Record>& earlier, double earlier_seconds) {
   reports::Ending ending;
   double wall_seconds;
   {
     Runner runner(setup, listener, earlier, earlier_seconds);
-    ending = runner.run(std::move(remains));
+    ending = runner.run(std::move(pending));
     wall_seconds = runner.wall_seconds();
   }
   reports::RunResult result = reports::read_run_result(setup.folder, ending, wall_seconds);
@@ -114,7 +114,7 @@ reports::RunResult run(const RunSetup& setup, const RunListener& listener) {
   record::Run run = setup.run;
   run.plan_sha256 = matrix::sha256_hex(plan);
   record::write_json(setup.folder / "run.json", record::to_json(run));
-  return go(setup, listener, remains(setup.folder, setup.plan, {}), {}, 0);
+  return go(setup, listener, pending_work(setup.folder, setup.plan, {}), {}, 0);
 }
 
 reports::RunResult resume(const RunSetup& setup, const RunListener& listener) {
@@ -126,8 +126,8 @@ reports::RunResult resume(const RunSetup& setup, const RunListener& listener) {
   if (!journal.dropped.empty() && listener.said) listener.said(journal.dropped);
   const double seconds = seconds_so_far(setup.folder);
   remove_stale_files(setup.folder);
-  return go(setup, listener, remains(setup.folder, setup.plan, journal.records), journal.records,
-            seconds);
+  return go(setup, listener, pending_work(setup.folder, setup.plan, journal.records),
+            journal.records, seconds);
 }
 
 }  // namespace graphproof::launcher

@@ -144,13 +144,13 @@ double Runner::wall_seconds() const {
   return earlier_seconds_ + static_cast<double>(steady_ms() - started_ms_) / 1000.0;
 }
 
-reports::Ending Runner::run(Remains remains) {
+reports::Ending Runner::run(PendingWork pending) {
   // Orphans of a batch come to us instead of to init, so that they can be waited for.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   folders_ = std::make_unique<HostFolders>(setup_.run.run_id);
   if (setup_.allocation) setup_.allocation->listen([this](const std::string& text) { say(text); });
   try {
-    take(std::move(remains));
+    take(std::move(pending));
     look_at_this_host();
     while (!schedule_.idle() || !running_.empty() || !discarded_.empty() || !judges_.idle()) {
       round(steady_ms());
@@ -169,8 +169,8 @@ reports::Ending Runner::run(Remains remains) {
   return stopped_.value_or(reports::Ending::finished);
 }
 
-void Runner::take(Remains remains) {
-  batch_count_ = remains.batch_count;
+void Runner::take(PendingWork pending) {
+  batch_count_ = pending.batch_count;
   for (const auto& [id, line] : line_of_)
     if (!line->skip) expected_left_ += line->expected_seconds;
   const auto drop_expected = [this](const std::string& id) {
@@ -178,9 +178,9 @@ void Runner::take(Remains remains) {
     expected_left_ -= line_of_.at(id)->expected_seconds;
   };
   std::map<std::string, bool> open;
-  for (const Attempt& attempt : remains.attempts) open[attempt.line.id] = true;
-  for (const Diagnosis& diagnosis : remains.diagnoses) open[diagnosis.attempt.line.id] = true;
-  for (const Unjudged& unjudged : remains.unjudged) open[unjudged.line.id] = true;
+  for (const Attempt& attempt : pending.attempts) open[attempt.line.id] = true;
+  for (const Diagnosis& diagnosis : pending.diagnoses) open[diagnosis.attempt.line.id] = true;
+  for (const Unjudged& unjudged : pending.unjudged) open[unjudged.line.id] = true;
   for (auto& [id, record] :
        record::last_records(record::read_journal(setup_.folder / "journal.jsonl").records)) {
     if (open.contains(id) || !line_of_.contains(id)) continue;
@@ -188,12 +188,12 @@ void Runner::take(Remains remains) {
     final_.emplace(id, record);
     drop_expected(id);
   }
-  for (const record::Record& first : remains.firsts)
+  for (const record::Record& first : pending.firsts)
     first_outcome_.emplace(first.case_id, outcome_of(first));
-  for (Unjudged& unjudged : remains.unjudged) case_ended(std::move(unjudged.context));
-  for (Diagnosis& diagnosis : remains.diagnoses)
+  for (Unjudged& unjudged : pending.unjudged) case_ended(std::move(unjudged.context));
+  for (Diagnosis& diagnosis : pending.diagnoses)
     add_alone(diagnosis.first, std::move(diagnosis.attempt));
-  for (CaseGroup& group : group_cases(remains.attempts, setup_.run.device, schedule_.slot_count()))
+  for (CaseGroup& group : group_cases(pending.attempts, setup_.run.device, schedule_.slot_count()))
     add(std::move(group));
 }
 

@@ -14,7 +14,7 @@
 
 #include "launcher/batch/batch_run.h"
 #include "launcher/batch/batches.h"
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/gpu/cpus.h"
 #include "launcher/gpu/gpu_health.h"
 #include "launcher/gpu/nvml.h"
@@ -37,9 +37,9 @@ class Runner {
   Runner(const RunSetup& setup, const RunListener& listener,
          const std::vector<record::Record>& earlier, double earlier_seconds);
 
-  /// Runs what `remains` and returns how it ended. Throws what a fault of graphproof itself throws;
-  /// all processes are ended by then.
-  reports::Ending run(Remains remains);
+  /// Runs what is `pending` and returns how it ended. Throws what a fault of graphproof itself
+  /// throws; all processes are ended by then.
+  reports::Ending run(PendingWork pending);
   double wall_seconds() const;
 
  private:
@@ -48,7 +48,7 @@ class Runner {
     record::PlanLine line;
   };
 
-  void take(Remains remains);
+  void take(PendingWork pending);
   void end_all();
   void round(std::int64_t now_ms);
   void heed_interrupts(std::int64_t now_ms);

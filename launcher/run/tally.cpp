@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "reports/record/job/plan.h"
 #include "reports/record/run/record.h"
 #include "reports/record/text/file.h"
@@ -81,7 +81,7 @@ Resumable resumable(const std::filesystem::path& folder) {
         records.push_back(record::record_from(record::parse_json(one, journal_file), journal_file));
     }
   });
-  const Remains left = remains(folder, open, records);
+  const PendingWork left = pending_work(folder, open, records);
   found.kept += left.kept;
   found.run += static_cast<int>(left.attempts.size() + left.diagnoses.size());
   found.cut_off = left.cut_off;

@@ -19,8 +19,8 @@ struct Tally {
 /// record::ReadError.
 Tally tally(const std::filesystem::path& folder);
 
-/// What remains() would find, in numbers. Cases that are done and cases that were never touched are
-/// only counted.
+/// What pending_work() would find, in numbers. Cases that are done and cases that were never
+/// touched are only counted.
 struct Resumable {
   int kept = 0, run = 0, cut_off = 0, alone = 0, judge = 0;  // run: of these `cut_off` and `alone`
   bool operator==(const Resumable&) const = default;

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "reports/record/job/plan.h"
 #include "reports/record/run/journal.h"
 #include "reports/record/testing/scratch_folder.h"
@@ -79,8 +79,8 @@ TEST(TallyTest, WhatCanBeResumedIsWhatRemainsWhateverIsOnlyCounted) {
     std::ofstream(folder.path() / attempt_folder(id_of(number), attempt) / "rank-0.evidence.jsonl")
         << "{}\n";
   }
-  const Remains left =
-      remains(folder.path(), plan, record::read_journal(folder.path() / "journal.jsonl").records);
+  const PendingWork left = pending_work(
+      folder.path(), plan, record::read_journal(folder.path() / "journal.jsonl").records);
   const Resumable found = resumable(folder.path());
   EXPECT_EQ(found, (Resumable{.kept = left.kept,
                               .run = static_cast<int>(left.attempts.size() + left.diagnoses.size()),

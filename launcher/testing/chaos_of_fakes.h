@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/testing/fake_host.h"
 #include "launcher/testing/run_of_fakes.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"

@@ -27,7 +27,7 @@ struct Unjudged {
   record::PlanLine line;
 };
 
-struct Remains {
+struct PendingWork {
   std::vector<Attempt> attempts;       // to be run, in plan order
   std::vector<Diagnosis> diagnoses;    // to be run alone
   std::vector<Unjudged> unjudged;      // to be judged
@@ -36,7 +36,7 @@ struct Remains {
   int kept = 0;     // cases whose record stands
   int batch_count = 0;  // batches so far: the next one is named after them
 
-  bool nothing() const { return attempts.empty() && diagnoses.empty() && unjudged.empty(); }
+  bool empty() const { return attempts.empty() && diagnoses.empty() && unjudged.empty(); }
 };
 
 // A case that ended infra.* says nothing about the product, and may be tried once more when a run
@@ -57,8 +57,9 @@ std::string why_retry(const record::Record& last);
 /// The verdict of every record stands, but for those that want a diagnosis or were infra.* fewer
 /// than kInfraAttempts times. An attempt that began and did not end keeps its folder, and the case
 /// gets the next number. Throws record::ReadError.
-Remains remains(const std::filesystem::path& folder, const std::vector<record::PlanLine>& plan,
-                const std::vector<record::Record>& journal);
+PendingWork pending_work(const std::filesystem::path& folder,
+                         const std::vector<record::PlanLine>& plan,
+                         const std::vector<record::Record>& journal);
 
 /// The folder of an attempt, relative to the run folder.
 std::filesystem::path attempt_folder(const std::string& case_id, int attempt);

@@ -1,4 +1,4 @@
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 
 #include <gtest/gtest.h>
 
@@ -61,9 +61,9 @@ struct RemainsTest : testing::Test {
     context.ended = "finished";
     record::write_json(attempt / "context.json", record::to_json(context));
   }
-  Remains of(const std::vector<record::PlanLine>& plan,
-             const std::vector<record::Record>& journal) {
-    return remains(folder.path(), plan, journal);
+  PendingWork of(const std::vector<record::PlanLine>& plan,
+                 const std::vector<record::Record>& journal) {
+    return pending_work(folder.path(), plan, journal);
   }
   record::ScratchFolder folder;
 };
@@ -71,7 +71,7 @@ struct RemainsTest : testing::Test {
 TEST_F(RemainsTest, OfANewRunEverythingRemainsButWhatIsSkipped) {
   record::PlanLine skipped = line('b');
   skipped.skip = record::Skip{*record::Verdict::from("skipped.gpus"), "8 ranks"};
-  const Remains left = of({line('a'), skipped}, {});
+  const PendingWork left = of({line('a'), skipped}, {});
   ASSERT_EQ(left.attempts.size(), 1u);
   EXPECT_EQ(left.attempts[0].number, 1);
   EXPECT_EQ(left.attempts[0].again, "");
@@ -82,10 +82,10 @@ TEST_F(RemainsTest, ACaseWithARecordIsNotRunAgainWhateverItsVerdict) {
   const auto process = line('d', "process");
   for (const record::PlanLine& one : {line('a'), line('b'), line('c'), process})
     attempt(one, 1, "ended");
-  const Remains left = of({line('a'), line('b'), process},
-                          {recorded(line('a'), "pass"), recorded(line('b'), "unexercised"),
-                           recorded(process, "fail.numerics")});
-  EXPECT_TRUE(left.nothing());
+  const PendingWork left = of({line('a'), line('b'), process},
+                              {recorded(line('a'), "pass"), recorded(line('b'), "unexercised"),
+                               recorded(process, "fail.numerics")});
+  EXPECT_TRUE(left.empty());
   EXPECT_EQ(left.kept, 3);
 }
 
@@ -93,7 +93,7 @@ TEST_F(RemainsTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
   attempt(line('a'), 1, "begun");
   attempt(line('b'), 1, "empty");
   fs::create_directories(folder.path() / "batches/b012");
-  const Remains left = of({line('a'), line('b')}, {});
+  const PendingWork left = of({line('a'), line('b')}, {});
   ASSERT_EQ(left.attempts.size(), 2u);
   EXPECT_EQ(left.attempts[0].number, 2);
   EXPECT_EQ(left.attempts[0].again, "attempt 1 was cut off before it ended");
@@ -102,7 +102,7 @@ TEST_F(RemainsTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
   EXPECT_EQ(left.batch_count, 12);
   // Killed once more before the second attempt began.
   attempt(line('a'), 2, "empty");
-  const Remains again = of({line('a')}, {});
+  const PendingWork again = of({line('a')}, {});
   EXPECT_EQ(again.attempts.at(0).number, 2);
   EXPECT_EQ(again.attempts.at(0).again, "attempt 1 was cut off before it ended");
 }
@@ -110,7 +110,7 @@ TEST_F(RemainsTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
 TEST_F(RemainsTest, WhatEndedWithoutARecordIsJudgedAndNotRun) {
   attempt(line('a'), 1, "begun");
   attempt(line('a'), 2, "ended");
-  const Remains left = of({line('a')}, {});
+  const PendingWork left = of({line('a')}, {});
   ASSERT_EQ(left.unjudged.size(), 1u);
   EXPECT_EQ(left.unjudged[0].context.attempt, 2);
   EXPECT_TRUE(left.attempts.empty());
@@ -121,7 +121,7 @@ TEST_F(RemainsTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
     attempt(line('a'), 1, "ended");
     std::ofstream(folder.path() / attempt_folder(line('a').id, 1) / "context.json", std::ios::trunc)
         << left_of_it;
-    const Remains left = of({line('a')}, {});
+    const PendingWork left = of({line('a')}, {});
     EXPECT_TRUE(left.unjudged.empty()) << "its evidence may be lost as well";
     ASSERT_EQ(left.attempts.size(), 1u);
     EXPECT_EQ(left.attempts[0].number, 2);
@@ -131,7 +131,7 @@ TEST_F(RemainsTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
 
 TEST_F(RemainsTest, AFailureInABatchStillWantsItsAttemptAlone) {
   attempt(line('a'), 1, "ended");
-  Remains left = of({line('a')}, {recorded(line('a'), "fail.numerics")});
+  PendingWork left = of({line('a')}, {recorded(line('a'), "fail.numerics")});
   ASSERT_EQ(left.diagnoses.size(), 1u);
   EXPECT_EQ(left.diagnoses[0].attempt.number, 2);
   EXPECT_EQ(left.diagnoses[0].attempt.line.isolation, "process");
@@ -143,22 +143,22 @@ TEST_F(RemainsTest, AFailureInABatchStillWantsItsAttemptAlone) {
   EXPECT_EQ(left.cut_off, 1);
   EXPECT_TRUE(of({line('a')}, {recorded(line('a'), "fail.numerics"),
                                recorded(line('a'), "fail.isolation", 3, "process")})
-                  .nothing());
+                  .empty());
   record::PlanLine fault = line('a');
   fault.expect.kind = "fault";
-  EXPECT_TRUE(of({fault}, {recorded(fault, "fail.survived", 2)}).nothing()) << "faults run once";
+  EXPECT_TRUE(of({fault}, {recorded(fault, "fail.survived", 2)}).empty()) << "faults run once";
 }
 
 TEST_F(RemainsTest, InfrastructureIsTriedOnceMore) {
   attempt(line('a'), 1, "ended");
-  Remains left = of({line('a')}, {recorded(line('a'), "infra.launch")});
+  PendingWork left = of({line('a')}, {recorded(line('a'), "infra.launch")});
   ASSERT_EQ(left.attempts.size(), 1u);
   EXPECT_EQ(left.attempts[0].number, 2);
   EXPECT_EQ(left.attempts[0].again, "attempt 1 ended infra.launch");
   attempt(line('a'), 2, "ended");
   EXPECT_TRUE(
       of({line('a')}, {recorded(line('a'), "infra.launch"), recorded(line('a'), "infra.launch", 2)})
-          .nothing());
+          .empty());
 }
 
 TEST_F(RemainsTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
@@ -172,7 +172,7 @@ TEST_F(RemainsTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
   for (std::size_t bytes = 0; bytes <= text.size(); ++bytes) {
     std::ofstream(folder.path() / "journal.jsonl", std::ios::binary) << text.substr(0, bytes);
     const auto journal = record::read_journal(folder.path() / "journal.jsonl").records;
-    const Remains left = of(plan, journal);
+    const PendingWork left = of(plan, journal);
     EXPECT_TRUE(left.attempts.empty() && left.diagnoses.empty()) << "cut after " << bytes;
     EXPECT_EQ(left.unjudged.size() + static_cast<std::size_t>(left.kept), plan.size())
         << "cut after " << bytes;

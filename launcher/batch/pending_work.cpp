@@ -1,4 +1,4 @@
-#include "launcher/batch/remains.h"
+#include "launcher/batch/pending_work.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -56,7 +56,7 @@ struct Standing {
 
 class Sorting {
  public:
-  Sorting(const fs::path& folder, Remains& remains) : folder_(folder), remains_(remains) {}
+  Sorting(const fs::path& folder, PendingWork& pending) : folder_(folder), pending_(pending) {}
 
   void add(const record::PlanLine& line, const Standing& standing) {
     const int recorded = standing.last ? standing.last->attempt : 0;
@@ -68,7 +68,7 @@ class Sorting {
       next = was_begun(attempt) ? standing.highest + 1 : standing.highest;
     }
     if (next > recorded + 1) {
-      ++remains_.cut_off;
+      ++pending_.cut_off;
       return run(line, standing, next,
                  "attempt " + std::to_string(next - 1) + " was cut off before it ended");
     }
@@ -77,7 +77,7 @@ class Sorting {
       return run(line, standing, next, why_alone(*standing.last));
     if (standing.last->verdict.in("infra") && standing.infra_count < kInfraAttempts)
       return run(line, standing, next, why_retry(*standing.last));
-    ++remains_.kept;
+    ++pending_.kept;
   }
 
  private:
@@ -85,20 +85,20 @@ class Sorting {
     if (standing.last && wants_diagnosis(*standing.last, line)) {
       record::PlanLine alone = line;
       alone.isolation = "process";
-      remains_.diagnoses.push_back({*standing.last, {std::move(alone), number, std::move(again)}});
+      pending_.diagnoses.push_back({*standing.last, {std::move(alone), number, std::move(again)}});
     } else {
-      remains_.attempts.push_back({line, number, std::move(again)});
+      pending_.attempts.push_back({line, number, std::move(again)});
     }
   }
 
   void judge(const record::PlanLine& line, const Standing& standing, record::Context context) {
-    remains_.unjudged.push_back({std::move(context), line});
+    pending_.unjudged.push_back({std::move(context), line});
     if (standing.last && wants_diagnosis(*standing.last, line))
-      remains_.firsts.push_back(*standing.last);
+      pending_.firsts.push_back(*standing.last);
   }
 
   const fs::path& folder_;
-  Remains& remains_;
+  PendingWork& pending_;
 };
 
 }  // namespace
@@ -137,16 +137,16 @@ bool was_begun(const fs::path& attempt) {
   return !fs::is_empty(attempt, absent) && !absent;
 }
 
-Remains remains(const fs::path& folder, const std::vector<record::PlanLine>& plan,
-                const std::vector<record::Record>& journal) {
+PendingWork pending_work(const fs::path& folder, const std::vector<record::PlanLine>& plan,
+                         const std::vector<record::Record>& journal) {
   std::map<std::string, Standing> standings;
   for (const record::Record& record : journal) {
     Standing& standing = standings[record.case_id];
     standing.last = &record;
     standing.infra_count += record.verdict.in("infra");
   }
-  Remains remains;
-  Sorting sorting(folder, remains);
+  PendingWork pending;
+  Sorting sorting(folder, pending);
   for (const record::PlanLine& line : plan) {
     if (line.skip) continue;
     Standing standing = standings[line.id];
@@ -155,8 +155,8 @@ Remains remains(const fs::path& folder, const std::vector<record::PlanLine>& pla
     sorting.add(line, standing);
   }
   if (const auto batches = numbers_in(folder / "batches", kBatch); !batches.empty())
-    remains.batch_count = batches.back();
-  return remains;
+    pending.batch_count = batches.back();
+  return pending;
 }
 
 }  // namespace graphproof::launcher
