@@ -119,7 +119,7 @@ record::Exit BatchRun::exit_of(int rank) const {
 record::Cleanup BatchRun::cleanup() {
   // What a killed process leaves lying is the killer's doing.
   record::Cleanup found = leftovers_->after_batch(!by_itself_);
-  found.processes = named(by_itself_ ? ending_->left_behind() : ending_->immortal());
+  found.processes = named(by_itself_ ? ending_->left_behind() : ending_->unkillable());
   leftovers_->leave_out_reported(found);
   if (gpus_before_.empty()) return found;
   found.gpu_memory.emplace();

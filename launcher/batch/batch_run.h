@@ -74,8 +74,8 @@ class BatchRun final : public RunningBatch {
   std::vector<record::Context> step(std::int64_t now_ms) override;
   bool over() const override { return stage_ == Stage::over; }
   std::vector<Attempt> not_done() const override;
-  std::vector<std::string> immortal() const override {
-    return ending_ ? named(ending_->immortal()) : std::vector<std::string>();
+  std::vector<std::string> unkillable() const override {
+    return ending_ ? named(ending_->unkillable()) : std::vector<std::string>();
   }
   void stop(std::int64_t now_ms) override;
   void stop_after_case() override;

@@ -26,7 +26,7 @@ class RunningBatch {
   virtual std::vector<Attempt> not_done() const = 0;
   /// "4711 graphproof-rank-sim": what even SIGKILL did not end. The slots of this batch are not
   /// free.
-  virtual std::vector<std::string> immortal() const = 0;
+  virtual std::vector<std::string> unkillable() const = 0;
 
   /// Of a batch that was started ahead of its turn: it may begin as soon as its ranks are ready,
   /// its slots are its own.

@@ -258,7 +258,7 @@ class Agent {
   }
 
   void over(const std::string& name, const BatchRun& batch) const {
-    record::Report over{.report = "over", .batch = name, .immortal = batch.immortal()};
+    record::Report over{.report = "over", .batch = name, .unkillable = batch.unkillable()};
     for (const launcher::Attempt& attempt : batch.not_done())
       over.not_done.push_back(attempt.line.id);
     // After a signal the launcher decides itself what was in progress.

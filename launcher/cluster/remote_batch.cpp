@@ -68,7 +68,7 @@ void RemoteBatch::ended(std::size_t index, std::vector<record::Context>& finishe
 
 void RemoteBatch::over(const record::Report& report) {
   over_ = true;
-  immortal_ = report.immortal;
+  unkillable_ = report.unkillable;
   for (std::size_t i = 0; i < finished_.size(); ++i)
     if (!finished_[i]) not_done_.push_back(request_.attempts[i]);
 }

@@ -35,7 +35,7 @@ class RemoteBatch final : public launcher::RunningBatch {
   std::vector<record::Context> step(std::int64_t now_ms) override;
   bool over() const override { return over_; }
   std::vector<launcher::Attempt> not_done() const override;
-  std::vector<std::string> immortal() const override { return immortal_; }
+  std::vector<std::string> unkillable() const override { return unkillable_; }
   void stop(std::int64_t now_ms) override;
   void stop_after_case() override;
   void go() override;
@@ -59,7 +59,7 @@ class RemoteBatch final : public launcher::RunningBatch {
   const std::shared_ptr<Mailbox> mailbox_;
   std::vector<bool> finished_;
   std::vector<launcher::Attempt> not_done_;
-  std::vector<std::string> immortal_;
+  std::vector<std::string> unkillable_;
   bool over_ = false, stopped_ = false, stopping_ = false, held_ = false, lost_ = false;
 };
 

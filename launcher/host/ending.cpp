@@ -42,7 +42,7 @@ bool Ending::step(std::int64_t now_ms) {
     send(left_, SIGKILL);
     processes_.kill_group(mark_);
     if (now_ms >= deadline_ms_) {
-      immortal_ = left_;
+      unkillable_ = left_;
       stage_ = Stage::done;
     }
   }

@@ -34,7 +34,7 @@ class Ending {
   /// Processes that outlived a starter which ended by itself. They were ended all the same.
   const std::vector<Process>& left_behind() const { return left_behind_; }
   /// Processes that even SIGKILL did not end in time.
-  const std::vector<Process>& immortal() const { return immortal_; }
+  const std::vector<Process>& unkillable() const { return unkillable_; }
   /// The strongest signal that was sent; 0 if none was needed.
   int signal() const { return signal_; }
 
@@ -51,7 +51,7 @@ class Ending {
   std::int64_t deadline_ms_;
   int signal_ = 0;
   bool looked_ = true;  // a look reads all of /proc: the first step needs none
-  std::vector<Process> left_, left_behind_, immortal_;
+  std::vector<Process> left_, left_behind_, unkillable_;
 };
 
 }  // namespace graphproof::launcher

@@ -57,7 +57,7 @@ TEST(EndingTest, ProcessesInGroupsAndSessionsOfTheirOwnAreFoundAndEnded) {
   Ending ending(host, batch.child.pid(), batch.mark, false, now_ms());
   batch.run_to_end(ending);
   batch.expect(0);
-  EXPECT_TRUE(ending.immortal().empty());
+  EXPECT_TRUE(ending.unkillable().empty());
   EXPECT_TRUE(ending.left_behind().empty()) << "nobody had asked it to end by itself";
 }
 

@@ -68,9 +68,9 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   };
   Ending ending(processes, 0, mark, false, now_ms());
   while (!ending.step(now_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(25));
-  if (ending.immortal().empty()) return;
+  if (ending.unkillable().empty()) return;
   std::string names;
-  for (const std::string& process : named(ending.immortal()))
+  for (const std::string& process : named(ending.unkillable()))
     names += (names.empty() ? "" : ", ") + process;
   throw matrix::InputError({"processes of the earlier launcher can't be ended", names,
                             "none of this run",

@@ -491,8 +491,8 @@ void Runner::step_batches(std::int64_t now_ms) {
     }
     leased_ms_ +=
         batch.batch().world_size * (now_ms - started_at_ms_.extract(batch.batch().batch).mapped());
-    if (const auto immortal = batch.immortal(); !immortal.empty()) {
-      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(immortal) +
+    if (const auto unkillable = batch.unkillable(); !unkillable.empty()) {
+      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(unkillable) +
                                                             " of batch " + batch.batch().batch +
                                                             ", which even SIGKILL does not end");
     }

@@ -31,7 +31,7 @@ Json to_json(const Report& report) {
   } else if (report.report == "over") {
     json["batch"] = report.batch;
     json["not_done"] = report.not_done;
-    json["immortal"] = report.immortal;
+    json["immortal"] = report.unkillable;
   } else if (report.report == "lost") {
     json["batch"] = report.batch;
   } else {
@@ -82,7 +82,7 @@ Report report_from(const nlohmann::json& value, const std::string& where) {
   } else if (report.report == "over") {
     report.batch = in.required<std::string>("batch");
     report.not_done = in.required<std::vector<std::string>>("not_done");
-    report.immortal = in.required<std::vector<std::string>>("immortal");
+    report.unkillable = in.required<std::vector<std::string>>("immortal");
   } else if (report.report == "lost") {
     report.batch = in.required<std::string>("batch");
   } else {

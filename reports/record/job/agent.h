@@ -59,7 +59,8 @@ struct Report {
   std::string batch, case_id;
   int attempt = 0;
   std::vector<std::string> not_done;  // ids of cases
-  std::vector<std::string> immortal;  // "4711 graphproof-rank-sim": what even SIGKILL does not end
+  std::vector<std::string>
+      unkillable;  // "4711 graphproof-rank-sim": what even SIGKILL does not end
   std::string why;
 
   bool operator==(const Report&) const = default;
