@@ -99,13 +99,13 @@ void TaskArray::step(std::int64_t now_ms) {
   }
   if (now_ms - looked_ms_ < interval_.count()) return;
   looked_ms_ = now_ms;
-  heed_leaving(now_ms);
+  check_leaving(now_ms);
   const bool look_at_live = now_ms - live_ms_ >= kLookAtLive_ms;
   if (look_at_live) live_ms_ = now_ms;
   for (Array& array : arrays_) {
     if (array.job.empty() && !array.submitting && now_ms - array.grown_ms >= kCollect_ms)
       submit(array, now_ms);
-    if (array.submitting) heed_submission(array, now_ms);
+    if (array.submitting) check_submission(array, now_ms);
     if (array.job.empty()) continue;
     hear(array, look_at_live, now_ms);
     ask_queue(array, now_ms);
@@ -159,7 +159,7 @@ void TaskArray::submit(Array& array, std::int64_t now_ms) {
   }
 }
 
-void TaskArray::heed_submission(Array& array, std::int64_t now_ms) {
+void TaskArray::check_submission(Array& array, std::int64_t now_ms) {
   const auto exit = array.submitting->poll();
   if (!exit && now_ms - array.started_ms < kCommand_ms) return;
   const std::string said = text_of(array.channels / "submit.log");
@@ -301,7 +301,7 @@ void TaskArray::lose_all(Array& array, const record::Infra& why) {
   for (std::size_t task = 0; task < array.tasks.size(); ++task) lose(array, task, why);
 }
 
-void TaskArray::heed_leaving(std::int64_t now_ms) {
+void TaskArray::check_leaving(std::int64_t now_ms) {
   std::erase_if(leaving_, [&](Leaving& agent) {
     for (const std::string& line : agent.reports.next())
       if (record::report_from(record::parse_json(line, "reports"), "reports").report == "leaving")
@@ -314,7 +314,7 @@ void TaskArray::release() {
   // A run that has ended has nothing on a node: its last agents say when they have cleared theirs.
   try {
     for (std::int64_t now_ms = steady_ms(); !leaving_.empty(); now_ms = steady_ms()) {
-      heed_leaving(now_ms);
+      check_leaving(now_ms);
       std::this_thread::sleep_for(interval_);
     }
   } catch (const record::ReadError&) {

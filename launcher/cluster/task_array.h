@@ -95,13 +95,13 @@ class TaskArray final : public launcher::Allocation {
   };
 
   void submit(Array& array, std::int64_t now_ms);
-  void heed_submission(Array& array, std::int64_t now_ms);
+  void check_submission(Array& array, std::int64_t now_ms);
   void ask_queue(Array& array, std::int64_t now_ms);
   void hear(Array& array, bool look_at_live, std::int64_t now_ms);
   void cancel(const Array& array, std::size_t task);
   void lose(Array& array, std::size_t task, const record::Infra& why);
   void lose_all(Array& array, const record::Infra& why);
-  void heed_leaving(std::int64_t now_ms);
+  void check_leaving(std::int64_t now_ms);
 
   const record::Cluster cluster_;
   const AgentStart start_;

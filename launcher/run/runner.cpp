@@ -219,15 +219,15 @@ void Runner::end_all() {
 }
 
 void Runner::round(std::int64_t now_ms) {
-  heed_interrupts(now_ms);
-  heed_disk(now_ms);
+  check_interrupts(now_ms);
+  check_disk(now_ms);
   if (const std::int64_t budget_ms = setup_.run.options.budget_ms;
       budget_ms > 0 && !stopped_ && now_ms - started_ms_ > budget_ms) {
     say("the time budget is over: running cases end, no others start; graphproof resume goes on");
     stop_starting(reports::Ending::budget);
   }
   if (setup_.allocation) setup_.allocation->step(now_ms);
-  heed_price(now_ms);
+  check_price(now_ms);
   step_batches(now_ms);
   step_held(now_ms);
   for (const JudgePool::Judged& judged : judges_.step(now_ms)) case_judged(judged, now_ms);
@@ -246,10 +246,10 @@ void Runner::show(std::int64_t now_ms) {
   }
 }
 
-void Runner::heed_interrupts(std::int64_t now_ms) {
+void Runner::check_interrupts(std::int64_t now_ms) {
   const int interrupts = signals_.interrupts();
-  if (interrupts == heeded_interrupts_) return;
-  heeded_interrupts_ = interrupts;
+  if (interrupts == handled_interrupts_) return;
+  handled_interrupts_ = interrupts;
   if (interrupts == 1) {
     say("interrupted: running cases end, no others start; once more ends them at once");
     stop_starting(reports::Ending::interrupted);
@@ -259,7 +259,7 @@ void Runner::heed_interrupts(std::int64_t now_ms) {
   }
 }
 
-void Runner::heed_price(std::int64_t now_ms) {
+void Runner::check_price(std::int64_t now_ms) {
   const std::int64_t most_ms = setup_.run.options.max_gpu_ms;
   if (most_ms == 0 || stopped_) return;
   std::int64_t leased_ms = leased_ms_;
@@ -277,7 +277,7 @@ bool Runner::disk_is_low() const {
   return !unknown && static_cast<std::int64_t>(space.available) < setup_.disk_floor_bytes;
 }
 
-void Runner::heed_disk(std::int64_t now_ms) {
+void Runner::check_disk(std::int64_t now_ms) {
   if (now_ms - disk_ms_ < kDisk_ms) return;
   disk_ms_ = now_ms;
   if (!disk_is_low()) return;
@@ -465,7 +465,7 @@ void Runner::step_batches(std::int64_t now_ms) {
     if (divergence && now_ms - divergences_.at(batch.batch().batch).started_ms > kDivergence_ms)
       batch.stop(now_ms);
     for (record::Context& context : batch.step(now_ms)) {
-      heed_gpus(batch, context, now_ms);
+      check_gpus(batch, context, now_ms);
       if (context.infra) met_infra_.insert(context.batch);
       if (!divergence) case_ended(std::move(context));
     }
@@ -515,7 +515,7 @@ void Runner::step_batches(std::int64_t now_ms) {
   }
 }
 
-void Runner::heed_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms) {
+void Runner::check_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms) {
   const std::string& name = batch.batch().batch;
   const std::vector<Slot> slots = schedule_.slots_of(name);
   if (context.infra && context.infra->kind == "gpu" && !ill_.contains(name)) {
@@ -574,7 +574,7 @@ void Runner::case_judged(const JudgePool::Judged& judged, std::int64_t now_ms) {
   };
   if (reports::exit_code(outcome.verdict, outcome.rule) == record::ExitCode::product) {
     disk_ms_ = 0;
-    heed_disk(now_ms);  // does not come back if that is what it failed of
+    check_disk(now_ms);  // does not come back if that is what it failed of
   }
   std::optional<record::Record> final_record;
   if (const auto first = first_outcome_.find(context.case_id);

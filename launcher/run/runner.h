@@ -51,9 +51,9 @@ class Runner {
   void take(PendingWork pending);
   void end_all();
   void round(std::int64_t now_ms);
-  void heed_interrupts(std::int64_t now_ms);
-  void heed_disk(std::int64_t now_ms);
-  void heed_price(std::int64_t now_ms);
+  void check_interrupts(std::int64_t now_ms);
+  void check_disk(std::int64_t now_ms);
+  void check_price(std::int64_t now_ms);
   void disk_full(const std::string& why);
   void start_batches(std::int64_t now_ms);
   void start(const Start& start, std::int64_t now_ms);
@@ -87,7 +87,7 @@ class Runner {
   bool wants_retry(const record::Record& record);
   /// What a case shows of the GPUs below it: those that are ill or not as before are not leased
   /// again.
-  void heed_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms);
+  void check_gpus(RunningBatch& batch, const record::Context& context, std::int64_t now_ms);
   void withdraw(const std::vector<Slot>& slots, const std::string& why);
   std::vector<Slot> avoided(const std::string& batch) const;
   /// After trouble of what is below the cases: what the doctor finds, and on GPUs whether these
@@ -148,7 +148,7 @@ class Runner {
   std::string quarantine_;                        // why slots are not leased any more
   std::map<std::string, std::vector<Slot>> ill_;  // by batch: its slots, if their GPUs met trouble
   std::set<std::string> met_infra_;               // batches on this host whose cases ended infra.*
-  int heeded_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;
+  int handled_interrupts_ = 0, batch_count_ = 0, skipped_ = 0;
   int failed_ = 0, failed_now_ = 0, final_now_ = 0;  // now: by this launcher
   std::map<std::string, int> alike_;                 // verdict -> final records of this launcher
   double expected_done_ = 0, expected_left_ = 0;

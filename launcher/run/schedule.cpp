@@ -274,11 +274,12 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
     }
   std::size_t index = 0;
   std::erase_if(waiting_, [&](const Waiting&) { return begun[index++]; });
-  heed_idle_slots(reservation, now_ms);
+  check_idle_slots(reservation, now_ms);
   return starts;
 }
 
-void Schedule::heed_idle_slots(const std::optional<Reservation>& reservation, std::int64_t now_ms) {
+void Schedule::check_idle_slots(const std::optional<Reservation>& reservation,
+                                std::int64_t now_ms) {
   const auto fits = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
     return one.prepared && may_start(one, reservation, now_ms);
   });

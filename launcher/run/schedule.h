@@ -143,7 +143,7 @@ class Schedule {
   Reservation reserve(const Queued& queued, Flags free, std::int64_t now_ms) const;
   /// Nothing else could be started: what was prepared on other slots may have to take the free
   /// ones.
-  void heed_idle_slots(const std::optional<Reservation>& reservation, std::int64_t now_ms);
+  void check_idle_slots(const std::optional<Reservation>& reservation, std::int64_t now_ms);
 
   std::vector<Place> places_;
   bool across_nodes_;

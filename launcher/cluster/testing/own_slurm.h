@@ -2,9 +2,9 @@
 // nodes on this host, GPUs declared as GRES, no munge, no systemd, nothing outside its folder. Up
 // in about 0.2 s.
 //
-// What its configuration has to heed, each seen with Slurm 22.05: TmpFS and the spool folder need
-// %n where slurmds share a host ("Cannot create directory spmix_appdir"); job ids begin at 1 again,
-// so spool and state go together; a GRES file must be a device, or jobs get no
+// What its configuration has to respect, each seen with Slurm 22.05: TmpFS and the spool folder
+// need %n where slurmds share a host ("Cannot create directory spmix_appdir"); job ids begin at 1
+// again, so spool and state go together; a GRES file must be a device, or jobs get no
 // CUDA_VISIBLE_DEVICES; CgroupPlugin=disabled does not exist before 23.02.
 #pragma once
 
