@@ -141,7 +141,7 @@ record::Context context_of(const BatchRequest& request, std::size_t index) {
   context.device = batch.device;
   context.isolation = batch.isolation;
   context.engine = request.engine;
-  context.start = index == 0 && !request.held ? "cold" : "warm";
+  context.start = index == 0 && !request.prestarted ? "cold" : "warm";
   context.world_size = batch.world_size;
   context.limits_ms = request.limits_ms[index];
   context.expect = line.expect;

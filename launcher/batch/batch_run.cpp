@@ -58,7 +58,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
       finished_(request_.batch.cases.size()),
       started_ms_(now_ms),
       ended_ms_(now_ms),
-      held_(request_.held) {
+      prestarted_(request_.prestarted) {
   record::Batch& batch = request_.batch;
   infra_ = request_.refused;
   if (infra_) return;
@@ -82,7 +82,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     job.mark = batch.mark;
     job.node_folder = node_folder_->path();
     job.shm_folder = shm_folder_->path();
-    if (held_) job.environment[kGoVariable] = shm_folder_->path() / kGoFile;
+    if (prestarted_) job.environment[kGoVariable] = shm_folder_->path() / kGoFile;
     const Command command = local_command(job, own_environment());
     write_files(command);
     if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
@@ -99,7 +99,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
   } catch (const record::WriteError& error) {
     infra_ = record::Infra{"disk", error.what()};
   }
-  lost_ = held_ && infra_;
+  prestart_failed_ = prestarted_ && infra_;
 }
 
 void BatchRun::write_files(const Command& command) const {
@@ -119,26 +119,27 @@ void BatchRun::write_files(const Command& command) const {
 std::vector<record::Context> BatchRun::step(std::int64_t now_ms) {
   std::vector<record::Context> finished = advance(now_ms);
   look_at_gpus(now_ms, finished);
-  if (const auto held = held_beside_.lock(); held && may_share_device()) held->share_device();
+  if (const auto successor = successor_.lock(); successor && successor_may_use_device())
+    successor->allow_device();
   return finished;
 }
 
-std::shared_ptr<BatchRun> BatchRun::hold(BatchRequest next, std::int64_t now_ms) {
-  next.held = true;
+std::shared_ptr<BatchRun> BatchRun::prestart(BatchRequest next, std::int64_t now_ms) {
+  next.prestarted = true;
   next.clean_gpus = gpus_before_;
-  const auto held = std::make_shared<BatchRun>(std::move(next), now_ms);
-  held_beside_ = held;
-  return held;
+  const auto successor = std::make_shared<BatchRun>(std::move(next), now_ms);
+  successor_ = successor;
+  return successor;
 }
 
-bool BatchRun::may_share_device() const {
+bool BatchRun::successor_may_use_device() const {
   // A GPU's used memory is measured by nearly every case until its end, and what remains must be
   // told apart afterwards.
   return request_.batch.device != "cuda" || (draining() && !alone_ && owns_visible_gpu_memory());
 }
 
 void BatchRun::look_at_gpus(std::int64_t now_ms, std::vector<record::Context>& finished) {
-  if (request_.gpu_health == nullptr || request_.job.gpus.empty() || held_) return;
+  if (request_.gpu_health == nullptr || request_.job.gpus.empty() || prestarted_) return;
   // A report belongs to the case that runs when it comes, so the driver is asked before the case is
   // given out.
   request_.gpu_health->look(now_ms, !finished.empty());
@@ -161,14 +162,14 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   if (stage_ == Stage::over) return finished;
   if (!child_) {
     // Of ranks that could not be started ahead no case is decided: it starts again, cold.
-    if (!lost_) conclude(now_ms, finished);
+    if (!prestart_failed_) conclude(now_ms, finished);
     return finished;
   }
   // Before anything is decided: a line that has arrived counts, however late this round is.
   read_heartbeats(now_ms);
   look_at_processes(now_ms);
-  if (held_ && stage_ == Stage::running) {
-    step_held(now_ms);
+  if (prestarted_ && stage_ == Stage::running) {
+    step_prestarted(now_ms);
     return finished;
   }
   if (stage_ == Stage::running) finish_ended_cases(now_ms, finished);
@@ -189,16 +190,16 @@ std::vector<record::Context> BatchRun::advance(std::int64_t now_ms) {
   return finished;
 }
 
-void BatchRun::step_held(std::int64_t now_ms) {
+void BatchRun::step_prestarted(std::int64_t now_ms) {
   const std::int64_t limit_ms = request_.batch.limits_ms.at(record::Phase::init);
   if (may_use_device_ && device_ms_ == 0) {
     device_ms_ = now_ms;
     std::ofstream(shm_folder_->path() / (std::string(kGoFile) + kDeviceSuffix)).flush();
   }
-  lost_ = lost_ || child_->poll() || detector_.first_dead() ||
-          (device_ms_ != 0 && !detector_.all_ready() && now_ms - device_ms_ > limit_ms);
-  if (lost_ || !go_ || !detector_.all_ready()) return;
-  held_ = false;
+  prestart_failed_ = prestart_failed_ || child_->poll() || detector_.first_dead() ||
+                     (device_ms_ != 0 && !detector_.all_ready() && now_ms - device_ms_ > limit_ms);
+  if (prestart_failed_ || !begin_ || !detector_.all_ready()) return;
+  prestarted_ = false;
   if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   started_ms_ = now_ms;
   detector_.restart(now_ms);
@@ -283,7 +284,7 @@ void BatchRun::stop_after_case() {
 }
 
 void BatchRun::stop(std::int64_t now_ms) {
-  if (held_ && !child_) stage_ = Stage::over;  // it could not even be started
+  if (prestarted_ && !child_) stage_ = Stage::over;  // it could not even be started
   if (stage_ != Stage::running || !child_) return;
   stopped_ = true;
   end(false, now_ms);
@@ -369,11 +370,11 @@ bool BatchRun::owns_visible_gpu_memory() const {
 std::vector<GpuUse> BatchRun::gpus_in_use() const {
   std::vector<GpuUse> uses;
   if (request_.nvml == nullptr) return uses;
-  const auto held = held_beside_.lock();
+  const auto successor = successor_.lock();
   for (const std::string& gpu : request_.job.gpus) {
     auto use = request_.nvml->use(gpu);
     if (!use) return {};
-    if (held) use->bytes -= held->own_gpu_bytes(gpu).value_or(0);
+    if (successor) use->bytes -= successor->own_gpu_bytes(gpu).value_or(0);
     uses.push_back(*std::move(use));
   }
   return uses;
@@ -388,13 +389,13 @@ bool BatchRun::gpu_memory_is_back() const {
 
 bool BatchRun::gpu_memory_is_settled(std::int64_t now_ms) {
   if (gpu_memory_is_back()) return true;
-  const auto held = held_beside_.lock();
-  if (alone_ && held && held->may_use_device_ && !held->over()) ended_ms_ = now_ms;
+  const auto successor = successor_.lock();
+  if (alone_ && successor && successor->may_use_device_ && !successor->over()) ended_ms_ = now_ms;
   if (now_ms - ended_ms_ <= kGpuSettle_ms) return false;
-  if (alone_ || !held || !held->may_use_device_) return true;
+  if (alone_ || !successor || !successor->may_use_device_) return true;
   alone_ = true;
   ended_ms_ = now_ms;
-  held->stop(now_ms);
+  successor->stop(now_ms);
   return false;
 }
 

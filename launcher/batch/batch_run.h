@@ -48,8 +48,8 @@ struct BatchRequest {
   const ProcessTable* processes = nullptr;
   std::optional<record::Infra> refused;  // why it is not even started: each case then ends infra.*
   std::string engine = "local";          // that the contexts name
-  bool held = false;                     // warm start: its ranks are started and wait for go()
-  std::string beside;  // the batch that runs on its slots until then; "" of one that is not held
+  bool prestarted = false;               // warm start: its ranks are started and wait for begin()
+  std::string predecessor;  // the batch that runs on its slots until then; "" unless prestarted
   std::vector<GpuUse>
       clean_gpus;  // its GPUs without anything of ours; empty: looked at before the start
 };
@@ -85,13 +85,13 @@ class BatchRun final : public RunningBatch {
   record::LiveCase live(std::int64_t now_ms) const override;
 
   /// Starts the ranks of the next batch on these slots, which wait: for the device, until nothing
-  /// of this one is measured any more and its memory is told from theirs, and for go(). Their
+  /// of this one is measured any more and its memory is told from theirs, and for begin(). Their
   /// memory is not this one's.
-  std::shared_ptr<BatchRun> hold(BatchRequest next, std::int64_t now_ms);
-  /// The ranks of a held batch may use the device; nobody else does.
-  void share_device() { may_use_device_ = true; }
-  void go() override { go_ = may_use_device_ = true; }
-  bool lost() const override { return lost_; }
+  std::shared_ptr<BatchRun> prestart(BatchRequest next, std::int64_t now_ms);
+  /// The prestarted ranks may use the device; no other process does.
+  void allow_device() { may_use_device_ = true; }
+  void begin() override { begin_ = may_use_device_ = true; }
+  bool prestart_failed() const override { return prestart_failed_; }
   const std::vector<std::string>& gpus() const { return request_.job.gpus; }
 
  private:
@@ -123,13 +123,13 @@ class BatchRun final : public RunningBatch {
   record::Cleanup cleanup();
   std::vector<int> living_ranks() const;
   std::optional<std::int64_t> own_gpu_bytes(const std::string& gpu) const;
-  /// Without what held ranks beside it have. Nothing where a GPU can't be asked.
+  /// Without the memory of the successor's ranks. Nothing where a GPU can't be asked.
   std::vector<GpuUse> gpus_in_use() const;
-  void step_held(std::int64_t now_ms);
+  void step_prestarted(std::int64_t now_ms);
   bool gpu_memory_is_back() const;
-  /// Whether nothing is left, or nothing more is to be waited for. What does not come back beside
-  /// held ranks is asked again without them, because whose memory is whose is the driver's word:
-  /// they are ended, and their cases start anew.
+  /// Whether nothing is left, or nothing more is to be waited for. What does not come back next to
+  /// prestarted ranks is asked again without them, because whose memory is whose is the driver's
+  /// word: they are ended, and their cases start anew.
   bool gpu_memory_is_settled(std::int64_t now_ms);
   /// Nothing is measured any more; what is left is the end of the last case and its processes, and
   /// the proof that nothing was left.
@@ -139,8 +139,8 @@ class BatchRun final : public RunningBatch {
   /// Whether the driver tells which memory is whose. Not in a container with process ids of its
   /// own.
   bool owns_visible_gpu_memory() const;
-  /// Whether held ranks may use the device beside this batch's.
-  bool may_share_device() const;
+  /// Whether the successor may use the device while this batch still runs.
+  bool successor_may_use_device() const;
 
   BatchRequest request_;
   std::filesystem::path batch_folder_;
@@ -173,14 +173,14 @@ class BatchRun final : public RunningBatch {
   std::optional<Suspicion> suspicion_;
   std::vector<bool> finished_;  // a context was handed out
   std::int64_t started_ms_, ended_ms_;
-  std::int64_t device_ms_ = 0;  // since when held ranks may use the device; 0: not yet
+  std::int64_t device_ms_ = 0;  // since when its prestarted ranks may use the device; 0: not yet
   std::int64_t looked_ms_ = 0, looked_at_ports_ms_ = 0, looked_between_ms_ = 0, ending_ms_ = 0,
                hung_ms_ = 0;
   std::int64_t rejected_lines_ = 0;
   bool stopped_ = false, by_itself_ = false;
-  bool held_ = false, may_use_device_ = false, go_ = false, lost_ = false;
-  bool alone_ = false;                    // held ranks use the device no more beside this batch's
-  std::weak_ptr<BatchRun> held_beside_;   // on the same slots
+  bool prestarted_ = false, may_use_device_ = false, begin_ = false, prestart_failed_ = false;
+  bool alone_ = false;  // the successor was ended, so that this batch has the device alone
+  std::weak_ptr<BatchRun> successor_;     // on the same slots
   std::optional<std::size_t> last_case_;  // nothing: all of them
 };
 

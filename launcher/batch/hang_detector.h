@@ -61,7 +61,7 @@ class HangDetector {
   /// False when the line does not belong to this batch (unknown rank or case, or out of order); it
   /// then counts for nothing, so a rank that sends only such lines is silent.
   bool heartbeat(const record::Heartbeat& line, std::int64_t now_ms);
-  /// What happened until now took no time: ranks that were held may begin.
+  /// What happened until now took no time: prestarted ranks may begin.
   void restart(std::int64_t now_ms);
   /// The process of `rank` no longer runs.
   void gone(int rank, std::int64_t now_ms);

@@ -21,8 +21,8 @@ class RunningBatch {
   virtual std::vector<record::Context> step(std::int64_t now_ms) = 0;
   /// Nothing of the batch runs any more; all contexts have been handed out.
   virtual bool over() const = 0;
-  /// REQUIRES: over(), or that go() was never said. The cases that have no context: not begun, or
-  /// given up with stop().
+  /// REQUIRES: over(), or that begin() was never said. The cases that have no context: not begun,
+  /// or given up with stop().
   virtual std::vector<Attempt> not_done() const = 0;
   /// "4711 graphproof-rank-sim": what even SIGKILL did not end. The slots of this batch are not
   /// free.
@@ -30,10 +30,10 @@ class RunningBatch {
 
   /// Of a batch that was started ahead of its turn: it may begin as soon as its ranks are ready,
   /// its slots are its own.
-  virtual void go() = 0;
+  virtual void begin() = 0;
   /// Ranks started ahead that ended, or did not get ready in time. That is no verdict: stop() it,
   /// and start the cases anew.
-  virtual bool lost() const = 0;
+  virtual bool prestart_failed() const = 0;
 
   /// Ends the processes now; the case in progress gets no context.
   virtual void stop(std::int64_t now_ms) = 0;

@@ -289,7 +289,7 @@ launcher::RunSetup run_setup(const launcher::Device& device, const RunOptions& o
   setup.run.options = recorded_options(options, surroundings);
   setup.run.options.ranks_per_gpu = device.ranks_per_gpu;
   setup.effects = reports::check_effects(surroundings.catalogue.checks);
-  setup.warm = !options.cold;
+  setup.prestart = !options.cold;
   return setup;
 }
 

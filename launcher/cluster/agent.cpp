@@ -103,7 +103,7 @@ class Agent {
     report({.report = "hello", .node = node_, .pid = getpid(), .job = job_, .gpus = gpus_});
     for (const std::string& text : launcher::notable(findings))
       report({.report = "doctor", .why = text});
-    while (!(leaving_ && running_.empty() && held_.empty() && discarded_.empty())) {
+    while (!(leaving_ && running_.empty() && prestarted_.empty() && given_up_.empty())) {
       round(steady_ms());
       signals_.wait_for(kRound);
     }
@@ -126,7 +126,7 @@ class Agent {
              now_ms);
     }
     step_batches(now_ms);
-    step_held(now_ms);
+    step_prestarted(now_ms);
     if (now_ms - live_ms_ < kLive_ms) return;
     live_ms_ = now_ms;
     look_for_launcher(now_ms);
@@ -143,7 +143,7 @@ class Agent {
         running_.insert_or_assign(order.batch, std::make_shared<BatchRun>(request(order), now_ms));
       return;
     }
-    if (order.order == "hold") return hold(order, now_ms);
+    if (order.order == "hold") return prestart(order, now_ms);
     if (const auto deferred = deferred_.find(order.batch); deferred != deferred_.end()) {
       const record::Order start = std::move(deferred_.extract(deferred).mapped());
       if (order.order == "go") {
@@ -151,15 +151,15 @@ class Agent {
           running_.emplace(order.batch, std::make_shared<BatchRun>(request(start), now_ms));
         return;
       }
-      record::Report given_up{.report = "over", .batch = order.batch};
-      for (const record::OrderedCase& one : start.cases) given_up.not_done.push_back(one.case_id);
-      return report(given_up);
+      record::Report over{.report = "over", .batch = order.batch};
+      for (const record::OrderedCase& one : start.cases) over.not_done.push_back(one.case_id);
+      return report(over);
     }
-    if (const auto held = held_.find(order.batch); held != held_.end()) {
-      if (order.order == "stop") discard(held_.extract(held), now_ms);
+    if (const auto waiting = prestarted_.find(order.batch); waiting != prestarted_.end()) {
+      if (order.order == "stop") give_up(prestarted_.extract(waiting), now_ms);
       if (order.order != "go") return;
-      held->second->go();
-      running_.insert(held_.extract(held));
+      waiting->second->begin();
+      running_.insert(prestarted_.extract(waiting));
       return;
     }
     // A batch may be over before its launcher knows.
@@ -169,35 +169,35 @@ class Agent {
     if (order.order == "stop_after_case") batch->second->stop_after_case();
   }
 
-  void hold(const record::Order& order, std::int64_t now_ms) {
+  void prestart(const record::Order& order, std::int64_t now_ms) {
     if (leaving_) return;
     if (exclusive_process_) {
       deferred_.emplace(order.batch, order);
       return;
     }
-    if (const auto beside = running_.find(order.beside); beside != running_.end()) {
-      held_.emplace(order.batch, beside->second->hold(request(order), now_ms));
+    if (const auto predecessor = running_.find(order.predecessor); predecessor != running_.end()) {
+      prestarted_.emplace(order.batch, predecessor->second->prestart(request(order), now_ms));
       return;
     }
     // That one is over, which its launcher did not know yet.
     launcher::BatchRequest next = request(order);
-    next.held = true;
-    held_.emplace(order.batch, std::make_shared<BatchRun>(std::move(next), now_ms))
-        .first->second->share_device();
+    next.prestarted = true;
+    prestarted_.emplace(order.batch, std::make_shared<BatchRun>(std::move(next), now_ms))
+        .first->second->allow_device();
   }
 
-  void discard(Batches::node_type batch, std::int64_t now_ms) {
+  void give_up(Batches::node_type batch, std::int64_t now_ms) {
     batch.mapped()->stop(now_ms);
-    discarded_.insert(std::move(batch));
+    given_up_.insert(std::move(batch));
   }
 
-  void step_held(std::int64_t now_ms) {
-    for (const auto& [name, batch] : held_) batch->step(now_ms);
-    for (const auto& [name, batch] : discarded_) {
+  void step_prestarted(std::int64_t now_ms) {
+    for (const auto& [name, batch] : prestarted_) batch->step(now_ms);
+    for (const auto& [name, batch] : given_up_) {
       batch->step(now_ms);
       if (batch->over()) over(name, *batch);
     }
-    std::erase_if(discarded_, [](const auto& one) { return one.second->over(); });
+    std::erase_if(given_up_, [](const auto& one) { return one.second->over(); });
   }
 
   launcher::BatchRequest request(const record::Order& order) {
@@ -234,10 +234,10 @@ class Agent {
         else
           tell(context);
       }
-      if (batch.lost()) {
+      if (batch.prestart_failed()) {
         report({.report = "lost", .batch = next->first});
-        const auto lost = next++;
-        discard(running_.extract(lost), now_ms);
+        const auto failed = next++;
+        give_up(running_.extract(failed), now_ms);
         continue;
       }
       const auto preempted = preempted_.find(next->first);
@@ -251,7 +251,7 @@ class Agent {
       over(next->first, batch);
       next = running_.erase(next);
       std::vector<int> known;
-      for (const Batches* batches : {&running_, &held_, &discarded_})
+      for (const Batches* batches : {&running_, &prestarted_, &given_up_})
         for (const auto& [name, other] : *batches) known.push_back(other->starter_pid());
       launcher::reap_orphans(known);
     }
@@ -308,7 +308,7 @@ class Agent {
     leaving_ = true;
     why_ = why;
     for (const auto& [name, batch] : running_) batch->stop(now_ms);
-    while (!held_.empty()) discard(held_.extract(held_.begin()), now_ms);
+    while (!prestarted_.empty()) give_up(prestarted_.extract(prestarted_.begin()), now_ms);
   }
 
   record::Live live(std::int64_t now_ms) const {
@@ -342,10 +342,10 @@ class Agent {
   std::string node_, job_;
   std::vector<std::string> gpus_;
   std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
-  Batches running_, held_;            // held: their ranks wait for their turn
-  Batches discarded_;                 // held ones whose turn did not come: they are ended
+  Batches running_, prestarted_;      // prestarted: their ranks wait for their turn
+  Batches given_up_;  // prestarted batches whose turn did not come, until their processes are gone
   std::map<std::string, record::Order>
-      deferred_;  // by batch: what to hold where a GPU takes one process at a time starts cold
+      deferred_;  // by batch: what to prestart where a GPU takes one process at a time starts cold
   bool exclusive_process_ = false;
   /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its
   /// launcher decides.

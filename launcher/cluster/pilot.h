@@ -66,7 +66,7 @@ class Pilot final : public launcher::Allocation {
   std::unique_ptr<launcher::RunningBatch> start(launcher::BatchRequest request,
                                                 const std::vector<launcher::Slot>& slots,
                                                 std::int64_t now_ms) override;
-  bool holds() const override { return stage_ == Stage::ready; }
+  bool can_prestart() const override { return stage_ == Stage::ready; }
   void release() override;
   int nodes() const override { return setup_.nodes; }
   std::vector<int> children() const override;

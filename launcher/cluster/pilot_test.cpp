@@ -267,7 +267,7 @@ TEST_F(PilotTest, RanksThatEndWhileTheyWaitOnANodeCostNoVerdict) {
   const OwnSlurm slurm({.nodes = 1});
   std::vector<PlanLine> plan;
   for (int number = 1; number <= 3; ++number)
-    plan.push_back(fake_line(number, 2, "dies_held replay 0", "process"));
+    plan.push_back(fake_line(number, 2, "dies_before_begin replay 0", "process"));
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
   for (const record::Record& one : journal()) EXPECT_EQ(one.context.start, "cold");

@@ -14,12 +14,12 @@ namespace graphproof::cluster {
 namespace fs = std::filesystem;
 
 record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots) {
-  record::Order order{.order = request.held ? "hold" : "start",
+  record::Order order{.order = request.prestarted ? "hold" : "start",
                       .batch = request.batch.batch,
                       .isolation = request.batch.isolation,
                       .slots = std::move(slots),
                       .cases = {},
-                      .beside = request.beside};
+                      .predecessor = request.predecessor};
   for (const launcher::Attempt& attempt : request.attempts)
     order.cases.push_back({attempt.line.id, attempt.number, attempt.again});
   return order;
@@ -31,7 +31,7 @@ RemoteBatch::RemoteBatch(launcher::BatchRequest request, fs::path orders,
       orders_(std::move(orders)),
       mailbox_(std::move(mailbox)),
       finished_(request_.attempts.size()),
-      held_(request_.held) {}
+      prestarted_(request_.prestarted) {}
 
 fs::path RemoteBatch::attempt(std::size_t index) const {
   const launcher::Attempt& one = request_.attempts[index];
@@ -48,7 +48,7 @@ std::vector<record::Context> RemoteBatch::step(std::int64_t) {
       continue;
     }
     if (report.report == "lost") {
-      lost_ = true;
+      prestart_failed_ = true;
       continue;
     }
     for (std::size_t i = 0; i < finished_.size(); ++i)
@@ -81,7 +81,7 @@ launcher::Attempt RemoteBatch::next_attempt(std::size_t index, const std::string
 }
 
 std::vector<launcher::Attempt> RemoteBatch::not_done() const {
-  if (!held_ && !lost_) return not_done_;
+  if (!prestarted_ && !prestart_failed_) return not_done_;
   std::vector<launcher::Attempt> all;
   for (std::size_t i = 0; i < finished_.size(); ++i)
     all.push_back(next_attempt(i, "ahead of its turn, and did not begin"));
@@ -90,7 +90,7 @@ std::vector<launcher::Attempt> RemoteBatch::not_done() const {
 
 void RemoteBatch::node_lost(const record::Infra& why, std::vector<record::Context>& finished) {
   over_ = true;
-  if (held_ || lost_) return;
+  if (prestarted_ || prestart_failed_) return;
   std::error_code absent;
   for (std::size_t i = 0; i < finished_.size(); ++i)
     if (!finished_[i] && fs::exists(attempt(i) / "context.json", absent)) ended(i, finished);
@@ -125,8 +125,8 @@ void RemoteBatch::stop_after_case() {
               record::to_line({.order = "stop_after_case", .batch = request_.batch.batch}));
 }
 
-void RemoteBatch::go() {
-  held_ = false;
+void RemoteBatch::begin() {
+  prestarted_ = false;
   append_line(orders_, record::to_line({.order = "go", .batch = request_.batch.batch}));
 }
 

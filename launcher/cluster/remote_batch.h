@@ -23,7 +23,7 @@ struct Mailbox {
   bool stop_asked = false;  // by who started it: an agent that never came can't be told
 };
 
-/// The order that starts a request on `slots` of a node, or has it held there.
+/// The order that starts a request on `slots` of a node, or prestarts it there.
 record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots);
 
 class RemoteBatch final : public launcher::RunningBatch {
@@ -38,8 +38,8 @@ class RemoteBatch final : public launcher::RunningBatch {
   std::vector<std::string> unkillable() const override { return unkillable_; }
   void stop(std::int64_t now_ms) override;
   void stop_after_case() override;
-  void go() override;
-  bool lost() const override { return lost_; }
+  void begin() override;
+  bool prestart_failed() const override { return prestart_failed_; }
   const record::Batch& batch() const override { return request_.batch; }
   int starter_pid() const override { return 0; }
   std::string now_doing() const override;
@@ -60,7 +60,8 @@ class RemoteBatch final : public launcher::RunningBatch {
   std::vector<bool> finished_;
   std::vector<launcher::Attempt> not_done_;
   std::vector<std::string> unkillable_;
-  bool over_ = false, stopped_ = false, stopping_ = false, held_ = false, lost_ = false;
+  bool over_ = false, stopped_ = false, stopping_ = false, prestarted_ = false,
+       prestart_failed_ = false;
 };
 
 }  // namespace graphproof::cluster

@@ -27,11 +27,12 @@ class Allocation {
   /// Whether a batch may be started now. Also true when the nodes are given up: batches then end
   /// infra.scheduler.
   virtual bool ready() const = 0;
-  /// Starts it on these slots, which are of one node. REQUIRES: holds(), where it is to be held.
+  /// Starts it on these slots, which are of one node. REQUIRES: can_prestart(), where it is to be
+  /// held.
   virtual std::unique_ptr<RunningBatch> start(BatchRequest request, const std::vector<Slot>& slots,
                                               std::int64_t now_ms) = 0;
   /// Whether ranks may be started there now, ahead of their turn.
-  virtual bool holds() const { return false; }
+  virtual bool can_prestart() const { return false; }
   /// Gives the nodes back; what still runs there is ended. Waits, up to a deadline of its own.
   /// Throws nothing.
   virtual void release() = 0;

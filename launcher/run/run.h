@@ -37,8 +37,8 @@ struct RunSetup {
   std::int64_t disk_floor_bytes = kDiskFloor_bytes;
   const ProcessTable* processes = nullptr;  // null: the host's
   std::shared_ptr<Allocation> allocation =
-      nullptr;       // null: this host; otherwise run.slots are those of one of its nodes
-  bool warm = true;  // ranks may be started while the slots that they wait for are still leased
+      nullptr;           // null: this host; otherwise run.slots are those of one of its nodes
+  bool prestart = true;  // ranks may be started while the slots that they wait for are still leased
 };
 
 /// Who looks on. Called from the run's own thread; may be empty.

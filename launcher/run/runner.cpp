@@ -118,7 +118,7 @@ Runner::Runner(const RunSetup& setup, const RunListener& listener,
       processes_(setup.processes ? *setup.processes : host_processes_),
       earlier_seconds_(earlier_seconds),
       started_ms_(steady_ms()),
-      warm_(setup.warm),
+      prestart_(setup.prestart),
       nvml_(setup.run.device == "cuda" ? Nvml::open() : nullptr),
       schedule_(schedule_of(setup, nvml_.get())),
       junit_(setup.run.profile, setup.run_name, setup.plan),
@@ -152,7 +152,7 @@ reports::Ending Runner::run(PendingWork pending) {
   try {
     take(std::move(pending));
     look_at_this_host();
-    while (!schedule_.idle() || !running_.empty() || !discarded_.empty() || !judges_.idle()) {
+    while (!schedule_.idle() || !running_.empty() || !given_up_.empty() || !judges_.idle()) {
       round(steady_ms());
       signals_.wait_for(kRound);
     }
@@ -203,12 +203,12 @@ void Runner::end_all() {
     // written to them any more.
     setup_.allocation->release();
     running_.clear();
-    held_.clear();
-    discarded_.clear();
+    prestarted_.clear();
+    given_up_.clear();
     return;
   }
-  discard_all(steady_ms());
-  running_.splice(running_.end(), discarded_);
+  give_up_prestarted(steady_ms());
+  running_.splice(running_.end(), given_up_);
   for (const auto& batch : running_) batch->stop(steady_ms());
   for (const auto& batch : running_)
     while (!batch->over()) {
@@ -229,7 +229,7 @@ void Runner::round(std::int64_t now_ms) {
   if (setup_.allocation) setup_.allocation->step(now_ms);
   check_price(now_ms);
   step_batches(now_ms);
-  step_held(now_ms);
+  step_prestarted(now_ms);
   for (const JudgePool::Judged& judged : judges_.step(now_ms)) case_judged(judged, now_ms);
   start_batches(now_ms);
   show(now_ms);
@@ -307,7 +307,7 @@ void Runner::stop_starting(reports::Ending ending) {
     waiting_.erase(name);
     divergences_.erase(name);
   }
-  discard_all(steady_ms());
+  give_up_prestarted(steady_ms());
   for (const auto& batch : running_) batch->stop_after_case();
 }
 
@@ -323,9 +323,9 @@ void Runner::add(CaseGroup group, const std::vector<Slot>& avoided) {
   // Refusals must come before device work, and planned hangs take their time to end: neither gains
   // anything.
   const std::string& expects = group.attempts.front().line.expect.kind;
-  if (warm_ && !exclusive_process_ && !queued.exclusive && expects != "rejected" &&
+  if (prestart_ && !exclusive_process_ && !queued.exclusive && expects != "rejected" &&
       expects != "hazard")
-    queued.warm_key = environment_key(group.attempts.front().line);
+    queued.prestart_key = environment_key(group.attempts.front().line);
   schedule_.add(queued);
   waiting_.emplace(name, std::move(group));
 }
@@ -362,19 +362,19 @@ void Runner::start_batches(std::int64_t now_ms) {
   for (const std::string& batch : schedule_.drop_unfit()) refuse(batch, now_ms);
   if (setup_.allocation && !setup_.allocation->ready()) return;
   for (const Start& one : schedule_.start(now_ms)) start(one, now_ms);
-  if (!stopped_ && warm_ && (!setup_.allocation || setup_.allocation->holds()))
-    prepare_batches(now_ms);
+  if (!stopped_ && prestart_ && (!setup_.allocation || setup_.allocation->can_prestart()))
+    prestart_batches(now_ms);
 }
 
 void Runner::start(const Start& start, std::int64_t now_ms) {
   const auto group = waiting_.extract(start.batch);
-  auto held = held_.extract(start.batch);
+  auto ready = prestarted_.extract(start.batch);
   if (const auto divergence = divergences_.find(start.batch); divergence != divergences_.end())
     divergence->second.started_ms = now_ms;
   started_at_ms_[start.batch] = now_ms;
-  if (held) {
-    held.mapped()->go();
-    running_.push_back(std::move(held.mapped()));
+  if (ready) {
+    ready.mapped()->begin();
+    running_.push_back(std::move(ready.mapped()));
     return;
   }
   BatchRequest wanted = request(group.mapped(), start.batch, start.slots);
@@ -384,50 +384,51 @@ void Runner::start(const Start& start, std::int64_t now_ms) {
     running_.push_back(std::make_unique<BatchRun>(std::move(wanted), now_ms));
 }
 
-void Runner::prepare_batches(std::int64_t now_ms) {
-  for (const Start& start : schedule_.prepare()) {
+void Runner::prestart_batches(std::int64_t now_ms) {
+  for (const Start& start : schedule_.prestart()) {
     const auto before = std::find_if(running_.begin(), running_.end(), [&](const auto& one) {
       return schedule_.slots_of(one->batch().batch) == start.slots;
     });
-    BatchRequest held = request(waiting_.at(start.batch), start.batch, start.slots);
-    held.held = true;
-    held.beside = (*before)->batch().batch;
-    auto& place = held_[start.batch];
+    BatchRequest next = request(waiting_.at(start.batch), start.batch, start.slots);
+    next.prestarted = true;
+    next.predecessor = (*before)->batch().batch;
+    auto& place = prestarted_[start.batch];
     if (setup_.allocation)
-      place = setup_.allocation->start(std::move(held), start.slots, now_ms);
+      place = setup_.allocation->start(std::move(next), start.slots, now_ms);
     else
-      place = of_this_host(*before)->hold(std::move(held), now_ms);
+      place = of_this_host(*before)->prestart(std::move(next), now_ms);
   }
 }
 
-void Runner::step_held(std::int64_t now_ms) {
-  for (const auto& [name, held] : held_) held->step(now_ms);
-  discard_unprepared(now_ms);
-  for (const auto& discarded : discarded_) discarded->step(now_ms);
-  std::erase_if(discarded_, [](const auto& discarded) { return discarded->over(); });
+void Runner::step_prestarted(std::int64_t now_ms) {
+  for (const auto& [name, ready] : prestarted_) ready->step(now_ms);
+  give_up_misplaced(now_ms);
+  for (const auto& batch : given_up_) batch->step(now_ms);
+  std::erase_if(given_up_, [](const auto& batch) { return batch->over(); });
 }
 
-void Runner::discard(std::shared_ptr<RunningBatch> held, std::int64_t now_ms) {
-  held->stop(now_ms);
-  discarded_.push_back(std::move(held));
+void Runner::give_up(std::shared_ptr<RunningBatch> batch, std::int64_t now_ms) {
+  batch->stop(now_ms);
+  given_up_.push_back(std::move(batch));
 }
 
-void Runner::discard_unprepared(std::int64_t now_ms) {
-  std::vector<std::string> lost;
-  for (const auto& [name, held] : held_)
-    if (!schedule_.prepared(name) || held->over()) lost.push_back(name);
-  for (const std::string& name : lost) {
-    std::shared_ptr<RunningBatch> held = std::move(held_.extract(name).mapped());
+void Runner::give_up_misplaced(std::int64_t now_ms) {
+  std::vector<std::string> misplaced;
+  for (const auto& [name, ready] : prestarted_)
+    if (!schedule_.prestarted(name) || ready->over()) misplaced.push_back(name);
+  for (const std::string& name : misplaced) {
+    std::shared_ptr<RunningBatch> batch = std::move(prestarted_.extract(name).mapped());
     // Its folders are in use until its processes are gone: its cases start under another name.
     schedule_.drop(name);
     waiting_.erase(name);
-    if (divergences_.erase(name) == 0) add({.attempts = held->not_done()});
-    discard(std::move(held), now_ms);
+    if (divergences_.erase(name) == 0) add({.attempts = batch->not_done()});
+    give_up(std::move(batch), now_ms);
   }
 }
 
-void Runner::discard_all(std::int64_t now_ms) {
-  while (!held_.empty()) discard(std::move(held_.extract(held_.begin()).mapped()), now_ms);
+void Runner::give_up_prestarted(std::int64_t now_ms) {
+  while (!prestarted_.empty())
+    give_up(std::move(prestarted_.extract(prestarted_.begin()).mapped()), now_ms);
 }
 
 void Runner::refuse(const std::string& batch, std::int64_t now_ms) {
@@ -469,20 +470,20 @@ void Runner::step_batches(std::int64_t now_ms) {
       if (context.infra) met_infra_.insert(context.batch);
       if (!divergence) case_ended(std::move(context));
     }
-    if (batch.lost()) {
+    if (batch.prestart_failed()) {
       // Its folders are in use until its processes are gone, so its cases start under another name;
       // and cold, as all do from now on: what goes wrong there is not to be tried for ever.
       say("the ranks of batch " + batch.batch().batch +
           " ended before they were told to begin: no more are started ahead");
-      warm_ = false;
+      prestart_ = false;
       schedule_.release(batch.batch().batch);
       if (divergence)
         divergence_ended(batch.batch().batch);
       else if (!stopped_)
         add({.attempts = batch.not_done()});
-      std::shared_ptr<RunningBatch> lost = std::move(*next);
+      std::shared_ptr<RunningBatch> failed = std::move(*next);
       next = running_.erase(next);
-      discard(std::move(lost), now_ms);
+      give_up(std::move(failed), now_ms);
       continue;
     }
     if (!batch.over()) {
@@ -509,8 +510,8 @@ void Runner::step_batches(std::int64_t now_ms) {
     next = running_.erase(next);
     std::vector<int> known = setup_.allocation ? setup_.allocation->children() : std::vector<int>();
     for (const auto& other : running_) known.push_back(other->starter_pid());
-    for (const auto& [name, held] : held_) known.push_back(held->starter_pid());
-    for (const auto& discarded : discarded_) known.push_back(discarded->starter_pid());
+    for (const auto& [name, ready] : prestarted_) known.push_back(ready->starter_pid());
+    for (const auto& batch : given_up_) known.push_back(batch->starter_pid());
     if (judges_.idle()) reap_orphans(known);
   }
 }

@@ -57,12 +57,12 @@ class Runner {
   void disk_full(const std::string& why);
   void start_batches(std::int64_t now_ms);
   void start(const Start& start, std::int64_t now_ms);
-  void prepare_batches(std::int64_t now_ms);
-  void step_held(std::int64_t now_ms);
-  void discard(std::shared_ptr<RunningBatch> held, std::int64_t now_ms);
-  /// Those whose slots or node were lost meanwhile.
-  void discard_unprepared(std::int64_t now_ms);
-  void discard_all(std::int64_t now_ms);
+  void prestart_batches(std::int64_t now_ms);
+  void step_prestarted(std::int64_t now_ms);
+  void give_up(std::shared_ptr<RunningBatch> batch, std::int64_t now_ms);
+  /// Gives up prestarted batches whose slots or node were lost.
+  void give_up_misplaced(std::int64_t now_ms);
+  void give_up_prestarted(std::int64_t now_ms);
   void refuse(const std::string& batch, std::int64_t now_ms);
   void step_batches(std::int64_t now_ms);
   void case_ended(record::Context context);
@@ -110,7 +110,7 @@ class Runner {
   const ProcessTable& processes_;
   const double earlier_seconds_;
   const std::int64_t started_ms_;
-  bool warm_;
+  bool prestart_;
   Signals signals_;
   std::unique_ptr<Nvml> nvml_;
   std::unique_ptr<GpuHealth> gpu_health_;
@@ -124,8 +124,8 @@ class Runner {
   std::map<std::string, CaseGroup> waiting_;  // by batch name
   std::list<std::shared_ptr<RunningBatch>> running_;
   std::map<std::string, std::shared_ptr<RunningBatch>>
-      held_;  // warm starts, by batch name; still in waiting_
-  std::list<std::shared_ptr<RunningBatch>> discarded_;  // warm starts that are ended
+      prestarted_;  // warm starts, by batch name; still in waiting_
+  std::list<std::shared_ptr<RunningBatch>> given_up_;  // warm starts that are ended
   bool exclusive_process_ = false;
   std::map<std::filesystem::path, Ended> judging_;  // by attempt folder
   struct Divergence {

@@ -234,11 +234,11 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
   std::vector<bool> begun(waiting_.size());
   // What was prepared has its processes there already.
   for (std::size_t index = 0; index < waiting_.size(); ++index) {
-    const auto& prepared = waiting_[index].prepared;
-    if (!prepared || !std::all_of(prepared->begin(), prepared->end(),
-                                  [&](Slot slot) { return free_[static_cast<std::size_t>(slot)]; }))
+    const auto& slots = waiting_[index].prestarted_on;
+    if (!slots || !std::all_of(slots->begin(), slots->end(),
+                               [&](Slot slot) { return free_[static_cast<std::size_t>(slot)]; }))
       continue;
-    begin(waiting_[index].queued, *prepared);
+    begin(waiting_[index].queued, *slots);
     begun[index] = true;
   }
   std::optional<std::size_t> passed;
@@ -250,7 +250,7 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
     for (const std::size_t index : order(now_ms)) {
       Waiting& next = waiting_[index];
       if (free_count == 0) break;
-      if (next.prepared) continue;
+      if (next.prestarted_on) continue;
       const std::pair<int, bool> kind{
           next.queued.slots, reservation && now_ms + expected_ms(next.queued) > reservation->at_ms};
       const bool alike = next.queued.avoided.empty() && !next.queued.exclusive;
@@ -281,32 +281,33 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
 void Schedule::check_idle_slots(const std::optional<Reservation>& reservation,
                                 std::int64_t now_ms) {
   const auto fits = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
-    return one.prepared && may_start(one, reservation, now_ms);
+    return one.prestarted_on && may_start(one, reservation, now_ms);
   });
   if (fits == waiting_.end()) return idle_since_ms_.reset();
   if (!idle_since_ms_) idle_since_ms_ = now_ms;
   if (now_ms - *idle_since_ms_ < kIdle_ms) return;
   for (Running& running : running_)
-    if (running.prepared == fits->queued.batch) running.prepared.clear();
-  fits->prepared.reset();
+    if (running.successor == fits->queued.batch) running.successor.clear();
+  fits->prestarted_on.reset();
   fits->elsewhere = true;
   idle_since_ms_.reset();
 }
 
-std::vector<Start> Schedule::prepare() {
+std::vector<Start> Schedule::prestart() {
   std::vector<Start> starts;
   for (Running& running : running_) {
-    if (running.queued.warm_key.empty() || running.queued.exclusive || !running.prepared.empty())
+    if (running.queued.prestart_key.empty() || running.queued.exclusive ||
+        !running.successor.empty())
       continue;
     const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
-      return !waiting.prepared && !waiting.elsewhere && !waiting.queued.exclusive &&
-             waiting.queued.warm_key == running.queued.warm_key &&
+      return !waiting.prestarted_on && !waiting.elsewhere && !waiting.queued.exclusive &&
+             waiting.queued.prestart_key == running.queued.prestart_key &&
              waiting.queued.slots == static_cast<int>(running.slots.size()) &&
              waiting.queued.avoided.empty();
     });
     if (next == waiting_.end()) continue;
-    next->prepared = running.slots;
-    running.prepared = next->queued.batch;
+    next->prestarted_on = running.slots;
+    running.successor = next->queued.batch;
     starts.push_back({next->queued.batch, running.slots});
   }
   return starts;
@@ -315,7 +316,7 @@ std::vector<Start> Schedule::prepare() {
 void Schedule::drop(const std::string& batch) {
   std::erase_if(waiting_, [&](const Waiting& one) { return one.queued.batch == batch; });
   for (Running& running : running_)
-    if (running.prepared == batch) running.prepared.clear();
+    if (running.successor == batch) running.successor.clear();
 }
 
 std::vector<Schedule::Running>::iterator Schedule::running(const std::string& batch) {
@@ -334,12 +335,12 @@ void Schedule::release(const std::string& batch) {
   const auto ended = running(batch);
   for (const Slot slot : ended->slots)
     free_[static_cast<std::size_t>(slot)] = !withdrawn_[static_cast<std::size_t>(slot)];
-  if (!ended->prepared.empty()) {
-    const auto next = waiting(ended->prepared);
+  if (!ended->successor.empty()) {
+    const auto next = waiting(ended->successor);
     const bool lost = std::any_of(ended->slots.begin(), ended->slots.end(), [&](Slot slot) {
       return withdrawn_[static_cast<std::size_t>(slot)];
     });
-    if (next != waiting_.end() && lost) next->prepared.reset();
+    if (next != waiting_.end() && lost) next->prestarted_on.reset();
   }
   running_.erase(ended);
 }
@@ -359,9 +360,10 @@ std::vector<Slot> Schedule::slots_of(const std::string& batch) const {
   return found->slots;
 }
 
-bool Schedule::prepared(const std::string& batch) const {
-  return std::any_of(waiting_.begin(), waiting_.end(),
-                     [&](const Waiting& one) { return one.queued.batch == batch && one.prepared; });
+bool Schedule::prestarted(const std::string& batch) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
+    return one.queued.batch == batch && one.prestarted_on;
+  });
 }
 
 bool Schedule::fits_elsewhere(int slots, const std::vector<Slot>& avoided) const {

@@ -34,7 +34,7 @@ struct Queued {
   bool exclusive = false;  // it measures time: nothing runs beside it
   std::vector<Slot> avoided =
       {};  // not there, if the batch fits elsewhere: an attempt of it met trouble there
-  std::string warm_key =
+  std::string prestart_key =
       {};  // of batches that may be prepared while another of the same key runs; "": none
 };
 
@@ -85,7 +85,7 @@ class Schedule {
   /// slots of a running batch of the same key, one for each, and never more processes than there.
   /// One that starts gets these slots, unless others are free for a while before: then it is
   /// prepared no longer, and starts there like any other.
-  std::vector<Start> prepare();
+  std::vector<Start> prestart();
   /// Takes out a batch that waits.
   void drop(const std::string& batch);
 
@@ -97,7 +97,7 @@ class Schedule {
   /// REQUIRES: it runs.
   std::vector<Slot> slots_of(const std::string& batch) const;
   /// It waits for the slots of a running batch; no longer once these are lost, or others are free.
-  bool prepared(const std::string& batch) const;
+  bool prestarted(const std::string& batch) const;
   /// Whether a batch of so many slots can ever be placed without these.
   bool fits_elsewhere(int slots, const std::vector<Slot>& avoided) const;
 
@@ -111,14 +111,14 @@ class Schedule {
   struct Waiting {
     Queued queued;
     int passed_over = 0;
-    std::optional<std::vector<Slot>> prepared;  // slots of the batch that it waits for
-    bool elsewhere = false;                     // there are free ones for it: not prepared again
+    std::optional<std::vector<Slot>> prestarted_on;  // slots of the batch that it waits for
+    bool elsewhere = false;  // there are free ones for it: not prepared again
   };
   struct Running {
     Queued queued;
     std::vector<Slot> slots;
     std::int64_t expected_end_ms = 0;
-    std::string prepared;  // the batch that waits for these slots
+    std::string successor;  // the batch that waits for these slots
   };
   /// What nobody may have who would still hold it then.
   struct Reservation {

@@ -257,13 +257,13 @@ TEST(ScheduleTest, WhatIsPreparedForSlotsThatAreLostIsToldSo) {
   for (const char* name : {"runs", "next"}) schedule.add({name, 1, 5, false, {}, "key"});
   schedule.add({"elsewhere", 1, 9});
   EXPECT_EQ(names(schedule.start(0)), (Names{"elsewhere", "runs"}));
-  EXPECT_EQ(names(schedule.prepare()), Names{"next"});
-  EXPECT_TRUE(schedule.prepared("next"));
+  EXPECT_EQ(names(schedule.prestart()), Names{"next"});
+  EXPECT_TRUE(schedule.prestarted("next"));
   EXPECT_TRUE(schedule.fits_elsewhere(1, schedule.slots_of("runs")));
   EXPECT_FALSE(schedule.fits_elsewhere(2, schedule.slots_of("runs")));
   schedule.withdraw(schedule.slots_of("runs"));
   schedule.release("runs");
-  EXPECT_FALSE(schedule.prepared("next"));
+  EXPECT_FALSE(schedule.prestarted("next"));
   EXPECT_FALSE(schedule.fits_elsewhere(1, schedule.slots_of("elsewhere")))
       << "the other one is lost";
 }
@@ -283,10 +283,10 @@ TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
     schedule.add({name, 2, 5, false, {}, "key"});
   schedule.add({"longer, of another environment", 2, 4, false, {}, "other"});
   EXPECT_EQ(names(schedule.start(0)), Names{"first"});
-  const auto prepared = schedule.prepare();
-  ASSERT_EQ(names(prepared), Names{"second"});
-  EXPECT_EQ(prepared[0].slots, (std::vector<Slot>{0, 1}));
-  EXPECT_TRUE(schedule.prepare().empty()) << "one for each running batch";
+  const auto prestarts = schedule.prestart();
+  ASSERT_EQ(names(prestarts), Names{"second"});
+  EXPECT_EQ(prestarts[0].slots, (std::vector<Slot>{0, 1}));
+  EXPECT_TRUE(schedule.prestart().empty()) << "one for each running batch";
   EXPECT_TRUE(schedule.start(0).empty());
   schedule.release("first");
   EXPECT_EQ(names(schedule.start(0)), Names{"second"});
@@ -298,7 +298,7 @@ TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
   schedule.add({"second", 1, 8});
   schedule.add({"third", 1, 7, false, {}, "key"});
   schedule.start(0);
-  EXPECT_EQ(names(schedule.prepare()), Names{"third"});
+  EXPECT_EQ(names(schedule.prestart()), Names{"third"});
   schedule.withdraw(schedule.slots_of("first"));
   schedule.release("first");
   EXPECT_TRUE(schedule.start(0).empty());
@@ -311,9 +311,9 @@ TEST(ScheduleTest, WhatWasPreparedMayBeTakenOutAndAnotherTakesItsPlace) {
   for (const char* name : {"first", "second", "third"})
     schedule.add({name, 1, 5, false, {}, "key"});
   schedule.start(0);
-  EXPECT_EQ(names(schedule.prepare()), Names{"second"});
+  EXPECT_EQ(names(schedule.prestart()), Names{"second"});
   schedule.drop("second");
-  EXPECT_EQ(names(schedule.prepare()), Names{"third"});
+  EXPECT_EQ(names(schedule.prestart()), Names{"third"});
   schedule.release("first");
   EXPECT_EQ(names(schedule.start(0)), Names{"third"});
 }
@@ -324,16 +324,16 @@ TEST(ScheduleTest, SlotsThatStayFreeTakeWhatWasPreparedOnOthers) {
   schedule.add({"short", 1, 8});
   schedule.add({"next", 1, 7, false, {}, "key"});
   schedule.start(0);
-  EXPECT_EQ(names(schedule.prepare()), Names{"next"});
+  EXPECT_EQ(names(schedule.prestart()), Names{"next"});
   schedule.release("short");
   EXPECT_TRUE(schedule.start(5000).empty());
   EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms - 1).empty())
       << "its own slots may be free at any moment";
-  EXPECT_TRUE(schedule.prepared("next"));
+  EXPECT_TRUE(schedule.prestarted("next"));
   EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms).empty())
       << "who holds its processes is to end them first";
-  EXPECT_FALSE(schedule.prepared("next"));
-  EXPECT_TRUE(schedule.prepare().empty());
+  EXPECT_FALSE(schedule.prestarted("next"));
+  EXPECT_TRUE(schedule.prestart().empty());
   const auto starts = schedule.start(5000 + Schedule::kIdle_ms + 1);
   ASSERT_EQ(names(starts), Names{"next"});
   EXPECT_EQ(starts[0].slots, std::vector<Slot>{1});
@@ -345,14 +345,14 @@ TEST(ScheduleTest, SlotsThatAreFreeForAMomentOnlyMoveNothing) {
   schedule.add({"short", 1, 8});
   schedule.add({"next", 1, 7, false, {}, "key"});
   schedule.start(0);
-  schedule.prepare();
+  schedule.prestart();
   schedule.release("short");
   schedule.start(5000);
   schedule.add({"another", 1, 3});
   EXPECT_EQ(names(schedule.start(5500)), Names{"another"});
   schedule.release("another");
   EXPECT_TRUE(schedule.start(6500).empty()) << "counted anew";
-  EXPECT_TRUE(schedule.prepared("next"));
+  EXPECT_TRUE(schedule.prestarted("next"));
 }
 
 TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
@@ -360,7 +360,7 @@ TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
   schedule.add({"timed", 1, 9, true, {}, "key"});
   schedule.add({"next", 1, 8, false, {}, "key"});
   EXPECT_EQ(names(schedule.start(0)), Names{"timed"});
-  EXPECT_TRUE(schedule.prepare().empty());
+  EXPECT_TRUE(schedule.prestart().empty());
 }
 
 TEST(ScheduleTest, DroppedBatchesNeverStart) {
@@ -405,8 +405,8 @@ void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued,
     }
     RC_ASSERT(used.size() == leased);
     RC_ASSERT(!alone || running.size() == 1u);
-    for (const Start& start : schedule.prepare())
-      RC_ASSERT(queued.at(start.batch).warm_key == "key");
+    for (const Start& start : schedule.prestart())
+      RC_ASSERT(queued.at(start.batch).prestart_key == "key");
     now_ms = running.begin()->first;
     schedule.release(running.begin()->second.batch);
     running.erase(running.begin());

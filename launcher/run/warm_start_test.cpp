@@ -25,12 +25,12 @@ std::vector<record::PlanLine> alone(int cases, const std::string& script) {
 
 TEST_F(WarmStartTest, TheNextRanksStartWhileACaseRunsAndTheRecordSaysSo) {
   const auto plan = alone(5, "slow_start replay 0");
-  setup.warm = false;
+  setup.prestart = false;
   const double cold_seconds = go(plan).wall_seconds;
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold", "cold", "cold"}));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  setup.warm = true;
+  setup.prestart = true;
   const auto result = go(plan);
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::ok);
   const auto warm = starts();
@@ -93,7 +93,7 @@ TEST_F(WarmStartTest, MemoryThatTheDriverGivesToNobodyIsAskedForAgainWithoutTheR
 }
 
 TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {
-  const auto result = go(alone(3, "dies_held replay 0"));
+  const auto result = go(alone(3, "dies_before_begin replay 0"));
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}));

@@ -81,7 +81,7 @@ class FakeRank {
   int run() {
     beat({.event = "hello"});
     const char* go = std::getenv("GRAPHPROOF_GO");
-    if (go != nullptr && mine("dies_held")) return 7;
+    if (go != nullptr && mine("dies_before_begin")) return 7;
     if (go != nullptr)
       while (access((std::string(go) + ".device").c_str(), F_OK) != 0) usleep(1000);
     if (mine("on_gpu")) take_gpu_memory(go == nullptr);

@@ -13,7 +13,7 @@ Json to_json(const Order& order) {
   json["isolation"] = order.isolation;
   json["slots"] = order.slots;
   json["cases"] = cases;
-  if (order.order == "hold") json["beside"] = order.beside;
+  if (order.order == "hold") json["beside"] = order.predecessor;
   return json;
 }
 
@@ -61,7 +61,7 @@ Order order_from(const nlohmann::json& value, const std::string& where) {
                            .attempt = one.required<int>("attempt"),
                            .again = one.required<std::string>("again")});
   if (order.cases.empty()) in.reject("cases", "none", "at least one");
-  if (order.order == "hold") order.beside = in.required<std::string>("beside");
+  if (order.order == "hold") order.predecessor = in.required<std::string>("beside");
   return order;
 }
 

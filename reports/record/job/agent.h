@@ -38,7 +38,7 @@ struct Order {
   std::string isolation;  // batch, process
   std::vector<int> slots;
   std::vector<OrderedCase> cases;
-  std::string beside;  // a batch
+  std::string predecessor;  // the batch that has the slots until then
 
   bool operator==(const Order&) const = default;
 };
