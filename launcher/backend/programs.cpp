@@ -3,7 +3,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 #include "launcher/host/child.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/text/file.h"

@@ -140,7 +140,7 @@ record::Context context_of(const BatchRequest& request, std::size_t index) {
   context.batch = batch.batch;
   context.device = batch.device;
   context.isolation = batch.isolation;
-  context.engine = request.engine;
+  context.engine = request.launcher;
   context.start = index == 0 && !request.prestarted ? "cold" : "warm";
   context.world_size = batch.world_size;
   context.limits_ms = request.limits_ms[index];

@@ -21,7 +21,7 @@ BatchRequest batch_request(const record::Run& run, const std::filesystem::path& 
   const record::PlanLine& first = group.attempts.front().line;
   BatchRequest request;
   request.run_folder = run_folder;
-  request.engine = run.engine;
+  request.launcher = run.engine;
   request.attempts = group.attempts;
   record::Batch& batch = request.batch;
   batch.run_id = run.run_id;

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 #include "launcher/backend/starter_log.h"
 #include "launcher/batch/batches.h"
 #include "launcher/batch/hang_detector.h"
@@ -47,7 +47,7 @@ struct BatchRequest {
   GpuHealth* gpu_health = nullptr;                // null: nobody tells what goes wrong with GPUs
   const ProcessTable* processes = nullptr;
   std::optional<record::Infra> refused;  // why it is not even started: each case then ends infra.*
-  std::string engine = "local";          // that the contexts name
+  std::string launcher = "local";        // that the contexts name
   bool prestarted = false;               // warm start: its ranks are started and wait for begin()
   std::string predecessor;  // the batch that runs on its slots until then; "" unless prestarted
   std::vector<GpuUse>

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string>& engines() {
+const std::vector<std::string>& launchers() {
   static const std::vector<std::string> words = {"local", "mpirun", "slurm", "slurm-array"};
   return words;
 }
@@ -52,8 +52,8 @@ cluster::AgentStart agents(const record::Run& run, const fs::path& folder,
 void declare(CLI::App& app, ClusterOptions& options) {
   record::Cluster& cluster = options.cluster;
   app.add_option(
-      "--engine", cluster.engine,
-      "where ranks run: local, mpirun (with --hosts), slurm or slurm-array (default: local)");
+      "--launcher,--engine", cluster.engine,
+      "what starts the ranks: local, mpirun (with --hosts), slurm or slurm-array (default: local)");
   app.add_option("--hosts", options.hosts,
                  "mpirun: hosts to run on, such as a,b; each gets an agent");
   app.add_option("--nodes", cluster.nodes,
@@ -85,10 +85,10 @@ void declare(CLI::App& app, ClusterOptions& options) {
 
 record::Cluster cluster_of(const ClusterOptions& options) {
   record::Cluster cluster = options.cluster;
-  if (std::find(engines().begin(), engines().end(), cluster.engine) == engines().end())
-    refuse("no engine `" + cluster.engine + "`", cluster.engine,
-           "one of " + matrix::listed(engines()), "",
-           matrix::suggestion(cluster.engine, engines(), "--engine local runs on this host"));
+  if (std::find(launchers().begin(), launchers().end(), cluster.engine) == launchers().end())
+    refuse("no launcher `" + cluster.engine + "`", cluster.engine,
+           "one of " + matrix::listed(launchers()), "",
+           matrix::suggestion(cluster.engine, launchers(), "--launcher local runs on this host"));
   std::istringstream hosts(options.hosts);
   for (std::string host; std::getline(hosts, host, ',');)
     if (!host.empty()) cluster.hosts.push_back(host);
@@ -98,11 +98,12 @@ record::Cluster cluster_of(const ClusterOptions& options) {
       refuse("`" + host + "` is no host", host, "names separated by commas", "",
              "write --hosts a,b");
   if (cluster.engine == "mpirun" && cluster.hosts.empty())
-    refuse("--engine mpirun needs hosts", "no --hosts", "--hosts a,b",
-           "mpirun starts an agent on each of them", "name them, or use --engine local");
+    refuse("--launcher mpirun needs hosts", "no --hosts", "--hosts a,b",
+           "mpirun starts an agent on each of them", "name them, or use --launcher local");
   if (cluster.engine != "mpirun" && !cluster.hosts.empty())
-    refuse("--hosts goes with --engine mpirun", "--engine " + cluster.engine, "--engine mpirun",
-           "a scheduler chooses the hosts itself", "add --engine mpirun, or leave --hosts out");
+    refuse("--hosts goes with --launcher mpirun", "--launcher " + cluster.engine,
+           "--launcher mpirun", "a scheduler chooses the hosts itself",
+           "add --launcher mpirun, or leave --hosts out");
   const std::array<std::pair<const char*, bool>, 8> of_slurm = {
       {{"--partition", !cluster.partition.empty()},
        {"--account", !cluster.account.empty()},
@@ -114,9 +115,9 @@ record::Cluster cluster_of(const ClusterOptions& options) {
        {"--nodes", cluster.nodes != 1}}};
   for (const auto& [name, given] : of_slurm)
     if (given && !is_slurm(cluster))
-      refuse(std::string(name) + " goes with Slurm", "--engine " + cluster.engine,
-             "--engine slurm or slurm-array", "",
-             "add --engine slurm, or leave " + std::string(name) + " out");
+      refuse(std::string(name) + " goes with Slurm", "--launcher " + cluster.engine,
+             "--launcher slurm or slurm-array", "",
+             "add --launcher slurm, or leave " + std::string(name) + " out");
   if (!cluster.container_image.empty() && !cluster.apptainer_image.empty())
     refuse("two container images", "--container-image and --apptainer", "one of them",
            "ranks run in one", "leave one out");
@@ -141,8 +142,8 @@ launcher::Device device_on(const record::Cluster& cluster, const std::string& wa
                            const Surroundings& surroundings, int ranks_per_gpu) {
   if (cluster.engine == "local") return device_of(wanted, surroundings, ranks_per_gpu);
   if (ranks_per_gpu != 1)
-    refuse("--ranks-per-gpu goes with --engine local", "--engine " + cluster.engine,
-           "--engine local",
+    refuse("--ranks-per-gpu goes with --launcher local", "--launcher " + cluster.engine,
+           "--launcher local",
            "nodes that have too few GPUs are a question of how many are asked for",
            "ask for more GPUs, or leave it out");
   if (wanted == "auto")

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 #include "reports/record/text/printable.h"
 
 namespace graphproof::cli {

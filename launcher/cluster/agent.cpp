@@ -378,7 +378,7 @@ int agent_number(const launcher::Environment& environment) {
        .got = "none of SLURM_ARRAY_TASK_ID, SLURM_NODEID, OMPI_COMM_WORLD_RANK",
        .want = "one of them",
        .why = "its orders are in a folder of that number",
-       .next = "agents are started by graphproof run --engine slurm, slurm-array or mpirun"});
+       .next = "agents are started by graphproof run --launcher slurm, slurm-array or mpirun"});
 }
 
 int serve(const AgentSetup& setup, const launcher::Environment& environment) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 #include "matrix/input/input_error.h"
 
 namespace graphproof::cluster {

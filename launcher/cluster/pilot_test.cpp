@@ -79,20 +79,20 @@ std::vector<PlanLine> mixed_plan() {
 
 TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
   std::vector<std::vector<std::string>> all;
-  for (const std::string engine : {"local", "slurm", "mpirun"}) {
+  for (const std::string launcher : {"local", "slurm", "mpirun"}) {
     fs::remove_all(folder);
     fs::create_directories(folder);
     setup.run.engine = "local";
-    if (engine == "local") {
+    if (launcher == "local") {
       all.push_back(verdicts(go(mixed_plan())));
       continue;
     }
     const OwnSlurm slurm({.nodes = 2});
-    record::Cluster options{.engine = engine, .nodes = 2, .slots = 2};
-    if (engine == "mpirun") options.hosts = {"localhost", "localhost"};
+    record::Cluster options{.engine = launcher, .nodes = 2, .slots = 2};
+    if (launcher == "mpirun") options.hosts = {"localhost", "localhost"};
     const auto result = go_on_nodes(pilot_setup(options, slurm.environment()), mixed_plan());
     all.push_back(verdicts(result));
-    for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, engine) << said;
+    for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, launcher) << said;
     EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
     // On a busy machine the first pilot may be given up before its agents are there.
     int last = 1;

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 #include "launcher/host/child.h"
 #include "launcher/host/ending.h"
 #include "launcher/host/host_folders.h"

@@ -49,7 +49,7 @@ record::ExitCode execute_ci(const CiOptions& options, Surroundings& surroundings
   if (pipeline.shards < 1 || pipeline.shards > 256)
     throw matrix::InputError({"--shards is out of range", std::to_string(pipeline.shards),
                               "1 to 256", "services run no more jobs of a matrix",
-                              "a shard may have several nodes: --engine slurm --nodes N"});
+                              "a shard may have several nodes: --launcher slurm --nodes N"});
   expect_word("--profile", pipeline.profile);
   expect_word("--device", pipeline.device);
   expect_word("--budget", pipeline.budget);

@@ -37,8 +37,8 @@ TEST_F(CliTest, WhatItDoesNotKnowIsExitTwoAndNamesTheNearest) {
       {{"report", "nowhere"}, "start one: graphproof run --profile smoke"},
       {{"plan", "--device", "sim", "--ranks-per-gpu", "0"}, "--ranks-per-gpu must be at least 1"},
       {{"plan", "--device", "sim", "--ranks-per-gpu", "2"}, "--ranks-per-gpu goes with GPUs"},
-      {{"run", "--engine", "slurm", "--device", "cuda", "--ranks-per-gpu", "2"},
-       "--ranks-per-gpu goes with --engine local"},
+      {{"run", "--launcher", "slurm", "--device", "cuda", "--ranks-per-gpu", "2"},
+       "--ranks-per-gpu goes with --launcher local"},
       {{"plan", "--matrix", "/nonexistent/m.json"}, "check the path /nonexistent/m.json"},
   };
   for (const Refused& row : rows) {

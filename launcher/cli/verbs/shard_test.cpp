@@ -117,17 +117,18 @@ TEST_F(ShardTest, NodesAreAskedForInAWayThatMakesSense) {
     const char* says;
   } rows[] = {
       {{"--engine", "slrum"}, "did you mean `slurm`?"},
-      {{"--engine", "mpirun"}, "--engine mpirun needs hosts"},
-      {{"--hosts", "a,b"}, "add --engine mpirun"},
+      {{"--launcher", "mpirun"}, "--launcher mpirun needs hosts"},
+      {{"--hosts", "a,b"}, "add --launcher mpirun"},
       {{"--engine", "mpirun", "--hosts", "a,-x"}, "`-x` is no host"},
       {{"--partition", "gpu"}, "--partition goes with Slurm"},
-      {{"--engine", "mpirun", "--hosts", "a", "--slurm-arg=--mem=0"},
+      {{"--launcher", "mpirun", "--hosts", "a", "--slurm-arg=--mem=0"},
        "--slurm-arg goes with Slurm"},
-      {{"--engine", "slurm", "--nodes", "0"}, "--nodes must be at least 1"},
-      {{"--engine", "slurm", "--container-image", "a", "--apptainer", "b"}, "two container images"},
-      {{"--engine", "slurm", "--time-limit", "4 hours"}, "write it as 10s"},
-      {{"--engine", "slurm", "--env-file", "/nowhere"}, "no /nowhere"},
-      {{"--engine", "slurm", "--device", "auto"}, "which device have the nodes?"},
+      {{"--launcher", "slurm", "--nodes", "0"}, "--nodes must be at least 1"},
+      {{"--launcher", "slurm", "--container-image", "a", "--apptainer", "b"},
+       "two container images"},
+      {{"--launcher", "slurm", "--time-limit", "4 hours"}, "write it as 10s"},
+      {{"--launcher", "slurm", "--env-file", "/nowhere"}, "no /nowhere"},
+      {{"--launcher", "slurm", "--device", "auto"}, "which device have the nodes?"},
   };
   for (const auto& row : rows) {
     std::vector<std::string> arguments = {"run", "--profile", "smoke"};

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 #include "launcher/host/processes.h"
 #include "reports/record/text/file.h"
 

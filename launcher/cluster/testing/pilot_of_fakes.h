@@ -19,7 +19,7 @@ inline AgentStart agents_of_fakes(const launcher::RunSetup& setup) {
       setup.rank_program};
 }
 
-/// `setup` becomes that of a run on such nodes; engine slurm, if `options` name none.
+/// `setup` becomes that of a run on such nodes; launcher slurm, if `options` name none.
 inline PilotSetup pilot_of_fakes(launcher::RunSetup& setup, record::Cluster options,
                                  const launcher::Environment& environment) {
   if (options.engine == "local") options.engine = "slurm";

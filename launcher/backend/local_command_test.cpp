@@ -1,4 +1,4 @@
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ bool passes_on(const Command& command, const std::string& name) {
   return false;
 }
 
-TEST(EngineTest, TheCommandNamesRanksSlotsProgramAndBatch) {
+TEST(LocalCommandTest, TheCommandNamesRanksSlotsProgramAndBatch) {
   const Command command = local_command(job("sim"), {});
   const std::vector<std::string> begin = {
       "mpirun", "-np", "2", "--host", "localhost:2", "--oversubscribe", "--bind-to", "none"};
@@ -37,7 +37,7 @@ TEST(EngineTest, TheCommandNamesRanksSlotsProgramAndBatch) {
   EXPECT_EQ(end, (std::vector<std::string>{"/opt/bin/rank", "/runs/r/batches/b001/batch.json"}));
 }
 
-TEST(EngineTest, OnlySeveralRanksOfTheSimulatedDeviceNeedMpi) {
+TEST(LocalCommandTest, OnlySeveralRanksOfTheSimulatedDeviceNeedMpi) {
   for (const char* device : {"sim", "cuda"})
     for (const int ranks : {1, 2, 8}) {
       Job one = job(device);
@@ -62,7 +62,7 @@ TEST(EngineTest, OnlySeveralRanksOfTheSimulatedDeviceNeedMpi) {
     }
 }
 
-TEST(EngineTest, RanksShareTheCpusOfTheirSlotsAndAreBoundNoFurther) {
+TEST(LocalCommandTest, RanksShareTheCpusOfTheirSlotsAndAreBoundNoFurther) {
   Job pinned = job("cuda");
   pinned.cpus = {2, 3, 10};
   const Command command = local_command(pinned, {});
@@ -78,7 +78,7 @@ TEST(EngineTest, RanksShareTheCpusOfTheirSlotsAndAreBoundNoFurther) {
             1);
 }
 
-TEST(EngineTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
+TEST(LocalCommandTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
   const Command command = local_command(job("sim"), {{"OMP_NUM_THREADS", "16"}});
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -97,7 +97,7 @@ TEST(EngineTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
   EXPECT_TRUE(passes_on(command, "OMP_NUM_THREADS"));
 }
 
-TEST(EngineTest, NcclsRasIsOffUnlessItIsAskedFor) {
+TEST(LocalCommandTest, NcclsRasIsOffUnlessItIsAskedFor) {
   Job cuda = job("cuda");
   cuda.gpus = {"0", "1"};
   const Command off = local_command(cuda, {}),
@@ -110,7 +110,7 @@ TEST(EngineTest, NcclsRasIsOffUnlessItIsAskedFor) {
   EXPECT_FALSE(local_command(job("sim"), {}).environment.contains("NCCL_RAS_ENABLE"));
 }
 
-TEST(EngineTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
+TEST(LocalCommandTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
   Job cuda = job("cuda");
   cuda.gpus = {"2", "5"};
   const Command command = local_command(
@@ -132,7 +132,7 @@ TEST(EngineTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
   }
 }
 
-TEST(EngineTest, MoreRanksThanGpusAreToldHowManyTheyShare) {
+TEST(LocalCommandTest, MoreRanksThanGpusAreToldHowManyTheyShare) {
   Job cuda = job("cuda");
   cuda.world_size = 4;
   cuda.gpus = {"2", "5"};
@@ -143,7 +143,7 @@ TEST(EngineTest, MoreRanksThanGpusAreToldHowManyTheyShare) {
       << "each has its own";
 }
 
-TEST(EngineTest, AnAxisWinsOverAPinButNotOverTheLease) {
+TEST(LocalCommandTest, AnAxisWinsOverAPinButNotOverTheLease) {
   Job cuda = job("cuda");
   cuda.gpus = {"0", "1"};
   cuda.environment = {{"NCCL_ALGO", "Tree"}, {"CUDA_VISIBLE_DEVICES", "7"}, {"MY_SWITCH", "on"}};
@@ -156,7 +156,7 @@ TEST(EngineTest, AnAxisWinsOverAPinButNotOverTheLease) {
   EXPECT_TRUE(passes_on(local_command(sim, {}), "MY_SWITCH"));
 }
 
-TEST(EngineTest, TheUsersMpiSettingsStand) {
+TEST(LocalCommandTest, TheUsersMpiSettingsStand) {
   const Command command = local_command(job("sim"), {{"OMPI_MCA_btl", "self,tcp"}});
   EXPECT_EQ(command.environment.at("OMPI_MCA_btl"), "self,tcp");
   EXPECT_EQ(command.environment.at("OMPI_MCA_pml"), "ob1");
@@ -164,7 +164,7 @@ TEST(EngineTest, TheUsersMpiSettingsStand) {
 
 // Seen with Slurm 22.05 and Open MPI 4.1.4: without this, mpirun in a step of srun says "All nodes
 // which are allocated for this job are already filled", and one below another mpirun joins it.
-TEST(EngineTest, WhatAnOuterStarterSaidIsNotPassedOn) {
+TEST(LocalCommandTest, WhatAnOuterStarterSaidIsNotPassedOn) {
   const Environment outer = {
       {"SLURM_JOB_ID", "7"},          {"SLURM_GPUS_PER_NODE", "4"},  {"SLURMD_NODENAME", "n1"},
       {"SBATCH_PARTITION", "p"},      {"SRUN_DEBUG", "3"},           {"PMI_RANK", "0"},
@@ -184,7 +184,7 @@ TEST(EngineTest, WhatAnOuterStarterSaidIsNotPassedOn) {
   for (const auto& [name, value] : outer) EXPECT_FALSE(command.environment.count(name)) << name;
 }
 
-TEST(EngineTest, SecretsAreNotShown) {
+TEST(LocalCommandTest, SecretsAreNotShown) {
   for (const char* name :
        {"AWS_SECRET_ACCESS_KEY", "GH_TOKEN", "db_password", "My_Credential_File", "SSH_KEYFILE"})
     EXPECT_EQ(redacted(name, "hunter2"), "(redacted)") << name;

@@ -1,4 +1,4 @@
-#include "launcher/backend/engine.h"
+#include "launcher/backend/local_command.h"
 
 #include <algorithm>
 #include <array>

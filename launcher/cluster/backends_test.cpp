@@ -1,5 +1,5 @@
-// One matrix, three engines, one set of verdicts: the programs themselves, on the simulated device,
-// on this host, on named hosts and on a Slurm of the test's own.
+// One matrix, four launcher backends, one set of verdicts: the programs themselves, on the
+// simulated device, on this host, on named hosts and on a Slurm of the test's own.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,28 +15,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Engine {
+struct Backend {
   const char* name;
   std::vector<std::string> words;
 };
 
-TEST(EnginesTest, TheSameMatrixHasTheSameVerdictsOnEveryEngine) {
+TEST(BackendsTest, TheSameMatrixHasTheSameVerdictsOnEveryBackend) {
   ASSERT_EQ(OwnSlurm::missing(), "") << "./graphproof installs it";
   const fs::path bin = std::getenv("GRAPHPROOF_BIN");
   ASSERT_TRUE(fs::exists(bin / "graphproof-rank-sim")) << bin;
   const OwnSlurm slurm({.nodes = 2, .cpus = 8});
   const record::ScratchFolder scratch{"/tmp"};
-  const Engine engines[] = {
+  const Backend backends[] = {
       {"local", {}},
-      {"mpirun", {"--engine", "mpirun", "--hosts", "localhost,localhost", "--slots", "4"}},
-      {"slurm", {"--engine", "slurm", "--nodes", "2", "--slots", "4"}},
-      {"slurm-array", {"--engine", "slurm-array", "--nodes", "2", "--slots", "4"}}};
+      {"mpirun", {"--launcher", "mpirun", "--hosts", "localhost,localhost", "--slots", "4"}},
+      {"slurm", {"--launcher", "slurm", "--nodes", "2", "--slots", "4"}},
+      {"slurm-array", {"--launcher", "slurm-array", "--nodes", "2", "--slots", "4"}}};
   std::map<std::string, std::string> verdicts;
-  for (const Engine& engine : engines) {
-    SCOPED_TRACE(engine.name);
-    const fs::path folder = scratch.path() / engine.name;
+  for (const Backend& backend : backends) {
+    SCOPED_TRACE(backend.name);
+    const fs::path folder = scratch.path() / backend.name;
     // As many slots as this host has on sim, so that the plans are equal: of what is planned, only
-    // the engine differs.
+    // the launcher backend differs.
     std::vector<std::string> words = {
         bin / "graphproof",
         "run",
@@ -49,7 +49,7 @@ TEST(EnginesTest, TheSameMatrixHasTheSameVerdictsOnEveryEngine) {
         "--json",
         "--where",
         "tp <= 2 and dp == 1 and impl in {none, manual} and not dropout"};
-    words.insert(words.end(), engine.words.begin(), engine.words.end());
+    words.insert(words.end(), backend.words.begin(), backend.words.end());
     launcher::Environment environment = slurm.environment();
     const launcher::Output run = launcher::run_to_end({words, environment}, 120000);
     ASSERT_FALSE(run.timed_out) << run.error;
@@ -62,8 +62,8 @@ TEST(EnginesTest, TheSameMatrixHasTheSameVerdictsOnEveryEngine) {
       ++cases;
     }
     EXPECT_GE(cases, 3);
-    EXPECT_EQ(record::read_json(folder / "run.json").at("engine"), engine.name);
-    verdicts[engine.name] = seen;
+    EXPECT_EQ(record::read_json(folder / "run.json").at("engine"), backend.name);
+    verdicts[backend.name] = seen;
     EXPECT_EQ(seen, verdicts["local"]);
   }
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(15))) << slurm.queue();
