@@ -99,15 +99,16 @@ bool begins_with_one_of(const std::string& name, std::span<const std::string_vie
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+/// "0,1,5", as taskset spells a set of CPUs.
+std::string cpu_list(const std::vector<int>& cpus) {
   std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  for (const int cpu : cpus) text += (text.empty() ? "" : ",") + std::to_string(cpu);
   return text;
 }
 
-std::string listed(const std::vector<int>& numbers) {
+std::string visible_devices(const std::vector<std::string>& gpus) {
   std::string text;
-  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  for (const std::string& gpu : gpus) text += (text.empty() ? "" : ",") + gpu;
   return text;
 }
 
@@ -138,7 +139,7 @@ Command local_command(const Job& job, const Environment& own) {
       job.node_folder;  // what the ranks leave there is seen, and goes with the folder
   environment[kMarkVariable] = job.mark;
   // On sim a rank must not even see a GPU: a context would be created on it by whoever asks first.
-  environment["CUDA_VISIBLE_DEVICES"] = cuda ? joined(job.gpus) : "";
+  environment["CUDA_VISIBLE_DEVICES"] = cuda ? visible_devices(job.gpus) : "";
   if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size)
     environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
 
@@ -146,7 +147,7 @@ Command local_command(const Job& job, const Environment& own) {
   Command command{{}, environment};
   std::vector<std::string>& words = command.arguments;
   // Inherited by the starter and its ranks, which are not bound any further.
-  if (!job.cpus.empty()) words = {"taskset", "--cpu-list", listed(job.cpus)};
+  if (!job.cpus.empty()) words = {"taskset", "--cpu-list", cpu_list(job.cpus)};
   if (own_starter) {
     words.insert(words.end(), {job.program.parent_path() / "graphproof-start", ranks});
   } else {

@@ -1,15 +1,10 @@
 #include "launcher/cli/pipelines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace graphproof::cli {
 namespace {
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 std::string run_line(const Pipeline& pipeline, const std::string& shard,
                      const std::string& folder) {
@@ -21,7 +16,8 @@ std::string run_line(const Pipeline& pipeline, const std::string& shard,
 }  // namespace
 
 std::string gitlab_pipeline(const Pipeline& pipeline) {
-  return fmt::format(R"(stages: [run, merge]
+  return fmt::format(
+      R"(stages: [run, merge]
 
 graphproof:
   stage: run
@@ -47,9 +43,9 @@ graphproof-report:
     reports:
       junit: merged/junit.xml
 )",
-                     fmt::arg("tags", joined(pipeline.tags)), fmt::arg("shards", pipeline.shards),
-                     fmt::arg("run", run_line(pipeline, "$CI_NODE_INDEX/$CI_NODE_TOTAL",
-                                              "shards/$CI_NODE_INDEX")));
+      fmt::arg("tags", fmt::join(pipeline.tags, ", ")), fmt::arg("shards", pipeline.shards),
+      fmt::arg("run",
+               run_line(pipeline, "$CI_NODE_INDEX/$CI_NODE_TOTAL", "shards/$CI_NODE_INDEX")));
 }
 
 std::string github_pipeline(const Pipeline& pipeline) {
@@ -99,7 +95,7 @@ jobs:
           name: merged
           path: merged/
 )",
-      fmt::arg("tags", joined(pipeline.tags)), fmt::arg("numbers", numbers),
+      fmt::arg("tags", fmt::join(pipeline.tags, ", ")), fmt::arg("numbers", numbers),
       fmt::arg("run", run_line(pipeline, fmt::format("${{{{ matrix.shard }}}}/{}", pipeline.shards),
                                "shards/${{ matrix.shard }}")));
 }

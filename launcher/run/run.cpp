@@ -69,11 +69,8 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   Ending ending(processes, 0, mark, false, now_ms());
   while (!ending.step(now_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(25));
   if (ending.unkillable().empty()) return;
-  std::string names;
-  for (const std::string& process : named(ending.unkillable()))
-    names += (names.empty() ? "" : ", ") + process;
-  throw matrix::InputError({"processes of the earlier launcher can't be ended", names,
-                            "none of this run",
+  throw matrix::InputError({"processes of the earlier launcher can't be ended",
+                            matrix::listed(named(ending.unkillable())), "none of this run",
                             "even SIGKILL does not end them: they hold what the next cases need",
                             "restart the machine, or its driver, then resume again"});
 }

@@ -14,6 +14,7 @@
 #include "launcher/batch/batch_request.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/run/run_folder.h"
+#include "matrix/input/input_error.h"
 #include "reports/analysis/divergence.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/message.h"
@@ -55,12 +56,6 @@ std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
   return name;
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
 }
 
 /// The outcome that a record was made of.
@@ -493,7 +488,7 @@ void Runner::step_batches(std::int64_t now_ms) {
     leased_ms_ +=
         batch.batch().world_size * (now_ms - started_at_ms_.extract(batch.batch().batch).mapped());
     if (const auto unkillable = batch.unkillable(); !unkillable.empty()) {
-      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + joined(unkillable) +
+      withdraw(schedule_.slots_of(batch.batch().batch), "held by " + matrix::listed(unkillable) +
                                                             " of batch " + batch.batch().batch +
                                                             ", which even SIGKILL does not end");
     }

@@ -1,6 +1,7 @@
 #include "launcher/cli/show/show_shrink.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -53,12 +54,6 @@ std::vector<Tally> tallies(const ShrinkResult& result, const shrink::Space& spac
     ++(one.outcome == shrink::Outcome::fail ? tally.failed : tally.passed);
   }
   return found;
-}
-
-std::string joined(const std::vector<std::string>& words, const char* between = ", ") {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
 }
 
 std::string_view word(shrink::Outcome outcome) {
@@ -210,7 +205,8 @@ void show_shrink(const ShrinkResult& result, const shrink::Space& space, std::os
       {"fixed        {} (one value in every allowed case)\n", &answer.fixed}};
   if (again)
     for (const auto& [line, axes] : lists)
-      if (!axes->empty()) out << fmt::format(fmt::runtime(line), joined(names(*axes, space), " "));
+      if (!axes->empty())
+        out << fmt::format(fmt::runtime(line), fmt::join(names(*axes, space), " "));
   if (again && !wide) {
     out << "evidence     ";
     bool first = true;
