@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "reports/record/job/warm_start.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::launcher {
@@ -33,11 +34,6 @@ std::vector<HangDetector::Case> detector_cases(const BatchRequest& request) {
         {request.batch.cases[i].id, request.batch.cases[i].attempt, request.limits_ms.at(i)});
   return cases;
 }
-
-// In the environment of ranks that are to wait: for a file of this name with the suffix before they
-// use the device, for the file itself before they begin.
-constexpr char kGoVariable[] = "GRAPHPROOF_GO";
-constexpr char kDeviceSuffix[] = ".device";
 
 std::string quoted(const std::string& word) {
   if (word.find_first_not_of(
@@ -82,7 +78,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
     job.mark = batch.mark;
     job.node_folder = node_folder_->path();
     job.shm_folder = shm_folder_->path();
-    if (prestarted_) job.environment[kGoVariable] = shm_folder_->path() / kGoFile;
+    if (prestarted_) job.environment[record::kGoVariable] = shm_folder_->path() / record::kGoFile;
     const Command command = local_command(job, own_environment());
     write_files(command);
     if (batch.device == "cuda") ras_address_ = ras_address(command.environment);
@@ -194,7 +190,8 @@ void BatchRun::step_prestarted(std::int64_t now_ms) {
   const std::int64_t limit_ms = request_.batch.limits_ms.at(record::Phase::init);
   if (may_use_device_ && device_ms_ == 0) {
     device_ms_ = now_ms;
-    std::ofstream(shm_folder_->path() / (std::string(kGoFile) + kDeviceSuffix)).flush();
+    std::ofstream(shm_folder_->path() / (std::string(record::kGoFile) + record::kDeviceSuffix))
+        .flush();
   }
   prestart_failed_ = prestart_failed_ || child_->poll() || detector_.first_dead() ||
                      (device_ms_ != 0 && !detector_.all_ready() && now_ms - device_ms_ > limit_ms);
@@ -203,7 +200,7 @@ void BatchRun::step_prestarted(std::int64_t now_ms) {
   if (request_.gpu_health) gpu_troubles_ = request_.gpu_health->count();
   started_ms_ = now_ms;
   detector_.restart(now_ms);
-  std::ofstream(shm_folder_->path() / kGoFile).flush();
+  std::ofstream(shm_folder_->path() / record::kGoFile).flush();
 }
 
 void BatchRun::read_heartbeats(std::int64_t now_ms) {

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "reports/record/job/warm_start.h"
+
 namespace graphproof::launcher {
 namespace {
 
@@ -204,7 +206,7 @@ record::Cleanup Leftovers::after_batch(bool remove_first) {
     if (listeners_seen_.contains(socket)) found.ports.push_back(port);
   if (!remove_first) {
     for (const std::string& name : shm_folder_.content())
-      if (!name.starts_with(kGoFile)) found.shm.push_back(name);
+      if (!name.starts_with(record::kGoFile)) found.shm.push_back(name);
     for (const std::string& name : node_folder_.content())
       if (name != "heartbeat" && !name.starts_with("flight-")) found.files.push_back(name);
   }

@@ -16,10 +16,6 @@
 
 namespace graphproof::launcher {
 
-/// What tells ranks that wait to begin, and with a suffix to use the device: in the batch's folder
-/// in memory, where a file costs least.
-inline constexpr char kGoFile[] = "go";
-
 class Leftovers {
  public:
   /// Before the batch is started. Everything given must outlive it. `ports_between_cases`: ranks

@@ -33,6 +33,7 @@
 #include "reports/record/job/batch.h"
 #include "reports/record/job/context.h"
 #include "reports/record/job/heartbeat.h"
+#include "reports/record/job/warm_start.h"
 #include "reports/record/run/checks.h"
 #include "reports/record/run/run.h"
 #include "reports/record/text/file.h"
@@ -80,10 +81,10 @@ class FakeRank {
 
   int run() {
     beat({.event = "hello"});
-    const char* go = std::getenv("GRAPHPROOF_GO");
+    const char* go = std::getenv(record::kGoVariable);
     if (go != nullptr && mine("dies_before_begin")) return 7;
     if (go != nullptr)
-      while (access((std::string(go) + ".device").c_str(), F_OK) != 0) usleep(1000);
+      while (access((std::string(go) + record::kDeviceSuffix).c_str(), F_OK) != 0) usleep(1000);
     if (mine("on_gpu")) take_gpu_memory(go == nullptr);
     if (mine("slow_start")) std::this_thread::sleep_for(std::chrono::milliseconds(400));
     if (go != nullptr) {

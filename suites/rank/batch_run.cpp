@@ -12,6 +12,7 @@
 #include "fixtures/process/rank_log.h"
 #include "fixtures/tensors/torch.h"
 #include "matrix/catalogue/catalogue.h"
+#include "reports/record/job/warm_start.h"
 #include "reports/record/text/file.h"
 #include "suites/arms/arms.h"
 #include "suites/arms/divergence.h"
@@ -236,10 +237,10 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place,
                       purpose == Purpose::divergence ? "" : matrix::sha256_hex(read.dump()));
   const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
 
-  if (const char* go = std::getenv(kGoVariable); go != nullptr && *go != '\0') {
+  if (const char* go = std::getenv(record::kGoVariable); go != nullptr && *go != '\0') {
     // The driver is started and counts its GPUs, but has no context on any.
     static_cast<void>(at::detail::getCUDAHooks().deviceCount());
-    wait_for_go(std::string(go) + kDeviceSuffix);
+    wait_for_go(std::string(go) + record::kDeviceSuffix);
     // A refusal must come before device work. What fails here fails no case: the launcher starts
     // these cases anew.
     if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) {

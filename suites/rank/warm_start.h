@@ -1,17 +1,13 @@
-// A warm start: the launcher starts this process while another case still runs, and says when its
-// own may begin. GRAPHPROOF_GO names the file that says so. By then libraries are loaded, and
-// device, MPI, transports and the first case's communicators are there: these are made as soon as
-// the same file with the suffix kDeviceSuffix is there, since the other case measures the GPU until
-// then.
+// A warm start: the launcher starts this process while another case still runs, and this process
+// waits for files that the launcher writes (reports/record/job/warm_start.h). It loads its
+// libraries at once. It makes the device, MPI, the transports and the first case's communicators
+// only when it may use the device, because the other case measures the GPU until then.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 
 namespace graphproof::suites {
-
-inline constexpr char kGoVariable[] = "GRAPHPROOF_GO";
-inline constexpr char kDeviceSuffix[] = ".device";
 
 // The launcher ends these processes itself when it has no use for them; a launcher that is gone
 // never comes back.
