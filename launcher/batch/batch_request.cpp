@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/batch/attempt_folder.h"
 #include "reports/analysis/divergence.h"
 
 namespace graphproof::launcher {

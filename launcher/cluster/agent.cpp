@@ -14,14 +14,13 @@
 #include <sstream>
 #include <system_error>
 
-#include "launcher/batch/batch_request.h"
+#include "launcher/batch/attempt_folder.h"
+#include "launcher/batch/batch_host.h"
 #include "launcher/batch/batch_run.h"
-#include "launcher/batch/pending_work.h"
 #include "launcher/cluster/channel.h"
-#include "launcher/cluster/clocks.h"
 #include "launcher/doctor/doctor.h"
-#include "launcher/gpu/cpus.h"
 #include "launcher/host/cgroup.h"
+#include "launcher/host/clocks.h"
 #include "launcher/host/host_folders.h"
 #include "launcher/host/signals.h"
 #include "reports/record/job/agent.h"
@@ -60,10 +59,8 @@ class Agent {
         orders_(orders_file(channel_)),
         run_(record::run_from(record::read_json(setup.run_folder / "run.json"),
                               setup.run_folder / "run.json")),
-        folders_(std::in_place, run_.run_id),
-        nvml_(run_.device == "cuda" ? launcher::Nvml::open() : nullptr),
         interval_(look_interval(channel_)),
-        started_ms_(steady_ms()),
+        started_ms_(launcher::steady_ms()),
         launcher_ms_(started_ms_) {
     const fs::path plan = setup.run_folder / "plan.jsonl";
     for (record::PlanLine& line : record::plan_from(record::read_text(plan), plan)) {
@@ -73,20 +70,10 @@ class Agent {
     node_ = value_of(environment, "SLURMD_NODENAME");
     if (node_.empty()) node_ = host_name();
     job_ = value_of(environment, "SLURM_JOB_ID");
-    if (run_.device != "cuda") return;
-    std::istringstream visible(value_of(environment, "CUDA_VISIBLE_DEVICES"));
-    for (std::string gpu; std::getline(visible, gpu, ',');) gpus_.push_back(gpu);
-    if (static_cast<int>(gpus_.size()) < setup_.slots)
-      throw record::ReadError(
-          {.what = "node " + node_ + " has too few GPUs for its slots",
-           .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment, "CUDA_VISIBLE_DEVICES"),
-           .want = std::to_string(setup_.slots) + " GPUs",
-           .why = "each slot of the plan is a GPU",
-           .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
-    if (nvml_) cpus_ = launcher::cpus_of(*nvml_, gpus_);
-    if (nvml_) gpu_health_ = std::make_unique<launcher::GpuHealth>(*nvml_, gpus_);
-    for (const std::string& gpu : gpus_)
-      exclusive_process_ = exclusive_process_ || (nvml_ && nvml_->exclusive_process(gpu));
+    if (run_.device == "cuda") read_gpus();
+    host_.emplace(run_, launcher::BatchHostSetup{.run_folder = setup.run_folder,
+                                                 .rank_program = setup.rank_program,
+                                                 .gpus = gpus_});
   }
 
   int run() {
@@ -104,17 +91,30 @@ class Agent {
     for (const std::string& text : launcher::notable(findings))
       report({.report = "doctor", .why = text});
     while (!(leaving_ && running_.empty() && prestarted_.empty() && given_up_.empty())) {
-      round(steady_ms());
+      round(launcher::steady_ms());
       signals_.wait_for(kRound);
     }
     launcher::reap_orphans({});
-    folders_.reset();  // who hears the last line finds nothing of ours here
+    host_.reset();  // who hears the last line finds nothing of ours here
     report({.report = "leaving", .why = why_});
     return told_ ? kLeft : kGaveUp;
   }
 
  private:
   using Batches = std::map<std::string, std::shared_ptr<BatchRun>>;
+
+  /// The GPUs of this node, as the scheduler lent them. Throws record::ReadError.
+  void read_gpus() {
+    std::istringstream visible(value_of(environment_, "CUDA_VISIBLE_DEVICES"));
+    for (std::string gpu; std::getline(visible, gpu, ',');) gpus_.push_back(gpu);
+    if (static_cast<int>(gpus_.size()) < setup_.slots)
+      throw record::ReadError(
+          {.what = "node " + node_ + " has too few GPUs for its slots",
+           .got = "CUDA_VISIBLE_DEVICES=" + value_of(environment_, "CUDA_VISIBLE_DEVICES"),
+           .want = std::to_string(setup_.slots) + " GPUs",
+           .why = "each slot of the plan is a GPU",
+           .next = "ask the scheduler for that many: --slots is passed to it as --gres=gpu:N"});
+  }
 
   void round(std::int64_t now_ms) {
     if (signals_.interrupts() > 0) leave("a signal: the allocation ends", now_ms);
@@ -171,7 +171,7 @@ class Agent {
 
   void prestart(const record::Order& order, std::int64_t now_ms) {
     if (leaving_) return;
-    if (exclusive_process_) {
+    if (host_->exclusive_process()) {
       deferred_.emplace(order.batch, order);
       return;
     }
@@ -206,23 +206,7 @@ class Agent {
       group.attempts.push_back({plan_.at(one.case_id), one.attempt, one.again});
       group.attempts.back().line.isolation = order.isolation;
     }
-    launcher::BatchRequest request =
-        launcher::batch_request(run_, setup_.run_folder, group, order.batch);
-    request.node_folder = folders_->node();
-    request.shm_folder = folders_->shm();
-    request.nvml = nvml_.get();
-    request.gpu_health = gpu_health_.get();
-    request.processes = &processes_;
-    request.job.program = setup_.rank_program;
-    if (!gpus_.empty())
-      for (const int slot : order.slots)
-        request.job.gpus.push_back(gpus_.at(static_cast<std::size_t>(slot)));
-    if (!cpus_.empty())
-      for (const int slot : order.slots) {
-        const launcher::Cpus& own = cpus_.at(static_cast<std::size_t>(slot));
-        request.job.cpus.insert(request.job.cpus.end(), own.begin(), own.end());
-      }
-    return request;
+    return host_->request(group, order.batch, order.slots);
   }
 
   void step_batches(std::int64_t now_ms) {
@@ -315,7 +299,7 @@ class Agent {
     record::Live live{.run_id = run_.run_id,
                       .pid = getpid(),
                       .host = node_,
-                      .updated_ms = utc_ms(),
+                      .updated_ms = launcher::utc_ms(),
                       .elapsed_seconds = static_cast<double>(now_ms - started_ms_) / 1000.0,
                       .remaining_seconds = {},
                       .stopping = "",
@@ -334,19 +318,14 @@ class Agent {
   LineReader orders_;
   const record::Run run_;
   std::map<std::string, record::PlanLine> plan_;
-  const launcher::ProcessTable processes_;
   launcher::Signals signals_;
-  std::optional<launcher::HostFolders> folders_;
-  std::unique_ptr<launcher::Nvml> nvml_;
-  std::unique_ptr<launcher::GpuHealth> gpu_health_;
+  std::optional<launcher::BatchHost> host_;
   std::string node_, job_;
   std::vector<std::string> gpus_;
-  std::vector<launcher::Cpus> cpus_;  // by slot; empty: nobody is pinned
-  Batches running_, prestarted_;      // prestarted: their ranks wait for their turn
+  Batches running_, prestarted_;  // prestarted: their ranks wait for their turn
   Batches given_up_;  // prestarted batches whose turn did not come, until their processes are gone
   std::map<std::string, record::Order>
       deferred_;  // by batch: what to prestart where a GPU takes one process at a time starts cold
-  bool exclusive_process_ = false;
   /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its
   /// launcher decides.
   struct Preempted {

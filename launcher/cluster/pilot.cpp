@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "launcher/cluster/clear_queue.h"
-#include "launcher/cluster/clocks.h"
+#include "launcher/host/clocks.h"
 #include "launcher/host/processes.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/message.h"
@@ -178,7 +178,7 @@ void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
       record::live_from(record::read_json(live_file(node.channel)), live_file(node.channel));
   if (live.updated_ms == node.live_updated_ms) return;
   node.live_updated_ms = live.updated_ms;
-  if (const std::string trouble = clock_trouble(node.name, utc_ms(), live.updated_ms);
+  if (const std::string trouble = clock_trouble(node.name, launcher::utc_ms(), live.updated_ms);
       !trouble.empty() && !node.told_clock) {
     node.told_clock = true;
     say(trouble);
@@ -302,8 +302,8 @@ void Pilot::end_command() {
     told = false;  // a full disk: the scheduler tells them
   }
   const auto wait = [&](std::int64_t limit_ms) {
-    for (const std::int64_t end_ms = steady_ms() + limit_ms;
-         !child_->poll() && steady_ms() < end_ms;)
+    for (const std::int64_t end_ms = launcher::steady_ms() + limit_ms;
+         !child_->poll() && launcher::steady_ms() < end_ms;)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return child_->poll().has_value();
   };

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/batch/attempt_folder.h"
 #include "launcher/cluster/channel.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/message.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "launcher/cluster/clear_queue.h"
-#include "launcher/cluster/clocks.h"
+#include "launcher/host/clocks.h"
 #include "reports/record/text/file.h"
 #include "reports/record/text/message.h"
 
@@ -313,7 +313,8 @@ void TaskArray::check_leaving(std::int64_t now_ms) {
 void TaskArray::release() {
   // A run that has ended has nothing on a node: its last agents say when they have cleared theirs.
   try {
-    for (std::int64_t now_ms = steady_ms(); !leaving_.empty(); now_ms = steady_ms()) {
+    for (std::int64_t now_ms = launcher::steady_ms(); !leaving_.empty();
+         now_ms = launcher::steady_ms()) {
       check_leaving(now_ms);
       std::this_thread::sleep_for(interval_);
     }

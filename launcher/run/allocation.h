@@ -11,7 +11,7 @@
 
 #include "launcher/batch/batch_run.h"
 #include "launcher/batch/running_batch.h"
-#include "launcher/run/schedule.h"
+#include "launcher/policy/schedule.h"
 
 namespace graphproof::launcher {
 

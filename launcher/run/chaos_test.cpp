@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 
+#include "launcher/run/pending_work.h"
 #include "launcher/testing/chaos_of_fakes.h"
 
 namespace graphproof::launcher {

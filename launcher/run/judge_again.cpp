@@ -7,7 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/batch/attempt_folder.h"
+#include "launcher/host/clocks.h"
+#include "launcher/policy/case_policy.h"
 #include "launcher/run/judge_pool.h"
 #include "reports/record/job/context.h"
 #include "reports/record/job/plan.h"
@@ -32,15 +34,11 @@ std::vector<int> ended_attempts(const fs::path& run_folder, const std::string& c
 }
 
 void judge_all(const fs::path& folder, const std::vector<record::PlanLine>& plan, JudgePool& pool) {
-  const auto now_ms = [] {
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-  };
   for (const record::PlanLine& line : plan)
     for (const int number : ended_attempts(folder, line.id))
       pool.add(folder / attempt_folder(line.id, number));
   while (!pool.idle()) {
-    pool.step(now_ms());
+    pool.step(steady_ms());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -5,7 +5,8 @@
 #include <random>
 #include <set>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/batch/attempt_folder.h"
+#include "launcher/policy/case_policy.h"
 #include "launcher/testing/run_of_fakes.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/testing/scratch_folder.h"

@@ -6,13 +6,14 @@
 #include <thread>
 #include <utility>
 
-#include "launcher/batch/pending_work.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/cgroup.h"
+#include "launcher/host/clocks.h"
 #include "launcher/host/ending.h"
 #include "launcher/host/host_folders.h"
 #include "launcher/host/leftovers.h"
 #include "launcher/host/run_lock.h"
+#include "launcher/run/pending_work.h"
 #include "launcher/run/runner.h"
 #include "matrix/case/case.h"
 #include "matrix/input/input_error.h"
@@ -62,12 +63,8 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   if (listener.said)
     for (const std::string& process : named(left))
       listener.said("ending " + process + ", which the earlier launcher left");
-  const auto now_ms = [] {
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-  };
-  Ending ending(processes, 0, mark, false, now_ms());
-  while (!ending.step(now_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  Ending ending(processes, 0, mark, false, steady_ms());
+  while (!ending.step(steady_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(25));
   if (ending.unkillable().empty()) return;
   throw matrix::InputError({"processes of the earlier launcher can't be ended",
                             matrix::listed(named(ending.unkillable())), "none of this run",

@@ -49,10 +49,6 @@ struct RunListener {
   std::function<void(const std::string&)> said;            // what the user should know
 };
 
-// Cases that fail alike at a run's start, before it is stopped: the machine or the build is broken,
-// not a combination. Fewer hangs than other failures, because each of them costs minutes.
-inline constexpr int kCircuitBreaker = 12, kCircuitBreakerHangs = 4;
-
 /// Runs it. SIGINT, SIGTERM and SIGHUP: the first lets running cases end and starts no others, the
 /// second ends all at once. Writes plan.jsonl, run.json and junit.xml before the first rank starts,
 /// and the summary at the end also of an interrupted run. When the folder can't be written any

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/run/pending_work.h"
 #include "reports/record/job/plan.h"
 #include "reports/record/run/record.h"
 #include "reports/record/text/file.h"

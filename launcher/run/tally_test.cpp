@@ -4,7 +4,8 @@
 
 #include <fstream>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/batch/attempt_folder.h"
+#include "launcher/run/pending_work.h"
 #include "reports/record/job/plan.h"
 #include "reports/record/run/journal.h"
 #include "reports/record/testing/scratch_folder.h"

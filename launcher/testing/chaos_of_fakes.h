@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/batch/pending_work.h"
+#include "launcher/batch/attempt_folder.h"
+#include "launcher/policy/case_policy.h"
 #include "launcher/testing/fake_host.h"
 #include "launcher/testing/run_of_fakes.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/run/schedule.h"
+#include "launcher/policy/schedule.h"
 
 namespace graphproof::launcher {
 

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "launcher/batch/pending_work.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"

@@ -1,10 +1,11 @@
-#include "launcher/batch/pending_work.h"
+#include "launcher/run/pending_work.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <map>
 
+#include "launcher/batch/attempt_folder.h"
 #include "reports/record/run/journal.h"
 #include "reports/record/testing/scratch_folder.h"
 #include "reports/record/text/file.h"
@@ -39,7 +40,7 @@ record::Record recorded(const record::PlanLine& line, const char* verdict, int a
   return record;
 }
 
-struct RemainsTest : testing::Test {
+struct PendingWorkTest : testing::Test {
   /// An attempt's folder: empty, with evidence, or ended.
   void attempt(const record::PlanLine& line, int number, const std::string& state) {
     const fs::path attempt = folder.path() / attempt_folder(line.id, number);
@@ -68,7 +69,7 @@ struct RemainsTest : testing::Test {
   record::ScratchFolder folder;
 };
 
-TEST_F(RemainsTest, OfANewRunEverythingRemainsButWhatIsSkipped) {
+TEST_F(PendingWorkTest, OfANewRunEverythingRemainsButWhatIsSkipped) {
   record::PlanLine skipped = line('b');
   skipped.skip = record::Skip{*record::Verdict::from("skipped.gpus"), "8 ranks"};
   const PendingWork left = of({line('a'), skipped}, {});
@@ -78,7 +79,7 @@ TEST_F(RemainsTest, OfANewRunEverythingRemainsButWhatIsSkipped) {
   EXPECT_EQ(left.batch_count, 0);
 }
 
-TEST_F(RemainsTest, ACaseWithARecordIsNotRunAgainWhateverItsVerdict) {
+TEST_F(PendingWorkTest, ACaseWithARecordIsNotRunAgainWhateverItsVerdict) {
   const auto process = line('d', "process");
   for (const record::PlanLine& one : {line('a'), line('b'), line('c'), process})
     attempt(one, 1, "ended");
@@ -89,7 +90,7 @@ TEST_F(RemainsTest, ACaseWithARecordIsNotRunAgainWhateverItsVerdict) {
   EXPECT_EQ(left.kept, 3);
 }
 
-TEST_F(RemainsTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
+TEST_F(PendingWorkTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
   attempt(line('a'), 1, "begun");
   attempt(line('b'), 1, "empty");
   fs::create_directories(folder.path() / "batches/b012");
@@ -107,7 +108,7 @@ TEST_F(RemainsTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
   EXPECT_EQ(again.attempts.at(0).again, "attempt 1 was cut off before it ended");
 }
 
-TEST_F(RemainsTest, WhatEndedWithoutARecordIsJudgedAndNotRun) {
+TEST_F(PendingWorkTest, WhatEndedWithoutARecordIsJudgedAndNotRun) {
   attempt(line('a'), 1, "begun");
   attempt(line('a'), 2, "ended");
   const PendingWork left = of({line('a')}, {});
@@ -116,7 +117,7 @@ TEST_F(RemainsTest, WhatEndedWithoutARecordIsJudgedAndNotRun) {
   EXPECT_TRUE(left.attempts.empty());
 }
 
-TEST_F(RemainsTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
+TEST_F(PendingWorkTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
   for (const char* left_of_it : {"", "{\"schema\":"}) {
     attempt(line('a'), 1, "ended");
     std::ofstream(folder.path() / attempt_folder(line('a').id, 1) / "context.json", std::ios::trunc)
@@ -129,7 +130,7 @@ TEST_F(RemainsTest, WhatEndedButLostItsWordsWithTheHostsPowerIsRunAgain) {
   }
 }
 
-TEST_F(RemainsTest, AFailureInABatchStillWantsItsAttemptAlone) {
+TEST_F(PendingWorkTest, AFailureInABatchStillWantsItsAttemptAlone) {
   attempt(line('a'), 1, "ended");
   PendingWork left = of({line('a')}, {recorded(line('a'), "fail.numerics")});
   ASSERT_EQ(left.diagnoses.size(), 1u);
@@ -149,7 +150,7 @@ TEST_F(RemainsTest, AFailureInABatchStillWantsItsAttemptAlone) {
   EXPECT_TRUE(of({fault}, {recorded(fault, "fail.survived", 2)}).empty()) << "faults run once";
 }
 
-TEST_F(RemainsTest, InfrastructureIsTriedOnceMore) {
+TEST_F(PendingWorkTest, InfrastructureIsTriedOnceMore) {
   attempt(line('a'), 1, "ended");
   PendingWork left = of({line('a')}, {recorded(line('a'), "infra.launch")});
   ASSERT_EQ(left.attempts.size(), 1u);
@@ -161,7 +162,7 @@ TEST_F(RemainsTest, InfrastructureIsTriedOnceMore) {
           .empty());
 }
 
-TEST_F(RemainsTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
+TEST_F(PendingWorkTest, AJournalCutAtAnyByteLosesNoCaseAndDoublesNone) {
   std::vector<record::PlanLine> plan;
   std::string text;
   for (const char digit : {'a', 'b', 'c'}) {

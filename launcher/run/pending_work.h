@@ -39,35 +39,11 @@ struct PendingWork {
   bool empty() const { return attempts.empty() && diagnoses.empty() && unjudged.empty(); }
 };
 
-// A case that ended infra.* says nothing about the product, and may be tried once more when a run
-// is resumed.
-inline constexpr int kInfraAttempts = 2;
-
-/// True for a failure of a batch case that is to be run once more alone before it counts.
-bool wants_diagnosis(const record::Record& record, const record::PlanLine& line);
-/// True for a final record whose graph arm gave other numbers than eager, and nobody planted that
-/// on purpose: it is then looked for the first tensor that differs. `planted_too`: also where
-/// somebody did.
-bool wants_divergence(const record::Record& record, const record::PlanLine& line, bool planted_too);
-/// "failed in batch b003 (fail.numerics)".
-std::string why_alone(const record::Record& first);
-/// "attempt 1 ended infra.node".
-std::string why_retry(const record::Record& last);
-
 /// The verdict of every record stands, but for those that want a diagnosis or were infra.* fewer
 /// than kInfraAttempts times. An attempt that began and did not end keeps its folder, and the case
 /// gets the next number. Throws record::ReadError.
 PendingWork pending_work(const std::filesystem::path& folder,
                          const std::vector<record::PlanLine>& plan,
                          const std::vector<record::Record>& journal);
-
-/// The folder of an attempt, relative to the run folder.
-std::filesystem::path attempt_folder(const std::string& case_id, int attempt);
-/// Whether its ranks began: they open their evidence when they begin a case; the folder is there
-/// earlier.
-bool was_begun(const std::filesystem::path& attempt);
-/// The numbers of a case's attempts that have a folder, ascending.
-std::vector<int> attempt_numbers(const std::filesystem::path& run_folder,
-                                 const std::string& case_id);
 
 }  // namespace graphproof::launcher

@@ -1,4 +1,4 @@
-#include "launcher/run/schedule.h"
+#include "launcher/policy/schedule.h"
 
 #include <algorithm>
 #include <cassert>

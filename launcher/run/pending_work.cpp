@@ -1,13 +1,12 @@
-#include "launcher/batch/pending_work.h"
+#include "launcher/run/pending_work.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "reports/outcome/outcome.h"
+#include "launcher/batch/attempt_folder.h"
+#include "launcher/policy/case_policy.h"
 #include "reports/record/text/file.h"
 
 namespace graphproof::launcher {
@@ -15,24 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kAttempt = "attempt-", kBatch = "b";
-
-/// The number behind `prefix` in a folder's name; 0 for every other name.
-int number_of(const fs::path& folder, std::string_view prefix) {
-  const std::string name = folder.filename();
-  if (!name.starts_with(prefix) || name.find_first_not_of("0123456789", prefix.size()) != name.npos)
-    return 0;
-  return std::atoi(name.c_str() + prefix.size());
-}
-
-std::vector<int> numbers_in(const fs::path& folder, std::string_view prefix) {
-  std::vector<int> numbers;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent))
-    if (const int number = number_of(entry.path(), prefix); number > 0) numbers.push_back(number);
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
+constexpr std::string_view kBatch = "b";
 
 /// How the attempt ended. Nothing where that was not written, or was lost with the host's power:
 /// its evidence then may be too.
@@ -102,40 +84,6 @@ class Sorting {
 };
 
 }  // namespace
-
-fs::path attempt_folder(const std::string& case_id, int attempt) {
-  return fs::path("cases") / case_id / (std::string(kAttempt) + std::to_string(attempt));
-}
-
-std::vector<int> attempt_numbers(const fs::path& run_folder, const std::string& case_id) {
-  return numbers_in(run_folder / "cases" / case_id, kAttempt);
-}
-
-bool wants_diagnosis(const record::Record& record, const record::PlanLine& line) {
-  return reports::exit_code(record.verdict, record.rule) == record::ExitCode::product &&
-         record.context.isolation == "batch" && line.expect.kind != "fault";
-}
-
-bool wants_divergence(const record::Record& record, const record::PlanLine& line,
-                      bool planted_too) {
-  if (line.expect.kind != "pass" && !planted_too) return false;
-  return std::any_of(
-      record.failing.begin(), record.failing.end(),
-      [](const record::Failing& failing) { return failing.check.starts_with("D01."); });
-}
-
-std::string why_alone(const record::Record& first) {
-  return "failed in batch " + first.context.batch + " (" + std::string(first.verdict.text()) + ")";
-}
-
-std::string why_retry(const record::Record& last) {
-  return "attempt " + std::to_string(last.attempt) + " ended " + std::string(last.verdict.text());
-}
-
-bool was_begun(const fs::path& attempt) {
-  std::error_code absent;
-  return !fs::is_empty(attempt, absent) && !absent;
-}
 
 PendingWork pending_work(const fs::path& folder, const std::vector<record::PlanLine>& plan,
                          const std::vector<record::Record>& journal) {

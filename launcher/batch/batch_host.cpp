@@ -1,0 +1,43 @@
+#include "launcher/batch/batch_host.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace graphproof::launcher {
+
+BatchHost::BatchHost(const record::Run& run, BatchHostSetup setup)
+    : run_(run),
+      setup_(std::move(setup)),
+      folders_(run.run_id),
+      nvml_(setup_.gpus.empty() ? nullptr : Nvml::open()) {
+  if (!nvml_) return;
+  gpu_health_ = std::make_unique<GpuHealth>(*nvml_, setup_.gpus);
+  cpus_ = cpus_of(*nvml_, setup_.gpus);
+  exclusive_process_ =
+      std::any_of(setup_.gpus.begin(), setup_.gpus.end(),
+                  [&](const std::string& gpu) { return nvml_->exclusive_process(gpu); });
+}
+
+BatchRequest BatchHost::request(const CaseGroup& group, const std::string& name,
+                                const std::vector<int>& slots) const {
+  BatchRequest request = batch_request(run_, setup_.run_folder, group, name);
+  request.node_folder = folders_.node();
+  request.shm_folder = folders_.shm();
+  request.nvml = nvml_.get();
+  request.gpu_health = gpu_health_.get();
+  request.processes = setup_.processes ? setup_.processes : &own_processes_;
+  request.job.program = setup_.rank_program;
+  for (const int slot : slots) {
+    if (!setup_.gpus.empty()) request.job.gpus.push_back(gpu(slot));
+    if (cpus_.empty()) continue;
+    const Cpus& near = cpus_.at(static_cast<std::size_t>(slot));
+    request.job.cpus.insert(request.job.cpus.end(), near.begin(), near.end());
+  }
+  return request;
+}
+
+std::string BatchHost::gpu(int slot) const {
+  return setup_.gpus.empty() ? "" : setup_.gpus.at(static_cast<std::size_t>(slot));
+}
+
+}  // namespace graphproof::launcher

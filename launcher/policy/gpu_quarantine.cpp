@@ -1,0 +1,50 @@
+#include "launcher/policy/gpu_quarantine.h"
+
+#include "matrix/input/input_error.h"
+
+namespace graphproof::launcher {
+
+GpuQuarantine::Observation GpuQuarantine::observe(const record::Context& context) {
+  const std::string& batch = context.batch;
+  const std::vector<Slot> slots = schedule_.slots_of(batch);
+  Observation observation;
+  if (context.infra) troubled_.insert(batch);
+  if (context.infra && context.infra->kind == "gpu" && !ill_.contains(batch)) {
+    ill_.emplace(batch, slots);
+    if (const std::vector<Slot> struck_out = schedule_.strike(batch); !struck_out.empty())
+      observation.notices.push_back(withdraw(struck_out, context.infra->why));
+    observation.end_batch = true;
+  }
+  if (!context.cleanup.gpu_memory) return observation;
+  // Memory that stays in use would be part of the next case's measurements.
+  for (const auto& [gpu, bytes] : *context.cleanup.gpu_memory) {
+    const Slot slot = slots.at(static_cast<std::size_t>(gpu));
+    observation.notices.push_back(withdraw(
+        {slot},
+        std::to_string(bytes) + " bytes stayed in use after batch " + batch + users_(slot)));
+  }
+  return observation;
+}
+
+std::string GpuQuarantine::withdraw_from(const std::string& batch,
+                                         const std::vector<std::string>& unkillable) {
+  return withdraw(schedule_.slots_of(batch),
+                  "held by " + matrix::listed(unkillable, unkillable.size()) + " of batch " +
+                      batch + ", which even SIGKILL does not end");
+}
+
+std::vector<Slot> GpuQuarantine::avoided(const std::string& batch) const {
+  const auto found = ill_.find(batch);
+  return found == ill_.end() ? std::vector<Slot>() : found->second;
+}
+
+std::string GpuQuarantine::withdraw(const std::vector<Slot>& slots, const std::string& why) {
+  schedule_.withdraw(slots);
+  std::vector<std::string> names;
+  for (const Slot slot : slots) names.push_back(std::to_string(slot));
+  const std::string text = "slots " + matrix::listed(names, names.size()) + ": " + why;
+  reasons_ += (reasons_.empty() ? "" : "; ") + text;
+  return "not leased again, " + text;
+}
+
+}  // namespace graphproof::launcher
