@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
-#include <limits>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -24,28 +23,31 @@ void spell_non_finite(Json& value) {
   }
 }
 
+/// Reads a line into the typed lines of its kind.
+using LineReader = std::optional<Misfit> (*)(const nlohmann::json& fields, Evidence& evidence);
+
+template <LineKind T>
+std::optional<Misfit> read_into(const nlohmann::json& fields, Evidence& evidence) {
+  auto& lines = std::get<std::vector<T>>(evidence.typed.lines);
+  auto misfit = read_line(fields, lines.emplace_back());
+  if (misfit) lines.pop_back();
+  return misfit;
+}
+
+template <class... Lines>
+std::map<std::string_view, LineReader> readers_of(Kinds<Lines...>) {
+  return {{Lines::kKind, read_into<Lines>}...};
+}
+
+const std::map<std::string_view, LineReader>& readers() {
+  static const std::map<std::string_view, LineReader> kReaders = readers_of(LineKinds());
+  return kReaders;
+}
+
 }  // namespace
 
 std::string evidence_file_name(int rank) {
   return "rank-" + std::to_string(rank) + ".evidence.jsonl";
-}
-
-Json number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
-
-double number_from(const nlohmann::json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (value == "inf") return std::numeric_limits<double>::infinity();
-  if (value == "-inf") return -std::numeric_limits<double>::infinity();
-  throw ReadError({.what = "an evidence value is not a number",
-                   .got = value.dump(),
-                   .want = "a number, nan, inf or -inf",
-                   .why = "",
-                   .next = "look at the evidence file; reports/record/schema has its schema"});
 }
 
 EvidenceWriter::EvidenceWriter(std::filesystem::path file) : file_(std::move(file)) {
@@ -66,6 +68,10 @@ void EvidenceWriter::write(std::string_view kind, const Json& fields) {
   Json line = {{"kind", kind}};
   if (!fields.is_null()) line.update(fields);  // {} is null
   spell_non_finite(line);
+  append(kind, line);
+}
+
+void EvidenceWriter::append(std::string_view kind, const Json& line) {
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::lock_guard lock(mutex_);
   std::string_view rest = text;
@@ -86,10 +92,7 @@ void EvidenceWriter::write(std::string_view kind, const Json& fields) {
 }
 
 void EvidenceWriter::end(bool complete, Phase last_phase, std::int64_t t_ms) {
-  write("end", {{"complete", complete},
-                {"lines", lines()},
-                {"last_phase", name(last_phase)},
-                {"t_ms", t_ms}});
+  write(EndLine{.complete = complete, .lines = lines(), .last_phase = last_phase, .t_ms = t_ms});
 }
 
 std::int64_t EvidenceWriter::lines() const {
@@ -109,18 +112,50 @@ std::vector<const EvidenceLine*> Evidence::of(std::string_view kind) const {
   return result;
 }
 
-bool Evidence::complete() const {
-  if (!dropped.empty() || lines.empty() || lines.front().kind != "start" ||
-      lines.back().kind != "end")
+std::int64_t Evidence::revision() const {
+  for (const EvidenceLine& line : lines) {
+    if (line.kind != StartLine::kKind) continue;
+    const auto revision = line.fields.find("revision");
+    return revision != line.fields.end() && revision->is_number_integer()
+               ? revision->get<std::int64_t>()
+               : 1;
+  }
+  return kEvidenceRevision;
+}
+
+bool Evidence::reached_its_end() const {
+  if (!dropped.empty() || lines.empty() || lines.front().kind != StartLine::kKind ||
+      lines.back().kind != EndLine::kKind)
     return false;
   const nlohmann::json& end = lines.back().fields;
   return end.value("complete", nlohmann::json()) == true &&
          end.value("lines", nlohmann::json()) == lines.size() - 1;
 }
 
+std::string to_text(const DamagedLine& damaged) {
+  return "line " + std::to_string(damaged.line) + " of kind `" + damaged.kind +
+         "`: " + to_text(damaged.misfit);
+}
+
+void type_lines(Evidence& evidence) {
+  evidence.typed = {};
+  evidence.damaged.clear();
+  const bool knows_every_kind = evidence.revision() >= kEvidenceRevision;
+  for (const EvidenceLine& line : evidence.lines) {
+    const auto reader = readers().find(line.kind);
+    if (reader == readers().end()) {
+      if (knows_every_kind)
+        evidence.damaged.push_back({line.kind, line.line, {"kind", line.kind, "a known kind"}});
+    } else if (auto misfit = reader->second(line.fields, evidence)) {
+      evidence.damaged.push_back({line.kind, line.line, std::move(*misfit)});
+    }
+  }
+}
+
 Evidence read_evidence(const std::filesystem::path& file) {
   const Lines raw = read_lines(file);
-  Evidence evidence{.file = file, .lines = {}, .dropped = {}};
+  Evidence evidence;
+  evidence.file = file;
   for (std::size_t i = 0; i < raw.lines.size(); ++i) {
     nlohmann::json value = nlohmann::json::parse(raw.lines[i], nullptr, false);
     const bool line_of_a_kind =
@@ -138,6 +173,7 @@ Evidence read_evidence(const std::filesystem::path& file) {
                                std::to_string(raw.lines.size() + 1) + " is torn after " +
                                std::to_string(raw.torn_bytes) +
                                " bytes: its rank was stopped while writing");
+  type_lines(evidence);
   return evidence;
 }
 

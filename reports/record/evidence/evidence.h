@@ -1,45 +1,46 @@
-// What a rank leaves behind of one case: JSON lines, each whole and in the kernel's hands before
-// write() returns, so that a killed rank leaves everything up to its last step. Kinds and their
-// fields: schema/evidence.schema.json. The rank program writes evidence and never a verdict.
+// The evidence of a rank: a file of JSON lines that it writes while it runs a case, and never a
+// verdict. A line is whole and in the kernel's hands before write() returns, so that a killed rank
+// leaves everything up to its last step. The kinds of lines and their fields: lines/.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "reports/record/evidence/lines/kinds.h"
 #include "reports/record/text/fields.h"
 #include "reports/record/verdict/phase.h"
 
 namespace graphproof::record {
 
-inline constexpr std::string_view kEvidenceSchema = "graphproof-evidence/1";
 /// What ranks write today, in the start line; a file without it is of revision 1. A check says
 /// since which revision it has something to look at, so that old evidence is judged by what could
 /// be asked of it.
 ///   1  the first form
 ///   2  solo arms (timing, busy, memory with `when`), registered generators, pools, operands of
-///   replays on sim 3  operands of replays on CUDA too 4  free_graph is compared with eager_a;
-///   before, with an arm free_eager 5  the solo arms repeat eager_a and lockstep_graph; before,
-///   arms eager_b and graph_b did 6  races on sim 7  freed memory is overwritten before the last
-///   lockstep step; how many buckets of gradients began under backward 8  late steps and graphs, on
-///   GPUs 9  launches and addresses that were watched, and how often a part that is captured alone
-///   ran before
+///      replays on the simulated device
+///   3  operands of replays on CUDA too
+///   4  free_graph is compared with eager_a; earlier with an arm free_eager
+///   5  the solo arms repeat eager_a and lockstep_graph; earlier arms eager_b and graph_b did
+///   6  races on the simulated device
+///   7  freed memory is overwritten before the last lockstep step; how many buckets of gradients
+///      began under backward
+///   8  delayed steps and graphs, on GPUs
+///   9  announced launches and registered outputs; how often a module that is captured alone had
+///      run before
 inline constexpr std::int64_t kEvidenceRevision = 9;
-/// Above this a case tells more than anybody reads; writers keep full rows for the first mismatch
-/// only (bytes).
+/// Evidence of one case and rank stays below this (bytes): more than that, no person reads. Writers
+/// keep full rows for the first mismatch only.
 inline constexpr std::int64_t kEvidenceCaseBytes = 200 * 1024;
 
 /// "rank-3.evidence.jsonl"
 std::string evidence_file_name(int rank);
-
-/// JSON has no NaN and no infinity: they are written as "nan", "inf", "-inf", and number_from reads
-/// both spellings.
-Json number(double value);
-double number_from(const nlohmann::json& value);
 
 /// The one writer of one rank's file. Threads may share it: a line is written whole.
 class EvidenceWriter {
@@ -51,6 +52,10 @@ class EvidenceWriter {
   EvidenceWriter(const EvidenceWriter&) = delete;
   EvidenceWriter& operator=(const EvidenceWriter&) = delete;
 
+  template <LineKind T>
+  void write(const T& line) {
+    append(T::kKind, line_json(line));
+  }
   /// Writes {"kind": kind, ...fields}. Non-finite numbers anywhere in `fields` are spelled as
   /// number() does.
   void write(std::string_view kind, const Json& fields);
@@ -62,6 +67,8 @@ class EvidenceWriter {
   std::int64_t bytes() const;
 
  private:
+  void append(std::string_view kind, const Json& line);
+
   const std::filesystem::path file_;
   int descriptor_ = -1;
   mutable std::mutex mutex_;
@@ -74,21 +81,69 @@ struct EvidenceLine {
   std::size_t line = 0;   // in its file, from 1
 };
 
+/// A line that does not fit the table of its kind, or whose kind has none.
+struct DamagedLine {
+  std::string kind;
+  std::size_t line = 0;  // in its file, from 1
+  Misfit misfit;
+};
+/// "line 41 of kind `poison`: `launches` is "x", want an integer"
+std::string to_text(const DamagedLine& damaged);
+
+template <class List>
+struct LinesOfKinds;
+template <class... Lines>
+struct LinesOfKinds<Kinds<Lines...>> {
+  std::tuple<std::vector<Lines>...> lines;
+};
+
 /// One rank's file as far as it can be read.
 struct Evidence {
   std::filesystem::path file;
   std::vector<EvidenceLine> lines;
   std::vector<std::string> dropped;  // what was left out and why, one sentence each
+  LinesOfKinds<LineKinds> typed;     // of `lines`, those that fit their tables
+  std::vector<DamagedLine> damaged;  // of `lines`, those that do not
 
+  /// The lines of a kind that fit its table, in file order.
+  template <LineKind T>
+  std::span<const T> of() const {
+    return std::get<std::vector<T>>(typed.lines);
+  }
   /// Lines of `kind`, in order.
   std::vector<const EvidenceLine*> of(std::string_view kind) const;
+  /// Revision that the start line names: 1 where it names none, today's where there is no start
+  /// line.
+  std::int64_t revision() const;
   /// An `end` line with complete true, the last one, whose count of lines holds, and nothing
   /// dropped.
-  bool complete() const;
+  bool reached_its_end() const;
+  /// reached_its_end(), and no line is damaged.
+  bool complete() const { return damaged.empty() && reached_its_end(); }
 };
 
-/// Never throws for what a dying rank can leave (torn or broken lines): those are in `dropped`.
-/// ReadError if the file cannot be opened.
+/// Reads `lines` of `evidence` by their tables: fills `typed` and `damaged` anew. A line of an
+/// unknown kind is damaged in evidence of today's revision, and left alone in an older one.
+void type_lines(Evidence& evidence);
+
+/// Calls `use` with `line` as the struct of its kind, unless it is damaged.
+template <class Use, class... Lines>
+void with_typed(const EvidenceLine& line, const Use& use, Kinds<Lines...>) {
+  const auto try_kind = [&]<class T>(std::in_place_type_t<T>) {
+    if (line.kind != T::kKind) return false;
+    T typed;
+    if (!read_line(line.fields, typed)) use(typed);
+    return true;
+  };
+  static_cast<void>((try_kind(std::in_place_type<Lines>) || ...));
+}
+template <class Use>
+void with_typed(const EvidenceLine& line, const Use& use) {
+  with_typed(line, use, LineKinds());
+}
+
+/// Never throws for what a dying rank can leave (torn or broken lines): those are in `dropped`, and
+/// lines that do not fit their tables in `damaged`. ReadError if the file cannot be opened.
 Evidence read_evidence(const std::filesystem::path& file);
 
 /// That of all ranks that left any in this folder, in rank order; nothing if the folder is absent.

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <limits>
 #include <thread>
 
 #include "reports/record/testing/scratch_folder.h"
@@ -14,13 +12,27 @@
 namespace graphproof::record {
 namespace {
 
+StartLine start_of(int rank) {
+  return {.revision = kEvidenceRevision,
+          .case_id = "9d2c0f6a1b3e4d57",
+          .rank = rank,
+          .world_size = 2,
+          .device = "sim",
+          .pid = 4710,
+          .fault = "none",
+          .t_ms = 1000};
+}
+const PhaseLine kPhase{.phase = Phase::eager, .arm = "eager_a", .ms = 1.5};
+
+std::string text_of(const Json& line) { return line.dump() + "\n"; }
+
 TEST(Evidence, IsInTheFileBeforeTheWriterGoesOn) {
   const ScratchFolder folder;
   const auto file = folder.path() / "attempt-1" / evidence_file_name(3);
   EvidenceWriter writer(file);
-  writer.write("start", {{"rank", 3}});
-  EXPECT_EQ(read_text(file), "{\"kind\":\"start\",\"rank\":3}\n");
-  writer.write("step", {{"loss", 1.5}});
+  writer.write(start_of(3));
+  EXPECT_EQ(read_text(file), text_of(line_json(start_of(3))));
+  writer.write(kPhase);
   EXPECT_EQ(writer.lines(), 2);
   EXPECT_EQ(writer.bytes(), static_cast<std::int64_t>(read_text(file).size()));
 }
@@ -30,44 +42,80 @@ TEST(Evidence, ItsEndCountsTheLinesBeforeIt) {
   const auto file = folder.path() / "rank-0.evidence.jsonl";
   {
     EvidenceWriter writer(file);
-    writer.write("start", {});
-    writer.write("step", {{"loss", 1.5}});
+    writer.write(start_of(0));
+    writer.write(kPhase);
     writer.end(true, Phase::teardown_comm, 1400);
   }
   const Evidence evidence = read_evidence(file);
   EXPECT_TRUE(evidence.complete());
-  EXPECT_EQ(evidence.lines.back().fields["lines"], 2);
+  ASSERT_EQ(evidence.of<EndLine>().size(), 1u);
+  EXPECT_EQ(evidence.of<EndLine>()[0].lines, 2);
   EXPECT_EQ(evidence.lines.back().line, 3u);
-  EXPECT_EQ(evidence.of("step").size(), 1u);
+  EXPECT_EQ(evidence.of("phase").size(), 1u);
+  ASSERT_EQ(evidence.of<PhaseLine>().size(), 1u);
+  EXPECT_EQ(evidence.of<PhaseLine>()[0].ms, 1.5);
 }
 
 TEST(Evidence, WithoutItsTrueEndIsNotComplete) {
+  const auto end_of = [](bool complete, std::int64_t lines) {
+    return text_of(line_json(EndLine{.complete = complete, .lines = lines}));
+  };
+  const std::string start = text_of(line_json(start_of(0))), phase = text_of(line_json(kPhase));
+  std::string torn = start + end_of(true, 1);
+  torn.pop_back();
   struct Row {
-    const char* text;
+    std::string text;
     const char* why;
   };
   const Row kRows[] = {
       {"", "empty"},
-      {"{\"kind\":\"start\"}\n", "no end"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":false,\"lines\":1}\n",
-       "end says incomplete"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":2}\n",
-       "a line is lost"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}",
-       "torn in its newline"},
-      {"{\"kind\":\"start\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n{\"kind\":\"step\"}"
-       "\n",
-       "goes on after its end"},
-      {"{\"kind\":\"step\"}\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n", "no start"},
-      {"{\"kind\":\"start\"}\nwhat\n{\"kind\":\"end\",\"complete\":true,\"lines\":1}\n",
-       "a broken line"},
+      {start, "no end"},
+      {start + end_of(false, 1), "end says incomplete"},
+      {start + end_of(true, 2), "a line is lost"},
+      {torn, "torn in its newline"},
+      {start + end_of(true, 1) + phase, "goes on after its end"},
+      {phase + end_of(true, 1), "no start"},
+      {start + "what\n" + end_of(true, 1), "a broken line"},
+      {start + "{\"kind\":\"phase\"}\n" + end_of(true, 2), "a line without its fields"},
+      {start + "{\"kind\":\"surprise\"}\n" + end_of(true, 2), "a line of an unknown kind"},
   };
   const ScratchFolder folder;
+  const auto file = folder.path() / "rank-0.evidence.jsonl";
   for (const Row& row : kRows) {
-    const auto file = folder.path() / "rank-0.evidence.jsonl";
     std::ofstream(file) << row.text;
     EXPECT_FALSE(read_evidence(file).complete()) << row.why;
   }
+  std::ofstream(file) << start + end_of(true, 1);
+  EXPECT_TRUE(read_evidence(file).complete());
+}
+
+TEST(Evidence, ALineThatDoesNotFitItsTableIsNamedAndKeptOutOfTheTypedOnes) {
+  const ScratchFolder folder;
+  const auto file = folder.path() / "rank-0.evidence.jsonl";
+  Json damaged = line_json(kPhase);
+  damaged["ms"] = "long";
+  std::ofstream(file) << text_of(line_json(start_of(0))) << text_of(line_json(kPhase))
+                      << text_of(damaged) << "{\"kind\":\"surprise\"}\n";
+  const Evidence evidence = read_evidence(file);
+  EXPECT_EQ(evidence.lines.size(), 4u);
+  EXPECT_EQ(evidence.of<PhaseLine>().size(), 1u);
+  ASSERT_EQ(evidence.damaged.size(), 2u);
+  EXPECT_EQ(to_text(evidence.damaged[0]),
+            "line 3 of kind `phase`: `ms` is \"long\", want a number");
+  EXPECT_EQ(to_text(evidence.damaged[1]),
+            "line 4 of kind `surprise`: `kind` is surprise, want a known kind");
+}
+
+TEST(Evidence, AnUnknownKindOfAnOlderRevisionIsNoDamage) {
+  const ScratchFolder folder;
+  const auto file = folder.path() / "rank-0.evidence.jsonl";
+  StartLine start = start_of(0);
+  start.revision = std::nullopt;
+  std::ofstream(file) << text_of(line_json(start)) << "{\"kind\":\"surprise\"}\n"
+                      << text_of(line_json(EndLine{.complete = true, .lines = 2}));
+  const Evidence evidence = read_evidence(file);
+  EXPECT_EQ(evidence.revision(), 1);
+  EXPECT_TRUE(evidence.complete());
 }
 
 TEST(Evidence, CutAtEveryByteGivesItsWholeLinesAndSaysWhatIsDropped) {
@@ -104,43 +152,26 @@ TEST(Evidence, OfTwoAttemptsNeverMixes) {
 TEST(Evidence, OfAnAttemptIsInRankOrder) {
   const ScratchFolder folder;
   for (const int rank : {11, 0, 2})
-    EvidenceWriter(folder.path() / evidence_file_name(rank)).write("start", {{"rank", rank}});
+    EvidenceWriter(folder.path() / evidence_file_name(rank)).write(start_of(rank));
   const std::vector<Evidence> ranks = read_evidence_of_attempt(folder.path());
   ASSERT_EQ(ranks.size(), 3u);
-  EXPECT_EQ(ranks[1].lines.at(0).fields.at("rank"), 2);
-  EXPECT_EQ(ranks[2].lines.at(0).fields.at("rank"), 11);
+  EXPECT_EQ(ranks[1].of<StartLine>()[0].rank, 2);
+  EXPECT_EQ(ranks[2].of<StartLine>()[0].rank, 11);
   EXPECT_TRUE(read_evidence_of_attempt(folder.path() / "absent").empty());
 }
 
 TEST(Evidence, AFullDiskIsAnErrorThatNamesFileAndLine) {
   const ScratchFolder folder;
   EvidenceWriter writer(folder.path() / "rank-0.evidence.jsonl");
-  writer.write("start", {});
+  writer.write(kPhase);
   const FullDisk full(64);
   try {
-    writer.write("step", {{"text", std::string(200, 'x')}});
+    writer.write(PhaseLine{.phase = Phase::eager, .arm = std::string(200, 'x')});
     FAIL() << "no error";
   } catch (const WriteError& error) {
     EXPECT_NE(error.message().what.find("rank-0.evidence.jsonl"), std::string::npos);
-    EXPECT_EQ(error.message().want, "line 2 (step) written whole");
+    EXPECT_EQ(error.message().want, "line 2 (phase) written whole");
   }
-}
-
-TEST(Evidence, NumbersThatJsonLacksAreSpelledAndReadBack) {
-  const ScratchFolder folder;
-  const auto file = folder.path() / "rank-0.evidence.jsonl";
-  EvidenceWriter writer(file);
-  const double nan = std::numeric_limits<double>::quiet_NaN(),
-               inf = std::numeric_limits<double>::infinity();
-  writer.write("step", {{"loss", {nan, 1.0}}, {"inner", {{"a", -inf}}}, {"b", inf}});
-  EXPECT_EQ(
-      read_text(file),
-      "{\"kind\":\"step\",\"loss\":[\"nan\",1.0],\"inner\":{\"a\":\"-inf\"},\"b\":\"inf\"}\n");
-  const Evidence evidence = read_evidence(file);
-  EXPECT_TRUE(std::isnan(number_from(evidence.lines[0].fields["loss"][0])));
-  EXPECT_EQ(number_from(evidence.lines[0].fields["inner"]["a"]), -inf);
-  EXPECT_EQ(number_from(evidence.lines[0].fields["b"]), inf);
-  EXPECT_THROW(number_from("fast"), ReadError);
 }
 
 TEST(Evidence, LinesOfThreadsStayWhole) {
@@ -153,7 +184,7 @@ TEST(Evidence, LinesOfThreadsStayWhole) {
     for (int i = 0; i < kThreads; ++i)
       threads.emplace_back([&writer] {
         for (int line = 0; line < kLines; ++line)
-          writer.write("step", {{"text", std::string(300, 'x')}});
+          writer.write(PhaseLine{.phase = Phase::eager, .arm = std::string(300, 'x')});
       });
   }
   const Evidence evidence = read_evidence(file);

@@ -1,0 +1,28 @@
+// The kinds of evidence lines as data, for what is generated from their tables: the JSON schema,
+// the examples and the page docs/reference/evidence.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reports/record/evidence/table/field_table.h"
+
+namespace graphproof::record {
+
+struct KindDescription {
+  std::string kind, doc;
+  std::vector<FieldDescription> fields;
+};
+
+/// Every kind, in the order of lines/kinds.h.
+const std::vector<KindDescription>& kind_descriptions();
+
+/// reports/record/schema/evidence.schema.json
+std::string evidence_schema();
+/// reports/record/schema/examples/evidence.jsonl: one line a kind, with every field that it may
+/// have.
+std::string evidence_examples();
+/// docs/reference/evidence.md
+std::string evidence_page();
+
+}  // namespace graphproof::record

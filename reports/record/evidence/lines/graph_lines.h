@@ -1,0 +1,385 @@
+// Evidence of captures and replays: what a graph holds, what it was launched on, and what it left.
+#pragma once
+
+#include "reports/record/evidence/table/field_table.h"
+
+namespace graphproof::record {
+
+/// How often a module that is captured alone had run before its capture, by its own count.
+struct ModuleRuns {
+  std::int64_t forwards = 0, backwards = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("forwards", &ModuleRuns::forwards, "forward passes", 4, kCount);
+    field("backwards", &ModuleRuns::backwards, "backward passes", 4, kCount);
+  }
+};
+
+struct CaptureLine {
+  static constexpr std::string_view kKind = "capture",
+                                    kDoc = "A graph was captured, or its capture failed.";
+  std::string arm, graph, status;
+  std::int64_t code = 0;
+  std::string site, message, mode;
+  double ms = 0;
+  std::int64_t nodes = 0;
+  std::map<std::string, std::int64_t> census;
+  std::string signature;
+  std::optional<std::vector<std::string>> unjoined;
+  std::int64_t pool_bytes = 0;
+  std::optional<std::int64_t> warmups, pools, generators, generators_wanted;
+  std::vector<std::int64_t> counter_before, counter_after;
+  std::optional<ModuleRuns> module_runs;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &CaptureLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("graph", &CaptureLine::graph, "name of the graph in its arm", "layers.0.attn.forward",
+          kFilled);
+    field("status", &CaptureLine::status, "whether the capture succeeded", "ok",
+          {.one_of = "ok|error"});
+    field("code", &CaptureLine::code, "code of the error; 0 without one", 0);
+    field("site", &CaptureLine::site, "operator that was refused; empty without an error", "");
+    field("message", &CaptureLine::message, "text of the error; empty without one", "");
+    field("mode", &CaptureLine::mode, "capture mode", "thread_local",
+          {.one_of = "global|thread_local|relaxed"});
+    field("ms", &CaptureLine::ms, "time of the capture (ms)", 4.0, kCount);
+    field("nodes", &CaptureLine::nodes, "nodes of the graph", 391, kCount);
+    field("census", &CaptureLine::census, "nodes by their type",
+          JsonText{R"({"event_record": 1, "event_wait": 0, "host": 0, "kernel": 380, "memcpy": 6,
+                       "memset": 4})"},
+          kCount);
+    field("signature", &CaptureLine::signature,
+          "digest of the nodes in order; empty after a failure", "5566778899aabbcc",
+          kDigestOrEmpty);
+    field("unjoined", &CaptureLine::unjoined, "work that the end of the graph does not wait for",
+          JsonText{"[]"}, kFilled);
+    field("pool_bytes", &CaptureLine::pool_bytes, "bytes that the capture added to graph pools",
+          4194304, kCount);
+    field("warmups", &CaptureLine::warmups,
+          "runs of the captured work before the capture, as the engine says", 2, kCount);
+    field("pools", &CaptureLine::pools, "graph pools that the arm has used so far", 1,
+          {.at_least = 0, .since = 2});
+    field("generators", &CaptureLine::generators,
+          "random generators registered with the arm's graphs so far", 2,
+          {.at_least = 0, .since = 2});
+    field("generators_wanted", &CaptureLine::generators_wanted,
+          "random generators that the step draws from", 2, {.at_least = 0, .since = 2});
+    field("counter_before", &CaptureLine::counter_before,
+          "forward passes of each layer before the capture, counted on the device",
+          JsonText{"[2, 2]"}, kCount);
+    field("counter_after", &CaptureLine::counter_after, "the same after the capture",
+          JsonText{"[2, 2]"}, kCount);
+    field("module_runs", &CaptureLine::module_runs,
+          "of a module that is captured alone: how often it had run before", {},
+          {.since = 9, .may_be_null = true});
+  }
+};
+
+struct StateLine {
+  static constexpr std::string_view
+      kKind = "state",
+      kDoc = "Parameters, optimizer state and generators before and after a capture.";
+  std::string arm, what, before, after;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &StateLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("what", &StateLine::what, "what happened in between: capture", "capture", kFilled);
+    field("before", &StateLine::before, "digest of the state before", "0b1c2d3e4f506172", kDigest);
+    field("after", &StateLine::after, "digest of the state after", "0b1c2d3e4f506172", kDigest);
+  }
+};
+
+/// A tensor that does not lie where a graph captured it.
+struct MovedTensor {
+  std::string tensor, captured, now;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("tensor", &MovedTensor::tensor, "name of the tensor", "input:tokens", kFilled);
+    field("captured", &MovedTensor::captured, "address that was captured", "0x7f0000000200",
+          kFilled);
+    field("now", &MovedTensor::now, "address before the replay", "0x7f0000000400", kFilled);
+  }
+};
+
+struct AddressLine {
+  static constexpr std::string_view
+      kKind = "address",
+      kDoc = "Before a replay: the addresses of the graph's static tensors.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string graph;
+  std::int64_t registered = 0;
+  std::vector<MovedTensor> moved;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &AddressLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &AddressLine::step, "step of the arm, from 0", 2, kCount);
+    field("graph", &AddressLine::graph, "name of the graph", "training", kFilled);
+    field("registered", &AddressLine::registered, "static tensors whose addresses are known", 31,
+          kCount);
+    field("moved", &AddressLine::moved, "those that lie elsewhere now");
+  }
+};
+
+struct PoisonLine {
+  static constexpr std::string_view
+      kKind = "poison",
+      kDoc = "Outputs of a replay were filled with a canary before it, and looked at after it.";
+  std::string arm;
+  std::int64_t step = 0, outputs = 0, compared = 0, bytes = 0, canary_words = 0;
+  std::optional<std::int64_t> launches, announced, inspected;
+  std::optional<std::vector<std::string>> unregistered;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &PoisonLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &PoisonLine::step, "step of the arm, from 0", 2, kCount);
+    field("outputs", &PoisonLine::outputs, "of the compared tensors, those that were poisoned", 14,
+          kCount);
+    field("compared", &PoisonLine::compared, "tensors that the step's comparison reads", 14,
+          kCount);
+    field("bytes", &PoisonLine::bytes, "bytes poisoned", 65536, kCount);
+    field("canary_words", &PoisonLine::canary_words, "canaries that were left after the replay", 0,
+          kCount);
+    field("launches", &PoisonLine::launches, "graph launches, counted on the device", 1,
+          {.at_least = 0, .since = 9});
+    field("watched", &PoisonLine::announced, "launches that the engine announced before", 1,
+          {.at_least = 0, .since = 9});
+    field("looked_at", &PoisonLine::inspected, "launches whose outputs were looked at afterwards",
+          1, {.at_least = 0, .since = 9});
+    field("unregistered", &PoisonLine::unregistered,
+          "tensors that the step hands out and whose addresses are not registered", JsonText{"[]"},
+          {.filled = true, .since = 9});
+  }
+};
+
+struct ReplayLine {
+  static constexpr std::string_view
+      kKind = "replay",
+      kDoc = "How often an arm has replayed its graphs up to a step, and what the layers counted.";
+  std::string arm, graph;
+  std::int64_t step = 0, replays = 0, fallbacks = 0, recaptures = 0;
+  std::optional<std::int64_t> out_of_order;
+  std::vector<std::int64_t> counter_before, counter_after, counter_per_replay;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ReplayLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("graph", &ReplayLine::graph, "the graph implementation", "training", kFilled);
+    field("step", &ReplayLine::step, "step of the arm, from 0", 2, kCount);
+    field("replays", &ReplayLine::replays, "graph launches of the arm so far", 1, kCount);
+    field("fallbacks", &ReplayLine::fallbacks,
+          "steps after the warm-up that launched no graph, so far", 0, kCount);
+    field("recaptures", &ReplayLine::recaptures, "captures after the first ones, so far", 0,
+          kCount);
+    field("out_of_order", &ReplayLine::out_of_order,
+          "launches in another order than that of capture, so far", 0, kCount);
+    field("counter_before", &ReplayLine::counter_before,
+          "forward passes of each layer before the step, counted on the device; 0 for an arm that "
+          "runs free",
+          JsonText{"[4, 4]"}, kCount);
+    field("counter_after", &ReplayLine::counter_after, "the same after the step",
+          JsonText{"[6, 6]"}, kCount);
+    field("counter_per_replay", &ReplayLine::counter_per_replay,
+          "forward passes of each layer in one step", JsonText{"[2, 2]"}, kCount);
+  }
+};
+
+struct OperandsLine {
+  static constexpr std::string_view
+      kKind = "freed",
+      kDoc = "Before a replay: whether the memory that the graph's nodes name still has an owner.";
+  std::string arm;
+  std::int64_t step = 0, blocks = 0;
+  std::vector<std::string> freed;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &OperandsLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &OperandsLine::step, "step of the arm, from 0", 3, kCount);
+    field("operands", &OperandsLine::blocks, "blocks of memory looked at", 120, kCount);
+    field("freed", &OperandsLine::freed, "those that were freed since the capture",
+          JsonText{R"(["0x7f0000000200, 4096 bytes"])"}, kFilled);
+  }
+};
+
+struct HandedOutLine {
+  static constexpr std::string_view
+      kKind = "kept",
+      kDoc = "What a step handed out to its caller, as it was then and one step later.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string what, digest, later_digest;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &HandedOutLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &HandedOutLine::step, "step that handed it out, from 0", 3, kCount);
+    field("what", &HandedOutLine::what, "what was handed out", "losses", kFilled);
+    field("digest", &HandedOutLine::digest, "its digest then", "3f9ac1d20b7e6655", kDigest);
+    field("later", &HandedOutLine::later_digest, "its digest one step later", "3f9ac1d20b7e6655",
+          kDigest);
+  }
+};
+
+struct FailedCaptureLine {
+  static constexpr std::string_view
+      kKind = "failed_capture",
+      kDoc = "A capture that failed, was given up, and what it left in its pool.";
+  std::string arm, graph;
+  std::int64_t code = 0;
+  std::string site, message;
+  std::int64_t pool_bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &FailedCaptureLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("graph", &FailedCaptureLine::graph, "name of the graph", "training", kFilled);
+    field("code", &FailedCaptureLine::code, "code of the error", 900);
+    field("site", &FailedCaptureLine::site, "operator that was refused", "aten::item");
+    field("message", &FailedCaptureLine::message, "text of the error",
+          "operation not permitted when stream is capturing");
+    field("pool_bytes", &FailedCaptureLine::pool_bytes,
+          "bytes left in its pool after reset and empty_cache", 0);
+  }
+};
+
+struct ScribbledLine {
+  static constexpr std::string_view
+      kKind = "overwritten",
+      kDoc =
+          "Before a step all memory that the allocator caches and no tensor owns was filled with "
+          "NaN, except graph pools.";
+  std::string arm;
+  std::int64_t step = 0, bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ScribbledLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &ScribbledLine::step, "step of the arm, from 0", 5, kCount);
+    field("bytes", &ScribbledLine::bytes, "bytes filled", 24117248, kCount);
+  }
+};
+
+struct DelayedStepsLine {
+  static constexpr std::string_view
+      kKind = "late",
+      kDoc =
+          "Steps of an arm before which the other streams, or in turn its own stream, were "
+          "delayed.";
+  std::string arm;
+  std::vector<std::int64_t> steps;
+  double ms = 0;
+  std::int64_t streams = 0, branches = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &DelayedStepsLine::arm, "the arm", "free_graph", kFilled);
+    field("steps", &DelayedStepsLine::steps, "the delayed steps, from 0", JsonText{"[2, 3, 4]"},
+          kCount);
+    field("ms", &DelayedStepsLine::ms, "length of each delay (ms)", 6.0, {.more_than = 0});
+    field("streams", &DelayedStepsLine::streams, "other streams of the device that were delayed",
+          31, kCount);
+    field("ways", &DelayedStepsLine::branches, "delayed branches within the arm's graphs", 12,
+          kCount);
+  }
+};
+
+struct EvaluatedLine {
+  static constexpr std::string_view
+      kKind = "evaluated",
+      kDoc = "What an arm did in all evaluations between two training steps.";
+  std::string arm;
+  std::int64_t step = 0, evaluations = 1, captures = 0, replays = 0;
+  std::optional<std::int64_t> announced;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &EvaluatedLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &EvaluatedLine::step, "training step after the evaluations, from 0", 3, kCount);
+    field("evaluations", &EvaluatedLine::evaluations, "batches evaluated", 5, kPositive);
+    field("captures", &EvaluatedLine::captures, "graphs captured for evaluation", 1, kCount);
+    field("replays", &EvaluatedLine::replays, "graph launches", 3, kCount);
+    field("watched", &EvaluatedLine::announced,
+          "of the replays, those whose addresses and outputs were looked at", 3,
+          {.at_least = 0, .since = 5});
+  }
+};
+
+struct ResumedLine {
+  static constexpr std::string_view
+      kKind = "resumed",
+      kDoc = "A job that goes on from a checkpoint: where it began and how often it replayed.";
+  std::string arm;
+  std::int64_t step = 0, replays = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ResumedLine::arm, "the arm", "resumed", kFilled);
+    field("step", &ResumedLine::step, "first step after the checkpoint", 2, kCount);
+    field("replays", &ResumedLine::replays, "graph launches", 4, kCount);
+  }
+};
+
+struct BucketLine {
+  static constexpr std::string_view
+      kKind = "bucket",
+      kDoc = "A step of changing sequence length, and the cache of graphs after it.";
+  std::string arm;
+  std::int64_t step = 0, longest = 1, length = 1;
+  bool replayed = false;
+  std::int64_t captures = 0, replays = 0;
+  std::vector<std::int64_t> resident, evicted;
+  std::int64_t captured_bytes = 0, pool_bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &BucketLine::arm, "the arm", "buckets_graph", kFilled);
+    field("step", &BucketLine::step, "step of the arm, from 0", 6, kCount);
+    field("longest", &BucketLine::longest, "longest microbatch on any rank (tokens)", 11,
+          kPositive);
+    field("length", &BucketLine::length, "what the microbatches were padded to (tokens)", 12,
+          kPositive);
+    field("replayed", &BucketLine::replayed, "whether the step was a replay", true);
+    field("captures", &BucketLine::captures, "captures of the arm so far", 3, kCount);
+    field("replays", &BucketLine::replays, "graph launches of the arm so far", 4, kCount);
+    field("resident", &BucketLine::resident, "lengths that have graphs, the latest used first",
+          JsonText{"[12, 4]"}, kPositive);
+    field("evicted", &BucketLine::evicted, "lengths whose graphs this step evicted",
+          JsonText{"[8]"}, kPositive);
+    field("captured_bytes", &BucketLine::captured_bytes,
+          "bytes that this step's captures added to graph pools", 4194304);
+    field("pool_bytes", &BucketLine::pool_bytes, "bytes in the arm's graph pools after the step",
+          6291456);
+  }
+};
+
+struct EvictionsLine {
+  static constexpr std::string_view
+      kKind = "evictions",
+      kDoc = "After a run of changing lengths: graphs evicted while the device still ran them.";
+  std::string arm, run;
+  std::int64_t step = 0, in_flight = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &EvictionsLine::arm, "the arm", "buckets_graph", kFilled);
+    field("subject", &EvictionsLine::run, "the run: buckets, or buckets_free_run without waits",
+          "buckets_free_run", kFilled);
+    field("step", &EvictionsLine::step, "last step of the run", 12, kCount);
+    field("in_flight", &EvictionsLine::in_flight,
+          "lengths whose graphs were evicted before their latest replay had ended", 0, kCount);
+  }
+};
+
+/// The kinds of this file, in the order of the reference page.
+using GraphKinds = Kinds<CaptureLine, StateLine, AddressLine, PoisonLine, ReplayLine, OperandsLine,
+                         HandedOutLine, FailedCaptureLine, ScribbledLine, DelayedStepsLine,
+                         EvaluatedLine, ResumedLine, BucketLine, EvictionsLine>;
+
+}  // namespace graphproof::record

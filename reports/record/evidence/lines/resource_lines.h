@@ -1,0 +1,144 @@
+// Evidence of what a case used: memory, time, collectives, and the order of its accesses.
+#pragma once
+
+#include "reports/record/evidence/table/field_table.h"
+
+namespace graphproof::record {
+
+/// A collective that a rank issued. `sequence` counts from 1 within a case.
+struct CollectiveCall {
+  std::int64_t sequence = 0;
+  std::string op, group;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("sequence", &CollectiveCall::sequence, "its number within the case, from 1", 42, kCount);
+    field("op", &CollectiveCall::op, "the operation", "all_reduce", kFilled);
+    field("group", &CollectiveCall::group, "the process group", "tp");
+  }
+};
+
+struct CollectivesLine {
+  static constexpr std::string_view kKind = "collectives",
+                                    kDoc = "The collectives that this rank issued in one arm.";
+  std::string arm;
+  std::int64_t count = 0;
+  std::map<std::string, std::string> digest;
+  std::optional<CollectiveCall> last;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &CollectivesLine::arm, "the arm, or the pair of arms that run in lockstep",
+          "lockstep", kFilled);
+    field("count", &CollectivesLine::count, "collectives issued", 42, kCount);
+    field("digest", &CollectivesLine::digest,
+          "by process group: digest of the collectives in order",
+          JsonText{R"({"tp": "99aabbccddeeff00"})"}, kDigest);
+    field("last", &CollectivesLine::last, "the last collective; null if there was none", {},
+          {.null_when_empty = true});
+  }
+};
+
+struct PlacementLine {
+  static constexpr std::string_view
+      kKind = "placement",
+      kDoc = "Where a buffer of the single collective lies in physical memory.";
+  std::string arm, buffer;
+  std::int64_t bytes = 1, offset = 0, span_bytes = 0;
+  bool straddles = false;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &PlacementLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("buffer", &PlacementLine::buffer, "the buffer", "result", {.one_of = "input|result"});
+    field("bytes", &PlacementLine::bytes, "its size", 16777216, kPositive);
+    field("offset", &PlacementLine::offset, "offset in its span of physical memory (bytes)",
+          12582912, kCount);
+    field("span_bytes", &PlacementLine::span_bytes, "size of that span", 20971520, kCount);
+    field("straddles", &PlacementLine::straddles, "whether it reaches across the end of the span",
+          true);
+  }
+};
+
+struct MemoryLine {
+  static constexpr std::string_view kKind = "memory",
+                                    kDoc = "Memory of the device and of the process, in bytes.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::optional<std::string> when;
+  std::int64_t allocated = 0, reserved = 0, pool = 0;
+  std::optional<std::int64_t> device;
+  std::int64_t resident = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &MemoryLine::arm, "the arm", "solo_graph", kFilled);
+    field("step", &MemoryLine::step, "step of the arm, from 0; 0 outside steps", 4, kCount);
+    field("when", &MemoryLine::when,
+          "before the arm was built, after it was built, after a step, after it was dropped, or "
+          "after its memory was returned",
+          "step", {.one_of = "before|built|step|dropped|returned", .since = 2});
+    field("allocated", &MemoryLine::allocated, "bytes that tensors own", 1048576, kCount);
+    field("reserved", &MemoryLine::reserved, "bytes that the allocator holds", 2097152, kCount);
+    field("pool", &MemoryLine::pool, "bytes in graph pools", 4194304, kCount);
+    field("device", &MemoryLine::device, "bytes in use on the device, as the driver counts",
+          6291456, {.at_least = 0, .since = 2});
+    field("resident", &MemoryLine::resident, "resident bytes of the process", 73400320, kCount);
+  }
+};
+
+struct TimingLine {
+  static constexpr std::string_view kKind = "timing", kDoc = "How long a step of a solo arm took.";
+  std::string arm;
+  std::int64_t step = 0;
+  double wall_ms = 0, launch_ms = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &TimingLine::arm, "the arm", "solo_graph", kFilled);
+    field("step", &TimingLine::step, "step of the arm, from 0", 4, kCount);
+    field("wall_ms", &TimingLine::wall_ms, "until the device was done (ms)", 1.71, kCount);
+    field("launch_ms", &TimingLine::launch_ms, "until the host had enqueued the step (ms)", 0.12,
+          kCount);
+  }
+};
+
+struct BusyLine {
+  static constexpr std::string_view kKind = "busy",
+                                    kDoc =
+                                        "How long the device was busy with one step of a solo arm.";
+  std::string arm;
+  std::int64_t step = 0;
+  double device_ms = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &BusyLine::arm, "the arm", "solo_graph", kFilled);
+    field("step", &BusyLine::step, "step of the arm, from 0", 14, kCount);
+    field("device_ms", &BusyLine::device_ms, "busy time (ms)", 1.52, kCount);
+  }
+};
+
+struct RacesLine {
+  static constexpr std::string_view
+      kKind = "races",
+      kDoc = "On the simulated device: accesses to the same bytes that nothing orders.";
+  std::int64_t accesses = 0, count = 0;
+  std::vector<std::string> found;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("looks", &RacesLine::accesses, "accesses looked at", 18211, kCount);
+    field("count", &RacesLine::count, "races among them", 1, kCount);
+    field("found", &RacesLine::found, "the first races",
+          JsonText{R"(["aten::copy_ writes 256 bytes on stream 2 that aten::index reads on stream )"
+                   R"(1"])"},
+          kFilled);
+  }
+};
+
+/// The kinds of this file, in the order of the reference page.
+using ResourceKinds =
+    Kinds<CollectivesLine, PlacementLine, MemoryLine, TimingLine, BusyLine, RacesLine>;
+
+}  // namespace graphproof::record

@@ -1,0 +1,340 @@
+// Evidence of single steps: what a step computed, what it was compared with, and what its parts
+// counted.
+#pragma once
+
+#include "reports/record/evidence/table/field_table.h"
+
+namespace graphproof::record {
+
+/// Whose inputs a step had: those of the step that was captured, or new ones.
+inline constexpr FieldLimits kInputs{.one_of = "capture|fresh"};
+
+/// Digests of the tensors that a step left.
+struct StepDigests {
+  std::string grads, params, losses;
+  bool operator==(const StepDigests&) const = default;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("grads", &StepDigests::grads, "of the gradients", "8a1f0c22d3e4b5a6", kDigest);
+    field("params", &StepDigests::params, "of the parameters", "0b1c2d3e4f506172", kDigest);
+    field("losses", &StepDigests::losses, "of the losses", "3f9ac1d20b7e6655", kDigest);
+  }
+};
+
+struct StepLine {
+  static constexpr std::string_view kKind = "step", kDoc = "What a step of an arm computed.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string input;
+  std::vector<double> loss;
+  std::string loss_bits;
+  double grad_norm = 0;
+  StepDigests digest;
+  double learning_rate = 0, ms = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &StepLine::arm, "the arm", "eager_a", kFilled);
+    field("step", &StepLine::step, "step of the arm, from 0", 0, kCount);
+    field("input", &StepLine::input, "whose inputs the step had", "capture", kInputs);
+    field("loss", &StepLine::loss, "loss of each microbatch", JsonText{"[4.8521, 4.8611]"});
+    field("loss_bits", &StepLine::loss_bits, "digest of the losses", "3f9ac1d20b7e6655", kDigest);
+    field("grad_norm", &StepLine::grad_norm, "norm of all gradients", 1.2345);
+    field("digest", &StepLine::digest, "digests of the tensors that the step left");
+    field("learning_rate", &StepLine::learning_rate, "learning rate on the host", 0.1);
+    field("ms", &StepLine::ms, "time of the step, with a wait for the device (ms)", 3.1, kCount);
+  }
+};
+
+/// The element in which two tensors differ, and by how much they differ in all.
+struct TensorMismatch {
+  std::string tensor;
+  std::int64_t element = 0;
+  double left = 0, right = 0, max_abs = 0, max_rel = 0;
+  std::int64_t max_ulp = 0, elements = 0, differing = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("tensor", &TensorMismatch::tensor, "name of the tensor", "param:layers.0.mlp.up.weight",
+          kFilled);
+    field("element", &TensorMismatch::element, "index of its first differing element", 17, kCount);
+    field("left", &TensorMismatch::left, "that element of the left arm", 0.125);
+    field("right", &TensorMismatch::right, "that element of the right arm", 0.25);
+    field("max_abs", &TensorMismatch::max_abs, "largest difference of an element", 0.5);
+    field("max_rel", &TensorMismatch::max_rel, "largest relative difference of an element", 1.0);
+    field("max_ulp", &TensorMismatch::max_ulp, "largest difference in units in the last place",
+          8388608, kCount);
+    field("elements", &TensorMismatch::elements, "elements of the tensor", 4096, kCount);
+    field("differing", &TensorMismatch::differing, "elements that differ", 4000, kCount);
+  }
+};
+
+struct CompareLine {
+  static constexpr std::string_view
+      kKind = "compare",
+      kDoc = "What two arms left after the same step, compared byte for byte.";
+  std::string left, right, compared;
+  std::int64_t step = 0;
+  std::string input;
+  std::int64_t tensors = 0, bytes = 0;
+  bool equal = false;
+  std::optional<TensorMismatch> mismatch;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("left", &CompareLine::left, "the arm that is right by definition", "lockstep_eager",
+          kFilled);
+    field("right", &CompareLine::right, "the arm that has to have the same", "lockstep_graph",
+          kFilled);
+    field("subject", &CompareLine::compared, "which comparison of the case this is", "lockstep",
+          kFilled);
+    field("step", &CompareLine::step, "step of both arms, from 0", 3, kCount);
+    field("input", &CompareLine::input, "whose inputs the step had", "fresh", kInputs);
+    field("tensors", &CompareLine::tensors, "tensors compared", 33, kCount);
+    field("bytes", &CompareLine::bytes, "bytes compared", 262144, kCount);
+    field("equal", &CompareLine::equal, "whether all bytes are equal", false);
+    field("mismatch", &CompareLine::mismatch, "the first tensor that differs; null if none does",
+          {}, {.null_when_empty = true, .null_exactly_if = "equal"});
+  }
+};
+
+struct DivergenceLine {
+  static constexpr std::string_view
+      kKind = "divergence",
+      kDoc =
+          "A case whose arms differ was run again and looked at operator by operator: the first "
+          "result that differs.";
+  std::string left, right;
+  std::int64_t step = 0;
+  bool found = false;
+  std::int64_t microbatch = -1, layer = -1;
+  std::string module, direction, op;
+  std::int64_t taps = 0;
+  std::optional<TensorMismatch> mismatch;
+  std::string why;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("left", &DivergenceLine::left, "the eager arm", "divergence_eager", kFilled);
+    field("right", &DivergenceLine::right, "the graph arm", "divergence_graph", kFilled);
+    field("step", &DivergenceLine::step, "step of both arms, from 0", 3, kCount);
+    field("found", &DivergenceLine::found, "whether a result of this rank differs", true);
+    field("microbatch", &DivergenceLine::microbatch,
+          "microbatch that it belongs to; -1 outside forward and backward", 1, {.at_least = -1});
+    field("layer", &DivergenceLine::layer, "layer of this rank; -1 outside the layers", 0,
+          {.at_least = -1});
+    field("module", &DivergenceLine::module, "module of the layer", "attn");
+    field("direction", &DivergenceLine::direction, "forward, backward, or empty outside both",
+          "forward", {.one_of = "|forward|backward"});
+    field("operator", &DivergenceLine::op, "the operator", "aten::mul");
+    field("taps", &DivergenceLine::taps, "results compared up to there", 412, kCount);
+    field("mismatch", &DivergenceLine::mismatch, "how the two results differ", {},
+          {.null_when_empty = true});
+    field("why", &DivergenceLine::why, "why no result was found, or why one is not comparable", "");
+  }
+};
+
+/// How far tensors lie from a reference, in the tensor that comes nearest to its bound.
+struct Distance {
+  std::int64_t tensors = 0;
+  double max_abs = 0, max_rel = 0, bound = 0;
+  std::string worst, why;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("tensors", &Distance::tensors, "tensors measured", 2, kCount);
+    field("max_abs", &Distance::max_abs, "largest difference of an element of the worst tensor",
+          1.2e-7);
+    field("max_rel", &Distance::max_rel, "the same, relative to the tensor's largest element",
+          2.5e-8);
+    field("bound", &Distance::bound, "what max_abs may be at most", 3.1e-6);
+    field("worst", &Distance::worst, "the tensor that comes nearest to its bound", "losses",
+          kFilled);
+    field("why", &Distance::why, "where the bound comes from",
+          "sum of 64 fp32 products in another order: 64 * 2^-24, times 8 chained layers", kFilled);
+  }
+};
+
+struct ReferenceLine {
+  static constexpr std::string_view
+      kKind = "reference",
+      kDoc = "How far the parallel eager step lies from the same step on one rank.";
+  std::string compared;
+  std::optional<std::string> precision;
+  Distance distance;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("subject", &ReferenceLine::compared, "losses or gradients", "losses", kFilled);
+    field("precision", &ReferenceLine::precision, "precision in which the two are compared", "fp32",
+          {.one_of = "fp32|bf16|fp16"});
+    field.part(&ReferenceLine::distance);
+  }
+};
+
+struct PaddingLine {
+  static constexpr std::string_view
+      kKind = "padding",
+      kDoc = "How far losses and gradients of a padded step lie from those without padding.";
+  std::int64_t step = 0, length = 1;
+  std::vector<std::int64_t> lengths;
+  Distance distance;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("step", &PaddingLine::step, "step of changing lengths, from 0", 5, kCount);
+    field("length", &PaddingLine::length, "what the microbatches were padded to (tokens)", 12,
+          kPositive);
+    field("lengths", &PaddingLine::lengths, "length of each microbatch of this rank (tokens)",
+          JsonText{"[12, 7]"}, kPositive);
+    field.part(&PaddingLine::distance);
+  }
+};
+
+struct RngLine {
+  static constexpr std::string_view
+      kKind = "rng",
+      kDoc = "The state of one random generator before and after a step.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string generator, before, after, mask;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &RngLine::arm, "the arm", "lockstep_eager", kFilled);
+    field("step", &RngLine::step, "step of the arm, from 0", 0, kCount);
+    field("generator", &RngLine::generator, "name of the generator", "model-parallel", kFilled);
+    field("before", &RngLine::before, "its state before the step: seed and offset", "2718:0",
+          kFilled);
+    field("after", &RngLine::after, "its state after the step", "2718:64", kFilled);
+    field("mask", &RngLine::mask, "digest of all dropout masks of the step", "77aa01cc90ef1234",
+          kDigestOrEmpty);
+  }
+};
+
+struct HyperparameterLine {
+  static constexpr std::string_view
+      kKind = "knob",
+      kDoc =
+          "A number that the host changes between steps, and what the step really used: the "
+          "learning rate, Adam's step number, the loss scale, and counts of the host's work.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::string name;
+  double host = 0, effective = 0, bound = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &HyperparameterLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &HyperparameterLine::step, "step of the arm, from 0", 2, kCount);
+    field("knob", &HyperparameterLine::name, "what it is", "learning_rate", kFilled);
+    field("host", &HyperparameterLine::host, "what the host set or expects", 0.09);
+    field("effective", &HyperparameterLine::effective, "what the step used, measured", 0.0900001);
+    field("bound", &HyperparameterLine::bound, "how far the measurement may be off", 0.0005);
+  }
+};
+
+struct RecomputeLine {
+  static constexpr std::string_view
+      kKind = "recompute",
+      kDoc = "What backward computed again in a step, and what the forward had computed.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::optional<std::string> part;
+  std::vector<std::int64_t> counter_before, counter_after;
+  std::string outputs, outputs_again;
+  std::int64_t masks = 0;
+  std::string masks_digest, masks_again_digest;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &RecomputeLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &RecomputeLine::step, "step of the arm, from 0", 2, kCount);
+    field("part", &RecomputeLine::part,
+          "the part of a layer that is computed again; core_attn where it is absent", "core_attn",
+          {.one_of = "core_attn|mlp|moe|moe_act|attention_norm|mlp_norm|shared_experts|layer"});
+    field("counter_before", &RecomputeLine::counter_before,
+          "recomputes of each layer before the step", JsonText{"[4, 4]"}, kCount);
+    field("counter_after", &RecomputeLine::counter_after, "recomputes of each layer after it",
+          JsonText{"[6, 6]"}, kCount);
+    field("outputs", &RecomputeLine::outputs, "digest of what the forward computed",
+          "55aa01cc90ef1234", kDigestOrEmpty);
+    field("outputs_again", &RecomputeLine::outputs_again, "digest of what backward computed again",
+          "55aa01cc90ef1234", kDigestOrEmpty);
+    field("masks", &RecomputeLine::masks, "dropout masks drawn twice", 4, kCount);
+    field("masks_digest", &RecomputeLine::masks_digest, "digest of those of the forward",
+          "77aa01cc90ef1234", kDigestOrEmpty);
+    field("masks_again_digest", &RecomputeLine::masks_again_digest, "digest of those of backward",
+          "77aa01cc90ef1234", kDigestOrEmpty);
+  }
+};
+
+struct ExpertsLine {
+  static constexpr std::string_view kKind = "experts",
+                                    kDoc = "Where the tokens of a step went among the experts.";
+  std::string arm;
+  std::int64_t step = 0, assignments = 1;
+  std::vector<std::int64_t> assigned, carried, dropped, overflowed;
+  bool operator==(const ExpertsLine&) const = default;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ExpertsLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &ExpertsLine::step, "step of the arm, from 0", 2, kCount);
+    field("assignments", &ExpertsLine::assignments,
+          "assignments that the router makes in each layer: tokens times topk", 64, kPositive);
+    field("assigned", &ExpertsLine::assigned, "assignments by layer and expert, [layers * experts]",
+          JsonText{"[13, 19, 16, 16, 16, 16, 16, 16]"}, kCount);
+    field("carried", &ExpertsLine::carried, "those that reached the expert, [layers * experts]",
+          JsonText{"[13, 16, 16, 16, 16, 16, 16, 16]"}, kCount);
+    field("dropped", &ExpertsLine::dropped, "those over capacity, by layer", JsonText{"[3, 0]"},
+          kCount);
+    field("overflowed", &ExpertsLine::overflowed, "overflow flag of each layer", JsonText{"[1, 0]"},
+          kCount);
+  }
+};
+
+struct ScheduleLine {
+  static constexpr std::string_view
+      kKind = "schedule",
+      kDoc =
+          "What a pipeline stage ran in a step, in order: chunk * microbatches + microbatch + 1, "
+          "a backward with a minus. With overlap_ep_comm layer by layer: 2 * layer * "
+          "microbatches + microbatch + 1, and for delayed weight gradients -((2 * layer + 1) * "
+          "microbatches + microbatch + 1).";
+  std::string arm;
+  std::int64_t step = 0;
+  std::vector<std::int64_t> ran;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &ScheduleLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &ScheduleLine::step, "step of the arm, from 0", 2, kCount);
+    field("ran", &ScheduleLine::ran, "the order in which they ran", JsonText{"[1, 2, -1, -2]"},
+          {.min_items = 2});
+  }
+};
+
+struct Fp8WeightsLine {
+  static constexpr std::string_view kKind = "fp8_weights",
+                                    kDoc = "How often weights were rounded to fp8 in a step.";
+  std::string arm;
+  std::int64_t step = 0;
+  std::vector<std::int64_t> copies;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("arm", &Fp8WeightsLine::arm, "the arm", "lockstep_graph", kFilled);
+    field("step", &Fp8WeightsLine::step, "step of the arm, from 0", 2, kCount);
+    field("made", &Fp8WeightsLine::copies, "rounded copies made by each layer of this rank",
+          JsonText{"[0, 4]"}, kCount);
+  }
+};
+
+/// The kinds of this file, in the order of the reference page.
+using StepKinds =
+    Kinds<StepLine, CompareLine, DivergenceLine, ReferenceLine, PaddingLine, RngLine,
+          HyperparameterLine, RecomputeLine, ExpertsLine, ScheduleLine, Fp8WeightsLine>;
+
+}  // namespace graphproof::record
