@@ -116,7 +116,7 @@ const std::vector<Folder>& folders() {
        {"matrix/testing"}},
       {"matrix/catalogue",
        "The tables that are data, loaded and typed: rules, checks, faults, hazards, limits.",
-       {"matrix/expression"},
+       {"matrix/expression", "reports/record/job"},
        {"matrix/plan", "matrix/testing"}},
       {"matrix/cover",
        "The covering array generator and its verifier.",

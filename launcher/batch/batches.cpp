@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "matrix/plan/plan.h"
+#include "matrix/plan/plan_line.h"
 
 namespace graphproof::launcher {
 
@@ -17,21 +16,6 @@ double CaseGroup::expected_seconds() const {
 }
 
 namespace {
-
-/// batch_key() of what it reads of a line: the whole of it would have to be written and parsed.
-std::string key_of(const record::PlanLine& line, std::string_view device) {
-  nlohmann::json limits = nlohmann::json::object();
-  for (const auto& [phase, limit_ms] : line.limits_ms)
-    limits[std::string(record::name(phase))] = limit_ms;
-  return matrix::batch_key({{"id", line.id},
-                            {"ranks", line.ranks},
-                            {"isolation", line.isolation},
-                            {"environment", line.environment},
-                            {"limits_ms", std::move(limits)},
-                            {"axes", {{"comm", line.axes.value("comm", "")}}},
-                            {"expect", {{"kind", line.expect.kind}}}},
-                           device);
-}
 
 /// Parts of nearly equal length, in order.
 void split(const CaseGroup& group, int slot_count, std::vector<CaseGroup>& parts) {
@@ -58,7 +42,7 @@ std::vector<CaseGroup> group_cases(const std::vector<Attempt>& attempts, std::st
   std::vector<CaseGroup> groups;
   std::map<std::string, std::size_t> group_of;
   for (const Attempt& attempt : attempts) {
-    const std::string key = key_of(attempt.line, device);
+    const std::string key = matrix::batch_key(attempt.line, device);
     const auto [found, added] = group_of.emplace(key, groups.size());
     if (added) groups.emplace_back();
     groups[found->second].attempts.push_back(attempt);

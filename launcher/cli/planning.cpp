@@ -101,8 +101,7 @@ record::Options recorded_options(const RunOptions& options, const Surroundings& 
   recorded.max_gpu_ms = static_cast<std::int64_t>(options.max_gpu_minutes * 60000);
   recorded.confirm = options.confirm;
   recorded.budget_ms = budget_ms(options.budget);
-  for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
-    if (const auto known = record::phase_from(phase)) recorded.limits_ms[*known] = limit_ms;
+  recorded.limits_ms = surroundings.catalogue.limits;
   return recorded;
 }
 
@@ -222,10 +221,6 @@ std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run,
   return std::nullopt;
 }
 
-record::PlanLine plan_line(const nlohmann::json& line) {
-  return record::plan_line_from(line, "the plan");
-}
-
 Planned make_plan(const PlanOptions& options, const launcher::Device& device,
                   const Surroundings& surroundings, bool explain) {
   const matrix::MatrixFile file = matrix_file(options, profile_of(options, nullptr), surroundings);
@@ -240,8 +235,7 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device,
   if (!options.extend.empty()) choices.previous = earlier_cases(options.extend, surroundings);
   planned.plan =
       matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where, choices);
-  for (const nlohmann::json& line : planned.plan.lines) planned.lines.push_back(plan_line(line));
-  heed_shared_gpus(planned.lines, device, surroundings.catalogue.checks);
+  heed_shared_gpus(planned.plan.lines, device, surroundings.catalogue.checks);
   planned.seed = options.seed.value_or(static_cast<std::uint64_t>(planned.plan.seed));
   return planned;
 }

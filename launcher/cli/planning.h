@@ -38,9 +38,9 @@ void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu);
 
 matrix::Machine machine_of(const launcher::Device& device);
 
+/// A plan for this machine, and the seed of its run.
 struct Planned {
   matrix::Plan plan;
-  std::vector<record::PlanLine> lines;
   std::uint64_t seed = 1;
 };
 /// `explain`: say what is unreachable. Throws InputError for an unknown profile, a bad matrix file
@@ -51,8 +51,6 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device,
 /// The matrix file that a run was planned from; nothing where it is not at hand as it was then.
 std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run,
                                                   const Surroundings& surroundings);
-
-record::PlanLine plan_line(const nlohmann::json& line);
 
 /// How a run goes, whatever its cases are.
 struct RunOptions {

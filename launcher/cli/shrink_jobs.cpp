@@ -45,8 +45,7 @@ ShrinkJobs::ShrinkJobs(Surroundings& surroundings, const reports::RunResult& run
       folder_(std::move(folder)) {}
 
 record::PlanLine ShrinkJobs::line_of(const matrix::Case& test_case) const {
-  record::PlanLine line =
-      plan_line(matrix::plan_case(surroundings_.catalogue, test_case, machine_, "shrink"));
+  record::PlanLine line = matrix::plan_case(surroundings_.catalogue, test_case, machine_, "shrink");
   line.isolation = "process";
   return line;
 }

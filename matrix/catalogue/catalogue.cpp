@@ -34,8 +34,7 @@ Catalogue load_catalogue() {
   catalogue.capabilities =
       CapabilityTable::parse(shipped("tables/capabilities.json"), catalogue.axes);
   catalogue.limits = parse_default_limits(shipped("tables/limits.json"));
-  catalogue.hazards =
-      HazardTable::parse(shipped("tables/hazards.json"), catalogue.axes, catalogue.limits);
+  catalogue.hazards = HazardTable::parse(shipped("tables/hazards.json"), catalogue.axes);
   return catalogue;
 }
 

@@ -58,9 +58,7 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes,
     entry.isolation = row.at("isolation").word({"batch", "process"});
     for (const Located& device : row.at("devices").items())
       entry.devices.push_back(device.word({"sim", "cuda"}));
-    for (const auto& [phase, limit] : row.at("limits_ms").members())
-      entry.limits_ms[phase] = duration_ms(limit);
-
+    entry.limits_ms = parse_limits(row.at("limits_ms"));
     if (entry.devices.empty())
       row.at("devices").fail("a fault that no device can show", "sim, cuda or both",
                              "it could never be killed", "name a device");

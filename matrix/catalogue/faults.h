@@ -20,7 +20,7 @@ struct FaultEntry {
   Case twin;                         // the clean twin: the fault's axes without the fault
   std::string isolation;             // batch or process
   std::vector<std::string> devices;  // where the fault can be shown
-  std::map<std::string, std::int64_t> limits_ms;  // phase -> limit that replaces the profile's
+  Limits limits_ms;                  // replace the profile's limits of these phases
 
   bool shown_on(std::string_view device) const;
   /// On a device that can't show the fault, the one of a device that can.

@@ -41,8 +41,7 @@ TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {
     EXPECT_EQ(std::ranges::count(ids, id), 1) << id;
   EXPECT_TRUE(std::ranges::is_sorted(ids));
   EXPECT_EQ(catalogue_.faults.find("M61")->isolation, "process");
-  EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms,
-            (std::map<std::string, std::int64_t>{{"replay", 5000}}));
+  EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms, (Limits{{record::Phase::replay, 5000}}));
   EXPECT_TRUE(catalogue_.faults.find("M15")->shown_on("sim"));
   EXPECT_FALSE(catalogue_.faults.find("M19")->shown_on("sim"));
   EXPECT_EQ(catalogue_.faults.find("M00"), nullptr);

@@ -4,8 +4,7 @@
 
 namespace graphproof::matrix {
 
-HazardTable HazardTable::parse(const Document& document, const AxisTable& axes,
-                               const Limits& known_phases) {
+HazardTable HazardTable::parse(const Document& document, const AxisTable& axes) {
   HazardTable table;
   const Scope scope{.axes = &axes, .defines = {}};
   const auto condition = [&](const Located& text) {
@@ -19,7 +18,7 @@ HazardTable HazardTable::parse(const Document& document, const AxisTable& axes,
   disposable.expect_keys({"when", "why", "limits"}, {});
   disposable.at("why").string();
   table.disposable_ = condition(disposable.at("when"));
-  table.limits_ = parse_limits(disposable.at("limits"), known_phases);
+  table.limits_ = parse_limits(disposable.at("limits"));
 
   const std::vector<Located> rows = root.at("hazards").items();
   for (const Located& row : rows) {

@@ -33,8 +33,7 @@ class HazardTable {
  public:
   /// Throws InputError; among others when the last hazard does not hold always, because a case
   /// would then be without an expectation.
-  static HazardTable parse(const Document& document, const AxisTable& axes,
-                           const Limits& known_phases);
+  static HazardTable parse(const Document& document, const AxisTable& axes);
 
   const std::vector<Hazard>& hazards() const { return hazards_; }
   const std::vector<Prediction>& predictions() const { return predictions_; }

@@ -49,7 +49,7 @@ class HazardsTest : public testing::Test {
         {"predictions", nlohmann::json::array()}};
     table.merge_patch(nlohmann::json::parse(changes));
     const Document document = parse_document(table.dump(), "h.json");
-    return thrown([&] { HazardTable::parse(document, catalogue_.axes, catalogue_.limits); });
+    return thrown([&] { HazardTable::parse(document, catalogue_.axes); });
   }
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
@@ -61,14 +61,14 @@ TEST_F(HazardsTest, ProfileIsTheHundredAndTwentyCellsOfTheIssueOnTwoAndOnFourGpu
     EXPECT_TRUE(plan.skipped.empty()) << plan.summary().dump();
     std::map<std::string, int> isolation, rules;
     std::set<std::string> shared;
-    for (const nlohmann::json& line : plan.lines) {
-      EXPECT_EQ(line.at("ranks"), slots >= 4 ? 4 : 2);
-      EXPECT_EQ(line.at("axes").at("collective_bytes"), 16777216);
-      EXPECT_EQ(line.at("expect").at("kind"), "hazard");
-      EXPECT_EQ(line.at("environment").at("NCCL_DEBUG"), "INFO");
-      ++isolation[line.at("isolation")];
-      ++rules[line.at("expect").at("rule")];
-      if (line.at("isolation") == "batch") shared.insert(batch_key(line, "cuda"));
+    for (const record::PlanLine& line : plan.lines) {
+      EXPECT_EQ(line.ranks, slots >= 4 ? 4 : 2);
+      EXPECT_EQ(line.axes.at("collective_bytes"), 16777216);
+      EXPECT_EQ(line.expect.kind, "hazard");
+      EXPECT_EQ(line.environment.at("NCCL_DEBUG"), "INFO");
+      ++isolation[line.isolation];
+      ++rules[line.expect.rule];
+      if (line.isolation == "batch") shared.insert(batch_key(line, "cuda"));
     }
     EXPECT_EQ(isolation, (std::map<std::string, int>{{"batch", 100}, {"process", 20}}));
     EXPECT_EQ(rules, (std::map<std::string, int>{{"H00", 114}, {"H01", 4}, {"H02", 2}}));
@@ -85,14 +85,13 @@ TEST_F(HazardsTest, SimulatedDeviceRunsWhatItCanShowAndCountsTheRest) {
   const Plan plan = shipped(sim());
   ASSERT_EQ(plan.lines.size(), 120u);
   EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"skipped.capability", 100}}));
-  for (const nlohmann::json& line : plan.lines) {
-    EXPECT_EQ(line.at("axes").at("collective_bytes"), 65536);
-    const bool shown = line.at("axes").at("allocator") == "default" &&
-                       line.at("axes").at("nccl_graph_register") == "unset";
-    EXPECT_EQ(line.at("skip").is_null(), shown) << line.at("name");
+  for (const record::PlanLine& line : plan.lines) {
+    EXPECT_EQ(line.axes.at("collective_bytes"), 65536);
+    const bool shown =
+        line.axes.at("allocator") == "default" && line.axes.at("nccl_graph_register") == "unset";
+    EXPECT_EQ(!line.skip, shown) << line.name;
     if (shown) {
-      EXPECT_EQ(line.at("expect"),
-                (nlohmann::json{{"kind", "hazard"}, {"rule", "H00"}, {"verdict", "pass"}}));
+      EXPECT_EQ(line.expect, (record::Expect{.kind = "hazard", .rule = "H00", .verdict = "pass"}));
     }
   }
 }
@@ -136,16 +135,16 @@ TEST_F(HazardsTest, TheHangOfTheIssueIsExpectedAndNothingBesideIt) {
 }
 
 TEST_F(HazardsTest, DisposableCellsHaveTenSeconds) {
-  const nlohmann::json line =
+  const record::PlanLine line =
       plan_case(catalogue_,
                 case_from_name(catalogue_.axes,
                                "impl=manual,dp=2,model=collective,allocator=expandable,collective="
                                "all_gather,collective_bytes=1024",
                                ""),
                 gpus(2), "");
-  EXPECT_EQ(line.at("isolation"), "process");
-  EXPECT_EQ(line.at("limits_ms").at("replay"), 10'000);
-  EXPECT_EQ(line.at("limits_ms").at("capture"), 10'000);
+  EXPECT_EQ(line.isolation, "process");
+  EXPECT_EQ(line.limits_ms.at(record::Phase::replay), 10'000);
+  EXPECT_EQ(line.limits_ms.at(record::Phase::capture), 10'000);
 }
 
 TEST_F(HazardsTest, CureIsTheCaseThatShouldWork) {

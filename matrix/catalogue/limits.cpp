@@ -31,6 +31,18 @@ std::optional<std::int64_t> sum_of_units(std::string_view text) {
   return sum;
 }
 
+/// The phase called `name`, which stands at `place`.
+record::Phase phase_at(const std::string& name, const Place& place) {
+  if (const auto phase = record::phase_from(name)) return *phase;
+  const std::vector<std::string> phases(record::kPhaseNames.begin(), record::kPhaseNames.end());
+  throw InputError({.what = "unknown phase `" + name + "`",
+                    .got = name,
+                    .want = "one of " + listed(phases),
+                    .why = "",
+                    .next = suggestion(name, phases, "choose one of them"),
+                    .place = place});
+}
+
 }  // namespace
 
 Limits parse_default_limits(const Document& document) {
@@ -40,25 +52,19 @@ Limits parse_default_limits(const Document& document) {
   root.at("schema").word({"graphproof-limits/1"});
   for (const Located& row : root.at("limits").items()) {
     row.expect_keys({"phase", "limit", "why"}, {});
-    limits[row.at("phase").string()] = duration_ms(row.at("limit"));
+    const Located phase = row.at("phase");
+    limits[phase_at(phase.string(), phase.place())] = duration_ms(row.at("limit"));
   }
+  if (limits.size() != record::kPhaseCount)
+    root.at("limits").fail("a phase without a limit", "a row for every phase",
+                           "a rank that is silent in it would never count as hung", "add the row");
   return limits;
 }
 
-Limits parse_limits(const Located& object, const Limits& known) {
-  std::vector<std::string> phases;
-  for (const auto& [phase, limit] : known) phases.push_back(phase);
+Limits parse_limits(const Located& object) {
   Limits limits;
-  for (const auto& [phase, value] : object.members()) {
-    if (known.count(phase) == 0)
-      throw InputError({.what = "unknown phase `" + phase + "`",
-                        .got = phase,
-                        .want = "one of " + listed(phases),
-                        .why = "",
-                        .next = suggestion(phase, phases, "choose one of them"),
-                        .place = value.key_place()});
-    limits[phase] = duration_ms(value);
-  }
+  for (const auto& [phase, value] : object.members())
+    limits[phase_at(phase, value.key_place())] = duration_ms(value);
   return limits;
 }
 

@@ -164,9 +164,7 @@ Covering cover_rows(const MatrixFile& file, const Catalogue& catalogue, const Ma
       cover::cover(legal, {.strength = request.strength, .seed = options.seed, .steps = 0});
 
   for (const cover::PlannedRow& row : covered.rows) {
-    ExpandedRow expanded{.test_case = case_of(states_of(row.cells), file.axes, catalogue.axes),
-                         .skip_as = "",
-                         .skip_why = ""};
+    ExpandedRow expanded{.test_case = case_of(states_of(row.cells), file.axes, catalogue.axes)};
     if (row.origin == cover::Origin::previous) expanded.changed_cells = row.changed_cells;
     result.rows.push_back(std::move(expanded));
   }

@@ -149,9 +149,9 @@ TEST(Covering, AGroupHasAStrengthOfItsOwn) {
   const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
   std::set<std::string> triples;
   for (const auto& line : plan.lines)
-    triples.insert(nlohmann::json({line["axes"]["microbatches"], line["axes"]["dropout"],
-                                   line["axes"]["qkv_bias"]})
-                       .dump());
+    triples.insert(
+        nlohmann::json({line.axes["microbatches"], line.axes["dropout"], line.axes["qkv_bias"]})
+            .dump());
   EXPECT_EQ(triples.size(), 12u);
   EXPECT_EQ(plan.lines.size(), 12u);
   EXPECT_EQ(plan.summary()["cover"]["counts"][1]["axes"].size(), 3u);
@@ -163,9 +163,8 @@ TEST(Covering, AnIncludedRowIsCompletedAndKeepsWhatItNames) {
                   "linear_bias": [false, true]},
     "include": [{"impl": "manual", "tp": 2, "dropout": false}], "profiles": {"p": {"cover": 1}})");
   const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
-  const auto has = [&](const nlohmann::json& line) {
-    return line["axes"]["impl"] == "manual" && line["axes"]["tp"] == 2 &&
-           line["axes"]["dropout"] == false;
+  const auto has = [](const record::PlanLine& line) {
+    return line.axes["impl"] == "manual" && line.axes["tp"] == 2 && line.axes["dropout"] == false;
   };
   EXPECT_TRUE(std::any_of(plan.lines.begin(), plan.lines.end(), has));
   EXPECT_LE(plan.lines.size(), 3u) << "its open axis was used to cover";
@@ -179,7 +178,7 @@ TEST(Covering, CheapRowsArePreferredWhereTheFileSaysWhatARowCosts) {
     const Plan plan = make_plan(file_of(axes + R"("profiles": {"p": {"cover": 2)" + cost + "}}"),
                                 catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
     std::int64_t sum = 0;
-    for (const auto& line : plan.lines) sum += line["ranks"].get<std::int64_t>();
+    for (const auto& line : plan.lines) sum += line.ranks;
     return sum;
   };
   EXPECT_LE(ranks(R"(, "cost": "world * minutes")"), ranks(""));
@@ -264,12 +263,12 @@ TEST(Covering, AnEarlierPlanIsKeptRepairedAndCompleted) {
   EXPECT_FALSE(before.extended);
   PlanChoices choices{.previous = std::vector<Case>()};
   for (const auto& line : before.lines)
-    choices.previous->push_back(case_from_json(catalogue().axes, line.at("axes"), ""));
+    choices.previous->push_back(case_from_json(catalogue().axes, line.axes, ""));
 
   const Plan same = make_plan(file("", ""), catalogue(), "p", machine, std::nullopt, choices);
   EXPECT_EQ(same.extended->kept, static_cast<std::int64_t>(before.lines.size()));
   EXPECT_EQ(same.extended->fresh + same.extended->repaired + same.extended->dropped, 0);
-  EXPECT_EQ(same.lines[0].at("why"), "kept from the earlier plan");
+  EXPECT_EQ(same.lines[0].why, "kept from the earlier plan");
 
   const std::string rule =
       R"("require": [{"id": "A", "why": "w", "expr": "impl != manual or tp == 1"}], )";
@@ -295,8 +294,8 @@ TEST(Covering, AGroupThatAsksForAllHasEveryCombination) {
   const Plan plan = make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
   std::set<std::string> triples;
   for (const auto& line : plan.lines)
-    triples.insert(line.at("axes").at("tp").dump() + line.at("axes").at("microbatches").dump() +
-                   line.at("axes").at("dropout").dump());
+    triples.insert(line.axes.at("tp").dump() + line.axes.at("microbatches").dump() +
+                   line.axes.at("dropout").dump());
   EXPECT_EQ(triples.size(), 12u);
   EXPECT_EQ(plan.lines.size(), 12u);
 }
@@ -311,7 +310,7 @@ TEST(Covering, AWeightMakesAValueMoreFrequentWhereNothingHasToBeCovered) {
     const Plan plan =
         make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
     return std::count_if(plan.lines.begin(), plan.lines.end(),
-                         [](const auto& line) { return line.at("axes").at("warmup_steps") == 2; });
+                         [](const auto& line) { return line.axes.at("warmup_steps") == 2; });
   };
   EXPECT_GT(times(R"(, "weight": {"2": 50})"), times(""));
 }

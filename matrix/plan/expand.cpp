@@ -30,7 +30,7 @@ Expansion::Expansion(const MatrixFile& file, const Catalogue& catalogue, const M
   }
   std::erase(counts_.idle, "where");
   for (const Constraint& constraint : file.constraints) {
-    if (constraint.as.empty()) continue;
+    if (!constraint.skip_as) continue;
     skips_.push_back({&constraint, condition_truth(constraint.require, file.axes, machine)});
     if (skips_.back().holds.sometimes(Truth::unknown)) counts_.unknown.push_back(constraint.id);
   }
@@ -38,12 +38,11 @@ Expansion::Expansion(const MatrixFile& file, const Catalogue& catalogue, const M
 
 ExpandedRow Expansion::expanded(const cover::Row& row) const {
   const States states = states_of(row);
-  ExpandedRow result{
-      .test_case = case_of(states, file_.axes, catalogue_.axes), .skip_as = "", .skip_why = ""};
+  ExpandedRow result{.test_case = case_of(states, file_.axes, catalogue_.axes)};
   for (const Skip& skip : skips_) {
     if (skip.holds.of(states) != Truth::no) continue;
-    result.skip_as = skip.constraint->as;
-    result.skip_why = skip.constraint->id + ": " + skip.constraint->why;
+    result.skip = {.verdict = *skip.constraint->skip_as,
+                   .why = skip.constraint->id + ": " + skip.constraint->why};
     break;
   }
   return result;

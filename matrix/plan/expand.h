@@ -11,6 +11,7 @@
 #include "matrix/cover/model/product.h"
 #include "matrix/plan/matrix_model.h"
 #include "matrix/plan/row_truth.h"
+#include "reports/record/job/plan.h"
 
 namespace graphproof::matrix {
 
@@ -29,10 +30,10 @@ struct ExpansionCounts {
   std::vector<std::string> unknown;  // rules that some row left undecided
 };
 
-/// A valid row as a case; `skip_as` and `skip_why` are set when a constraint with "as" failed.
+/// A valid row as a case.
 struct ExpandedRow {
   Case test_case;
-  std::string skip_as, skip_why;
+  std::optional<record::Skip> skip = {};  // set if a constraint with "as" failed
   std::optional<int> changed_cells =
       {};  // of a row of an earlier plan: what had to be changed to keep it
 };

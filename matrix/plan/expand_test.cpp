@@ -26,7 +26,7 @@ class ExpandTest : public testing::Test {
 
   std::string name(const ExpandedRow& row) const {
     return case_name(catalogue_.axes, row.test_case) +
-           (row.skip_as.empty() ? "" : " " + row.skip_as);
+           (row.skip ? " " + std::string(row.skip->verdict.text()) : "");
   }
 
   ExpansionCounts run(const MatrixFile& file, std::vector<std::string>* names = nullptr,

@@ -103,7 +103,7 @@ nlohmann::json list_faults(const Catalogue& catalogue) {
                     {"isolation", fault.isolation},
                     {"devices", fault.devices},
                     {"axes", nlohmann::json::parse(canonical_text(fault.twin))},
-                    {"limits_ms", fault.limits_ms},
+                    {"limits_ms", record::to_json(fault.limits_ms)},
                     {"signature", fault.signature}});
   return list;
 }
@@ -129,18 +129,19 @@ nlohmann::json explain(const Catalogue& catalogue, const Case& test_case, const 
   }
   const auto refusal = catalogue.rules.refusal(test_case, machine);
   const FaultEntry* fault = catalogue.faults.find(text_of(catalogue.axes, test_case, "fault"));
-  const nlohmann::json line = plan_case(catalogue, test_case, machine, "explain");
-  return {{"id", line.at("id")},
-          {"name", line.at("name")},
-          {"axes", line.at("axes")},
-          {"ranks", line.at("ranks")},
+  const record::PlanLine line = plan_case(catalogue, test_case, machine, "explain");
+  const nlohmann::json json = record::to_json(line);
+  return {{"id", line.id},
+          {"name", line.name},
+          {"axes", line.axes},
+          {"ranks", line.ranks},
           {"canonical", canonical_text(test_case)},
           {"rules", std::move(rules)},
           {"refusal", refusal ? refusal->json() : nlohmann::json()},
           {"missing", catalogue.capabilities.missing(test_case, machine)},
-          {"skip", line.at("skip")},
-          {"expect", line.at("expect")},
-          {"required_checks", line.at("required_checks")},
+          {"skip", json.at("skip")},
+          {"expect", json.at("expect")},
+          {"required_checks", line.required_checks},
           {"fault", fault != nullptr ? nlohmann::json{{"fault", fault->fault},
                                                       {"title", fault->title},
                                                       {"detector", fault->detector(machine.device)}}

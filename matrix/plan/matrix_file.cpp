@@ -83,7 +83,7 @@ class Builder {
          [&](const Located& row) { known_issue(row); });
     if (root.has("oracle")) oracle(root.at("oracle"));
     if (root.has("limits"))
-      for (const auto& [phase, limit] : parse_limits(root.at("limits"), catalogue_.limits))
+      for (const auto& [phase, limit] : parse_limits(root.at("limits")))
         file_.limits[phase] = limit;
     if (root.has("profiles")) {
       bound(root.at("profiles"), kMostProfiles, "profiles");
@@ -326,8 +326,9 @@ class Builder {
     }
     if (row.has("negative")) constraint.negative = row.at("negative").boolean();
     if (row.has("as"))
-      constraint.as = row.at("as").word({"skipped.gpus", "skipped.arch", "skipped.capability"});
-    if (constraint.negative && !constraint.as.empty())
+      constraint.skip_as = record::Verdict::from(
+          row.at("as").word({"skipped.gpus", "skipped.arch", "skipped.capability"}));
+    if (constraint.negative && constraint.skip_as)
       row.fail("`negative` and `as` together", "one of them",
                "a skipped row is allowed, a negative one is forbidden", "remove one");
     add_constraint(std::move(constraint), row.at("id").place());
@@ -417,8 +418,7 @@ class Builder {
     if (located.has("seed"))
       profile.seed = located.at("seed").integer(0, std::numeric_limits<std::int64_t>::max());
     if (located.has("budget")) profile.budget_ms = duration_ms(located.at("budget"));
-    if (located.has("limits"))
-      profile.limits = parse_limits(located.at("limits"), catalogue_.limits);
+    if (located.has("limits")) profile.limits = parse_limits(located.at("limits"));
     if (located.has("sample")) profile.sample = located.at("sample").integer(1, 1'000'000);
     if (located.has("cover"))
       profile.cover = read_cover(located);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "matrix/catalogue/catalogue.h"
+#include "reports/record/verdict/verdict.h"
 
 namespace graphproof::matrix {
 
@@ -29,7 +30,7 @@ struct Constraint {
   std::string id, why;
   Expression require = Expression::always();
   bool negative = false;  // rows that break this one alone become negative cases
-  std::string as = {};    // skipped.* instead of removed; empty otherwise
+  std::optional<record::Verdict> skip_as = {};  // rows that break it are skipped, not removed
   Place place = {};
 };
 

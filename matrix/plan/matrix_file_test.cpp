@@ -61,7 +61,7 @@ TEST_F(MatrixFileTest, ReadsTheExampleOfTheDesign) {
   EXPECT_TRUE(file.axes[1].when);
   EXPECT_EQ(file.axes[4].name, "env.NCCL_MAX_NCHANNELS");
   ASSERT_EQ(file.constraints.size(), 3u);
-  EXPECT_EQ(file.constraints[0].as, "skipped.gpus");
+  EXPECT_EQ(file.constraints[0].skip_as, record::Verdict::from("skipped.gpus"));
   EXPECT_TRUE(file.constraints[1].negative);
   EXPECT_EQ(file.constraints[1].require.text(),
             "impl == full_iteration implies not nan_check_loss");
@@ -72,7 +72,7 @@ TEST_F(MatrixFileTest, ReadsTheExampleOfTheDesign) {
   EXPECT_EQ(file.include.size(), 1u);
   EXPECT_EQ(file.known_issues.at(0).expect, "fail.hang.replay");
   EXPECT_EQ(file.oracle.at(0).rtol, 0.02);
-  EXPECT_EQ(file.limits.at("init"), 120'000);
+  EXPECT_EQ(file.limits.at(record::Phase::init), 120'000);
   EXPECT_EQ(file.profiles.at("nightly").budget_ms, 4 * 3'600'000);
   const CoverRequest& cover = file.profiles.at("nightly").cover.value();
   EXPECT_EQ(cover.strength, 2);

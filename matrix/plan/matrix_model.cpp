@@ -70,7 +70,7 @@ class ModelMaker {
       add(rule.id, rule_truths(rule, file_.axes, machine_), Truth::yes);
     }
     for (const Constraint& constraint : file_.constraints) {
-      if (!constraint.as.empty() ||
+      if (constraint.skip_as ||
           (fixed && (constraint.negative || reads_machine(constraint.require))))
         continue;
       add(constraint.id, condition_truth(constraint.require, file_.axes, machine_), Truth::no);
@@ -89,7 +89,7 @@ class ModelMaker {
 
   void machine() {
     for (const Constraint& constraint : file_.constraints)
-      if (!constraint.as.empty())
+      if (constraint.skip_as)
         add(constraint.id, condition_truth(constraint.require, file_.axes, machine_), Truth::no);
     for (const Capability& capability : catalogue_.capabilities.capabilities())
       add(capability.missing, on_case(capability.require), Truth::no);

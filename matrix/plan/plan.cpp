@@ -63,44 +63,41 @@ class Planner {
     return true;
   }
 
-  // Adds a case once: an include may repeat a row of the product.
-  void add(Wanted wanted) {
-    const std::string kind = wanted.expect.at("kind");
-    if (kind == "pass") {
+  // Adds a case unless the plan has it: an include may repeat a row of the product.
+  void add(PlannedCase planned) {
+    if (planned.expect.kind == "pass") {
       for (const KnownIssue& issue : file_.known_issues) {
-        if (issue.when.holds(wanted.test_case, machine_) != Truth::yes) continue;
-        wanted.expect = {{"kind", "known_issue"},
-                         {"issue", issue.id},
-                         {"verdict", issue.expect},
-                         {"owner", issue.owner},
-                         {"until", issue.until}};
+        if (issue.when.holds(planned.test_case, machine_) != Truth::yes) continue;
+        planned.expect = {.kind = "known_issue",
+                          .issue = issue.id,
+                          .verdict = issue.expect,
+                          .owner = issue.owner,
+                          .until = issue.until};
         break;
       }
       for (const OracleRule& rule : file_.oracle) {
-        if (wanted.skip_as.empty() && rule.when.holds(wanted.test_case, machine_) != Truth::no) {
-          wanted.skip_as = "skipped.capability";
-          wanted.skip_why = "the oracle rule for `" + rule.when.text() +
-                            "` asks for a tolerance, and only bitwise comparison is built yet";
-        }
+        if (!planned.skip && rule.when.holds(planned.test_case, machine_) != Truth::no)
+          planned.skip = {*record::Verdict::from("skipped.capability"),
+                          "the oracle rule for `" + rule.when.text() +
+                              "` asks for a tolerance, and only bitwise comparison is built yet"};
       }
     }
     Limits limits = file_.limits;
-    const Limits* const later[] = {&profile_.limits, &wanted.limits};
+    const Limits* const later[] = {&profile_.limits, &planned.limits};
     for (const Limits* more : later)
       for (const auto& [phase, limit] : *more) limits[phase] = limit;
-    wanted.limits = std::move(limits);
+    planned.limits = std::move(limits);
     // A case that destroys its communicators before its graphs leaves none for the next case of a
     // batch.
-    const bool comm_first = text_of(catalogue_.axes, wanted.test_case, "teardown") == "comm_first";
-    if (profile_.isolation == "process" || comm_first) wanted.isolation = "process";
+    const bool comm_first = text_of(catalogue_.axes, planned.test_case, "teardown") == "comm_first";
+    if (profile_.isolation == "process" || comm_first) planned.isolation = "process";
 
-    nlohmann::json line = maker_.make(wanted);
-    if (!ids_.insert(line.at("id").get<std::string>()).second) return;
+    record::PlanLine line = maker_.line(planned);
+    if (!ids_.insert(line.id).second) return;
     if (plan_.lines.size() >= kMostLines) too_many("more than " + std::to_string(kMostLines));
-    if (!line.at("skip").is_null())
-      ++plan_.skipped[line.at("skip").at("verdict").get<std::string>()];
-    if (kind == "rejected") ++plan_.negative;
-    if (kind == "fault") ++plan_.faults;
+    if (line.skip) ++plan_.skipped[std::string(line.skip->verdict.text())];
+    if (line.expect.kind == "rejected") ++plan_.negative;
+    if (line.expect.kind == "fault") ++plan_.faults;
     plan_.lines.push_back(std::move(line));
   }
 
@@ -139,13 +136,12 @@ class Planner {
 
   void product(const Expansion& expansion) {
     const auto add_row = [&](ExpandedRow&& row) {
-      Wanted wanted = maker_.wanted(
+      PlannedCase planned = maker_.planned(
           std::move(row.test_case),
           (profile_.sample > 0 ? "drawn from the product of profile " : "product of profile ") +
               profile_.name);
-      wanted.skip_as = std::move(row.skip_as);
-      wanted.skip_why = std::move(row.skip_why);
-      add(std::move(wanted));
+      planned.skip = std::move(row.skip);
+      add(std::move(planned));
     };
     if (profile_.sample > 0) {
       for (ExpandedRow& row : expansion.sample(static_cast<std::size_t>(profile_.sample),
@@ -177,7 +173,7 @@ class Planner {
       } else {
         ++extended.fresh;
       }
-      add(maker_.wanted(std::move(row.test_case), std::move(why)));
+      add(maker_.planned(std::move(row.test_case), std::move(why)));
     }
     if (choices_.previous) plan_.extended = extended;
     covering.rows.clear();
@@ -206,7 +202,7 @@ class Planner {
   void add_included() {
     for (const Included& included : file_.include)
       if (chosen(included.test_case))
-        add(maker_.wanted(included.test_case, "included by the matrix file"));
+        add(maker_.planned(included.test_case, "included by the matrix file"));
   }
 
   void negative_cases() {
@@ -215,7 +211,7 @@ class Planner {
       if (!chosen(row.test_case)) continue;
       add({.test_case = std::move(row.test_case),
            .why = "negative case of " + row.rule,
-           .expect = {{"kind", "rejected"}, {"rule", row.rule}}});
+           .expect = {.kind = "rejected", .rule = row.rule}});
     }
     plan_.not_isolated = std::move(negative.not_isolated);
   }
@@ -229,8 +225,8 @@ class Planner {
         continue;
       }
       plan_.valid.rows += 1;
-      add(maker_.wanted(planted, "planted fault " + fault.fault));
-      add(maker_.wanted(fault.twin, "clean twin of " + fault.fault));
+      add(maker_.planned(planted, "planted fault " + fault.fault));
+      add(maker_.planned(fault.twin, "clean twin of " + fault.fault));
     }
   }
 
@@ -247,7 +243,7 @@ class Planner {
         plan_.valid.rows += 1;
         add({.test_case = example,
              .why = "negative case of " + rule.id,
-             .expect = {{"kind", "rejected"}, {"rule", rule.id}}});
+             .expect = {.kind = "rejected", .rule = rule.id}});
       }
     }
   }
@@ -295,9 +291,9 @@ class Planner {
           continue;
         }
         plan_.valid.rows += 1;
-        add(maker_.wanted(one.test_case,
-                          nearby ? "the nearest that runs to " + names(one) + ": " + one.without
-                                 : "asked for by " + names(one) + one.without));
+        add(maker_.planned(one.test_case,
+                           nearby ? "the nearest that runs to " + names(one) + ": " + one.without
+                                  : "asked for by " + names(one) + one.without));
       }
   }
 
@@ -369,7 +365,7 @@ class Planner {
   const Machine& machine_;
   const std::optional<Expression>& where_;
   const PlanChoices& choices_;
-  LineMaker maker_;
+  PlanLineMaker maker_;
   Plan plan_;
   std::set<std::string> ids_;
 };
@@ -378,9 +374,8 @@ class Planner {
 
 double Plan::gpu_minutes() const {
   double minutes = 0;
-  for (const nlohmann::json& line : lines)
-    if (line.at("skip").is_null())
-      minutes += line.at("ranks").get<double>() * line.at("expected_seconds").get<double>() / 60;
+  for (const record::PlanLine& line : lines)
+    if (!line.skip) minutes += line.ranks * line.expected_seconds / 60;
   return minutes;
 }
 

@@ -37,7 +37,7 @@ struct Plan {
   std::int64_t budget_ms = 0;  // 0: none
   std::string matrix_source, matrix_sha256;
   int axes_version = 0;
-  std::vector<nlohmann::json> lines;     // in running order as planned; skipped ones included
+  std::vector<record::PlanLine> lines;   // in running order as planned; skipped ones included
   cover::RowCount raw, valid, filtered;  // rows, before any is chosen
   std::int64_t negative = 0, faults = 0;
   std::vector<Removed> removed;

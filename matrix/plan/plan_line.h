@@ -1,58 +1,62 @@
-// One line of a plan: a case with everything that the launcher needs to run it and the reports need
-// to judge it.
+// Makes one line of a plan: a case with everything that the launcher needs to run it and that the
+// reports need to judge it. The line's type, its file format and its reader are
+// reports/record/job/plan.h.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
-#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "matrix/case/machine.h"
 #include "matrix/catalogue/catalogue.h"
-#include "matrix/catalogue/limits.h"
+#include "reports/record/job/plan.h"
 
 namespace graphproof::matrix {
 
-/// What a plan says about a case beside what the case itself says.
-struct Wanted {
+/// A case with the decisions of the plan that its axes do not determine. PlanLineMaker turns it
+/// into a line.
+struct PlannedCase {
   Case test_case;
-  std::string why;
-  std::string isolation = "batch";
-  nlohmann::json expect = {{"kind", "pass"}};
-  Limits limits = {};  // beside the defaults
-  std::string skip_as = {}, skip_why = {};
+  std::string why;                  // why the plan has it, for people
+  std::string isolation = "batch";  // batch, process
+  record::Expect expect = {};
+  Limits limits = {};                     // milliseconds a phase; the defaults hold for the others
+  std::optional<record::Skip> skip = {};  // set if the matrix file skips the case
 };
 
-class LineMaker {
+/// Makes plan lines for one machine.
+class PlanLineMaker {
  public:
   /// REQUIRES: both outlive the maker.
-  LineMaker(const Catalogue& catalogue, const Machine& machine)
+  PlanLineMaker(const Catalogue& catalogue, const Machine& machine)
       : catalogue_(catalogue), machine_(machine) {}
 
-  /// reports/record/schema/plan.schema.json.
-  nlohmann::json make(const Wanted& wanted) const;
-  /// What a case is expected to do: be refused, be killed as a fault, or pass.
-  Wanted wanted(Case test_case, std::string why) const;
+  /// Adds what follows from the case and the machine: id, name, effective axes, ranks, environment,
+  /// the limit of every phase, required checks, the expected time, and the reason for a skip.
+  record::PlanLine line(const PlannedCase& planned) const;
+  /// The case with what the catalogue expects of it: a rule refuses it, a detector catches its
+  /// fault, a hazard's verdict, or a pass. Faults and hazards also set isolation and limits.
+  PlannedCase planned(Case test_case, std::string why) const;
 
  private:
-  std::vector<std::string> required(const Case& test_case) const;
-  nlohmann::json skip_of(const Wanted& wanted, std::int64_t ranks) const;
+  std::vector<std::string> required_checks(const Case& test_case) const;
+  std::optional<record::Skip> skip(const PlannedCase& planned, std::int64_t ranks) const;
 
   const Catalogue& catalogue_;
   const Machine& machine_;
 };
 
 /// The line of one case that is not part of a profile (`case`, `repro`).
-nlohmann::json plan_case(const Catalogue& catalogue, const Case& test_case, const Machine& machine,
-                         std::string why);
+record::PlanLine plan_case(const Catalogue& catalogue, const Case& test_case,
+                           const Machine& machine, std::string why);
 
-/// Cases with the same key may share processes: world size, device, isolation, limits, who issues
-/// collectives, and every environment variable read at process start. A planted fault has a key of
-/// its own; so has a case with isolation process.
-std::string batch_key(const nlohmann::json& plan_line, std::string_view device);
+/// Cases with the same key may share processes. The key holds the world size, the device, the
+/// isolation, the limits, who issues collectives, and every environment variable that is read at
+/// process start. A case with a planted fault has a key of its own; so has a case with isolation
+/// process.
+std::string batch_key(const record::PlanLine& line, std::string_view device);
 
 /// The environment variables that a case's axes set in its ranks.
 std::map<std::string, std::string> case_environment(const AxisTable& axes, const Case& test_case);

@@ -26,12 +26,17 @@ class PlanTest : public testing::Test {
         "{\"schema\": \"graphproof-matrix/1\",\n" + members + "}", "m.json", catalogue_, {});
     return make_plan(file, catalogue_, profile, sim_, std::nullopt);
   }
-  static const nlohmann::json& line(const Plan& plan, const std::string& name) {
-    const auto found =
-        std::find_if(plan.lines.begin(), plan.lines.end(),
-                     [&](const nlohmann::json& one) { return one.at("name") == name; });
+  static const record::PlanLine& line(const Plan& plan, const std::string& name) {
+    const auto found = std::find_if(plan.lines.begin(), plan.lines.end(),
+                                    [&](const record::PlanLine& one) { return one.name == name; });
     EXPECT_NE(found, plan.lines.end()) << name;
     return *found;
+  }
+  static void expect_skipped(const record::PlanLine& line, const std::string& verdict,
+                             const std::string& why) {
+    ASSERT_TRUE(line.skip) << line.name;
+    EXPECT_EQ(line.skip->verdict.text(), verdict) << line.name;
+    EXPECT_EQ(line.skip->why, why);
   }
 
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
@@ -41,21 +46,21 @@ class PlanTest : public testing::Test {
       .device = "cuda", .slots = 4, .stack = {{"torch_version", "2.11.0"}, {"sm", "90"}}};
 };
 
-TEST_F(PlanTest, SmokeIsTheTwentyFourCasesOfTheIssueAndEachFeatureOnceUnderEachEngine) {
+TEST_F(PlanTest, SmokeHasItsProductAndEachFeatureUnderEachEngine) {
   const Plan plan = shipped("smoke", sim_);
   EXPECT_EQ(plan.raw.rows, 24);
   EXPECT_TRUE(plan.skipped.empty());
   std::set<std::string> ids;
   std::int64_t product = 0;
   std::set<std::pair<std::string, std::string>> features;  // and the engine
-  for (const nlohmann::json& one : plan.lines) {
-    const nlohmann::json& axes = one.at("axes");
-    ids.insert(one.at("id"));
-    EXPECT_EQ(one.at("expect").at("kind"), "pass");
-    EXPECT_TRUE(one.at("skip").is_null());
-    EXPECT_EQ(one.at("ranks").get<int>(),
+  for (const record::PlanLine& one : plan.lines) {
+    const nlohmann::json& axes = one.axes;
+    ids.insert(one.id);
+    EXPECT_EQ(one.expect.kind, "pass");
+    EXPECT_FALSE(one.skip);
+    EXPECT_EQ(one.ranks,
               axes.at("tp").get<int>() * axes.at("dp").get<int>() * axes.at("pp").get<int>());
-    product += one.at("why") != "included by the matrix file" ? 1 : 0;
+    product += one.why != "included by the matrix file" ? 1 : 0;
     for (const char* axis : {"optimizer", "precision", "recompute", "model", "normalization",
                              "activation", "position_embedding"})
       features.insert({axes.at(axis).get<std::string>(), axes.at("impl")});
@@ -81,12 +86,12 @@ TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRa
   ASSERT_TRUE(plan.covering);
   EXPECT_TRUE(plan.skipped.empty());
   std::map<std::string, std::set<std::string>> layouts;  // of an engine, and of a recompute
-  for (const nlohmann::json& one : plan.lines) {
-    const nlohmann::json& axes = one.at("axes");
+  for (const record::PlanLine& one : plan.lines) {
+    const nlohmann::json& axes = one.axes;
     std::string layout;
     for (const char* axis : {"tp", "pp", "vpp", "dp", "cp"}) layout += axes.at(axis).dump() + " ";
     for (const char* axis : {"impl", "recompute"}) layouts[axes.at(axis)].insert(layout);
-    EXPECT_LE(one.at("ranks").get<int>(), 4);
+    EXPECT_LE(one.ranks, 4);
   }
   // One layout of one rank, four of two and ten of four; those with two stages or four also with
   // two chunks a stage.
@@ -111,43 +116,45 @@ TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRa
 }
 
 TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
-  const nlohmann::json one =
-      line(shipped("smoke", sim_), "impl=manual,tp=2,microbatches=2,dropout=true");
-  std::set<std::string> keys;
-  for (const auto& [key, value] : one.items()) keys.insert(key);
-  EXPECT_EQ(keys, (std::set<std::string>{"schema", "id", "name", "axes", "ranks", "isolation",
-                                         "environment", "limits_ms", "expect", "required_checks",
-                                         "skip", "why", "expected_seconds"}));
-  EXPECT_EQ(one.at("schema"), "graphproof-plan/1");
-  EXPECT_EQ(one.at("isolation"), "batch");
-  EXPECT_EQ(one.at("limits_ms").at("replay"), 10000);
-  EXPECT_EQ(one.at("limits_ms").size(), 11u);
-  EXPECT_EQ(one.at("environment"), nlohmann::json::object());
-  const auto checks = one.at("required_checks").get<std::vector<std::string>>();
+  const Plan plan = shipped("smoke", sim_);
+  const record::PlanLine& one = line(plan, "impl=manual,tp=2,microbatches=2,dropout=true");
+  EXPECT_EQ(one.isolation, "batch");
+  EXPECT_EQ(one.limits_ms.at(record::Phase::replay), 10000);
+  EXPECT_EQ(one.limits_ms.size(), record::kPhaseCount);
+  EXPECT_TRUE(one.environment.empty());
   for (const char* check :
        {"D01.lockstep", "D08.masks", "D53.layout_reference", "D21.evidence_complete"})
-    EXPECT_NE(std::find(checks.begin(), checks.end(), check), checks.end()) << check;
-  EXPECT_EQ(std::find(checks.begin(), checks.end(), "D28.one_libnccl"), checks.end());
+    EXPECT_EQ(std::ranges::count(one.required_checks, check), 1) << check;
+  EXPECT_EQ(std::ranges::count(one.required_checks, "D28.one_libnccl"), 0);
+}
+
+// The reader is stricter than the maker's types: words, ids and verdicts.
+TEST_F(PlanTest, LinesOfEveryKindAreReadAsTheyWereWritten) {
+  for (const char* profile : {"smoke", "faults", "constraints", "hazards"}) {
+    std::string text;
+    const Plan plan = shipped(profile, cuda_);
+    for (const record::PlanLine& one : plan.lines) text += record::to_line(one);
+    EXPECT_EQ(record::plan_from(text, "plan.jsonl"), plan.lines) << profile;
+  }
 }
 
 TEST_F(PlanTest, FaultsComeWithTheirCleanTwinsOnce) {
   const Plan plan = shipped("faults", cuda_);
   EXPECT_EQ(plan.faults, static_cast<std::int64_t>(catalogue_.faults.faults().size()));
   std::set<std::string> ids;
-  for (const nlohmann::json& one : plan.lines) ids.insert(one.at("id"));
+  for (const record::PlanLine& one : plan.lines) ids.insert(one.id);
   EXPECT_EQ(ids.size(), plan.lines.size());
-  for (const nlohmann::json& one : plan.lines) {
-    if (one.at("expect").at("kind") != "fault") continue;
-    EXPECT_EQ(ids.count(one.at("expect").at("clean_twin")), 1u) << one.at("name");
-    if (!one.at("skip").is_null()) continue;  // another device's fault
-    ASSERT_FALSE(one.at("required_checks").empty()) << one.at("name");
-    for (const std::string check : one.at("required_checks"))
-      EXPECT_TRUE(check.starts_with(one.at("expect").at("detector").get<std::string>() + "."))
-          << check;
+  for (const record::PlanLine& one : plan.lines) {
+    if (one.expect.kind != "fault") continue;
+    EXPECT_EQ(ids.count(one.expect.clean_twin), 1u) << one.name;
+    if (one.skip) continue;  // another device's fault
+    ASSERT_FALSE(one.required_checks.empty()) << one.name;
+    for (const std::string& check : one.required_checks)
+      EXPECT_TRUE(check.starts_with(one.expect.detector + ".")) << check;
   }
-  const nlohmann::json& hang = line(plan, "impl=full_iteration,tp=2,microbatches=2,fault=M61");
-  EXPECT_EQ(hang.at("isolation"), "process");
-  EXPECT_EQ(hang.at("limits_ms").at("replay"), 5000);
+  const record::PlanLine& hang = line(plan, "impl=full_iteration,tp=2,microbatches=2,fault=M61");
+  EXPECT_EQ(hang.isolation, "process");
+  EXPECT_EQ(hang.limits_ms.at(record::Phase::replay), 5000);
   const auto unshown = std::ranges::count_if(
       catalogue_.faults.faults(), [](const FaultEntry& entry) { return !entry.shown_on("cuda"); });
   EXPECT_EQ(plan.skipped, (std::map<std::string, std::int64_t>{{"unexercised", unshown}}));
@@ -155,10 +162,9 @@ TEST_F(PlanTest, FaultsComeWithTheirCleanTwinsOnce) {
 
 TEST_F(PlanTest, FaultThatTheDeviceCannotShowIsUnexercisedAndItsTwinRuns) {
   const Plan plan = shipped("faults", sim_);
-  const nlohmann::json& fault = line(plan, "impl=full_iteration,microbatches=2,fault=M19");
-  EXPECT_EQ(fault.at("skip").at("verdict"), "unexercised");
-  EXPECT_EQ(fault.at("skip").at("why"), "the fault M19 can't be shown on sim");
-  EXPECT_TRUE(line(plan, "impl=full_iteration,microbatches=2").at("skip").is_null());
+  const record::PlanLine& fault = line(plan, "impl=full_iteration,microbatches=2,fault=M19");
+  expect_skipped(fault, "unexercised", "the fault M19 can't be shown on sim");
+  EXPECT_FALSE(line(plan, "impl=full_iteration,microbatches=2").skip);
   const auto unshown = std::ranges::count_if(
       catalogue_.faults.faults(), [](const FaultEntry& one) { return !one.shown_on("sim"); });
   EXPECT_EQ(plan.skipped.at("unexercised"), unshown);
@@ -167,10 +173,10 @@ TEST_F(PlanTest, FaultThatTheDeviceCannotShowIsUnexercisedAndItsTwinRuns) {
 TEST_F(PlanTest, FilterOnAFaultKeepsItsTwin) {
   const Plan plan = shipped("faults", sim_, "fault == M23");
   ASSERT_EQ(plan.lines.size(), 2u);
-  EXPECT_EQ(plan.lines[0].at("expect").at("clean_twin"), plan.lines[1].at("id"));
+  EXPECT_EQ(plan.lines[0].expect.clean_twin, plan.lines[1].id);
 }
 
-TEST_F(PlanTest, ConstraintsHoldTheNegativeCasesOfTheIssueAndRunOnAnyDevice) {
+TEST_F(PlanTest, ConstraintsHoldNegativeCasesThatRunOnAnyDevice) {
   for (const Machine* machine : {&sim_, &cuda_}) {
     const Plan plan = shipped("constraints", *machine);
     const std::pair<const char*, const char*> rows[] = {
@@ -184,10 +190,10 @@ TEST_F(PlanTest, ConstraintsHoldTheNegativeCasesOfTheIssueAndRunOnAnyDevice) {
         {"impl=full_iteration,rng_tracker=plain", "B08"},
         {"tp=2,hidden=48,heads=3", "G001"}};
     for (const auto& [name, rule] : rows) {
-      const nlohmann::json& one = line(plan, name);
-      EXPECT_EQ(one.at("expect"), (nlohmann::json{{"kind", "rejected"}, {"rule", rule}}));
-      EXPECT_TRUE(one.at("skip").is_null());
-      EXPECT_TRUE(one.at("required_checks").empty());
+      const record::PlanLine& one = line(plan, name);
+      EXPECT_EQ(one.expect, (record::Expect{.kind = "rejected", .rule = rule}));
+      EXPECT_FALSE(one.skip);
+      EXPECT_TRUE(one.required_checks.empty());
     }
     EXPECT_EQ(plan.negative, static_cast<std::int64_t>(plan.lines.size()));
     EXPECT_TRUE(plan.skipped.empty());
@@ -199,17 +205,13 @@ TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
   const Plan plan = own(
       R"("axes": {"comm": ["nccl", "c10d"], "tp": [1, 4], "dp": [1, 2], "arch": ["any", "sm_100"]},
          "profiles": {"p": {}})");
-  EXPECT_EQ(line(plan, "tp=4,dp=2").at("skip"),
-            (nlohmann::json{{"verdict", "skipped.gpus"},
-                            {"why", "needs 8 ranks, this machine has room for 4"}}));
-  EXPECT_EQ(line(plan, "arch=sm_100").at("skip"),
-            (nlohmann::json{{"verdict", "skipped.arch"},
-                            {"why", "needs sm_100, this machine has no known architecture"}}));
-  EXPECT_EQ(line(plan, "comm=c10d").at("skip"),
-            (nlohmann::json{{"verdict", "skipped.capability"},
-                            {"why",
-                             "device=sim, comm=c10d: the simulated device has no NCCL, and so no "
-                             "process group of PyTorch over it"}}));
+  expect_skipped(line(plan, "tp=4,dp=2"), "skipped.gpus",
+                 "needs 8 ranks, this machine has room for 4");
+  expect_skipped(line(plan, "arch=sm_100"), "skipped.arch",
+                 "needs sm_100, this machine has no known architecture");
+  expect_skipped(line(plan, "comm=c10d"), "skipped.capability",
+                 "device=sim, comm=c10d: the simulated device has no NCCL, and so no process group "
+                 "of PyTorch over it");
   EXPECT_EQ(plan.skipped,
             (std::map<std::string, std::int64_t>{
                 {"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));
@@ -218,18 +220,18 @@ TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
 
 TEST_F(PlanTest, MatchingArchitectureRuns) {
   const Case test_case = case_from_name(catalogue_.axes, "arch=sm_90", "");
-  EXPECT_TRUE(plan_case(catalogue_, test_case, cuda_, "").at("skip").is_null());
+  EXPECT_FALSE(plan_case(catalogue_, test_case, cuda_, "").skip);
 }
 
 TEST_F(PlanTest, OneCaseIsPlannedAsItsProfileWouldPlanIt) {
-  const nlohmann::json fault = plan_case(
+  const record::PlanLine fault = plan_case(
       catalogue_, case_from_name(catalogue_.axes, "impl=manual,microbatches=2,fault=M23", ""), sim_,
       "repro");
-  EXPECT_EQ(fault.at("expect").at("detector"), "D04");
-  const nlohmann::json refused =
+  EXPECT_EQ(fault.expect.detector, "D04");
+  const record::PlanLine refused =
       plan_case(catalogue_, case_from_name(catalogue_.axes, "impl=local,tp=3", ""), sim_, "repro");
-  EXPECT_EQ(refused.at("expect").at("rule"), "G001");
-  EXPECT_TRUE(refused.at("skip").is_null());
+  EXPECT_EQ(refused.expect.rule, "G001");
+  EXPECT_FALSE(refused.skip);
 }
 
 TEST_F(PlanTest, IncludedRowsThatTheProductHasAreNotPlannedTwice) {
@@ -237,8 +239,8 @@ TEST_F(PlanTest, IncludedRowsThatTheProductHasAreNotPlannedTwice) {
       R"("axes": {"tp": [1, 2]}, "include": [{"tp": 2}, {"tp": 4}, {"tp": 3}],
          "profiles": {"p": {}})");
   ASSERT_EQ(plan.lines.size(), 4u);
-  EXPECT_EQ(plan.lines[2].at("why"), "included by the matrix file");
-  EXPECT_EQ(plan.lines[3].at("expect"), (nlohmann::json{{"kind", "rejected"}, {"rule", "G001"}}));
+  EXPECT_EQ(plan.lines[2].why, "included by the matrix file");
+  EXPECT_EQ(plan.lines[3].expect, (record::Expect{.kind = "rejected", .rule = "G001"}));
 }
 
 TEST_F(PlanTest, KnownIssueBecomesTheExpectation) {
@@ -246,21 +248,22 @@ TEST_F(PlanTest, KnownIssueBecomesTheExpectation) {
       R"("axes": {"tp": [1, 2]},
          "known_issues": [{"id": "K", "expr": "tp == 2", "expect": "fail.numerics", "owner": "o",
                            "until": "2027-03-01"}], "profiles": {"p": {}})");
-  EXPECT_EQ(plan.lines[0].at("expect").at("kind"), "pass");
-  EXPECT_EQ(plan.lines[1].at("expect"), (nlohmann::json{{"kind", "known_issue"},
-                                                        {"issue", "K"},
-                                                        {"verdict", "fail.numerics"},
-                                                        {"owner", "o"},
-                                                        {"until", "2027-03-01"}}));
+  EXPECT_EQ(plan.lines[0].expect.kind, "pass");
+  EXPECT_EQ(plan.lines[1].expect, (record::Expect{.kind = "known_issue",
+                                                  .issue = "K",
+                                                  .verdict = "fail.numerics",
+                                                  .owner = "o",
+                                                  .until = "2027-03-01"}));
 }
 
-TEST_F(PlanTest, ToleranceThatNobodyCanCheckYetIsSkippedNotIgnored) {
+TEST_F(PlanTest, AToleranceThatNoCheckSupportsIsSkippedNotIgnored) {
   const Plan plan = own(
       R"("axes": {"tp": [1, 2]},
          "oracle": {"rules": [{"when": "tp == 2", "rtol": 0.1, "why": "w"}]},
          "profiles": {"p": {}})");
-  EXPECT_TRUE(plan.lines[0].at("skip").is_null());
-  EXPECT_EQ(plan.lines[1].at("skip").at("verdict"), "skipped.capability");
+  EXPECT_FALSE(plan.lines[0].skip);
+  ASSERT_TRUE(plan.lines[1].skip);
+  EXPECT_EQ(plan.lines[1].skip->verdict.text(), "skipped.capability");
 }
 
 TEST_F(PlanTest, LaterLimitsWin) {
@@ -268,10 +271,10 @@ TEST_F(PlanTest, LaterLimitsWin) {
       R"("axes": {"tp": [1]}, "limits": {"init": "1s", "replay": "2s"},
          "profiles": {"p": {"limits": {"replay": "3s"}, "isolation": "process", "seed": 7,
                             "budget": "1h"}})");
-  EXPECT_EQ(plan.lines[0].at("limits_ms").at("init"), 1000);
-  EXPECT_EQ(plan.lines[0].at("limits_ms").at("replay"), 3000);
-  EXPECT_EQ(plan.lines[0].at("limits_ms").at("capture"), 60000);
-  EXPECT_EQ(plan.lines[0].at("isolation"), "process");
+  EXPECT_EQ(plan.lines[0].limits_ms.at(record::Phase::init), 1000);
+  EXPECT_EQ(plan.lines[0].limits_ms.at(record::Phase::replay), 3000);
+  EXPECT_EQ(plan.lines[0].limits_ms.at(record::Phase::capture), 60000);
+  EXPECT_EQ(plan.lines[0].isolation, "process");
   EXPECT_EQ(plan.seed, 7);
   EXPECT_EQ(plan.budget_ms, 3'600'000);
 }
@@ -414,8 +417,8 @@ TEST_F(PlanTest, AFileWithoutAxesHasOnlyWhatItIncludes) {
          "require": [{"id": "X", "expr": "tp < 4", "why": "w"}])",
       "all");
   ASSERT_EQ(plan.lines.size(), 2u);
-  EXPECT_EQ(plan.lines[0].at("axes").at("tp"), 2);
-  EXPECT_EQ(plan.lines[1].at("axes").at("impl"), "local");
+  EXPECT_EQ(plan.lines[0].axes.at("tp"), 2);
+  EXPECT_EQ(plan.lines[1].axes.at("impl"), "local");
   EXPECT_EQ(plan.raw.rows, 0);
   EXPECT_EQ(own(R"("meaning": "nothing is said")", "all").lines.size(), 1u) << "the default case";
 }

@@ -102,37 +102,35 @@ TEST(RecipesTest, TheProfileHasALineForEverySettingAndARunnableOneBesideThoseTha
   const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
                               kMachine, std::nullopt);
   EXPECT_EQ(plan.raw.rows, 1152);
-  std::map<std::string, const nlohmann::json*> lines;
-  for (const nlohmann::json& line : plan.lines) lines[line.at("id")] = &line;
+  std::map<std::string, const record::PlanLine*> lines;
+  for (const record::PlanLine& line : plan.lines) lines[line.id] = &line;
   int to_run = 0;
   for (const Recipe& recipe : recipes()) {
     if (!recipe.uses_graphs()) continue;
     const NearestCase made = nearest_case(recipe.values, catalogue(), kMachine);
     ASSERT_TRUE(lines.count(case_id(made.asked))) << recipe.name;
-    const nlohmann::json& asked = *lines.at(case_id(made.asked));
-    if (asked.at("expect").at("kind") == "rejected") continue;
-    EXPECT_EQ(asked.at("skip").is_null(), made.lacking.empty()) << recipe.name;
-    if (!made.lacking.empty()) {
-      EXPECT_EQ(asked.at("skip").at("verdict"), "skipped.capability") << recipe.name;
-      EXPECT_NE(asked.at("skip").at("why"), "") << recipe.name;
+    const record::PlanLine& asked = *lines.at(case_id(made.asked));
+    if (asked.expect.kind == "rejected") continue;
+    ASSERT_EQ(!asked.skip, made.lacking.empty()) << recipe.name;
+    if (asked.skip) {
+      EXPECT_EQ(asked.skip->verdict.text(), "skipped.capability") << recipe.name;
+      EXPECT_NE(asked.skip->why, "") << recipe.name;
     }
     ASSERT_TRUE(lines.count(case_id(made.runnable))) << recipe.name;
-    EXPECT_TRUE(lines.at(case_id(made.runnable))->at("skip").is_null()) << recipe.name;
+    EXPECT_FALSE(lines.at(case_id(made.runnable))->skip) << recipe.name;
   }
-  for (const nlohmann::json& line : plan.lines) to_run += line.at("skip").is_null();
+  for (const record::PlanLine& line : plan.lines) to_run += line.skip ? 0 : 1;
   EXPECT_GT(to_run, 0);
-  EXPECT_NE(plan.lines.front().at("why").get<std::string>().find("asked for by"),
-            std::string::npos);
+  EXPECT_NE(plan.lines.front().why.find("asked for by"), std::string::npos);
 }
 
 TEST(RecipesTest, ASmallMachineSkipsWhatNeedsMoreRanksAndRunsTheNearest) {
   const Machine small{.device = "sim", .slots = 2, .stack = {}};
   const Plan plan = make_plan(shipped_matrix_file("recipes", catalogue()), catalogue(), "recipes",
                               small, std::nullopt);
-  for (const nlohmann::json& line : plan.lines)
-    EXPECT_EQ(line.at("ranks") > 2,
-              !line.at("skip").is_null() && line.at("skip").at("verdict") == "skipped.gpus")
-        << line;
+  for (const record::PlanLine& line : plan.lines)
+    EXPECT_EQ(line.ranks > 2, line.skip && line.skip->verdict.text() == "skipped.gpus")
+        << line.name;
   EXPECT_GT(plan.skipped.at("skipped.gpus"), 0);
 }
 

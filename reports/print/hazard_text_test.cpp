@@ -35,9 +35,7 @@ class HazardReport : public testing::Test {
     const matrix::Case test_case = matrix::case_from_name(
         catalogue_.axes, "dp=2,model=collective,collective_bytes=16777216," + settings, "test");
     OutcomeInput input = healthy_case();
-    input.plan = record::plan_line_from(
-        nlohmann::json::parse(matrix::plan_case(catalogue_, test_case, machine, "test").dump()),
-        "test");
+    input.plan = matrix::plan_case(catalogue_, test_case, machine, "test");
     input.plan.required_checks = {};
     input.context->case_id = input.plan.id;
     input.context->device = "cuda";

@@ -16,23 +16,25 @@ struct CaseOptions {
   bool json = false;
 };
 
-void show(const nlohmann::json& line, const matrix::Case& test_case, std::ostream& out) {
-  out << "id         " << line.at("id").get<std::string>() << "\n"
-      << "name       " << record::printable(line.at("name").get<std::string>()) << "\n"
+void show(const record::PlanLine& line, const matrix::Case& test_case, std::ostream& out) {
+  const nlohmann::json expect = record::to_json(line.expect);
+  out << "id         " << line.id << "\n"
+      << "name       " << record::printable(line.name) << "\n"
       << "canonical  " << record::printable(matrix::canonical_text(test_case)) << "\n"
-      << "ranks      " << line.at("ranks").dump() << "\n"
-      << "isolation  " << line.at("isolation").get<std::string>() << "\n"
-      << "expected   " << line.at("expect").dump() << "\n";
+      << "ranks      " << line.ranks << "\n"
+      << "isolation  " << line.isolation << "\n"
+      << "expected   " << expect.dump() << "\n";
 }
 
 record::ExitCode show_like(const CaseOptions& options, Surroundings& surroundings) {
   const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
   const Like made = like(options.like, machine, surroundings);
-  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, made.made.runnable, machine,
-                                                "like a configuration of " + made.dialect);
+  const record::PlanLine line =
+      matrix::plan_case(surroundings.catalogue, made.made.runnable, machine,
+                        "like a configuration of " + made.dialect);
   if (options.json) {
     nlohmann::json value = json_of(made, surroundings);
-    value["case"] = line;
+    value["case"] = record::to_json(line);
     surroundings.out << value.dump(2) << "\n";
     return record::ExitCode::ok;
   }
@@ -54,10 +56,10 @@ record::ExitCode execute_case(const CaseOptions& options, Surroundings& surround
   if (options.like.given) return show_like(options, surroundings);
   const FoundCase found = find_case(options.reference, surroundings);
   const launcher::Device device = device_or_bare(options.device, surroundings);
-  const nlohmann::json line = matrix::plan_case(surroundings.catalogue, found.test_case,
-                                                machine_of(device), "asked for by name");
+  const record::PlanLine line = matrix::plan_case(surroundings.catalogue, found.test_case,
+                                                  machine_of(device), "asked for by name");
   if (options.json)
-    surroundings.out << line.dump(2) << "\n";
+    surroundings.out << nlohmann::json(record::to_json(line)).dump(2) << "\n";
   else
     show(line, found.test_case, surroundings.out);
   return record::ExitCode::ok;

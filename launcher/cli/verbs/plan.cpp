@@ -67,7 +67,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
       planned.seed);
   out << fmt::format("{} raw  {} valid  {} filtered  {} negative  {} faults  {} cases planned\n",
                      plan.raw.text(), plan.valid.text(), plan.filtered.text(), plan.negative,
-                     plan.faults, planned.lines.size());
+                     plan.faults, planned.plan.lines.size());
   if (plan.covering) print(*plan.covering, explain, out);
   if (plan.extended)
     out << fmt::format("  of the earlier plan {} kept, {} repaired, {} dropped; {} new\n",
@@ -84,7 +84,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
     out << "  undecided: " << rule << " reads a fact that this machine does not supply\n";
   for (const std::string& text : plan.not_isolated) out << "  not isolated: " << text << "\n";
   double seconds = 0;
-  for (const record::PlanLine& line : planned.lines) {
+  for (const record::PlanLine& line : planned.plan.lines) {
     out << fmt::format("{}  {} rank{}  {:<7}  {:<18}  {}\n", line.id, line.ranks,
                        line.ranks == 1 ? " " : "s", line.isolation, expectation(line),
                        record::printable(line.name));
@@ -101,12 +101,13 @@ record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surr
   const Planned planned = make_plan(options.plan, device, surroundings, !options.explain.empty());
   if (options.json) {
     // Lines, not one value: the same text as plan.jsonl.
-    for (const record::PlanLine& line : planned.lines) surroundings.out << record::to_line(line);
+    for (const record::PlanLine& line : planned.plan.lines)
+      surroundings.out << record::to_line(line);
     surroundings.err << planned.plan.summary().dump() << "\n";
   } else {
     print(planned, device, !options.explain.empty(), surroundings.out);
   }
-  return planned.lines.empty() ? record::ExitCode::coverage : record::ExitCode::ok;
+  return planned.plan.lines.empty() ? record::ExitCode::coverage : record::ExitCode::ok;
 }
 
 }  // namespace

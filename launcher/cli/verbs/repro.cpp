@@ -24,9 +24,7 @@ struct ReproOptions {
 record::ExitCode write_script(const ReproOptions& options, const record::PlanLine& line,
                               const launcher::Device& device, std::uint64_t seed,
                               Surroundings& surroundings) {
-  record::Limits limits_ms;
-  for (const auto& [phase, limit_ms] : surroundings.catalogue.limits)
-    if (const auto known = record::phase_from(phase)) limits_ms[*known] = limit_ms;
+  record::Limits limits_ms = surroundings.catalogue.limits;
   for (const auto& [phase, limit_ms] : line.limits_ms) limits_ms[phase] = limit_ms;
   const std::string text = repro_script(line, device, limits_ms, seed);
   if (*options.script == "-") {
@@ -57,9 +55,8 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
       recorded && recorded->device == wanted ? recorded->options.ranks_per_gpu : 1;
   const launcher::Device device = device_of(
       wanted, surroundings, options.ranks_per_gpu == 0 ? recorded_share : options.ranks_per_gpu);
-  const nlohmann::json today =
+  record::PlanLine line =
       matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");
-  record::PlanLine line = plan_line(today);
   // The recorded expectation, limits and environment on the same device; whether it fits is this
   // machine's answer.
   if (found.line && recorded->device == device.name) {

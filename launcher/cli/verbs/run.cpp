@@ -42,17 +42,16 @@ Planned plan_like(const RunVerbOptions& options, const launcher::Device& device,
   const matrix::Machine machine = machine_of(device);
   const Like made = like(options.like, machine, surroundings);
   show(made, surroundings, options.json ? surroundings.err : surroundings.out);
-  const nlohmann::json line =
-      matrix::plan_case(surroundings.catalogue, made.made.runnable, machine,
-                        made.recipe.empty() ? "like a configuration of " + made.dialect
-                                            : "like the recipe " + made.recipe);
+  const std::string why = made.recipe.empty() ? "like a configuration of " + made.dialect
+                                              : "like the recipe " + made.recipe;
   Planned planned;
   planned.plan.profile = "like";
   planned.plan.matrix_source = options.like.file.empty() ? "command line" : options.like.file;
   planned.plan.matrix_sha256 = matrix::sha256_hex(matrix::canonical_text(made.made.runnable));
   planned.plan.axes_version = surroundings.catalogue.axes.version();
-  planned.lines.push_back(plan_line(line));
-  heed_shared_gpus(planned.lines, device, surroundings.catalogue.checks);
+  planned.plan.lines = {
+      matrix::plan_case(surroundings.catalogue, made.made.runnable, machine, why)};
+  heed_shared_gpus(planned.plan.lines, device, surroundings.catalogue.checks);
   planned.seed = options.plan.seed.value_or(1);
   return planned;
 }
@@ -92,7 +91,7 @@ record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surrou
   setup.run.matrix = {planned.plan.matrix_source, planned.plan.matrix_sha256,
                       planned.plan.axes_version};
   setup.run.seed = planned.seed;
-  setup.plan = std::move(planned.lines);
+  setup.plan = std::move(planned.plan.lines);
   isolate(setup.plan, setup.run.options.isolation);
   if (part) {
     const record::Shard shard{part->number, part->count, launcher::plan_sha256(setup.plan)};

@@ -60,19 +60,19 @@ std::vector<record::PlanLine> lies(const launcher::Device& device, const Surroun
       return !lie.fault.empty() && line.expect.fault == lie.fault;
     });
   };
-  for (const record::PlanLine& line : planned.lines) {
-    const bool twin =
-        std::any_of(planned.lines.begin(), planned.lines.end(), [&](const record::PlanLine& other) {
-          return wanted(other) && other.expect.clean_twin == line.id;
-        });
+  for (const record::PlanLine& line : planned.plan.lines) {
+    const bool twin = std::any_of(planned.plan.lines.begin(), planned.plan.lines.end(),
+                                  [&](const record::PlanLine& other) {
+                                    return wanted(other) && other.expect.clean_twin == line.id;
+                                  });
     if (twin || wanted(line)) lines.push_back(line);
   }
   for (const Lie& lie : kLies) {
     if (lie.case_name.empty()) continue;
     const matrix::Case test_case =
         matrix::case_from_name(surroundings.catalogue.axes, std::string(lie.case_name), "selftest");
-    lines.push_back(plan_line(
-        matrix::plan_case(surroundings.catalogue, test_case, machine_of(device), "selftest")));
+    lines.push_back(
+        matrix::plan_case(surroundings.catalogue, test_case, machine_of(device), "selftest"));
     lines.back().isolation = "process";
   }
   return lines;

@@ -51,7 +51,7 @@ struct PlanLine {
   int ranks = 1;
   std::string isolation;  // batch, process
   std::map<std::string, std::string> environment;
-  Limits limits_ms;  // only those that differ from the defaults
+  Limits limits_ms;  // a phase that is absent has the limit of the run
   Expect expect;
   std::vector<std::string> required_checks;
   std::optional<Skip> skip;
