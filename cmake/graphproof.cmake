@@ -127,9 +127,11 @@ function(graphproof_test name)
 endfunction()
 
 # graphproof_embed(FOLDER NAMESPACE ns [FOLDER path] FILES files...): the files' text inside the
-# folder's library, so that a program can be carried to another machine alone. Defines
-# std::string_view ns::embedded(std::string_view name), empty if unknown, in a generated source;
-# declare it where it is used. Names are paths relative to the calling folder (or to FOLDER), or
+# folder's library, so that a program can be carried to another machine alone. Defines two functions
+# in a generated source; declare them where they are used. std::string_view
+# ns::embedded(std::string_view name) is the text of one file, empty for an unknown name;
+# std::vector<std::string_view> ns::embedded_names() lists the names in the order of FILES. Names
+# are paths relative to the calling folder (or to FOLDER), or
 # NAME=PATH for a file of a package.
 function(graphproof_embed library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAMESPACE;FOLDER" "FILES")

@@ -4,9 +4,24 @@
 
 namespace graphproof::matrix {
 
-std::string_view embedded(std::string_view name);  // generated from the data files of this folder
+// Generated from the files that CMakeLists.txt embeds.
+std::string_view embedded(std::string_view name);
+std::vector<std::string_view> embedded_names();
 
 namespace {
+
+constexpr std::string_view kProfileFolder = "profiles/", kExtension = ".json";
+
+std::vector<std::string> embedded_profiles() {
+  std::vector<std::string> profiles;
+  for (std::string_view name : embedded_names()) {
+    if (!name.starts_with(kProfileFolder)) continue;
+    name.remove_prefix(kProfileFolder.size());
+    name.remove_suffix(kExtension.size());
+    profiles.emplace_back(name);
+  }
+  return profiles;
+}
 
 Document shipped(const std::string& name) {
   return parse_document(embedded(name), "matrix/" + name);
@@ -39,13 +54,12 @@ Catalogue load_catalogue() {
 }
 
 const std::vector<std::string>& shipped_profiles() {
-  static const std::vector<std::string> names{"smoke",  "pairwise",    "nightly", "layouts",
-                                              "faults", "constraints", "hazards", "recipes"};
-  return names;
+  static const std::vector<std::string> profiles = embedded_profiles();
+  return profiles;
 }
 
 std::string_view shipped_profile_text(std::string_view profile) {
-  return embedded("profiles/" + std::string(profile) + ".json");
+  return embedded(std::string(kProfileFolder) + std::string(profile) + std::string(kExtension));
 }
 
 }  // namespace graphproof::matrix

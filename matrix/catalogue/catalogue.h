@@ -33,8 +33,9 @@ CheckTable load_checks(const AxisTable& axes);
 /// Reads the shipped tables. Throws InputError when one is broken, which a test holds.
 Catalogue load_catalogue();
 
-/// The names of the shipped profiles and the text of one's matrix file (empty when unknown).
+/// The names of the shipped profiles, in the order in which CMakeLists.txt embeds them.
 const std::vector<std::string>& shipped_profiles();
+/// The text of a profile's matrix file; empty for an unknown name.
 std::string_view shipped_profile_text(std::string_view profile);
 
 }  // namespace graphproof::matrix
