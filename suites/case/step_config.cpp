@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <set>
 #include <sstream>
 
 #include "reports/record/text/message.h"
@@ -13,85 +15,6 @@ namespace {
 
 constexpr double kDropoutProbability = 0.1;  // meaning of the axis dropout
 
-/// Axes that this program gives a meaning to; every other axis must have its default, or the case
-/// would run as something else than its name says. `env.NAME`, `nccl_*` and `allocator` act through
-/// the environment, which the launcher sets, and are checked in the evidence line `config`.
-constexpr std::array kUnderstood = {"impl",
-                                    "tp",
-                                    "dp",
-                                    "microbatches",
-                                    "layers",
-                                    "hidden",
-                                    "heads",
-                                    "kv_groups",
-                                    "ffn",
-                                    "vocab",
-                                    "dropout",
-                                    "qkv_bias",
-                                    "linear_bias",
-                                    "seq_length",
-                                    "microbatch_size",
-                                    "warmup_steps",
-                                    "steps",
-                                    "capture_mode",
-                                    "autograd_threads",
-                                    "nccl_graph_register",
-                                    "nccl_algo",
-                                    "nccl_proto",
-                                    "allocator",
-                                    "fault",
-                                    "arch",
-                                    "rng_tracker",
-                                    "modules",
-                                    "pool",
-                                    "teardown",
-                                    "model",
-                                    "placement",
-                                    "collective",
-                                    "collective_bytes",
-                                    "pp",
-                                    "vpp",
-                                    "microbatch_group",
-                                    "sequence_parallel",
-                                    "normalization",
-                                    "activation",
-                                    "position_embedding",
-                                    "tied_embeddings",
-                                    "cp",
-                                    "cp_comm_type",
-                                    "ep",
-                                    "etp",
-                                    "recompute",
-                                    "experts",
-                                    "topk",
-                                    "dispatch",
-                                    "dispatcher",
-                                    "shared_expert",
-                                    "shared_expert_overlap",
-                                    "precision",
-                                    "optimizer",
-                                    "fp8_weights",
-                                    "first_last_layers_bf16",
-                                    "packed",
-                                    "shape_buckets",
-                                    "router_aux_loss",
-                                    "router_z_loss",
-                                    "router_score_correction",
-                                    "loss_scale",
-                                    "clip_grad",
-                                    "weight_decay",
-                                    "nan_check_loss",
-                                    "nan_check_grad",
-                                    "overlap_grad_reduce",
-                                    "overlap_ep_comm",
-                                    "comm",
-                                    "delay_wgrad",
-                                    "grad_accumulation_fusion",
-                                    "distributed_optimizer",
-                                    "overlap_param_gather",
-                                    "optimizer_graph",
-                                    "schedule"};
-
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what),
                        .got = std::move(got),
@@ -100,6 +23,43 @@ constexpr std::array kUnderstood = {"impl",
                               "the case (skipped.capability)",
                        .next = "./graphproof plan, and report the case that it let through"});
 }
+
+/// Reads the axes of a case and remembers which ones were read.
+class AxisReader {
+ public:
+  /// REQUIRES: both outlive the reader.
+  AxisReader(const matrix::AxisTable& axes, const matrix::Case& test_case)
+      : axes_(axes), test_case_(test_case) {}
+
+  std::int64_t integer(const char* axis) {
+    return matrix::integer_of(axes_, test_case_, note(axis));
+  }
+  std::string text(const char* axis) { return matrix::text_of(axes_, test_case_, note(axis)); }
+  bool boolean(const char* axis) { return matrix::boolean_of(axes_, test_case_, note(axis)); }
+  std::vector<std::string> list(const char* axis) {
+    return std::get<std::vector<std::string>>(matrix::value_of(axes_, test_case_, note(axis)));
+  }
+  /// For axes whose meaning is elsewhere.
+  void skip(std::initializer_list<const char*> axes) { read_.insert(axes.begin(), axes.end()); }
+
+  /// Throws record::Error if the case sets an axis that was not read, because it would then run as
+  /// something else than its name says.
+  void expect_all_read() const {
+    for (const auto& [axis, value] : test_case_.values)
+      if (!axis.starts_with("env.") && !read_.contains(axis))
+        cannot_run("axis " + axis, matrix::value_text(value), "its default");
+  }
+
+ private:
+  const char* note(const char* axis) {
+    read_.insert(axis);
+    return axis;
+  }
+
+  const matrix::AxisTable& axes_;
+  const matrix::Case& test_case_;
+  std::set<std::string> read_;
+};
 
 capture::CaptureMode capture_mode(const std::string& word) {
   if (word == "global") return capture::CaptureMode::global;
@@ -127,19 +87,16 @@ engines::PoolSharing pool_sharing(const std::string& word) {
 
 /// The workload of model collective; nothing for every other model, which must then leave its axes
 /// alone.
-std::optional<workloads::CollectiveConfig> collective_config(const matrix::AxisTable& axes,
-                                                             const matrix::Case& test_case) {
-  const auto text = [&](const char* axis) { return matrix::text_of(axes, test_case, axis); };
-  if (text("model") == "collective")
-    return workloads::CollectiveConfig{
-        .collective = text("collective"),
-        .bytes = matrix::integer_of(axes, test_case, "collective_bytes"),
-        .per_rank = text("placement") == "per_rank",
-        .group = "dp"};
-  if (text("model") != "gpt" && text("model") != "moe" && text("model") != "hybrid")
-    cannot_run("model", text("model"), "gpt, moe, hybrid or collective");
-  if (text("placement") != "symmetric")
-    cannot_run("placement of model " + text("model"), text("placement"), "symmetric");
+std::optional<workloads::CollectiveConfig> collective_config(AxisReader& axes) {
+  const workloads::CollectiveConfig config{.collective = axes.text("collective"),
+                                           .bytes = axes.integer("collective_bytes"),
+                                           .per_rank = axes.text("placement") == "per_rank",
+                                           .group = "dp"};
+  const std::string model = axes.text("model");
+  if (model == "collective") return config;
+  if (model != "gpt" && model != "moe" && model != "hybrid")
+    cannot_run("model", model, "gpt, moe, hybrid or collective");
+  if (config.per_rank) cannot_run("placement of model " + model, "per_rank", "symmetric");
   return std::nullopt;
 }
 
@@ -243,13 +200,15 @@ std::string capture_mode_word(capture::CaptureMode mode) {
 
 StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_case,
                        const fixtures::Rank& place, std::uint64_t seed) {
-  for (const auto& [axis, value] : test_case.values)
-    if (!axis.starts_with("env.") &&
-        std::find(kUnderstood.begin(), kUnderstood.end(), axis) == kUnderstood.end())
-      cannot_run("axis " + axis, matrix::value_text(value), "its default");
-  const auto integer = [&](const char* axis) { return matrix::integer_of(axes, test_case, axis); };
-  const auto text = [&](const char* axis) { return matrix::text_of(axes, test_case, axis); };
-  const auto boolean = [&](const char* axis) { return matrix::boolean_of(axes, test_case, axis); };
+  AxisReader reader(axes, test_case);
+  const auto integer = [&](const char* axis) { return reader.integer(axis); };
+  const auto text = [&](const char* axis) { return reader.text(axis); };
+  const auto boolean = [&](const char* axis) { return reader.boolean(axis); };
+  // The launcher sets the environment variables of some of these axes in the ranks (the evidence
+  // line `config` shows whether they took effect); the plan compares `arch` with the machine; and
+  // suites/rank reads `comm` and `teardown`.
+  reader.skip(
+      {"allocator", "nccl_algo", "nccl_graph_register", "nccl_proto", "arch", "comm", "teardown"});
 
   const std::string impl = text("impl");
   const int tp = static_cast<int>(integer("tp")), dp = static_cast<int>(integer("dp")),
@@ -263,7 +222,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                          .next = "start as many ranks as the batch file says"});
 
   StepConfig config;
-  config.collective = collective_config(axes, test_case);
+  config.collective = collective_config(reader);
   config.seed = seed;
   config.steps = integer("steps");
   config.autograd_threads = text("autograd_threads") == "on";
@@ -346,8 +305,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .embedding_group = pp > 1 && config.model.tied_embeddings ? "embd" : "",
                    .pp_group = pp > 1 && asks_all_stages(config.model) ? "pp" : ""};
   config.engine = {.impl = impl,
-                   .modules = module_kinds(std::get<std::vector<std::string>>(
-                       matrix::value_of(axes, test_case, "modules"))),
+                   .modules = module_kinds(reader.list("modules")),
                    .pool = pool_sharing(text("pool")),
                    .warmup_steps = integer("warmup_steps"),
                    .capture_mode = capture_mode(text("capture_mode")),
@@ -361,6 +319,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
         return kind == workloads::ModuleKind::moe_router ||
                kind == workloads::ModuleKind::moe_preprocess;
       });
+  reader.expect_all_read();
   return config;
 }
 
