@@ -20,7 +20,7 @@ struct Attempt {
 struct CaseGroup {
   std::vector<Attempt> attempts;  // not empty; equal in ranks, isolation and environment
   bool divergence = false;        // run for the first divergent tensor alone
-                            // (reports/analysis/divergence.h): no verdict comes of it
+                                  // (reports/analysis/divergence.h): no verdict comes of it
 
   int ranks() const { return attempts.front().line.ranks; }
   double expected_seconds() const;

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "fixtures/device/nvtx.h"
 #include "fixtures/device/faults/pointer_table.h"
+#include "fixtures/device/nvtx.h"
 #include "fixtures/tensors/torch.h"
 #include "workloads/engines/modules/unowned.h"
 #include "workloads/forward/shared_expert_stream.h"
