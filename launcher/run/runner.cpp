@@ -151,7 +151,7 @@ void Runner::check_bounds(std::int64_t now_ms) {
                "interrupted: running cases end, no others start; once more ends them at once"});
       break;
     case InterruptAction::end_running:
-      log("interrupted again: ending all processes");
+      end_run({reports::Ending::interrupted, "interrupted again: ending all processes"});
       for (const auto& batch : running_) batch->stop(now_ms);
       break;
   }
