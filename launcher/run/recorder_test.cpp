@@ -67,6 +67,18 @@ TEST_F(RecorderTest, SkippedCasesAreDoneFromTheStart) {
   EXPECT_EQ(recorder.progress().expected_left_seconds, 20);
 }
 
+TEST_F(RecorderTest, TheLastCaseIsTheLastOfThoseThatThePlanDoesNotSkip) {
+  setup.plan[2].skip = record::Skip{};
+  Recorder recorder(setup, {});
+  recorder.begin({});
+  EXPECT_FALSE(recorder.is_last(setup.plan[0].id));
+  recorder.keep(record(0, "pass"), true);
+  EXPECT_FALSE(recorder.is_last(setup.plan[0].id));
+  EXPECT_TRUE(recorder.is_last(setup.plan[1].id));
+  recorder.keep(record(1, "pass"), true);
+  EXPECT_TRUE(recorder.is_last(setup.plan[1].id));
+}
+
 TEST_F(RecorderTest, AResumedRunGoesOnFromTheVerdictsThatStand) {
   Recorder recorder(setup, {record(0, "pass"), record(1, "fail.numerics")});
   recorder.begin({setup.plan[1].id});
