@@ -1,7 +1,4 @@
-// What a BatchRun tells: how a batch ended and whose doing that was, and what the launcher saw of
-// each case.
-#include <signal.h>
-
+// What a BatchRun reports: how the batch ended, and what the launcher saw of each case.
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -20,113 +17,93 @@ std::int64_t file_bytes(const fs::path& file) {
   return absent ? 0 : static_cast<std::int64_t>(bytes);
 }
 
-/// What a shell or mpirun says of a process that ended by a signal: 128 and the signal.
-record::Exit from_starter_exit(const Exit& exit) {
-  if (exit.signalled) return {"signal", exit.value};
-  return exit.value > 128 ? record::Exit{"signal", exit.value - 128}
-                          : record::Exit{"exited", exit.value};
-}
-
 }  // namespace
 
-void BatchRun::conclude(std::int64_t now_ms, std::vector<record::Context>& finished) {
+std::vector<record::Context> BatchRun::conclude(std::int64_t now_ms) {
   stage_ = Stage::over;
-  if (child_) {
-    read_heartbeats(now_ms);
-    finish_remaining_cases(now_ms, finished);
-    // Also those that came and went between two looks at the process table.
+  std::vector<record::Context> finished;
+  if (ranks_) {
+    ranks_->read_heartbeats(detector_, now_ms);
+    hand_out(between_cases_->finish(ended_cases(), named(end_->ending.left_behind())), now_ms,
+             finished);
+    // Also the ranks that came and went between two looks at the process table.
     std::vector<int> ranks;
     for (int rank = 0; rank < detector_.world_size(); ++rank)
       ranks.push_back(static_cast<int>(detector_.process(rank).pid));
-    leftovers_->look(ranks);
-    report_ = read_starter_log(record::read_text(batch_folder_ / "starter.log"));
-    bool any_hello = false;
-    for (int rank = 0; rank < detector_.world_size(); ++rank)
-      any_hello = any_hello || detector_.process(rank).pid != 0;
-    if (!any_hello && by_itself_) infra_ = report_.infra;
+    ranks_->leftovers().look(ranks);
+    const bool any_hello =
+        std::any_of(ranks.begin(), ranks.end(), [](int pid) { return pid != 0; });
+    if (!any_hello && end_->by_itself) infra_ = read_starter_log(ranks_->starter_log()).infra;
   }
   if (infra_) {
     for (std::size_t i = 0; i < finished_.size(); ++i) {
       if (finished_[i]) continue;
-      finish(i, now_ms, {}, finished);
+      hand_out({BetweenCases::Finished{i, {}}}, now_ms, finished);
       finished.back().infra = infra_;
     }
-    return;
+    return finished;
   }
   // The case in progress answers for the end, or the last one that was run if all have ended.
   const bool all_ended = detector_.current() == finished_.size();
   const std::size_t blamed = all_ended ? detector_.as_begun().back() : detector_.current();
-  if (finished_[blamed] || (stopped_ && !all_ended)) return;
-  finished_[blamed] = true;
-  culprit_ = culprit();
-  // The time that it took to look at a hang and to end it is not the case's.
-  record::Context last = context(blamed, hang_ ? hung_ms_ : now_ms);
-  for (record::RankContext& rank : last.ranks) rank.exit = exit_of(rank.rank);
-  last.cleanup = cleanup();
-  if (hang_) {
-    last.ended = "killed";
-    last.hang = record::Hang{hang_->phase,         hang_->limit_ms,        hang_->missing_rank,
-                             hang_->waiting_ranks, hang_->last_collective, "stacks"};
-  } else if (by_itself_ && child_->poll()->signalled) {
-    const int signal = child_->poll()->value;
-    last.ended = "died";
-    last.infra = record::Infra{signal == SIGKILL || signal == SIGTERM ? "preempted" : "launch",
-                               "what started its ranks ended by signal " + std::to_string(signal) +
-                                   ", which we did not send"};
-  } else if (culprit_) {
-    const RankProgress& progress = detector_.progress(blamed, culprit_->rank);
-    last.ended = "died";
-    last.first_dead =
-        record::FirstDead{culprit_->rank, culprit_->exit,
-                          progress.ended ? record::Phase::teardown_process : progress.phase};
-    // Nothing of a case sends SIGTERM. Whoever ends an allocation sends it to every process of it,
-    // and a rank may be gone before the starter and the agent have theirs.
-    if (culprit_->exit == record::Exit{"signal", SIGTERM})
-      last.infra = record::Infra{"preempted", "rank " + std::to_string(culprit_->rank) +
-                                                  " was ended by SIGTERM, which we did not send"};
+  if (!finished_[blamed] && (!stopped_ || all_ended)) {
+    finished_[blamed] = true;
+    finished.push_back(last_context(blamed, now_ms));
   }
-  finished.push_back(std::move(last));
+  return finished;
 }
 
-std::optional<BatchRun::Culprit> BatchRun::culprit() const {
-  if (hang_ || stopped_) return std::nullopt;
-  if (report_.rank && report_.exit && *report_.rank < detector_.world_size())
-    return Culprit{*report_.rank, *report_.exit};
-  const std::optional<int> dead = detector_.first_dead();
-  // mpirun ends the batch for every other end of a rank; it went on, so the rank left without a
-  // word and with status 0.
-  if (!by_itself_) return dead ? std::optional(Culprit{*dead, {"exited", 0}}) : std::nullopt;
-  const Exit starter = *child_->poll();
-  if (starter == Exit{}) return std::nullopt;
-  // mpirun now and then keeps the name to itself, but never the exit code. The first that was gone
-  // is the likeliest.
-  int first = 0;
-  for (int rank = 1; rank < detector_.world_size(); ++rank)
-    if (detector_.process(rank).gone &&
-        detector_.process(rank).gone_ms < detector_.process(first).gone_ms)
-      first = rank;
-  return Culprit{dead.value_or(first), from_starter_exit(starter)};
+record::Context BatchRun::last_context(std::size_t index, std::int64_t now_ms) {
+  const std::optional<Exit> starter = end_->by_itself ? ranks_->starter_exit() : std::nullopt;
+  std::optional<Culprit> culprit;
+  if (!inspection_ && !stopped_)
+    culprit = launcher::culprit(detector_, read_starter_log(ranks_->starter_log()), starter);
+  // The time that it took to look at a hang and to end it is not the case's.
+  record::Context last = context(index, inspection_ ? inspection_->since_ms() : now_ms);
+  for (record::RankContext& rank : last.ranks)
+    rank.exit = exit_of(rank.rank, detector_, culprit, starter, end_->ending.signal());
+  last.cleanup = cleanup();
+  if (inspection_) {
+    last.ended = "killed";
+    last.hang = inspection_->hang();
+    return last;
+  }
+  last.infra = ended_from_outside(culprit, starter);
+  if (last.infra || culprit) last.ended = "died";
+  if (culprit && !(starter && starter->signalled)) {
+    const RankProgress& progress = detector_.progress(index, culprit->rank);
+    last.first_dead =
+        record::FirstDead{culprit->rank, culprit->exit,
+                          progress.ended ? record::Phase::teardown_process : progress.phase};
+  }
+  return last;
 }
 
-record::Exit BatchRun::exit_of(int rank) const {
-  if (culprit_ && culprit_->rank == rank) return culprit_->exit;
-  const RankProcess& process = detector_.process(rank);
-  if (process.bye || (by_itself_ && child_->poll() == Exit{})) return {"exited", 0};
-  // mpirun ends the others with SIGTERM first; our own signal is known.
-  return {"killed", ending_ && ending_->signal() != 0 ? ending_->signal() : SIGTERM};
+void BatchRun::hand_out(const std::vector<BetweenCases::Finished>& cases, std::int64_t now_ms,
+                        std::vector<record::Context>& finished) {
+  for (const auto& [index, left] : cases) {
+    finished_[index] = true;
+    finished.push_back(context(index, now_ms));
+    finished.back().cleanup = left;
+  }
+}
+
+std::vector<std::size_t> BatchRun::ended_cases() const {
+  std::vector<std::size_t> ended;
+  for (const std::size_t index : detector_.as_begun())
+    if (!finished_[index] && detector_.ended(index)) ended.push_back(index);
+  // The last one that is run waits for the processes' end: how they end and what they leave behind
+  // belongs to it.
+  if (!ended.empty() && detector_.current() == finished_.size()) ended.pop_back();
+  return ended;
 }
 
 record::Cleanup BatchRun::cleanup() {
-  // What a killed process leaves lying is the killer's doing.
-  record::Cleanup found = leftovers_->after_batch(!by_itself_);
-  found.processes = named(by_itself_ ? ending_->left_behind() : ending_->unkillable());
-  leftovers_->leave_out_reported(found);
-  if (gpus_before_.empty()) return found;
-  found.gpu_memory.emplace();
-  const std::vector<GpuUse> after = gpus_in_use();
-  for (std::size_t i = 0; i < after.size(); ++i)
-    if (const std::int64_t more = after[i].more_than(gpus_before_[i]); more > kGpuNoise_bytes)
-      found.gpu_memory->push_back({static_cast<int>(i), more});
+  // What a killed process leaves lying is not its own doing.
+  record::Cleanup found = ranks_->leftovers().after_batch(!end_->by_itself);
+  found.processes = named(end_->by_itself ? end_->ending.left_behind() : end_->ending.unkillable());
+  ranks_->leftovers().leave_out_reported(found);
+  found.gpu_memory = gpu_memory_.left_in_use(successor_pids());
   return found;
 }
 

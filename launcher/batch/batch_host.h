@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "launcher/batch/batch_request.h"
-#include "launcher/batch/batch_run.h"
 #include "launcher/batch/batches.h"
 #include "launcher/gpu/cpus.h"
 #include "launcher/gpu/gpu_health.h"

@@ -125,6 +125,13 @@ bool HangDetector::all_gone() const {
                      [](const RankProcess& rank) { return rank.gone; });
 }
 
+std::vector<int> HangDetector::living_pids() const {
+  std::vector<int> pids;
+  for (const RankProcess& process : processes_)
+    if (process.pid != 0 && !process.gone) pids.push_back(static_cast<int>(process.pid));
+  return pids;
+}
+
 std::int64_t HangDetector::last_gone_ms() const {
   std::int64_t last = 0;
   for (const RankProcess& process : processes_) last = std::max(last, process.gone_ms);

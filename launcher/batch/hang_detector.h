@@ -98,6 +98,8 @@ class HangDetector {
 
   int world_size() const { return static_cast<int>(processes_.size()); }
   const std::vector<Case>& cases() const { return cases_; }
+  /// The process ids of the ranks that have sent hello and are not gone.
+  std::vector<int> living_pids() const;
   const RankProcess& process(int rank) const { return processes_.at(rank); }
   const RankProgress& progress(std::size_t case_index, int rank) const {
     return progress_.at(case_index).at(rank);

@@ -51,7 +51,7 @@ struct Ranks {
   }
 };
 
-TEST(WatchTest, ARankThatNeverSaysHelloHangsInInit) {
+TEST(HangDetectorTest, ARankThatNeverSaysHelloHangsInInit) {
   Ranks ranks;
   ranks.hello(0, 10);
   ranks.of_case(0, "case_begin", "one", 20);
@@ -66,7 +66,7 @@ TEST(WatchTest, ARankThatNeverSaysHelloHangsInInit) {
   EXPECT_EQ(hang->case_index, 0u);
 }
 
-TEST(WatchTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
+TEST(HangDetectorTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
   Ranks ranks;
   ranks.hello(0, 10);
   ranks.hello(1, 10);
@@ -79,7 +79,7 @@ TEST(WatchTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
   EXPECT_TRUE(ranks.detector.overdue(510001)) << "from then on init's limit holds as ever";
 }
 
-TEST(WatchTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
+TEST(HangDetectorTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.phase(0, "one", Phase::replay, 3, 17,
@@ -94,7 +94,7 @@ TEST(WatchTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
   EXPECT_EQ(hang->last_collective, (record::Collective{16, "all_reduce", "tp"}));
 }
 
-TEST(WatchTest, ALimitOfStepsCountsFromTheLastStep) {
+TEST(HangDetectorTest, ALimitOfStepsCountsFromTheLastStep) {
   Ranks ranks;
   ranks.begin("one", 0);
   for (int step = 0; step < 10; ++step)
@@ -104,7 +104,7 @@ TEST(WatchTest, ALimitOfStepsCountsFromTheLastStep) {
   EXPECT_TRUE(ranks.detector.overdue(9 * 900 + 1001));
 }
 
-TEST(WatchTest, CollectivesWithoutAStepAreNoProgress) {
+TEST(HangDetectorTest, CollectivesWithoutAStepAreNoProgress) {
   Ranks ranks;
   ranks.begin("one", 0);
   for (std::int64_t now = 0; now <= 1001; now += 77)
@@ -114,7 +114,7 @@ TEST(WatchTest, CollectivesWithoutAStepAreNoProgress) {
   EXPECT_EQ(hang->phase, Phase::capture);
 }
 
-TEST(WatchTest, ARankInAnEarlierCaseHoldsTheOthersUp) {
+TEST(HangDetectorTest, ARankInAnEarlierCaseHoldsTheOthersUp) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.phase(1, "one", Phase::teardown_comm, 0, 50, 10);
@@ -128,7 +128,7 @@ TEST(WatchTest, ARankInAnEarlierCaseHoldsTheOthersUp) {
   EXPECT_EQ(hang->phase, Phase::teardown_comm);
 }
 
-TEST(WatchTest, AProcessThatDoesNotEndAfterItsLastCaseHangsInTeardown) {
+TEST(HangDetectorTest, AProcessThatDoesNotEndAfterItsLastCaseHangsInTeardown) {
   Ranks ranks;
   ranks.begin("one", 0);
   for (int rank : {0, 1}) {
@@ -147,7 +147,7 @@ TEST(WatchTest, AProcessThatDoesNotEndAfterItsLastCaseHangsInTeardown) {
   EXPECT_TRUE(hang->waiting_ranks.empty());
 }
 
-TEST(WatchTest, TheFirstDeadIsTheFirstThatLeftWithoutGoodbye) {
+TEST(HangDetectorTest, TheFirstDeadIsTheFirstThatLeftWithoutGoodbye) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.detector.gone(1, 50);
@@ -157,7 +157,7 @@ TEST(WatchTest, TheFirstDeadIsTheFirstThatLeftWithoutGoodbye) {
   EXPECT_FALSE(ranks.detector.overdue(99999)) << "who is dead is not late";
 }
 
-TEST(WatchTest, GoodbyeIsNoDeath) {
+TEST(HangDetectorTest, GoodbyeIsNoDeath) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.bye(0, 10);
@@ -165,7 +165,7 @@ TEST(WatchTest, GoodbyeIsNoDeath) {
   EXPECT_EQ(ranks.detector.first_dead(), std::nullopt);
 }
 
-TEST(WatchTest, ACaseEndsWhenEveryRankHasEndedIt) {
+TEST(HangDetectorTest, ACaseEndsWhenEveryRankHasEndedIt) {
   Ranks ranks;
   ranks.begin("one", 0);
   EXPECT_TRUE(ranks.detector.begun(0));
@@ -177,7 +177,7 @@ TEST(WatchTest, ACaseEndsWhenEveryRankHasEndedIt) {
   EXPECT_EQ(ranks.detector.current(), 1u);
 }
 
-TEST(WatchTest, ARefusedCaseMayComeBeforeItsTurnAndNoneInsideAnother) {
+TEST(HangDetectorTest, ARefusedCaseMayComeBeforeItsTurnAndNoneInsideAnother) {
   Ranks ranks;
   ranks.begin("two", 10);
   EXPECT_FALSE(ranks.of_case(0, "case_begin", "one", 11)) << "it is still in the other";
@@ -195,7 +195,7 @@ TEST(WatchTest, ARefusedCaseMayComeBeforeItsTurnAndNoneInsideAnother) {
   EXPECT_EQ(ranks.detector.case_of(0), 1u);
 }
 
-TEST(WatchTest, TheMissingRankIsTheOneThatHasEndedTheFewestCases) {
+TEST(HangDetectorTest, TheMissingRankIsTheOneThatHasEndedTheFewestCases) {
   Ranks ranks;
   ranks.begin("two", 0);
   ranks.of_case(0, "case_end", "two", 10);
@@ -208,7 +208,7 @@ TEST(WatchTest, TheMissingRankIsTheOneThatHasEndedTheFewestCases) {
   EXPECT_EQ(hang->case_index, 1u);
 }
 
-TEST(WatchTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
+TEST(HangDetectorTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.phase(0, "one", Phase::teardown_comm, 0, 0, 10);
@@ -222,7 +222,7 @@ TEST(WatchTest, NothingIsMeasuredFromTheEndOfTheCommunicatorsOn) {
   EXPECT_FALSE(ranks.detector.measured(1));
 }
 
-TEST(WatchTest, LinesThatDoNotBelongHereCountForNothing) {
+TEST(HangDetectorTest, LinesThatDoNotBelongHereCountForNothing) {
   Ranks ranks;
   EXPECT_FALSE(ranks.of_case(0, "case_begin", "one", 1)) << "before hello";
   ranks.begin("one", 0);

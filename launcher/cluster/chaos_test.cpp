@@ -13,6 +13,7 @@
 #include "launcher/cluster/testing/node_networks.h"
 #include "launcher/cluster/testing/own_slurm.h"
 #include "launcher/cluster/testing/pilot_of_fakes.h"
+#include "launcher/host/leftovers.h"
 #include "launcher/testing/chaos_of_fakes.h"
 
 namespace graphproof::cluster {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "launcher/batch/batch_run.h"
 #include "launcher/cluster/clear_queue.h"
 #include "launcher/host/clocks.h"
 #include "launcher/host/processes.h"

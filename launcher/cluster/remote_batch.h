@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/batch/batch_run.h"
+#include "launcher/batch/batch_request.h"
 #include "launcher/batch/running_batch.h"
 #include "reports/record/job/agent.h"
 
