@@ -4,8 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 #include "suites/checks/figures.h"
 #include "suites/checks/harmless.h"
 
@@ -87,8 +87,8 @@ record::CheckResult too_old(const Check& check, const matrix::CheckEntry& entry,
           .result = record::Result::not_applicable,
           .rank = std::nullopt,
           .message = {.what = "",
-                      .got = say("evidence of revision ", evidence_revision(attempt)),
-                      .want = say("revision ", entry.since, " or newer"),
+                      .got = concat("evidence of revision ", evidence_revision(attempt)),
+                      .want = concat("revision ", entry.since, " or newer"),
                       .why = "ranks did not write down yet what this check looks at",
                       .next = "nothing to do; run the case again for an answer"}};
 }
@@ -107,8 +107,8 @@ record::CheckResult run_check(const Check& check, const matrix::CheckEntry& entr
   if (result.result == record::Result::not_applicable &&
       std::ranges::find(required, check.name) != required.end()) {
     result.result = record::Result::unexercised;
-    result.message.next = say("./graphproof explain ", attempt.context.run_id, "/",
-                              attempt.context.case_id, ": the case requires this check");
+    result.message.next = concat("./graphproof explain ", attempt.context.run_id, "/",
+                                 attempt.context.case_id, ": the case requires this check");
   }
   return result;
 }
@@ -117,18 +117,19 @@ record::Checks judge(const Attempt& attempt, const matrix::CheckTable& table,
                      const std::set<std::string>& dropped) {
   for (const std::string& name : dropped) {
     if (!table.find(name))
-      throw std::invalid_argument(say("--drop ", name, ": there is no such check"));
+      throw std::invalid_argument(concat("--drop ", name, ": there is no such check"));
   }
   record::Checks checks;
   checks.case_id = attempt.context.case_id;
   checks.attempt = attempt.context.attempt;
-  for (const RankFiles& files : attempt.ranks) checks.ranks.push_back(way_of(files));
+  for (const RankFiles& files : attempt.ranks) checks.ranks.push_back(rank_progress(files));
   checks.figures = figures(attempt);
   checks.harmless_because = harmless_because(attempt);
   for (const Check& check : all_checks()) {
     const matrix::CheckEntry* entry = table.find(check.name);
     if (!entry)
-      throw std::logic_error(say("check ", check.name, " has no row in matrix/tables/checks.json"));
+      throw std::logic_error(
+          concat("check ", check.name, " has no row in matrix/tables/checks.json"));
     if (!dropped.contains(std::string(check.name)))
       checks.checks.push_back(run_check(check, *entry, attempt));
   }

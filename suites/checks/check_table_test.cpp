@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "reports/record/schema/violations.h"
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/testing/clean_attempt.h"
 
 namespace graphproof::checks {

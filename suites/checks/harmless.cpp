@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
 namespace {
@@ -23,8 +23,8 @@ std::string failed_captures_left_nothing(const Attempt& attempt) {
   }
   return captures == 0
              ? ""
-             : say(captures,
-                   " captures failed and were taken back, and each left 0 bytes in its pool");
+             : concat(captures,
+                      " captures failed and were taken back, and each left 0 bytes in its pool");
 }
 
 struct Row {

@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
 namespace {
@@ -39,19 +39,21 @@ std::optional<Phase> phase_of(const Line& line) {
 const nlohmann::json& Axes::at(std::string_view axis) const {
   const auto found = values_.find(axis);
   if (found == values_.end())
-    throw std::invalid_argument(say("axis `", axis, "` has no effective value; a check needs it"));
+    throw std::invalid_argument(
+        concat("axis `", axis, "` has no effective value; a check needs it"));
   return *found;
 }
 
 std::string Axes::text(std::string_view axis) const {
   if (!at(axis).is_string())
-    throw std::invalid_argument(say("axis `", axis, "` is no text; a check needs it to be one"));
+    throw std::invalid_argument(concat("axis `", axis, "` is no text; a check needs it to be one"));
   return at(axis).get<std::string>();
 }
 
 std::int64_t Axes::integer(std::string_view axis) const {
   if (!at(axis).is_number_integer()) {
-    throw std::invalid_argument(say("axis `", axis, "` is no integer; a check needs it to be one"));
+    throw std::invalid_argument(
+        concat("axis `", axis, "` is no integer; a check needs it to be one"));
   }
   return at(axis).get<std::int64_t>();
 }
@@ -59,14 +61,14 @@ std::int64_t Axes::integer(std::string_view axis) const {
 bool Axes::flag(std::string_view axis) const {
   if (!at(axis).is_boolean()) {
     throw std::invalid_argument(
-        say("axis `", axis, "` is neither true nor false; a check needs it to be"));
+        concat("axis `", axis, "` is neither true nor false; a check needs it to be"));
   }
   return at(axis).get<bool>();
 }
 
 std::int64_t Axes::size(std::string_view axis) const {
   if (!at(axis).is_array())
-    throw std::invalid_argument(say("axis `", axis, "` is no set; a check needs it to be one"));
+    throw std::invalid_argument(concat("axis `", axis, "` is no set; a check needs it to be one"));
   return static_cast<std::int64_t>(at(axis).size());
 }
 
@@ -93,7 +95,7 @@ const Line* RankFiles::first(std::string_view kind, std::string_view arm,
   return found.empty() ? nullptr : found.front();
 }
 
-record::RankEvidence way_of(const RankFiles& files) {
+record::RankEvidence rank_progress(const RankFiles& files) {
   record::RankEvidence way;
   way.rank = files.rank;
   if (!files.evidence) return way;
@@ -125,25 +127,25 @@ record::RankEvidence way_of(const RankFiles& files) {
 }
 
 std::string stopped_because(const RankFiles& files) {
-  if (!files.evidence) return say("rank ", files.rank, " left no evidence");
-  const record::RankEvidence way = way_of(files);
+  if (!files.evidence) return concat("rank ", files.rank, " left no evidence");
+  const record::RankEvidence way = rank_progress(files);
   if (way.error) {
-    return say("rank ", files.rank, " stopped in phase ", record::name(way.error->phase), " with ",
-               way.error->type, " error ", way.error->code, " at ", way.error->call, ": ",
-               way.error->message);
+    return concat("rank ", files.rank, " stopped in phase ", record::name(way.error->phase),
+                  " with ", way.error->type, " error ", way.error->code, " at ", way.error->call,
+                  ": ", way.error->message);
   }
   for (const Line* vote : files.find("vote")) {
     const auto codes = integers(*vote, "codes").value_or(std::vector<std::int64_t>{});
     for (std::size_t peer = 0; peer < codes.size(); ++peer) {
       if (codes[peer] == 0) continue;
-      return say("rank ", files.rank, " stopped after phase ", text(*vote, "phase"),
-                 ", where rank ", peer, " voted code ", codes[peer]);
+      return concat("rank ", files.rank, " stopped after phase ", text(*vote, "phase"),
+                    ", where rank ", peer, " voted code ", codes[peer]);
     }
   }
   if (way.complete) return "";
-  if (!way.last_phase) return say("the evidence of rank ", files.rank, " holds no phase");
-  return say("the evidence of rank ", files.rank, " is not complete; the last phase in it is ",
-             record::name(*way.last_phase));
+  if (!way.last_phase) return concat("the evidence of rank ", files.rank, " holds no phase");
+  return concat("the evidence of rank ", files.rank, " is not complete; the last phase in it is ",
+                record::name(*way.last_phase));
 }
 
 std::int64_t evidence_revision(const Attempt& attempt) {
@@ -163,7 +165,7 @@ bool shared_gpus(const Attempt& attempt) {
 
 std::optional<record::Refusal> refusal_of(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks)
-    if (files.first("refused")) return way_of(files).refused;
+    if (files.first("refused")) return rank_progress(files).refused;
   return std::nullopt;
 }
 

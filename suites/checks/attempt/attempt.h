@@ -55,7 +55,7 @@ struct Attempt {
 
 /// What a rank's evidence says of its way: how far it came, whether it refused the case or met an
 /// error.
-record::RankEvidence way_of(const RankFiles& files);
+record::RankEvidence rank_progress(const RankFiles& files);
 
 /// Why a rank left less than a whole case: its error, a vote that ended the case early, or that its
 /// evidence just ends. Empty when it finished: then whatever is missing should be there.

@@ -44,13 +44,14 @@ TEST(Lines, ReadDamagedFieldsAsAbsent) {
 }
 
 TEST(WayOf, KnowsTheErrorAndWhereItWas) {
-  const record::RankEvidence way = way_of(files_of({{{"kind", "start"}},
-                                                    {{"kind", "capture"}, {"arm", "solo_graph"}},
-                                                    {{"kind", "error"},
-                                                     {"type", "cuda"},
-                                                     {"code", 900},
-                                                     {"call", "aten::item"},
-                                                     {"message", "no"}}}));
+  const record::RankEvidence way =
+      rank_progress(files_of({{{"kind", "start"}},
+                              {{"kind", "capture"}, {"arm", "solo_graph"}},
+                              {{"kind", "error"},
+                               {"type", "cuda"},
+                               {"code", 900},
+                               {"call", "aten::item"},
+                               {"message", "no"}}}));
   ASSERT_TRUE(way.error);
   EXPECT_EQ(way.error->code, 900);
   EXPECT_EQ(way.error->phase,
@@ -62,13 +63,15 @@ TEST(WayOf, StepsOfEagerArmsAreOfPhaseEager) {
   for (const auto& [arm, phase] : {std::pair{"eager_a", record::Phase::eager},
                                    {"solo_eager", record::Phase::eager},
                                    {"lockstep_eager", record::Phase::replay}})
-    EXPECT_EQ(way_of(files_of({{{"kind", "replay"}}, {{"kind", "step"}, {"arm", arm}}})).last_phase,
+    EXPECT_EQ(rank_progress(files_of({{{"kind", "replay"}}, {{"kind", "step"}, {"arm", arm}}}))
+                  .last_phase,
               phase)
         << arm;
 }
 
 TEST(WayOf, ARefusalThatDoesNotSaySoHasTouchedTheDevice) {
-  const record::RankEvidence way = way_of(files_of({{{"kind", "refused"}, {"rule", "R035"}}}));
+  const record::RankEvidence way =
+      rank_progress(files_of({{{"kind", "refused"}, {"rule", "R035"}}}));
   ASSERT_TRUE(way.refused);
   EXPECT_TRUE(way.refused->device_initialised);
 }

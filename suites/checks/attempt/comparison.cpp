@@ -2,14 +2,14 @@
 
 #include <iterator>
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
 namespace {
 
 std::string step_of(const Line& line) {
   const auto step = integer(line, "step");
-  return step ? say("step ", *step) : std::string("a step without number");
+  return step ? concat("step ", *step) : std::string("a step without number");
 }
 
 std::string describe(const nlohmann::json& mismatch) {
@@ -19,9 +19,9 @@ std::string describe(const nlohmann::json& mismatch) {
     if (found == mismatch.end() || found->is_null()) return std::string("?");
     return found->is_string() ? found->get<std::string>() : found->dump();
   };
-  return say("`", part("tensor"), "` element ", part("element"), " is ", part("right"), ", ",
-             part("differing"), " of ", part("elements"), " elements differ, by ", part("max_abs"),
-             " at most");
+  return concat("`", part("tensor"), "` element ", part("element"), " is ", part("right"), ", ",
+                part("differing"), " of ", part("elements"), " elements differ, by ",
+                part("max_abs"), " at most");
 }
 
 /// What every comparison of the rank has to compare: the outputs of a step, or in evaluation its
@@ -42,9 +42,9 @@ void judge_same(Judgement& judgement, const RankFiles& files, const ArmPair& pai
   judgement.defect(
       {.rank = files.rank,
        .step = step,
-       .what = say(what, " of arms ", pair.left, " and ", pair.right, " differ at step ", step),
-       .got = say(pair.right, " has ", right.empty() ? "none" : right),
-       .want = say(left.empty() ? "none" : left, ", as ", pair.left),
+       .what = concat(what, " of arms ", pair.left, " and ", pair.right, " differ at step ", step),
+       .got = concat(pair.right, " has ", right.empty() ? "none" : right),
+       .want = concat(left.empty() ? "none" : left, ", as ", pair.left),
        .why = "the arms did not compute the same"});
 }
 
@@ -64,10 +64,10 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& 
   if (left != pair.left || right != pair.right) {
     judgement.defect({.rank = files.rank,
                       .step = step,
-                      .what = say("the comparison `", pair.subject, "` of ", step_of(line),
-                                  " compares the wrong arms"),
-                      .got = say(left, " with ", right),
-                      .want = say(pair.left, " with ", pair.right),
+                      .what = concat("the comparison `", pair.subject, "` of ", step_of(line),
+                                     " compares the wrong arms"),
+                      .got = concat(left, " with ", right),
+                      .want = concat(pair.left, " with ", pair.right),
                       .why = "an arm compared with another one proves nothing about this pair"});
     return;
   }
@@ -81,12 +81,12 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& 
     judgement.defect(
         {.rank = files.rank,
          .step = step,
-         .what = say("the comparison `", pair.subject, "` of ", step_of(line), " compared ",
-                     nothing ? "nothing" : "something else than the first"),
-         .got = say(tensors, " tensors, ", bytes, " bytes"),
+         .what = concat("the comparison `", pair.subject, "` of ", step_of(line), " compared ",
+                        nothing ? "nothing" : "something else than the first"),
+         .got = concat(tensors, " tensors, ", bytes, " bytes"),
          .want = nothing ? "more than zero of both"
-                         : say(all_tensors, " tensors, ", all_bytes,
-                               " bytes, as the rank's first comparison"),
+                         : concat(all_tensors, " tensors, ", all_bytes,
+                                  " bytes, as the rank's first comparison"),
          .why = nothing ? "nothing always equals nothing" : "what was left out may hold anything"});
     return;
   }
@@ -98,11 +98,12 @@ void judge_comparison(Judgement& judgement, const RankFiles& files, const Line& 
   const bool named = mismatch.is_object() && mismatch.contains("left");
   judgement.defect({.rank = files.rank,
                     .step = step,
-                    .what = say("`", pair.subject, "`: ", pair.right, " differs from ", pair.left,
-                                " at ", step_of(line)),
+                    .what = concat("`", pair.subject, "`: ", pair.right, " differs from ",
+                                   pair.left, " at ", step_of(line)),
                     .got = describe(mismatch),
-                    .want = named ? say(mismatch["left"].dump(), ", byte for byte, as ", pair.left)
-                                  : say("what ", pair.left, " has, byte for byte"),
+                    .want = named
+                                ? concat(mismatch["left"].dump(), ", byte for byte, as ", pair.left)
+                                : concat("what ", pair.left, " has, byte for byte"),
                     .why = "the two arms start from one seed and run the same step"});
 }
 
@@ -115,7 +116,7 @@ void judge_final_comparison(Judgement& judgement, const RankFiles& files, const 
   }
   if (!reaches_the_end)
     judgement.absent(files,
-                     say("comparison `", pair.subject, "` of ", pair.left, " with ", pair.right),
+                     concat("comparison `", pair.subject, "` of ", pair.left, " with ", pair.right),
                      last_step);
 }
 
@@ -126,8 +127,8 @@ void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pa
   for (std::int64_t step = first; step <= last; ++step) {
     const Line* left = files.first("step", pair.left, step);
     const Line* right = files.first("step", pair.right, step);
-    if (!left) judgement.absent(files, say("`step` line of arm ", pair.left), step);
-    if (!right) judgement.absent(files, say("`step` line of arm ", pair.right), step);
+    if (!left) judgement.absent(files, concat("`step` line of arm ", pair.left), step);
+    if (!right) judgement.absent(files, concat("`step` line of arm ", pair.right), step);
     for (const Line* line : {left, right}) {
       if (!line || (finite(*line, "loss") && std::ssize(field(*line, "loss")) == microbatches))
         continue;
@@ -135,11 +136,11 @@ void judge_steps(Judgement& judgement, const RankFiles& files, const ArmPair& pa
           {.rank = files.rank,
            .step = step,
            .what = finite(*line, "loss")
-                       ? say("arm ", text(*line, "arm"), " lost a loss at step ", step)
-                       : say("the loss of arm ", text(*line, "arm"),
-                             " is no finite number at step ", step),
+                       ? concat("arm ", text(*line, "arm"), " lost a loss at step ", step)
+                       : concat("the loss of arm ", text(*line, "arm"),
+                                " is no finite number at step ", step),
            .got = field(*line, "loss").dump(),
-           .want = say("a finite loss of each of ", microbatches, " microbatches"),
+           .want = concat("a finite loss of each of ", microbatches, " microbatches"),
            .why = "NaN equals nothing, so no comparison that it takes part in can be trusted"});
     }
     if (!left || !right) continue;

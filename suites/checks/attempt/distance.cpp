@@ -1,6 +1,6 @@
 #include "suites/checks/attempt/distance.h"
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
 namespace {
@@ -32,8 +32,8 @@ void judge_distance(Judgement& judgement, const RankFiles& files, const Line& li
       integer(line, "tensors").value_or(0) <= 0) {
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
-                      .what = say("the distance of ", distanced.bound_on, " from ", distanced.what,
-                                  " is unknown"),
+                      .what = concat("the distance of ", distanced.bound_on, " from ",
+                                     distanced.what, " is unknown"),
                       .got = line.fields.dump(),
                       .want = "finite max_abs, max_rel and bound of at least one tensor",
                       .why = "NaN is within no bound"});
@@ -44,18 +44,18 @@ void judge_distance(Judgement& judgement, const RankFiles& files, const Line& li
     judgement.defect(
         {.rank = files.rank,
          .step = integer(line, "step"),
-         .what = say(distanced.who, " differ from ", distanced.what),
-         .got = say(*max_abs, " (", *max_rel, " of the largest element)",
-                    text(line, "worst").empty() ? "" : " in `" + text(line, "worst") + "`"),
-         .want = say(*bound, " at most: ", text(line, "why")),
+         .what = concat(distanced.who, " differ from ", distanced.what),
+         .got = concat(*max_abs, " (", *max_rel, " of the largest element)",
+                       text(line, "worst").empty() ? "" : " in `" + text(line, "worst") + "`"),
+         .want = concat(*bound, " at most: ", text(line, "why")),
          .why = distanced.why});
   } else if (*bound * *max_rel > widest * *max_abs) {
     judgement.defect(
         {.rank = files.rank,
          .step = integer(line, "step"),
-         .what = say("the bound on ", distanced.bound_on, " is too wide to see anything"),
-         .got = say("a bound of ", *bound * *max_rel / *max_abs, " of the largest element"),
-         .want = say(widest, " at most"),
+         .what = concat("the bound on ", distanced.bound_on, " is too wide to see anything"),
+         .got = concat("a bound of ", *bound * *max_rel / *max_abs, " of the largest element"),
+         .want = concat(widest, " at most"),
          .why = "reordered sums cannot explain more"});
   } else {
     judgement.saw(files.rank);

@@ -3,7 +3,7 @@
 #include <limits>
 #include <tuple>
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
 namespace {
@@ -15,7 +15,7 @@ bool earlier(const Defect& left, const Defect& right) {
 }
 
 std::string at_step(const std::optional<std::int64_t>& step) {
-  return step ? say(" at step ", *step) : std::string();
+  return step ? concat(" at step ", *step) : std::string();
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ Judgement::Judgement(std::string_view check, const Attempt& attempt)
     : check_(check), attempt_(attempt), expected_(checks::expected(attempt.axes)) {}
 
 std::string Judgement::repro() const {
-  return say("./graphproof repro ", attempt_.context.run_id, "/", attempt_.context.case_id);
+  return concat("./graphproof repro ", attempt_.context.run_id, "/", attempt_.context.case_id);
 }
 
 record::CheckResult Judgement::as(record::Result word, record::Message message,
@@ -34,8 +34,8 @@ record::CheckResult Judgement::as(record::Result word, record::Message message,
 
 bool Judgement::for_every_case() {
   if (const auto refusal = refusal_of(attempt_)) {
-    not_applicable(say("the case was refused by rule ", refusal->rule, " in phase ",
-                       record::name(refusal->phase)));
+    not_applicable(concat("the case was refused by rule ", refusal->rule, " in phase ",
+                          record::name(refusal->phase)));
   }
   return !settled();
 }
@@ -45,12 +45,13 @@ bool Judgement::for_graph_cases() {
   if (!expected_.graph) {
     not_applicable("impl none has no graph");
   } else if (!expected_.replays_leave_time) {
-    settled_ = as(record::Result::unexercised,
-                  {.what = "",
-                   .got = say("steps ", expected_.steps, ", warmup_steps ", expected_.warmup_steps),
-                   .want = "at least two steps after the warm-up",
-                   .why = "no replay would see fresh inputs",
-                   .next = "raise steps or lower warmup_steps"});
+    settled_ =
+        as(record::Result::unexercised,
+           {.what = "",
+            .got = concat("steps ", expected_.steps, ", warmup_steps ", expected_.warmup_steps),
+            .want = "at least two steps after the warm-up",
+            .why = "no replay would see fresh inputs",
+            .next = "raise steps or lower warmup_steps"});
   }
   return !settled();
 }
@@ -99,15 +100,15 @@ void Judgement::defect(Defect defect) {
 void Judgement::absent(const RankFiles& files, std::string thing,
                        std::optional<std::int64_t> step) {
   if (const std::string stopped = stopped_because(files); !stopped.empty()) {
-    unexercised(say(stopped, ", so there is no ", thing, at_step(step)));
+    unexercised(concat(stopped, ", so there is no ", thing, at_step(step)));
     return;
   }
   Defect missing{.rank = files.rank,
                  .step = step,
-                 .what = say("rank ", files.rank, " left no ", thing, at_step(step)),
+                 .what = concat("rank ", files.rank, " left no ", thing, at_step(step)),
                  .got = "nothing, although the rank finished the case",
-                 .want = say("what the axes demand: steps ", expected_.steps, ", warmup_steps ",
-                             expected_.warmup_steps, ", microbatches ", expected_.microbatches),
+                 .want = concat("what the axes demand: steps ", expected_.steps, ", warmup_steps ",
+                                expected_.warmup_steps, ", microbatches ", expected_.microbatches),
                  .why = "what left no evidence may not have happened"};
   if (!missing_ || earlier(missing, *missing_)) missing_ = std::move(missing);
 }
@@ -128,9 +129,9 @@ record::CheckResult Judgement::result(std::string summary, std::string want) {
                .got = std::move(*unexercised_),
                .want = std::move(want),
                .why = "a check without evidence neither passes nor fails",
-               .next = say("./graphproof explain ", attempt_.context.run_id, "/",
-                           attempt_.context.case_id,
-                           "; what ended the ranks is judged by D21, D22 and D26")});
+               .next = concat("./graphproof explain ", attempt_.context.run_id, "/",
+                              attempt_.context.case_id,
+                              "; what ended the ranks is judged by D21, D22 and D26")});
   }
   return as(
       record::Result::pass,

@@ -2,9 +2,9 @@
 // was refused is named.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -16,9 +16,9 @@ record::CheckResult capture_status(const Attempt& attempt) {
     judgement.defect(
         {.rank = files.rank,
          .step = integer(line, "step"),
-         .what = say("the capture of ", where, " failed"),
-         .got = say("code ", integer(line, "code").value_or(0), " at ",
-                    site.empty() ? "an unnamed operation" : site, ": ", text(line, "message")),
+         .what = concat("the capture of ", where, " failed"),
+         .got = concat("code ", integer(line, "code").value_or(0), " at ",
+                       site.empty() ? "an unnamed operation" : site, ": ", text(line, "message")),
          .want = "status ok, code 0",
          .why = "an operation that is not allowed during a capture invalidates the whole graph"});
   };
@@ -30,9 +30,9 @@ record::CheckResult capture_status(const Attempt& attempt) {
     judgement.defect(
         {.rank = files.rank,
          .step = integer(capture, "step"),
-         .what = say("the capture of ", capture_name(capture),
-                     " left work that its stream does not wait for"),
-         .got = say(unjoined.size(), " unjoined, the first is ", unjoined.front().dump()),
+         .what = concat("the capture of ", capture_name(capture),
+                        " left work that its stream does not wait for"),
+         .got = concat(unjoined.size(), " unjoined, the first is ", unjoined.front().dump()),
          .want = "every forked stream joined before the capture ends",
          .why = "what follows the graph may begin before this work is done, so a right result is "
                 "luck"});
@@ -51,9 +51,10 @@ record::CheckResult capture_status(const Attempt& attempt) {
         refused(files, *error, "arm " + text(*error, "arm"), text(*error, "call"));
     }
     for (const char* arm : graph_arms(attempt))
-      if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));
+      if (!files.first("capture", arm))
+        judgement.absent(files, concat("`capture` line of arm ", arm));
   }
-  return judgement.result(say("every capture succeeded on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("every capture succeeded on ", attempt.ranks.size(), " ranks"),
                           "status ok, code 0, nothing unjoined");
 }
 

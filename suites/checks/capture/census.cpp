@@ -5,9 +5,9 @@
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -21,9 +21,9 @@ bool counted(Judgement& judgement, const RankFiles& files, const Line& capture) 
   if (nodes > 0 && nodes == sum && !text(capture, "signature").empty()) return true;
   judgement.defect({.rank = files.rank,
                     .step = std::nullopt,
-                    .what = say("the census of ", capture_name(capture), " does not add up"),
-                    .got = say(nodes, " nodes, ", sum, " counted by kind, signature `",
-                               text(capture, "signature"), "`"),
+                    .what = concat("the census of ", capture_name(capture), " does not add up"),
+                    .got = concat(nodes, " nodes, ", sum, " counted by kind, signature `",
+                                  text(capture, "signature"), "`"),
                     .want = "as many nodes as counted, at least one, and a signature",
                     .why = "an empty or miscounted graph equals any other of its sort"});
   return false;
@@ -67,28 +67,29 @@ record::CheckResult census(const Attempt& attempt) {
       const Line& other = *first.try_emplace(text(*capture, "graph"), capture).first->second;
       if (text(other, "signature") != text(*capture, "signature") ||
           integer(other, "nodes") != integer(*capture, "nodes")) {
-        judgement.defect(
-            {.rank = files.rank,
-             .step = std::nullopt,
-             .what = say(capture_name(*capture), " holds other nodes than ", capture_name(other)),
-             .got = say(*integer(*capture, "nodes"), " nodes, signature ",
-                        text(*capture, "signature")),
-             .want = say(*integer(other, "nodes"), " nodes, signature ", text(other, "signature")),
-             .why = "two captures of the same step recorded different work"});
+        judgement.defect({.rank = files.rank,
+                          .step = std::nullopt,
+                          .what = concat(capture_name(*capture), " holds other nodes than ",
+                                         capture_name(other)),
+                          .got = concat(*integer(*capture, "nodes"), " nodes, signature ",
+                                        text(*capture, "signature")),
+                          .want = concat(*integer(other, "nodes"), " nodes, signature ",
+                                         text(other, "signature")),
+                          .why = "two captures of the same step recorded different work"});
       }
       judgement.saw(files.rank);
     }
     for (const char* arm : graph_arms(attempt)) {
       if (!captured.contains(arm))
-        judgement.absent(files, say("successful `capture` line of arm ", arm));
+        judgement.absent(files, concat("successful `capture` line of arm ", arm));
       for (const std::string& graph : wanted_graphs(attempt, arm, captured))
         if (!captured[arm].contains(graph))
           judgement.absent(files,
-                           say("successful `capture` line of graph ", graph, " of arm ", arm));
+                           concat("successful `capture` line of graph ", graph, " of arm ", arm));
     }
   }
   return judgement.result(
-      say("the same nodes in every capture on ", attempt.ranks.size(), " ranks"),
+      concat("the same nodes in every capture on ", attempt.ranks.size(), " ranks"),
       "one signature for each graph");
 }
 
@@ -111,12 +112,12 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
         if (field(*other, same) != field(*capture, same)) {
           judgement.defect({.rank = rank,
                             .step = std::nullopt,
-                            .what = say(capture_name(*capture), " of rank ", rank,
-                                        " differs from that of rank ", first_rank),
-                            .got = say("signature ", text(*capture, "signature"), ", ",
-                                       *integer(*capture, "nodes"), " nodes"),
-                            .want = say("signature ", text(*other, "signature"), ", ",
-                                        *integer(*other, "nodes"), " nodes"),
+                            .what = concat(capture_name(*capture), " of rank ", rank,
+                                           " differs from that of rank ", first_rank),
+                            .got = concat("signature ", text(*capture, "signature"), ", ",
+                                          *integer(*capture, "nodes"), " nodes"),
+                            .want = concat("signature ", text(*other, "signature"), ", ",
+                                           *integer(*other, "nodes"), " nodes"),
                             .why = "ranks that replay different graphs wait for each other or mix "
                                    "up their collectives"});
         }
@@ -124,7 +125,7 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
       }
       for (const char* arm : graph_arms(attempt))
         if (!arms.contains(arm))
-          judgement.absent(files, say("successful `capture` line of arm ", arm));
+          judgement.absent(files, concat("successful `capture` line of arm ", arm));
     }
     // A graph that one rank of the role lacks differs too.
     for (const auto& [name, owner] : first) {
@@ -133,12 +134,12 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
         for (const Line* capture : successful_captures(attempt.ranks[rank]))
           has |= capture_name(*capture) == name;
         if (!has)
-          judgement.absent(attempt.ranks[rank], say("successful capture of ", name, ", which rank ",
-                                                    owner.first, " has"));
+          judgement.absent(attempt.ranks[rank], concat("successful capture of ", name,
+                                                       ", which rank ", owner.first, " has"));
       }
     }
   }
-  return judgement.result(say("equal on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("equal on ", attempt.ranks.size(), " ranks"),
                           "one signature for each role");
 }
 

@@ -2,9 +2,9 @@
 // work that went to a stray stream can't hide: it runs at capture and is missing at replay.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -25,18 +25,19 @@ std::optional<Moved> counters_of(Judgement& judgement, const RankFiles& files, c
     return Moved{*before, *after};
   judgement.defect({.rank = files.rank,
                     .step = integer(line, "step"),
-                    .what = say("the layer counters around ", where, " are not there"),
-                    .got = say(field(line, "counter_before").dump(), " and ",
-                               field(line, "counter_after").dump()),
-                    .want = say("a count for each of ", judgement.expected().layers,
-                                " layers, before and after"),
+                    .what = concat("the layer counters around ", where, " are not there"),
+                    .got = concat(field(line, "counter_before").dump(), " and ",
+                                  field(line, "counter_after").dump()),
+                    .want = concat("a count for each of ", judgement.expected().layers,
+                                   " layers, before and after"),
                     .why = "a layer that nobody counts may not have run"});
   return std::nullopt;
 }
 
 void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
   for (const char* arm : graph_arms(attempt))
-    if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));
+    if (!files.first("capture", arm))
+      judgement.absent(files, concat("`capture` line of arm ", arm));
   for (const Line* capture : successful_captures(files)) {
     const auto moved =
         counters_of(judgement, files, *capture, "the capture of " + capture_name(*capture));
@@ -46,8 +47,8 @@ void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFile
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*capture, "step"),
-           .what = say("layer ", layer, " ran while ", capture_name(*capture), " was captured"),
-           .got = say(ran, " forwards"),
+           .what = concat("layer ", layer, " ran while ", capture_name(*capture), " was captured"),
+           .got = concat(ran, " forwards"),
            .want = "0: a capture records and runs nothing",
            .why = "work on a stream that was not captured runs once at capture and is missing from "
                   "every replay"});
@@ -61,7 +62,7 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const Line& repl
                   std::int64_t steps) {
   const std::string arm = text(replay, "arm");
   const auto step = integer(replay, "step");
-  const std::string where = say("step ", step.value_or(-1), " of arm ", arm);
+  const std::string where = concat("step ", step.value_or(-1), " of arm ", arm);
   const auto moved = counters_of(judgement, files, replay, where);
   if (!moved) return;
   const Expected& expected = judgement.expected();
@@ -72,10 +73,10 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const Line& repl
     judgement.defect(
         {.rank = files.rank,
          .step = step,
-         .what = say("up to ", where, " layer ", layer, " did not run as often as eager does"),
-         .got = say(ran, " forwards"),
-         .want = say(want, " forwards in ", steps, " steps of ", expected.microbatches,
-                     " microbatches"),
+         .what = concat("up to ", where, " layer ", layer, " did not run as often as eager does"),
+         .got = concat(ran, " forwards"),
+         .want = concat(want, " forwards in ", steps, " steps of ", expected.microbatches,
+                        " microbatches"),
          .why = "what a replay leaves out keeps its old result without any error"});
     return;
   }
@@ -90,11 +91,11 @@ void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles
     for (const Line* line : lines)
       judge_replay(judgement, files, *line,
                    runs_free(arm) ? integer(*line, "step").value_or(-1) + 1 : 1);
-    if (lines.empty()) judgement.absent(files, say("`replay` line of arm ", arm));
+    if (lines.empty()) judgement.absent(files, concat("`replay` line of arm ", arm));
   }
   for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
     if (!files.first("replay", arm, step))
-      judgement.absent(files, say("`replay` line of arm ", arm), step);
+      judgement.absent(files, concat("`replay` line of arm ", arm), step);
 }
 
 }  // namespace
@@ -107,9 +108,9 @@ record::CheckResult coverage(const Attempt& attempt) {
     judge_captures(judgement, attempt, files);
     judge_replays(judgement, attempt, files);
   }
-  return judgement.result(say("nothing ran at capture, every layer ran in ",
-                              watched_replays(attempt, judgement.expected()).size(), " replays on ",
-                              attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("nothing ran at capture, every layer ran in ",
+                                 watched_replays(attempt, judgement.expected()).size(),
+                                 " replays on ", attempt.ranks.size(), " ranks"),
                           "every layer, once for each microbatch");
 }
 

@@ -7,9 +7,9 @@
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -39,18 +39,18 @@ record::CheckResult operands_alive(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*line, "step"),
-           .what = say("a graph of arm ", text(*line, "arm"),
-                       " is about to touch memory that was freed after its capture"),
-           .got = known ? say(freed.front().is_string() ? freed.front().get<std::string>()
-                                                        : freed.front().dump(),
-                              ", and ", freed.size() - 1, " more")
-                        : say(operands, " blocks looked at, freed: ", freed.dump()),
+           .what = concat("a graph of arm ", text(*line, "arm"),
+                          " is about to touch memory that was freed after its capture"),
+           .got = known ? concat(freed.front().is_string() ? freed.front().get<std::string>()
+                                                           : freed.front().dump(),
+                                 ", and ", freed.size() - 1, " more")
+                        : concat(operands, " blocks looked at, freed: ", freed.dump()),
            .want = "every block that the graph captured, more than none, with the owner it had",
            .why = "the replay reads or overwrites whatever lies there now"});
     }
   }
-  return judgement.result(say("alive before ", judgement.expected().replayed_steps().size(),
-                              " replayed steps on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("alive before ", judgement.expected().replayed_steps().size(),
+                                 " replayed steps on ", attempt.ranks.size(), " ranks"),
                           "all memory of a graph alive");
 }
 
@@ -72,14 +72,14 @@ record::CheckResult kept_losses(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say("the ", text(*line, "what"), " that arm ", text(*line, "arm"),
-                       " handed out in step ", step.value_or(-1), " changed in the next step"),
-           .got = say("digest ", later.empty() ? "none" : later),
-           .want = say(then.empty() ? "a digest" : then, ", as when they were handed out"),
+           .what = concat("the ", text(*line, "what"), " that arm ", text(*line, "arm"),
+                          " handed out in step ", step.value_or(-1), " changed in the next step"),
+           .got = concat("digest ", later.empty() ? "none" : later),
+           .want = concat(then.empty() ? "a digest" : then, ", as when they were handed out"),
            .why = "whoever keeps a loss to log or average it later sees another step's"});
     }
   }
-  return judgement.result(say("unchanged one step later on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("unchanged one step later on ", attempt.ranks.size(), " ranks"),
                           "what was handed out");
 }
 
@@ -105,18 +105,18 @@ record::CheckResult participation(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what =
-               say("ranks ", rank, " and ", files.rank, " did not take the same way through step ",
-                   step.value_or(-1), " of arm ", text(*line, "arm")),
-           .got = say(field(*line, "replays").dump(), " launches, ",
-                      field(*line, "fallbacks").dump(), " fallbacks"),
-           .want = say(field(*other, "replays").dump(), " launches, ",
-                       field(*other, "fallbacks").dump(), " fallbacks, as rank ", rank),
+           .what = concat("ranks ", rank, " and ", files.rank,
+                          " did not take the same way through step ", step.value_or(-1), " of arm ",
+                          text(*line, "arm")),
+           .got = concat(field(*line, "replays").dump(), " launches, ",
+                         field(*line, "fallbacks").dump(), " fallbacks"),
+           .want = concat(field(*other, "replays").dump(), " launches, ",
+                          field(*other, "fallbacks").dump(), " fallbacks, as rank ", rank),
            .why = "a rank that runs eagerly beside ranks that replay pairs its collectives with "
                   "other ones"});
     }
   }
-  return judgement.result(say("the same launches on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("the same launches on ", attempt.ranks.size(), " ranks"),
                           "one decision for all ranks");
 }
 
@@ -137,15 +137,15 @@ record::CheckResult failed_capture_leaves_nothing(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*line, "step"),
-           .what = say("a failed capture in arm ", text(*line, "arm"), " left its pool behind"),
-           .got = say(field(*line, "pool_bytes").dump(),
-                      " bytes after reset and empty_cache, code ", field(*line, "code").dump()),
+           .what = concat("a failed capture in arm ", text(*line, "arm"), " left its pool behind"),
+           .got = concat(field(*line, "pool_bytes").dump(),
+                         " bytes after reset and empty_cache, code ", field(*line, "code").dump()),
            .want = "0 bytes",
            .why =
                "a trainer that tries again and again loses memory with each try (pytorch#190348)"});
     }
   }
-  return judgement.result(say("nothing left on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("nothing left on ", attempt.ranks.size(), " ranks"),
                           "0 bytes after a failed capture");
 }
 
@@ -154,7 +154,8 @@ record::CheckResult pool_order(const Attempt& attempt) {
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const char* arm : graph_arms(attempt))
-      if (!files.first("replay", arm)) judgement.absent(files, say("`replay` line of arm ", arm));
+      if (!files.first("replay", arm))
+        judgement.absent(files, concat("`replay` line of arm ", arm));
     for (const Line* line : files.find("replay")) {
       if (integer(*line, "out_of_order") == 0) {
         judgement.saw(files.rank);
@@ -163,14 +164,15 @@ record::CheckResult pool_order(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*line, "step"),
-           .what = say("graphs of one pool ran in another order than they were captured, in arm ",
-                       text(*line, "arm")),
-           .got = say(field(*line, "out_of_order").dump(), " launches out of order"),
+           .what =
+               concat("graphs of one pool ran in another order than they were captured, in arm ",
+                      text(*line, "arm")),
+           .got = concat(field(*line, "out_of_order").dump(), " launches out of order"),
            .want = "0",
            .why = "the memory of an output that is still needed belongs to another graph by then"});
     }
   }
-  return judgement.result(say("in the order of capture on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("in the order of capture on ", attempt.ranks.size(), " ranks"),
                           "0 launches out of order");
 }
 
@@ -203,10 +205,10 @@ record::CheckResult warmed_up(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = integer(*capture, "step"),
-             .what = say("layers had not run before ", capture_name(*capture), " was captured"),
-             .got = say("forwards of each layer by then: ", counted.dump()),
-             .want =
-                 say(forwards, " at least: ", steps, steps == 1 ? " eager step" : " eager steps"),
+             .what = concat("layers had not run before ", capture_name(*capture), " was captured"),
+             .got = concat("forwards of each layer by then: ", counted.dump()),
+             .want = concat(forwards, " at least: ", steps,
+                            steps == 1 ? " eager step" : " eager steps"),
              .why = "the engine says that it warmed up, and what a first run makes ends up in the "
                     "graph or breaks the capture"});
         continue;
@@ -214,20 +216,21 @@ record::CheckResult warmed_up(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*capture, "step"),
-           .what = say(capture_name(*capture), " was captured before its work had run"),
-           .got = say(field(*capture, "warmups").dump(), " warm-up runs"),
-           .want = wanted == asked ? say(asked, ", as axis warmup_steps says")
-                                   : say(wanted, ", the eager step of local"),
+           .what = concat(capture_name(*capture), " was captured before its work had run"),
+           .got = concat(field(*capture, "warmups").dump(), " warm-up runs"),
+           .want = wanted == asked ? concat(asked, ", as axis warmup_steps says")
+                                   : concat(wanted, ", the eager step of local"),
            .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
                   "the graph or "
                   "breaks the capture"});
     }
     for (const char* arm : graph_arms(attempt))
-      if (!files.first("capture", arm)) judgement.absent(files, say("`capture` line of arm ", arm));
+      if (!files.first("capture", arm))
+        judgement.absent(files, concat("`capture` line of arm ", arm));
   }
   return judgement.result(
-      say(asked, " runs before each capture on ", attempt.ranks.size(), " ranks"),
-      say(asked, " at least"));
+      concat(asked, " runs before each capture on ", attempt.ranks.size(), " ranks"),
+      concat(asked, " at least"));
 }
 
 record::CheckResult modules_warmed_up(const Attempt& attempt) {
@@ -236,7 +239,7 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
   const std::string impl = attempt.axes.text("impl");
   const Expected& expected = judgement.expected();
   if (impl != "local" && impl != "transformer_engine" && impl != "callables")
-    judgement.not_applicable(say("impl ", impl, " captures no modules"));
+    judgement.not_applicable(concat("impl ", impl, " captures no modules"));
   if (judgement.settled()) return judgement.result("", "");
   if (expected.warmup_steps == 0)
     judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
@@ -246,7 +249,7 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
       if (std::ranges::none_of(captures, [](const Line* capture) {
             return field(*capture, "module_runs").is_object();
           }))
-        judgement.absent(files, say("`capture` line with `module_runs` of arm ", arm));
+        judgement.absent(files, concat("`capture` line with `module_runs` of arm ", arm));
     }
     for (const Line* capture : files.find("capture")) {
       const nlohmann::json& runs = field(*capture, "module_runs");
@@ -266,17 +269,18 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*capture, "step"),
-           .what = say("the module of ", capture_name(*capture),
-                       " had run more rarely before its capture than the engine says"),
-           .got = say(forwards, " forwards, ", backwards, " backwards"),
-           .want = say(wanted, " of each at least: ", said, " warm-ups",
-                       recorded > 0 ? say(" behind ", recorded, " in the recorded step") : ""),
+           .what = concat("the module of ", capture_name(*capture),
+                          " had run more rarely before its capture than the engine says"),
+           .got = concat(forwards, " forwards, ", backwards, " backwards"),
+           .want =
+               concat(wanted, " of each at least: ", said, " warm-ups",
+                      recorded > 0 ? concat(" behind ", recorded, " in the recorded step") : ""),
            .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
                   "the graph or breaks the capture"});
     }
   }
   return judgement.result(
-      say("counted by the modules themselves on ", attempt.ranks.size(), " ranks"),
+      concat("counted by the modules themselves on ", attempt.ranks.size(), " ranks"),
       "as often as the engine says");
 }
 
@@ -295,8 +299,8 @@ record::CheckResult idle_when_dropped(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = std::nullopt,
-           .what = say("rank ", files.rank, " dropped graphs that the device was still running"),
-           .got = say(field(**graphs, "in_flight").dump(), " replays in flight"),
+           .what = concat("rank ", files.rank, " dropped graphs that the device was still running"),
+           .got = concat(field(**graphs, "in_flight").dump(), " replays in flight"),
            .want = "0: wait for the last replay first",
            .why = "the memory of a running replay goes to whoever allocates next"});
     }
@@ -310,19 +314,21 @@ record::CheckResult idle_when_dropped(const Attempt& attempt) {
       const auto line = std::ranges::find_if(
           lines, [&](const Line* one) { return is(*one, "subject", subject); });
       if (line == lines.end()) {
-        judgement.absent(files, say("`evictions` line of ", subject));
+        judgement.absent(files, concat("`evictions` line of ", subject));
       } else if (integer(**line, "in_flight") != 0) {
         judgement.defect(
             {.rank = files.rank,
              .step = integer(**line, "step"),
-             .what = say("rank ", files.rank, " evicted graphs that the device was still running"),
-             .got = say(field(**line, "in_flight").dump(), " replays in flight"),
+             .what =
+                 concat("rank ", files.rank, " evicted graphs that the device was still running"),
+             .got = concat(field(**line, "in_flight").dump(), " replays in flight"),
              .want = "0: wait for the last replay first",
              .why = "the memory of a running replay goes to the graphs that are captured next"});
       }
     }
   }
-  return judgement.result(say("idle on ", attempt.ranks.size(), " ranks"), "no replay in flight");
+  return judgement.result(concat("idle on ", attempt.ranks.size(), " ranks"),
+                          "no replay in flight");
 }
 
 }  // namespace graphproof::checks

@@ -1,8 +1,8 @@
 // D56: what touches the same bytes on two streams is ordered. Results may be right all the same:
 // whoever wins the race in a test can lose it in training.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -30,13 +30,13 @@ record::CheckResult races(const Attempt& attempt) {
         {.rank = files.rank,
          .step = std::nullopt,
          .what = "work on two streams touches the same bytes, and nothing orders it",
-         .got = say(*raced, *raced == 1 ? " race: " : " races, the first ones: ",
-                    field(*line, "found").dump()),
+         .got = concat(*raced, *raced == 1 ? " race: " : " races, the first ones: ",
+                       field(*line, "found").dump()),
          .want = "an event that the later stream waits for, or one stream",
          .why =
              "which of them comes first is left to chance, on a GPU also when this run was right"});
   }
-  return judgement.result(say("looked at ", looks, " accesses"),
+  return judgement.result(concat("looked at ", looks, " accesses"),
                           "an order between all work on the same bytes");
 }
 

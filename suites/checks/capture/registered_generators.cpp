@@ -4,9 +4,9 @@
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -27,19 +27,20 @@ record::CheckResult registered_generators(const Attempt& attempt) {
         judgement.saw(files.rank);
         continue;
       }
-      judgement.defect({.rank = files.rank,
-                        .step = integer(*capture, "step"),
-                        .what = say("a generator was not registered with the graphs of arm ", arm),
-                        .got = say(field(*capture, "generators").dump(), " registered"),
-                        .want = say(field(*capture, "generators_wanted").dump(),
-                                    ", all that the step draws from"),
-                        .why = "a replay advances only what was registered; anything else repeats "
-                               "its numbers or is refused"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = integer(*capture, "step"),
+           .what = concat("a generator was not registered with the graphs of arm ", arm),
+           .got = concat(field(*capture, "generators").dump(), " registered"),
+           .want = concat(field(*capture, "generators_wanted").dump(),
+                          ", all that the step draws from"),
+           .why = "a replay advances only what was registered; anything else repeats "
+                  "its numbers or is refused"});
     }
     for (const char* arm : graph_arms(attempt))
-      if (!last.contains(arm)) judgement.absent(files, say("`capture` line of arm ", arm));
+      if (!last.contains(arm)) judgement.absent(files, concat("`capture` line of arm ", arm));
   }
-  return judgement.result(say("all of them in every arm on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("all of them in every arm on ", attempt.ranks.size(), " ranks"),
                           "every generator of the step");
 }
 

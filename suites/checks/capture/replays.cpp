@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -23,11 +23,11 @@ void judge_line(Judgement& judgement, const RankFiles& files, const Line& line) 
   judgement.defect(
       {.rank = files.rank,
        .step = step,
-       .what = say("arm ", arm, " did not replay every step up to step ", step.value_or(-1)),
-       .got = say(field(line, "replays").dump(), " replays, ", field(line, "fallbacks").dump(),
-                  " fallbacks, ", field(line, "recaptures").dump(), " recaptures"),
-       .want = say(want, " replays after ", judgement.expected().warmup_steps,
-                   " warm-up steps, 0 fallbacks, 0 recaptures"),
+       .what = concat("arm ", arm, " did not replay every step up to step ", step.value_or(-1)),
+       .got = concat(field(line, "replays").dump(), " replays, ", field(line, "fallbacks").dump(),
+                     " fallbacks, ", field(line, "recaptures").dump(), " recaptures"),
+       .want = concat(want, " replays after ", judgement.expected().warmup_steps,
+                      " warm-up steps, 0 fallbacks, 0 recaptures"),
        .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
 }
 
@@ -40,7 +40,7 @@ record::CheckResult replays(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const auto& [arm, step] : watched_replays(attempt, expected))
       if (!files.first("replay", arm, step))
-        judgement.absent(files, say("`replay` line of arm ", arm), step);
+        judgement.absent(files, concat("`replay` line of arm ", arm), step);
     for (const char* arm : graph_arms(attempt)) {
       const auto lines = files.find("replay", arm);
       for (const Line* line : lines) judge_line(judgement, files, *line);
@@ -48,12 +48,12 @@ record::CheckResult replays(const Attempt& attempt) {
       if (std::ranges::none_of(lines, [&](const Line* line) {
             return integer(*line, "step").value_or(-1) >= expected.steps - 1;
           }))
-        judgement.absent(files, say("`replay` line of arm ", arm), expected.steps - 1);
+        judgement.absent(files, concat("`replay` line of arm ", arm), expected.steps - 1);
     }
   }
   return judgement.result(
-      say(expected.replays_until(expected.last_inputs_step), " replays in lockstep on ",
-          attempt.ranks.size(), " ranks, no fallback"),
+      concat(expected.replays_until(expected.last_inputs_step), " replays in lockstep on ",
+             attempt.ranks.size(), " ranks, no fallback"),
       "a replay of every step after the warm-up");
 }
 

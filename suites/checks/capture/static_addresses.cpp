@@ -4,9 +4,9 @@
 #include <set>
 
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -33,11 +33,11 @@ record::CheckResult static_addresses(const Attempt& attempt) {
         graphs[text(*line, "arm")].insert(text(*line, "graph"));
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected())) {
       const auto lines = files.find("address", arm, step);
-      if (lines.empty()) judgement.absent(files, say("`address` line of arm ", arm), step);
+      if (lines.empty()) judgement.absent(files, concat("`address` line of arm ", arm), step);
       for (const std::string& graph : graphs[std::string(arm)])
         if (std::ranges::none_of(lines,
                                  [&](const Line* line) { return is(*line, "graph", graph); }))
-          judgement.absent(files, say("`address` line of graph ", graph, " of arm ", arm), step);
+          judgement.absent(files, concat("`address` line of graph ", graph, " of arm ", arm), step);
     }
     std::map<std::string, std::int64_t> registered_at_first;  // by arm and graph
     for (const Line* line : files.find("address")) {
@@ -51,19 +51,19 @@ record::CheckResult static_addresses(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = say("`", moved_part(moved.front(), "tensor"), "` of graph ", graph,
-                         " moved after capture, as ", moved.size() - 1, " others did"),
-             .got = say("address ", moved_part(moved.front(), "now"), " before the replay of step ",
-                        step.value_or(-1), " in arm ", arm),
-             .want = say(moved_part(moved.front(), "captured"), ", as captured"),
+             .what = concat("`", moved_part(moved.front(), "tensor"), "` of graph ", graph,
+                            " moved after capture, as ", moved.size() - 1, " others did"),
+             .got = concat("address ", moved_part(moved.front(), "now"),
+                           " before the replay of step ", step.value_or(-1), " in arm ", arm),
+             .want = concat(moved_part(moved.front(), "captured"), ", as captured"),
              .why = "a replay reads the captured address, so the step ran on stale data"});
       } else if (!moved.is_array() || registered <= 0 || registered != first) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = say("the address registry of graph ", graph, " changed in arm ", arm),
-             .got = say(registered, " tensors registered at step ", step.value_or(-1)),
-             .want = say(first, ", as before the first replay, and at least one"),
+             .what = concat("the address registry of graph ", graph, " changed in arm ", arm),
+             .got = concat(registered, " tensors registered at step ", step.value_or(-1)),
+             .want = concat(first, ", as before the first replay, and at least one"),
              .why = "an address that nobody registered is not watched"});
       } else {
         judgement.saw(files.rank);
@@ -71,8 +71,8 @@ record::CheckResult static_addresses(const Attempt& attempt) {
     }
   }
   return judgement.result(
-      say("nothing moved before ", watched_replays(attempt, judgement.expected()).size(),
-          " replays on ", attempt.ranks.size(), " ranks"),
+      concat("nothing moved before ", watched_replays(attempt, judgement.expected()).size(),
+             " replays on ", attempt.ranks.size(), " ranks"),
       "every address as captured");
 }
 
@@ -83,7 +83,7 @@ record::CheckResult outputs_registered(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
       if (!files.first("poison", arm, step))
-        judgement.absent(files, say("`poison` line of arm ", arm), step);
+        judgement.absent(files, concat("`poison` line of arm ", arm), step);
     for (const Line* line : files.find("poison")) {
       const nlohmann::json& unregistered = field(*line, "unregistered");
       if (unregistered.is_array() && unregistered.empty()) {
@@ -93,17 +93,17 @@ record::CheckResult outputs_registered(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*line, "step"),
-           .what = say("nobody watched the address of what a step of arm ", text(*line, "arm"),
-                       " hands out"),
-           .got = say("unregistered: ", unregistered.dump()),
+           .what = concat("nobody watched the address of what a step of arm ", text(*line, "arm"),
+                          " hands out"),
+           .got = concat("unregistered: ", unregistered.dump()),
            .want = "none: losses, gradients, parameters and optimizer state all registered",
            .why = "an address that nobody registered may move unseen, and the replay reads or "
                   "writes the old one"});
     }
   }
   return judgement.result(
-      say("everything handed out in ", watched_replays(attempt, judgement.expected()).size(),
-          " replays on ", attempt.ranks.size(), " ranks"),
+      concat("everything handed out in ", watched_replays(attempt, judgement.expected()).size(),
+             " replays on ", attempt.ranks.size(), " ranks"),
       "every address registered");
 }
 

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 #include "workloads/pipeline/pipeline_turns.h"
 
 namespace graphproof::checks {
@@ -52,7 +52,7 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
       const auto found = own.find(arm);
       if (found == own.end()) {
         judgement.absent(
-            files, say("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
+            files, concat("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
         continue;
       }
       const Line& line = *found->second;
@@ -62,21 +62,21 @@ void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view 
         judgement.defect(
             {.rank = rank,
              .step = std::nullopt,
-             .what =
-                 say("rank ", rank, " issued no collective in its ", kind, " group in arm ", arm),
-             .got = say(count, " collectives, digest `", digest, "`"),
+             .what = concat("rank ", rank, " issued no collective in its ", kind, " group in arm ",
+                            arm),
+             .got = concat(count, " collectives, digest `", digest, "`"),
              .want = "at least one, and a digest of them",
              .why = "a parallel group that never communicates does not share its work"});
       } else if (digest != want || (alike && count != integer(*other, "count"))) {
         judgement.defect(
             {.rank = rank,
              .step = std::nullopt,
-             .what = say("ranks ", first_rank, " and ", rank, " of one ", kind,
-                         " group issued other collectives in arm ", arm),
-             .got = say("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
-                        field(line, "last").dump()),
-             .want = say("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
-                         " collectives, digest ", want),
+             .what = concat("ranks ", first_rank, " and ", rank, " of one ", kind,
+                            " group issued other collectives in arm ", arm),
+             .got = concat("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
+                           field(line, "last").dump()),
+             .want = concat("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
+                            " collectives, digest ", want),
              .why = "collectives in another order or size hang, or reduce the wrong data"});
       } else {
         judgement.saw(rank);
@@ -115,7 +115,7 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
       judge_group(judgement, attempt, name, pair, /*alike=*/false);
   };
   for (const order::Edge& edge : order::edges(stages, attempt.axes.integer("vpp")))
-    judge_stages(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
+    judge_stages(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
   if (stages > 1 && attempt.axes.flag("tied_embeddings")) judge_stages("embd", 0, stages - 1);
   if (asks_all_stages(attempt.axes))
     for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size)) {
@@ -128,8 +128,8 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks)
     for (const std::string_view arm : ledger_arms(attempt, judgement.expected()))
       if (!files.first("collectives", arm))
-        judgement.absent(files, say("`collectives` line of arm ", arm));
-  return judgement.result(say("equal in every group of ", attempt.ranks.size(), " ranks"),
+        judgement.absent(files, concat("`collectives` line of arm ", arm));
+  return judgement.result(concat("equal in every group of ", attempt.ranks.size(), " ranks"),
                           "equal counts and digests in each group");
 }
 

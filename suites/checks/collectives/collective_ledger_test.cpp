@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/testing/check_rows.h"
 
 namespace graphproof::checks {
@@ -153,7 +153,7 @@ TEST(CollectiveLedger, StagesAgreeOnTheNormAndOnWhatIsInfinite) {
       });
       EXPECT_EQ(alone.result, record::Result::fail);
       EXPECT_NE(record::to_text(alone.message)
-                    .find(say("rank ", rank, " issued no collective in its pp group")),
+                    .find(concat("rank ", rank, " issued no collective in its pp group")),
                 std::string::npos)
           << record::to_text(alone.message);
     }

@@ -1,9 +1,9 @@
 // D28.placement: the buffers of the single collective lie where the axis `placement` asks for, in
 // physical memory as the driver reports it. A case named per_rank whose buffers lie alike would
 // show nothing.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -15,9 +15,9 @@ const Line* placement_of(const RankFiles& files, std::string_view arm, std::stri
 }
 
 std::string place_text(const Line& line) {
-  return say("offset ", field(line, "offset").dump(), " of a span of ",
-             field(line, "span_bytes").dump(), " bytes",
-             flag(line, "straddles") == true ? ", across its end" : "");
+  return concat("offset ", field(line, "offset").dump(), " of a span of ",
+                field(line, "span_bytes").dump(), " bytes",
+                flag(line, "straddles") == true ? ", across its end" : "");
 }
 
 /// Whether the buffer of this rank lies as asked, seen from rank 0's.
@@ -50,15 +50,15 @@ record::CheckResult placement(const Attempt& attempt) {
         const Line* line = placement_of(files, arm, buffer);
         const Line* first = placement_of(attempt.ranks.front(), arm, buffer);
         if (!line || !first) {
-          judgement.absent(files, say("`placement` line of the ", buffer, " of arm ", arm));
+          judgement.absent(files, concat("`placement` line of the ", buffer, " of arm ", arm));
         } else if (as_asked(attempt, files.rank, *line, *first)) {
           judgement.saw(files.rank);
         } else {
           judgement.defect({.rank = files.rank,
                             .step = std::nullopt,
-                            .what = say("the ", buffer, " of arm ", arm,
-                                        " does not lie as placement ", asked, " asks"),
-                            .got = say(place_text(*line), "; rank 0: ", place_text(*first)),
+                            .what = concat("the ", buffer, " of arm ", arm,
+                                           " does not lie as placement ", asked, " asks"),
+                            .got = concat(place_text(*line), "; rank 0: ", place_text(*first)),
                             .want = asked == "per_rank"
                                         ? "odd ranks elsewhere than even ones, and across a border "
                                           "of an expandable segment"
@@ -68,9 +68,9 @@ record::CheckResult placement(const Attempt& attempt) {
       }
     }
   }
-  return judgement.result(say("as placement ", asked, " asks, in ", arms.size(), " arms on ",
-                              attempt.ranks.size(), " ranks"),
-                          say("placement ", asked));
+  return judgement.result(concat("as placement ", asked, " asks, in ", arms.size(), " arms on ",
+                                 attempt.ranks.size(), " ranks"),
+                          concat("placement ", asked));
 }
 
 }  // namespace graphproof::checks

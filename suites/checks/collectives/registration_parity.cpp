@@ -7,9 +7,9 @@
 #include <set>
 
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 #include "suites/checks/collectives/nccl_log.h"
 
 namespace graphproof::checks {
@@ -38,7 +38,7 @@ std::string counts_text(const std::vector<Seen>& seen) {
   for (const Seen& one : seen) counts.insert(one.buffers);
   std::string text;
   for (const std::size_t count : counts)
-    text += say(text.empty() ? "" : "; ", count, " buffers on ranks ", ranks_text(seen, count));
+    text += concat(text.empty() ? "" : "; ", count, " buffers on ranks ", ranks_text(seen, count));
   return text;
 }
 
@@ -62,7 +62,7 @@ record::CheckResult registration_parity(const Attempt& attempt) {
   if (attempt.axes.text("model") != "collective")
     judgement.not_applicable("the case has no collective of its own");
   if (attempt.context.device != "cuda")
-    judgement.not_applicable(say("device ", attempt.context.device, " has no NCCL"));
+    judgement.not_applicable(concat("device ", attempt.context.device, " has no NCCL"));
   if (judgement.settled()) return judgement.result("", "");
 
   std::vector<Seen> seen;
@@ -76,8 +76,8 @@ record::CheckResult registration_parity(const Attempt& attempt) {
     const NcclLog log = read_nccl_log(files.log.value_or(""));
     judgement.saw(files.rank);  // looked at; a silent log makes it unexercised
     if (log.info_lines == 0) {
-      judgement.unexercised(say("the log of rank ", files.rank,
-                                " has no line of NCCL, which NCCL_DEBUG=INFO asks for"));
+      judgement.unexercised(concat("the log of rank ", files.rank,
+                                   " has no line of NCCL, which NCCL_DEBUG=INFO asks for"));
       continue;
     }
     seen.push_back({.rank = files.rank, .buffers = log.registered.size(), .captures = captures});
@@ -98,8 +98,8 @@ record::CheckResult registration_parity(const Attempt& attempt) {
     judgement.defect(
         {.rank = least->rank,
          .step = std::nullopt,
-         .what = say("the ranks disagree whether NCCL registers the buffers of the captured ",
-                     collective),
+         .what = concat("the ranks disagree whether NCCL registers the buffers of the captured ",
+                        collective),
          .got = counts_text(seen),
          .want = "as many on every rank",
          .why = "a registered rank waits for addresses that the others never send, so the replay "
@@ -109,12 +109,14 @@ record::CheckResult registration_parity(const Attempt& attempt) {
              std::ranges::find(kRegistering, collective) != kRegistering.end()) {
     std::string shown;
     for (const std::string& protocol : protocols) shown += (shown.empty() ? "" : ", ") + protocol;
-    judgement.unexercised(say("NCCL registered nothing on any rank, where a captured ", collective,
-                              " in expandable segments is expected to be registered; it took ",
-                              shown.empty() ? "no known protocol" : shown));
+    judgement.unexercised(concat("NCCL registered nothing on any rank, where a captured ",
+                                 collective,
+                                 " in expandable segments is expected to be registered; it took ",
+                                 shown.empty() ? "no known protocol" : shown));
   }
-  return judgement.result(most->buffers == 0 ? "registered on no rank"
-                                             : say("registered on every rank: ", counts_text(seen)),
+  return judgement.result(most->buffers == 0
+                              ? "registered on no rank"
+                              : concat("registered on every rank: ", counts_text(seen)),
                           "the same on every rank");
 }
 

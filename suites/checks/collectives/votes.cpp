@@ -5,9 +5,9 @@
 #include <array>
 #include <iterator>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -36,8 +36,8 @@ struct Vote {
 
 std::string describe(const Vote& vote) {
   std::string codes;
-  for (const std::int64_t code : vote.codes) codes += say(codes.empty() ? "" : " ", code);
-  return say("codes ", codes.empty() ? "none" : codes, " after phase ", vote.phase);
+  for (const std::int64_t code : vote.codes) codes += concat(codes.empty() ? "" : " ", code);
+  return concat("codes ", codes.empty() ? "none" : codes, " after phase ", vote.phase);
 }
 
 std::vector<Vote> votes_of(const RankFiles& files) {
@@ -67,10 +67,10 @@ void judge_errors(Judgement& judgement, const RankFiles& files) {
     judgement.defect(
         {.rank = files.rank,
          .step = integer(*error, "step"),
-         .what = say("rank ", files.rank, " met an error in phase ", text(*error, "phase"),
-                     ", arm ", text(*error, "arm")),
-         .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
-                    text(*error, "call"), ": ", text(*error, "message")),
+         .what = concat("rank ", files.rank, " met an error in phase ", text(*error, "phase"),
+                        ", arm ", text(*error, "arm")),
+         .got = concat(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
+                       text(*error, "call"), ": ", text(*error, "message")),
          .want = "no error",
          .why = "the case could not go its whole way"});
   }
@@ -81,9 +81,9 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
   if (vote.codes.size() != attempt.ranks.size()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
-                      .what = say("a vote of rank ", files.rank, " misses ranks"),
+                      .what = concat("a vote of rank ", files.rank, " misses ranks"),
                       .got = describe(vote),
-                      .want = say(attempt.ranks.size(), " codes, one for each rank"),
+                      .want = concat(attempt.ranks.size(), " codes, one for each rank"),
                       .why = "who did not vote did not agree"});
     return;
   }
@@ -101,7 +101,7 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
                      vote.codes.begin();
   judgement.defect({.rank = static_cast<int>(first),
                     .step = std::nullopt,
-                    .what = say("rank ", first, " voted that phase ", vote.phase, " failed"),
+                    .what = concat("rank ", first, " voted that phase ", vote.phase, " failed"),
                     .got = describe(vote),
                     .want = "code 0 of every rank",
                     .why = "ranks that go on alone wait in a collective for ever"});
@@ -126,26 +126,27 @@ void judge_required(Judgement& judgement, const Attempt& attempt, const RankFile
     const std::ptrdiff_t wanted = votes_wanted(attempt, files, boundary.phase);
     const auto held = std::ranges::count(votes, boundary.phase, &Vote::phase);
     if (held < wanted)
-      judgement.absent(files, say(wanted == 1 ? std::string("vote")
-                                              : say(wanted - held, " of ", wanted, " votes"),
-                                  " after phase ", boundary.phase));
+      judgement.absent(files, concat(wanted == 1 ? std::string("vote")
+                                                 : concat(wanted - held, " of ", wanted, " votes"),
+                                     " after phase ", boundary.phase));
   }
 }
 
 /// A rank that refused beside one that went on: they disagree before any vote could be held.
 void judge_refusals(Judgement& judgement, const Attempt& attempt, const record::Refusal& refusal) {
   for (const RankFiles& files : attempt.ranks) {
-    const record::RankEvidence way = way_of(files);
+    const record::RankEvidence way = rank_progress(files);
     if (way.refused && way.refused->rule == refusal.rule) {
       judgement.saw(files.rank);
     } else if (way.refused || way.complete ||
                (way.last_phase && *way.last_phase > record::Phase::validate)) {
-      judgement.defect({.rank = files.rank,
-                        .step = std::nullopt,
-                        .what = say("rank ", files.rank, " did not refuse the case as others did"),
-                        .got = way.refused ? say("refused by rule ", way.refused->rule) : "went on",
-                        .want = say("refused by rule ", refusal.rule),
-                        .why = "ranks must come to the same decision from the same case"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = std::nullopt,
+           .what = concat("rank ", files.rank, " did not refuse the case as others did"),
+           .got = way.refused ? concat("refused by rule ", way.refused->rule) : "went on",
+           .want = concat("refused by rule ", refusal.rule),
+           .why = "ranks must come to the same decision from the same case"});
     } else {
       judgement.absent(files, "refusal");
     }
@@ -158,7 +159,7 @@ record::CheckResult votes(const Attempt& attempt) {
   Judgement judgement("D26.votes", attempt);
   if (const auto refusal = refusal_of(attempt)) {
     judge_refusals(judgement, attempt, *refusal);
-    return judgement.result(say("rule ", refusal->rule, " on ", attempt.ranks.size(), " ranks"),
+    return judgement.result(concat("rule ", refusal->rule, " on ", attempt.ranks.size(), " ranks"),
                             "one decision of all ranks");
   }
   const RankFiles* first = nullptr;
@@ -177,20 +178,21 @@ record::CheckResult votes(const Attempt& attempt) {
       if (index < own.size() && index < common.size() && own[index] == common[index]) continue;
       if (index >= own.size() || index >= common.size()) {
         judgement.absent(index >= own.size() ? files : *first,
-                         say("vote number ", index + 1, ", which another rank has"));
+                         concat("vote number ", index + 1, ", which another rank has"));
       } else {
         judgement.defect(
             {.rank = files.rank,
              .step = std::nullopt,
-             .what = say("ranks ", first->rank, " and ", files.rank, " remember different votes"),
-             .got = say("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])),
+             .what =
+                 concat("ranks ", first->rank, " and ", files.rank, " remember different votes"),
+             .got = concat("vote ", index + 1, " of rank ", files.rank, ": ", describe(own[index])),
              .want = describe(common[index]),
              .why = "ranks that disagree about a vote go different ways"});
       }
       break;
     }
   }
-  return judgement.result(say(common.size(), " votes, all ranks with code 0"),
+  return judgement.result(concat(common.size(), " votes, all ranks with code 0"),
                           "code 0 of every rank after every phase");
 }
 

@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 #include "suites/checks/memory/theil_sen.h"
 
 namespace graphproof::checks {
@@ -57,7 +57,7 @@ bool whole(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
     if (std::ranges::any_of(lines,
                             [&](const Line* line) { return integer(*line, "step") == step; }))
       continue;
-    judgement.absent(files, say("`memory` line of arm ", arm), step);
+    judgement.absent(files, concat("`memory` line of arm ", arm), step);
     return false;
   }
   return true;
@@ -97,8 +97,8 @@ std::optional<Trend> trend(Judgement& judgement, const RankFiles& files,
     if (!step || !value || !explained || !later) {
       judgement.defect({.rank = files.rank,
                         .step = step,
-                        .what = say("the memory series `", field_name, "` of arm ",
-                                    text(*line, "arm"), " has a gap"),
+                        .what = concat("the memory series `", field_name, "` of arm ",
+                                       text(*line, "arm"), " has a gap"),
                         .got = field(*line, field_name).dump(),
                         .want = "bytes, of one step after the other",
                         .why = "growth may hide in a gap"});
@@ -139,15 +139,15 @@ record::CheckResult judge_trend(const Attempt& attempt, std::string_view check,
     }
     judgement.defect({.rank = files.rank,
                       .step = integer(*graph.back(), "step"),
-                      .what = say("`", field_name, "` memory of arm solo_graph grows"),
-                      .got = say(seen->slope, " bytes a step, at most ", seen->upper,
-                                 " (95 %), over ", graph.size(), " steps"),
-                      .want = say(bound, " at most: eager's ", usual->upper, " and one jump of ",
-                                  jump_bytes, " bytes"),
+                      .what = concat("`", field_name, "` memory of arm solo_graph grows"),
+                      .got = concat(seen->slope, " bytes a step, at most ", seen->upper,
+                                    " (95 %), over ", graph.size(), " steps"),
+                      .want = concat(bound, " at most: eager's ", usual->upper, " and one jump of ",
+                                     jump_bytes, " bytes"),
                       .why = "a run of many steps ends out of memory"});
   }
   return judgement.result(
-      say("at most ", highest, " bytes a step on ", attempt.ranks.size(), " ranks"),
+      concat("at most ", highest, " bytes a step on ", attempt.ranks.size(), " ranks"),
       "no trend beyond eager's");
 }
 
@@ -174,19 +174,19 @@ record::CheckResult allocator_series(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = integer(*lines.back(), "step"),
-             .what =
-                 say("the allocator's `", what, "` bytes of arm ", arm, " are not what they were"),
-             .got = say(field(*lines.back(), what).dump(), " bytes after the last step"),
-             .want =
-                 say(field(*lines.front(), what).dump(), ", as ", lines.size() - 1, " steps before",
-                     may_rise(attempt, what) ? say("; or more, risen in ", most, " of them at most")
-                                             : ""),
+             .what = concat("the allocator's `", what, "` bytes of arm ", arm,
+                            " are not what they were"),
+             .got = concat(field(*lines.back(), what).dump(), " bytes after the last step"),
+             .want = concat(
+                 field(*lines.front(), what).dump(), ", as ", lines.size() - 1, " steps before",
+                 may_rise(attempt, what) ? concat("; or more, risen in ", most, " of them at most")
+                                         : ""),
              .why = "a step that keeps what it allocates ends a long run out of memory"});
       }
     }
   }
   return judgement.result(
-      say("the same bytes after ", steps, " steady steps on ", attempt.ranks.size(), " ranks"),
+      concat("the same bytes after ", steps, " steady steps on ", attempt.ranks.size(), " ranks"),
       "not a byte more");
 }
 
@@ -220,18 +220,19 @@ record::CheckResult pool_sharing(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*capture, "step"),
-           .what = say("the graphs of arm ", text(*capture, "arm"), " do not share their memory"),
-           .got = say(field(*capture, "pools").dump(), " pools at the capture of ",
-                      text(*capture, "graph"), ", ", field(*capture, "pool_bytes").dump(),
-                      " bytes in this one"),
-           .want = say(allowed, " at most, as axis pool says: ", asked),
+           .what =
+               concat("the graphs of arm ", text(*capture, "arm"), " do not share their memory"),
+           .got = concat(field(*capture, "pools").dump(), " pools at the capture of ",
+                         text(*capture, "graph"), ", ", field(*capture, "pool_bytes").dump(),
+                         " bytes in this one"),
+           .want = concat(allowed, " at most, as axis pool says: ", asked),
            .why = "every pool holds the largest step's temporaries again, so memory is a multiple "
                   "of one's"});
     }
   }
   return judgement.result(
-      say(for_training, " pool at most in every arm on ", attempt.ranks.size(), " ranks"),
-      say("pool ", asked));
+      concat(for_training, " pool at most in every arm on ", attempt.ranks.size(), " ranks"),
+      concat("pool ", asked));
 }
 
 record::CheckResult returned_after_flush(const Attempt& attempt) {
@@ -270,16 +271,16 @@ record::CheckResult returned_after_flush(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = std::nullopt,
-           .what = say("`", what, "` memory did not come back when arm solo_graph was gone"),
-           .got =
-               say(field(*after, what).dump(), " bytes after a flush collective and empty_cache"),
-           .want = say(field(*before, what).dump(), " at most, as before it was built",
-                       slack > 0 ? say(", within ", slack) : std::string()),
+           .what = concat("`", what, "` memory did not come back when arm solo_graph was gone"),
+           .got = concat(field(*after, what).dump(),
+                         " bytes after a flush collective and empty_cache"),
+           .want = concat(field(*before, what).dump(), " at most, as before it was built",
+                          slack > 0 ? concat(", within ", slack) : std::string()),
            .why =
                "a graph or what it holds is still alive; the next model starts with less memory"});
     }
   }
-  return judgement.result(say("all of it on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("all of it on ", attempt.ranks.size(), " ranks"),
                           "as before the arm was built");
 }
 
@@ -304,11 +305,11 @@ record::CheckResult pools_released(const Attempt& attempt) {
         {.rank = files.rank,
          .step = std::nullopt,
          .what = "a graph pool of arm solo_graph outlives its graphs",
-         .got = say(field(*after, "pool").dump(), " bytes in graph pools"),
-         .want = say(field(*before, "pool").dump(), " at most, as before the arm was built"),
+         .got = concat(field(*after, "pool").dump(), " bytes in graph pools"),
+         .want = concat(field(*before, "pool").dump(), " at most, as before the arm was built"),
          .why = "a pool that is never released is lost to everybody else"});
   }
-  return judgement.result(say("none left on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("none left on ", attempt.ranks.size(), " ranks"),
                           "no segment of the arm's pools");
 }
 

@@ -3,9 +3,9 @@
 
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -19,11 +19,11 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt) {
     for (const char* arm : graph_arms(attempt)) {
       const auto looks =
           std::ranges::count_if(states, [&](const Line* line) { return is(*line, "arm", arm); });
-      if (looks == 0) judgement.absent(files, say("`state` line of the capture of arm ", arm));
+      if (looks == 0) judgement.absent(files, concat("`state` line of the capture of arm ", arm));
       // They name no graph, but there is one for each.
       if (looks <
           std::ranges::count_if(captures, [&](const Line* line) { return is(*line, "arm", arm); }))
-        judgement.absent(files, say("`state` line of every capture of arm ", arm));
+        judgement.absent(files, concat("`state` line of every capture of arm ", arm));
     }
     for (const Line* line : states) {
       const std::string before = text(*line, "before"), after = text(*line, "after");
@@ -34,14 +34,14 @@ record::CheckResult capture_changes_nothing(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*line, "step"),
-           .what = say("the capture of arm ", text(*line, "arm"), " changed the state"),
-           .got = say("digest ", after.empty() ? "none" : after, " after it"),
-           .want = say(before.empty() ? "a digest" : before, ", as before it"),
+           .what = concat("the capture of arm ", text(*line, "arm"), " changed the state"),
+           .got = concat("digest ", after.empty() ? "none" : after, " after it"),
+           .want = concat(before.empty() ? "a digest" : before, ", as before it"),
            .why =
                "a capture records and runs nothing, so training would go on from another state"});
     }
   }
-  return judgement.result(say("equal digests on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("equal digests on ", attempt.ranks.size(), " ranks"),
                           "the same state before and after");
 }
 

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -22,7 +22,7 @@ void judge_arm(Judgement& judgement, const RankFiles& files, std::string_view ar
   }
   for (std::int64_t step = first; step <= last; ++step)
     if (!compared.contains(step))
-      judgement.absent(files, say("comparison of arm ", arm, " with the closed form"), step);
+      judgement.absent(files, concat("comparison of arm ", arm, " with the closed form"), step);
 }
 
 bool for_collectives(Judgement& judgement) {
@@ -47,7 +47,7 @@ record::CheckResult eager_collective(const Attempt& attempt) {
     judge_arm(judgement, files, "free_eager", last, finished ? last : -1);
   }
   return judgement.result(
-      say(last + 1, " steps equal in both eager arms on ", attempt.ranks.size(), " ranks"),
+      concat(last + 1, " steps equal in both eager arms on ", attempt.ranks.size(), " ranks"),
       "all equal");
 }
 
@@ -61,7 +61,7 @@ record::CheckResult replayed_collective(const Attempt& attempt) {
     judge_arm(judgement, files, "free_graph", last, last);
   }
   return judgement.result(
-      say("every replay equal in three arms on ", attempt.ranks.size(), " ranks"), "all equal");
+      concat("every replay equal in three arms on ", attempt.ranks.size(), " ranks"), "all equal");
 }
 
 }  // namespace graphproof::checks

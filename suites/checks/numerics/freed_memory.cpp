@@ -2,8 +2,8 @@
 // neither what lies behind a table of addresses nor workspaces that no tensor has; here the memory
 // itself is overwritten, and whoever reads there computes something else.
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -28,7 +28,7 @@ record::CheckResult freed_memory(const Attempt& attempt) {
       judgement.absent(files, "comparison `capture_inputs_last`", last);
     } else if (!std::ranges::all_of(before, equal)) {
       judgement.unexercised(
-          say("on rank ", files.rank, " the arms differed before the memory was overwritten"));
+          concat("on rank ", files.rank, " the arms differed before the memory was overwritten"));
       judgement.saw(files.rank);  // the line is there; D01 says what differed
     } else if (std::ranges::all_of(after, equal)) {
       judgement.saw(files.rank);
@@ -37,15 +37,15 @@ record::CheckResult freed_memory(const Attempt& attempt) {
           {.rank = files.rank,
            .step = last,
            .what = "lockstep_graph differs from lockstep_eager since freed memory was overwritten",
-           .got = say(before.size(), " comparisons equal before, step ", last, " not; ", bytes,
-                      " bytes were filled with NaN in between"),
+           .got = concat(before.size(), " comparisons equal before, step ", last, " not; ", bytes,
+                         " bytes were filled with NaN in between"),
            .want =
                "what lockstep_eager has, byte for byte, whatever lies in memory that nobody has",
            .why = "a replay that still reads freed memory is right until somebody else gets it"});
     }
   }
-  return judgement.result(say("equal after at least ", least, " freed bytes of each of ",
-                              attempt.ranks.size(), " ranks were overwritten"),
+  return judgement.result(concat("equal after at least ", least, " freed bytes of each of ",
+                                 attempt.ranks.size(), " ranks were overwritten"),
                           "equal");
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -47,8 +47,8 @@ record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, con
       as_planned &= steps[i] == late.first + static_cast<std::int64_t>(i);
     if (!as_planned) {
       judgement.absent(files,
-                       say("`late` line of arm ", late.arm, " with ", late.steps,
-                           " steps from step ", late.first, " on"),
+                       concat("`late` line of arm ", late.arm, " with ", late.steps,
+                              " steps from step ", late.first, " on"),
                        late.first);
       continue;
     }
@@ -56,28 +56,28 @@ record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, con
     const std::int64_t last = judgement.expected().steps - 1;
     if (std::ranges::none_of(compared,
                              [&](const Line* one) { return integer(*one, "step") == last; })) {
-      judgement.absent(files, say("comparison `", late.subject, "`"), last);
+      judgement.absent(files, concat("comparison `", late.subject, "`"), last);
     } else if (differed_before(files)) {
-      judgement.unexercised(say("on rank ", files.rank, " the results of ", late.arm,
-                                " differed where nothing was late"));
+      judgement.unexercised(concat("on rank ", files.rank, " the results of ", late.arm,
+                                   " differed where nothing was late"));
       judgement.saw(files.rank);  // the line is there; D01 and D02 say what differed
     } else if (std::ranges::all_of(compared, equal)) {
       judgement.saw(files.rank);
     } else {
-      judgement.defect(
-          {.rank = files.rank,
-           .step = late.first,
-           .what = std::string(late.what),
-           .got = say("other bytes with the own stream, or the ",
-                      integer(*line, "streams").value_or(0), " others, ", field(*line, "ms").dump(),
-                      " ms late, and with ", integer(*line, "ways").value_or(0),
-                      " ways within graphs; the same bytes where nothing was late"),
-           .want = "the same bytes, whatever comes late",
-           .why = "something does not wait for what it needs, and was lucky so far"});
+      judgement.defect({.rank = files.rank,
+                        .step = late.first,
+                        .what = std::string(late.what),
+                        .got = concat("other bytes with the own stream, or the ",
+                                      integer(*line, "streams").value_or(0), " others, ",
+                                      field(*line, "ms").dump(), " ms late, and with ",
+                                      integer(*line, "ways").value_or(0),
+                                      " ways within graphs; the same bytes where nothing was late"),
+                        .want = "the same bytes, whatever comes late",
+                        .why = "something does not wait for what it needs, and was lucky so far"});
     }
   }
   return judgement.result(
-      say("equal on ", attempt.ranks.size(), " ranks although ", late.steps, " steps were late"),
+      concat("equal on ", attempt.ranks.size(), " ranks although ", late.steps, " steps were late"),
       "equal");
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/distance.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -25,7 +25,7 @@ record::CheckResult layout_reference(const Attempt& attempt) {
     for (const Line* line : lines) {
       const std::string subject = text(*line, "subject");
       judge_distance(judgement, files, *line,
-                     {.who = say("the parallel arm's ", subject),
+                     {.who = concat("the parallel arm's ", subject),
                       .what = "the single-rank model",
                       .bound_on = subject,
                       .why = "the layout changes what the model computes"},
@@ -39,11 +39,11 @@ record::CheckResult layout_reference(const Attempt& attempt) {
         continue;
       if (std::ranges::none_of(
               lines, [&](const Line* line) { return text(*line, "subject").starts_with(subject); }))
-        judgement.absent(files, say("`reference` line of a subject beginning with ", subject));
+        judgement.absent(files, concat("`reference` line of a subject beginning with ", subject));
     }
   }
   return judgement.result(
-      say("losses and gradients within their bounds on ", attempt.ranks.size(), " ranks"),
+      concat("losses and gradients within their bounds on ", attempt.ranks.size(), " ranks"),
       "within the bound of reordered sums");
 }
 

@@ -3,16 +3,16 @@
 #include <map>
 
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
 
 std::string counts(const Line& line) {
-  return say(field(line, "compared").dump(), " compared of ", field(line, "outputs").dump(),
-             " poisoned, ", field(line, "bytes").dump(), " bytes");
+  return concat(field(line, "compared").dump(), " compared of ", field(line, "outputs").dump(),
+                " poisoned, ", field(line, "bytes").dump(), " bytes");
 }
 
 }  // namespace
@@ -28,14 +28,14 @@ record::CheckResult outputs_written(const Attempt& attempt) {
                          compared = integer(*line, "compared").value_or(0);
       const std::int64_t bytes = integer(*line, "bytes").value_or(0);
       const auto canary_words = integer(*line, "canary_words");
-      const std::string where = say(" in arm ", arm, " at step ", step.value_or(-1));
+      const std::string where = concat(" in arm ", arm, " at step ", step.value_or(-1));
       if (canary_words != 0) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = say("the replay left poison in its outputs", where),
-             .got = canary_words ? say(*canary_words, " canary words; ", outputs, " of ", compared,
-                                       " compared outputs were poisoned")
+             .what = concat("the replay left poison in its outputs", where),
+             .got = canary_words ? concat(*canary_words, " canary words; ", outputs, " of ",
+                                          compared, " compared outputs were poisoned")
                                  : "no count of canary words",
              .want = "0 canary words",
              .why = "the replay did not write what was compared, so equality says nothing"});
@@ -43,8 +43,8 @@ record::CheckResult outputs_written(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = say("compared outputs were not poisoned", where),
-             .got = say(compared, " compared, ", outputs, " poisoned, ", bytes, " bytes"),
+             .what = concat("compared outputs were not poisoned", where),
+             .got = concat(compared, " compared, ", outputs, " poisoned, ", bytes, " bytes"),
              .want = "every compared output poisoned, at least one",
              .why = "an output that was not poisoned may hold an earlier step's result"});
       } else {
@@ -56,7 +56,7 @@ record::CheckResult outputs_written(const Attempt& attempt) {
       const Line* line =
           files.first("poison", arm, step);  // behind it in file order are those of evaluation
       if (!line) {
-        judgement.absent(files, say("`poison` line of arm ", arm), step);
+        judgement.absent(files, concat("`poison` line of arm ", arm), step);
         continue;
       }
       const Line& other = *first.try_emplace(arm, line).first->second;
@@ -64,16 +64,16 @@ record::CheckResult outputs_written(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say("other outputs of arm ", arm, " were poisoned at step ", step,
-                       " than before its first replay"),
+           .what = concat("other outputs of arm ", arm, " were poisoned at step ", step,
+                          " than before its first replay"),
            .got = counts(*line),
            .want = counts(other),
            .why = "an output that was not poisoned may hold an earlier step's result"});
     }
   }
   return judgement.result(
-      say("no canary left after ", watched_replays(attempt, judgement.expected()).size(),
-          " replays on ", attempt.ranks.size(), " ranks"),
+      concat("no canary left after ", watched_replays(attempt, judgement.expected()).size(),
+             " replays on ", attempt.ranks.size(), " ranks"),
       "0 canary words");
 }
 
@@ -93,22 +93,22 @@ record::CheckResult launches_watched(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = integer(*line, "step"),
-           .what = say("graphs were launched unwatched in arm ", text(*line, "arm"), " at step ",
-                       field(*line, "step").dump()),
-           .got =
-               say(field(*line, "launches").dump(), " launches, ", field(*line, "watched").dump(),
-                   " announced, ", field(*line, "looked_at").dump(), " looked at afterwards"),
+           .what = concat("graphs were launched unwatched in arm ", text(*line, "arm"), " at step ",
+                          field(*line, "step").dump()),
+           .got = concat(field(*line, "launches").dump(), " launches, ",
+                         field(*line, "watched").dump(), " announced, ",
+                         field(*line, "looked_at").dump(), " looked at afterwards"),
            .want = "every launch announced before, and its outputs looked at afterwards",
            .why = "what such a graph wrote was neither poisoned before nor looked at, so it may be "
                   "an earlier step's"});
     }
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
       if (!files.first("poison", arm, step))
-        judgement.absent(files, say("`poison` line of arm ", arm), step);
+        judgement.absent(files, concat("`poison` line of arm ", arm), step);
   }
   return judgement.result(
-      say("every launch of ", watched_replays(attempt, judgement.expected()).size(), " replays on ",
-          attempt.ranks.size(), " ranks"),
+      concat("every launch of ", watched_replays(attempt, judgement.expected()).size(),
+             " replays on ", attempt.ranks.size(), " ranks"),
       "every launch watched");
 }
 

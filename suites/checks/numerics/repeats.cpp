@@ -2,8 +2,8 @@
 // be blamed on, or compared with, a graph.
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -19,16 +19,16 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
           {.rank = files.rank,
            .step = integer(*error, "step"),
            .what = "the eager arm met an error",
-           .got = say(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
-                      text(*error, "call"), ": ", text(*error, "message")),
-           .want = say(steps, " eager steps without an error"),
+           .got = concat(text(*error, "type"), " error ", integer(*error, "code").value_or(0),
+                         " at ", text(*error, "call"), ": ", text(*error, "message")),
+           .want = concat(steps, " eager steps without an error"),
            .why = "no graph can be judged against a broken eager arm"});
     }
     judge_steps(judgement, files, arms, 0, steps - 1);
     judge_final_comparison(judgement, files, arms, steps - 1);
   }
   return judgement.result(
-      say(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
+      concat(steps, " of ", steps, " eager steps equal on ", attempt.ranks.size(), " ranks"),
       "all equal");
 }
 
@@ -43,7 +43,8 @@ record::CheckResult graph_repeats(const Attempt& attempt) {
     judge_final_comparison(judgement, files, arms, last);
   }
   return judgement.result(
-      say("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"), "equal");
+      concat("the second graph run is equal at its end on ", attempt.ranks.size(), " ranks"),
+      "equal");
 }
 
 }  // namespace graphproof::checks

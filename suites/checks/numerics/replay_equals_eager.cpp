@@ -1,7 +1,7 @@
 // D01: a replay computes what the eager step computes, on inputs that change.
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -44,7 +44,7 @@ record::CheckResult lockstep(const Attempt& attempt) {
   }
   const std::int64_t replays = judgement.expected().steps - judgement.expected().first_replay;
   return judgement.result(
-      say(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
+      concat(replays, " of ", replays, " replayed steps equal on ", attempt.ranks.size(), " ranks"),
       "all equal");
 }
 
@@ -61,7 +61,7 @@ record::CheckResult capture_inputs_last(const Attempt& attempt) {
     if (!compared) judgement.absent(files, "comparison of the capture inputs", last);
     judge_steps(judgement, files, kCaptureInputsLast, last, last);
   }
-  return judgement.result(say("equal at step ", last, " on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("equal at step ", last, " on ", attempt.ranks.size(), " ranks"),
                           "equal");
 }
 
@@ -71,7 +71,7 @@ record::CheckResult free_run(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks)
     judge_final_comparison(judgement, files, free_run_pair(attempt, judgement.expected()),
                            judgement.expected().steps - 1);
-  return judgement.result(say("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
+  return judgement.result(concat("equal at the end on ", attempt.ranks.size(), " ranks"), "equal");
 }
 
 }  // namespace graphproof::checks

@@ -4,9 +4,9 @@
 #include <map>
 #include <vector>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -59,10 +59,10 @@ record::CheckResult replicas(const Attempt& attempt) {
         }
         judgement.defect({.rank = rank,
                           .step = step,
-                          .what = say("the parameters of rank ", rank, " are not those of rank ",
-                                      first_rank, " after step ", step),
-                          .got = say("digest ", mine),
-                          .want = say(first, ", as both hold the same part of the model"),
+                          .what = concat("the parameters of rank ", rank, " are not those of rank ",
+                                         first_rank, " after step ", step),
+                          .got = concat("digest ", mine),
+                          .want = concat(first, ", as both hold the same part of the model"),
                           .why = "ranks whose copies differ train different models, and no step "
                                  "brings them together again"});
       }
@@ -73,7 +73,7 @@ record::CheckResult replicas(const Attempt& attempt) {
     return judgement.result("", "");
   }
   return judgement.result(
-      say("the same parameters after each of ", steps, " steps on ", replicated, " ranks"),
+      concat("the same parameters after each of ", steps, " steps on ", replicated, " ranks"),
       "equal bytes");
 }
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <vector>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 #include "workloads/pipeline/pipeline_turns.h"
 
 namespace graphproof::checks {
@@ -61,8 +61,8 @@ std::string describe(const std::vector<std::int64_t>& list, std::size_t entry,
   const char* work = list[entry] > 0              ? "the forward"
                      : by_layer && place % 2 == 1 ? "the delayed weight gradients"
                                                   : "the backward";
-  return say(work, " of microbatch ", number % microbatches, by_layer ? ", layer " : ", chunk ",
-             by_layer ? place / 2 : place);
+  return concat(work, " of microbatch ", number % microbatches, by_layer ? ", layer " : ", chunk ",
+                by_layer ? place / 2 : place);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ record::CheckResult schedule(const Attempt& attempt) {
       const auto lines = files.find("schedule", arm, step);
       const auto ran = lines.empty() ? std::nullopt : integers(*lines.front(), "ran");
       if (!ran) {
-        judgement.absent(files, say("`schedule` line of arm ", arm), step);
+        judgement.absent(files, concat("`schedule` line of arm ", arm), step);
         continue;
       }
       if (*ran == want) {
@@ -96,8 +96,8 @@ record::CheckResult schedule(const Attempt& attempt) {
       while (entry < ran->size() && entry < want.size() && (*ran)[entry] == want[entry]) ++entry;
       judgement.defect({.rank = files.rank,
                         .step = step,
-                        .what = say("stage ", stage, " left its schedule at entry ", entry,
-                                    " of step ", step, " of arm ", arm),
+                        .what = concat("stage ", stage, " left its schedule at entry ", entry,
+                                       " of step ", step, " of arm ", arm),
                         .got = describe(*ran, entry, expected.microbatches, by_layer),
                         .want = describe(want, entry, expected.microbatches, by_layer),
                         .why = by_layer ? "graphs reuse each other's memory in the captured order, "
@@ -109,7 +109,7 @@ record::CheckResult schedule(const Attempt& attempt) {
     }
   }
   return judgement.result(
-      say("the schedule in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
+      concat("the schedule in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
       by_layer ? "the layers of a forward and of a backward in turn, each stage in its order"
                : "every stage's 1F1B order, interleaved over its chunks");
 }

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "suites/checks/attempt/capture.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -48,20 +48,21 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
     // What sim has anyway, or what is said of it without a meaning.
     if (want != "default" && want != setting.unsaid)
       judgement.unexercised(
-          say("device ", attempt.context.device, " has no ", setting.axis, " ", want));
+          concat("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
   const std::string asked = value_of(field(config, "asked"), setting.name),
                     effective = value_of(field(config, "effective"), setting.name);
   if (want == setting.unsaid && asked.empty() && effective.empty()) return;
   if (asked == want && effective == want) return;
-  judgement.defect({.rank = files.rank,
-                    .step = std::nullopt,
-                    .what = say("rank ", files.rank, " did not run with ", setting.axis, " ", want),
-                    .got = say(setting.name, ": asked for ", asked.empty() ? "nothing" : asked,
-                               ", effective ", effective.empty() ? "nothing" : effective),
-                    .want = say(want, " in both"),
-                    .why = "the case would be recorded under a setting that it did not have"});
+  judgement.defect(
+      {.rank = files.rank,
+       .step = std::nullopt,
+       .what = concat("rank ", files.rank, " did not run with ", setting.axis, " ", want),
+       .got = concat(setting.name, ": asked for ", asked.empty() ? "nothing" : asked,
+                     ", effective ", effective.empty() ? "nothing" : effective),
+       .want = concat(want, " in both"),
+       .why = "the case would be recorded under a setting that it did not have"});
 }
 
 /// Whatever else was asked for must be in force too.
@@ -70,8 +71,8 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const Line& confi
   if (!asked.is_object() || asked.empty() || !field(config, "effective").is_object()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
-                      .what = say("the `config` line of rank ", files.rank, " is empty"),
-                      .got = say("asked ", asked.dump()),
+                      .what = concat("the `config` line of rank ", files.rank, " is empty"),
+                      .got = concat("asked ", asked.dump()),
                       .want = "what was asked and what is in force",
                       .why = "a configuration that nobody reports may be any"});
     return;
@@ -80,12 +81,13 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const Line& confi
     const std::string want = value_of(asked, name),
                       got = value_of(field(config, "effective"), name);
     if (unset(want) ? unset(got) : got == want) continue;
-    judgement.defect({.rank = files.rank,
-                      .step = std::nullopt,
-                      .what = say("rank ", files.rank, " runs with another ", name, " than asked"),
-                      .got = got.empty() ? "nothing" : got,
-                      .want = want,
-                      .why = "a library ignored or changed the setting"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = std::nullopt,
+         .what = concat("rank ", files.rank, " runs with another ", name, " than asked"),
+         .got = got.empty() ? "nothing" : got,
+         .want = want,
+         .why = "a library ignored or changed the setting"});
   }
 }
 
@@ -97,8 +99,8 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     judgement.defect(
         {.rank = files.rank,
          .step = std::nullopt,
-         .what = say("rank ", files.rank, " may run nondeterministic algorithms"),
-         .got = say("deterministic ", deterministic.empty() ? "unknown" : deterministic),
+         .what = concat("rank ", files.rank, " may run nondeterministic algorithms"),
+         .got = concat("deterministic ", deterministic.empty() ? "unknown" : deterministic),
          .want = "deterministic true",
          .why = "arms are compared byte for byte"});
   }
@@ -106,7 +108,7 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
   if (std::ranges::find(kThreadLevels, threads) == kThreadLevels.end()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
-                      .what = say("MPI granted rank ", files.rank, " too low a thread level"),
+                      .what = concat("MPI granted rank ", files.rank, " too low a thread level"),
                       .got = threads.empty() ? "unknown" : threads,
                       .want = "serialized or multiple, or none without MPI",
                       .why = "backward may issue collectives from another thread"});
@@ -115,7 +117,7 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     if (text(*capture, "mode") == attempt.axes.text("capture_mode")) continue;
     judgement.defect({.rank = files.rank,
                       .step = integer(*capture, "step"),
-                      .what = say(capture_name(*capture), " was captured in another mode"),
+                      .what = concat(capture_name(*capture), " was captured in another mode"),
                       .got = text(*capture, "mode"),
                       .want = attempt.axes.text("capture_mode"),
                       .why = "the mode decides which threads' unsafe calls invalidate a capture"});
@@ -129,7 +131,7 @@ record::CheckResult one_libnccl(const Attempt& attempt) {
   if (!judgement.for_every_case()) return judgement.result("", "");
   if (attempt.context.device != "cuda") {
     for (const RankFiles& files : attempt.ranks) judgement.saw(files.rank);
-    judgement.unexercised(say("device ", attempt.context.device, " loads no libnccl"));
+    judgement.unexercised(concat("device ", attempt.context.device, " loads no libnccl"));
     return judgement.result("", "one libnccl");
   }
   for (const RankFiles& files : attempt.ranks) {
@@ -149,15 +151,15 @@ record::CheckResult one_libnccl(const Attempt& attempt) {
     judgement.defect(
         {.rank = files.rank,
          .step = std::nullopt,
-         .what =
-             say("rank ", files.rank, " does not run on the one NCCL that it was compiled against"),
-         .got = say(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
-                    loaded.empty() ? "unknown" : loaded, ", compiled against ",
-                    compiled.empty() ? "unknown" : compiled),
+         .what = concat("rank ", files.rank,
+                        " does not run on the one NCCL that it was compiled against"),
+         .got = concat(mapped.empty() ? "unknown" : mapped, " libnccl mapped, loaded ",
+                       loaded.empty() ? "unknown" : loaded, ", compiled against ",
+                       compiled.empty() ? "unknown" : compiled),
          .want = "one, of equal versions",
          .why = "two libraries keep two sets of communicators, and the wrong one answers"});
   }
-  return judgement.result(say("one libnccl on each of ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("one libnccl on each of ", attempt.ranks.size(), " ranks"),
                           "one libnccl, as compiled against");
 }
 
@@ -176,7 +178,7 @@ record::CheckResult effective_config(const Attempt& attempt) {
     judge_fixed(judgement, attempt, files, *config);
     judgement.saw(files.rank);
   }
-  return judgement.result(say("as asked on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("as asked on ", attempt.ranks.size(), " ranks"),
                           "what the axes ask for");
 }
 

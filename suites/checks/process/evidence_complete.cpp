@@ -1,8 +1,8 @@
 // D21, first half: every rank left evidence from its start to its end. A rank that vanished, was
 // killed, or wrote the evidence of another case fails here, whatever its exit status said.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -14,9 +14,9 @@ void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     judgement.defect(
         {.rank = files.rank,
          .step = std::nullopt,
-         .what = say("the evidence of rank ", files.rank, " belongs to something else"),
-         .got = say(key, " ", field(start, key).dump()),
-         .want = say(key, " ", value.dump()),
+         .what = concat("the evidence of rank ", files.rank, " belongs to something else"),
+         .got = concat(key, " ", field(start, key).dump()),
+         .want = concat(key, " ", value.dump()),
          .why = "evidence of another case, attempt or rank proves nothing here"});
   };
   want("schema", record::kEvidenceSchema);
@@ -27,12 +27,13 @@ void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& 
   want("device", attempt.context.device);
   want("fault", attempt.axes.text("fault"));
   if (integer(start, "revision").value_or(1) <= record::kEvidenceRevision) return;
-  judgement.defect({.rank = files.rank,
-                    .step = std::nullopt,
-                    .what = say("the evidence of rank ", files.rank, " is newer than this judge"),
-                    .got = say("revision ", field(start, "revision").dump()),
-                    .want = say("revision ", record::kEvidenceRevision, " at most"),
-                    .why = "what ranks write down since, nobody would look at"});
+  judgement.defect(
+      {.rank = files.rank,
+       .step = std::nullopt,
+       .what = concat("the evidence of rank ", files.rank, " is newer than this judge"),
+       .got = concat("revision ", field(start, "revision").dump()),
+       .want = concat("revision ", record::kEvidenceRevision, " at most"),
+       .why = "what ranks write down since, nobody would look at"});
 }
 
 void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
@@ -45,39 +46,40 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
                       .why = "a rank without a whole record may have done anything, or nothing"});
   };
   if (!files.evidence || files.evidence->lines.empty()) {
-    incomplete(say("rank ", files.rank, " left no evidence"),
+    incomplete(concat("rank ", files.rank, " left no evidence"),
                files.evidence ? "an empty file" : "no file",
-               say(record::evidence_file_name(files.rank), " with lines from start to end"));
+               concat(record::evidence_file_name(files.rank), " with lines from start to end"));
     return;
   }
   if (!files.evidence->dropped.empty()) {
-    incomplete(say("a part of the evidence of rank ", files.rank, " cannot be read"),
+    incomplete(concat("a part of the evidence of rank ", files.rank, " cannot be read"),
                files.evidence->dropped.front(), "whole JSON lines");
   }
   const std::vector<Line>& lines = files.evidence->lines;
   if (lines.front().kind != "start" || files.find("start").size() != 1) {
-    incomplete(say("the evidence of rank ", files.rank, " has ", files.find("start").size(),
-                   " start lines"),
-               say("first line of kind `", lines.front().kind, "`"), "one start line, the first");
+    incomplete(concat("the evidence of rank ", files.rank, " has ", files.find("start").size(),
+                      " start lines"),
+               concat("first line of kind `", lines.front().kind, "`"),
+               "one start line, the first");
     return;
   }
   judge_start(judgement, attempt, files, lines.front());
   const Line& end = lines.back();
   if (end.kind != "end") {
-    const record::RankEvidence way = way_of(files);
-    incomplete(say("the evidence of rank ", files.rank, " ends before its case did"),
-               say("last line of kind `", end.kind, "`, last phase ",
-                   way.last_phase ? record::name(*way.last_phase) : "none"),
+    const record::RankEvidence way = rank_progress(files);
+    incomplete(concat("the evidence of rank ", files.rank, " ends before its case did"),
+               concat("last line of kind `", end.kind, "`, last phase ",
+                      way.last_phase ? record::name(*way.last_phase) : "none"),
                "an end line");
   } else if (flag(end, "complete") != true) {
-    incomplete(
-        say("rank ", files.rank, " ended its case early"),
-        say("complete ", field(end, "complete").dump(), ", last phase ", text(end, "last_phase")),
-        "complete true");
+    incomplete(concat("rank ", files.rank, " ended its case early"),
+               concat("complete ", field(end, "complete").dump(), ", last phase ",
+                      text(end, "last_phase")),
+               "complete true");
   } else if (integer(end, "lines") != static_cast<std::int64_t>(lines.size()) - 1) {
-    incomplete(say("lines of rank ", files.rank, " were lost"),
-               say(lines.size() - 1, " lines before the end line"),
-               say(field(end, "lines").dump(), ", as the rank counted"));
+    incomplete(concat("lines of rank ", files.rank, " were lost"),
+               concat(lines.size() - 1, " lines before the end line"),
+               concat(field(end, "lines").dump(), ", as the rank counted"));
   } else {
     judgement.saw(files.rank);
   }
@@ -91,12 +93,12 @@ record::CheckResult evidence_complete(const Attempt& attempt) {
   for (const int rank : attempt.foreign_ranks) {
     judgement.defect({.rank = rank,
                       .step = std::nullopt,
-                      .what = say("rank ", rank, " is not in the world and left evidence"),
+                      .what = concat("rank ", rank, " is not in the world and left evidence"),
                       .got = record::evidence_file_name(rank),
-                      .want = say("ranks 0 to ", attempt.context.world_size - 1),
+                      .want = concat("ranks 0 to ", attempt.context.world_size - 1),
                       .why = "more processes ran than were asked for"});
   }
-  return judgement.result(say("whole on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("whole on ", attempt.ranks.size(), " ranks"),
                           "a start line, an end line and all between, of every rank");
 }
 

@@ -1,7 +1,7 @@
 // D21, second half: the ranks' logs name no error, even where every exit status is 0.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 #include "suites/checks/process/log_signatures.h"
 
 namespace graphproof::checks {
@@ -13,7 +13,7 @@ record::CheckResult log_clean(const Attempt& attempt) {
     if (!files.log) {
       judgement.defect({.rank = files.rank,
                         .step = std::nullopt,
-                        .what = say("the log of rank ", files.rank, " is not there"),
+                        .what = concat("the log of rank ", files.rank, " is not there"),
                         .got = "no file, or fewer bytes than context.json says",
                         .want = "the rank's slice of its batch log",
                         .why = "a log that nobody can read may name any error"});
@@ -23,14 +23,14 @@ record::CheckResult log_clean(const Attempt& attempt) {
     for (const LogHit& hit : scan_log(*files.log, kShownHits)) {
       judgement.defect({.rank = files.rank,
                         .step = std::nullopt,
-                        .what = say("the log of rank ", files.rank, " names an error (",
-                                    hit.signature->name, ")"),
-                        .got = say("line ", hit.line_number, ": ", hit.line),
+                        .what = concat("the log of rank ", files.rank, " names an error (",
+                                       hit.signature->name, ")"),
+                        .got = concat("line ", hit.line_number, ": ", hit.line),
                         .want = "no line that is a known error",
                         .why = std::string(hit.signature->why)});
     }
   }
-  return judgement.result(say("no known error in the logs of ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("no known error in the logs of ", attempt.ranks.size(), " ranks"),
                           "no line that is a known error");
 }
 

@@ -1,16 +1,16 @@
 // D22: nobody stayed silent beyond the limit of its phase. The launcher watches; this names what it
 // saw.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
 
 std::string describe(const std::optional<record::Collective>& collective) {
   if (!collective) return "no collective";
-  return say("collective ", collective->sequence, ", ", collective->op, " in group ",
-             collective->group);
+  return concat("collective ", collective->sequence, ", ", collective->op, " in group ",
+                collective->group);
 }
 
 const record::RankContext* facts_of(const Attempt& attempt, int rank) {
@@ -25,8 +25,8 @@ std::string waiting(const Attempt& attempt, const std::vector<int>& ranks) {
   std::string text;
   for (const int rank : ranks) {
     const record::RankContext* facts = facts_of(attempt, rank);
-    text +=
-        say(text.empty() ? "" : ", ", "rank ", rank, " for ", facts ? facts->silent_ms : 0, " ms");
+    text += concat(text.empty() ? "" : ", ", "rank ", rank, " for ", facts ? facts->silent_ms : 0,
+                   " ms");
   }
   return text;
 }
@@ -40,25 +40,26 @@ record::CheckResult progress(const Attempt& attempt) {
     judgement.defect(
         {.rank = hang->missing_rank,
          .step = facts ? std::optional(facts->step) : std::nullopt,
-         .what = say("rank ", hang->missing_rank, " stopped in phase ", record::name(hang->phase),
-                     facts && !facts->arm.empty() ? say(", arm ", facts->arm) : std::string(),
-                     facts ? say(", step ", facts->step) : std::string()),
-         .got = say("silent for ", facts ? facts->silent_ms : hang->limit_ms,
-                    " ms; last: ", describe(hang->last_collective),
-                    "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
-         .want = say("a heartbeat of every rank within ", hang->limit_ms, " ms"),
+         .what =
+             concat("rank ", hang->missing_rank, " stopped in phase ", record::name(hang->phase),
+                    facts && !facts->arm.empty() ? concat(", arm ", facts->arm) : std::string(),
+                    facts ? concat(", step ", facts->step) : std::string()),
+         .got = concat("silent for ", facts ? facts->silent_ms : hang->limit_ms,
+                       " ms; last: ", describe(hang->last_collective),
+                       "; waiting for it: ", waiting(attempt, hang->waiting_ranks)),
+         .want = concat("a heartbeat of every rank within ", hang->limit_ms, " ms"),
          .why = hang->stacks.empty() ? "no stack could be taken"
-                                     : say("what every rank was doing is in ", hang->stacks)});
+                                     : concat("what every rank was doing is in ", hang->stacks)});
   }
   for (const RankFiles& files : attempt.ranks) {
     const record::RankContext* facts = facts_of(attempt, files.rank);
     if (!facts || (!facts->phase && !facts->case_ended)) {
       if (!stopped_because(files).empty()) {
-        judgement.unexercised(say("the launcher saw no heartbeat of rank ", files.rank));
+        judgement.unexercised(concat("the launcher saw no heartbeat of rank ", files.rank));
       } else {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
-                          .what = say("nobody watched rank ", files.rank),
+                          .what = concat("nobody watched rank ", files.rank),
                           .got = "no heartbeat of this case",
                           .want = "a phase in context.json",
                           .why = "a rank that finished without a heartbeat was not watched"});
@@ -74,12 +75,12 @@ record::CheckResult progress(const Attempt& attempt) {
     judgement.defect(
         {.rank = files.rank,
          .step = facts->step,
-         .what = say("rank ", files.rank, " was silent in phase ", record::name(*facts->phase)),
-         .got = say(facts->silent_ms, " ms"),
-         .want = say("a heartbeat within ", limit->second, " ms"),
+         .what = concat("rank ", files.rank, " was silent in phase ", record::name(*facts->phase)),
+         .got = concat(facts->silent_ms, " ms"),
+         .want = concat("a heartbeat within ", limit->second, " ms"),
          .why = "the launcher named no rank as missing"});
   }
-  return judgement.result(say(attempt.ranks.size(), " ranks, none silent beyond its limit"),
+  return judgement.result(concat(attempt.ranks.size(), " ranks, none silent beyond its limit"),
                           "a heartbeat within the limit of each phase");
 }
 

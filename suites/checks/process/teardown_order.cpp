@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -15,7 +15,7 @@ constexpr Order kCommFirst = {"communicators", "graphs", "buffers", "device"};
 
 std::string order_text(const Order& order) {
   std::string text;
-  for (const std::string_view step : order) text += say(text.empty() ? "" : ", ", step);
+  for (const std::string_view step : order) text += concat(text.empty() ? "" : ", ", step);
   return text;
 }
 
@@ -31,7 +31,7 @@ record::CheckResult teardown_order(const Attempt& attempt) {
     if (steps.empty()) judgement.absent(files, "`teardown` line");
     for (const std::string_view wanted : order_wanted)
       if (std::ranges::none_of(steps, [&](const Line* line) { return is(*line, "step", wanted); }))
-        judgement.absent(files, say("`teardown` line of the ", wanted));
+        judgement.absent(files, concat("`teardown` line of the ", wanted));
     std::ptrdiff_t last_place = -1;
     std::int64_t last_order = 0;
     std::string last_step = "nothing";
@@ -44,27 +44,27 @@ record::CheckResult teardown_order(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = std::nullopt,
-             .what = say("rank ", files.rank, " tore down `", step, "` after ", last_step),
-             .got = say("`", step, "` as number ", order),
-             .want = say(order_text(order_wanted), ", in this order"),
+             .what = concat("rank ", files.rank, " tore down `", step, "` after ", last_step),
+             .got = concat("`", step, "` as number ", order),
+             .want = concat(order_text(order_wanted), ", in this order"),
              .why = "a communicator destroyed while a live graph refers to it never returns"});
       } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
-                          .what = say("the teardown of ", step, " on rank ", files.rank,
-                                      " took too long or was not timed"),
-                          .got = say(field(*line, "ms").dump(), " ms"),
-                          .want = say(field(*line, "limit_ms").dump(), " ms at most"),
+                          .what = concat("the teardown of ", step, " on rank ", files.rank,
+                                         " took too long or was not timed"),
+                          .got = concat(field(*line, "ms").dump(), " ms"),
+                          .want = concat(field(*line, "limit_ms").dump(), " ms at most"),
                           .why = "a teardown that slows down is a hang in the making"});
       } else {
         judgement.saw(files.rank);
       }
       last_place = place;
       last_order = order;
-      last_step = say("`", step, "`");
+      last_step = concat("`", step, "`");
     }
   }
-  return judgement.result(say("in order and in time on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("in order and in time on ", attempt.ranks.size(), " ranks"),
                           order_text(order_wanted));
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "suites/checks/attempt/say.h"
+#include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
 namespace {
@@ -44,7 +44,7 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
       << record::to_text(of(before, check).message);
   bool alone = false;
   for (const Row& row : rows) {
-    SCOPED_TRACE(say(check, ": ", row.name));
+    SCOPED_TRACE(concat(check, ": ", row.name));
     Attempt changed = clean;
     row.change(changed);
     const record::Checks after = judge(changed, catalogue.checks);

@@ -8,8 +8,8 @@
 
 #include "matrix/case/case.h"
 #include "suites/checks/attempt/arms.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/expected.h"
-#include "suites/checks/attempt/say.h"
 #include "workloads/pipeline/pipeline_turns.h"
 
 namespace graphproof::checks {
@@ -311,7 +311,7 @@ class RankScript {
   /// Three graphs, each with buffers of its own, in the words of NCCL 2.28.9.
   std::string nccl_log() const {
     const std::string head =
-        say("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
+        concat("node1:", 4710 + rank_, ":", 4710 + rank_, " [", rank_, "] NCCL INFO ");
     const bool registers = plan_.graph && attempt_.axes.text("allocator") == "expandable" &&
                            attempt_.axes.text("nccl_graph_register") != "0";
     std::string log = head + "NCCL_GRAPH_REGISTER set by environment to 1.\n";
@@ -321,9 +321,9 @@ class RankScript {
              "datatype 1 op 0 root 0 comm 0x55 [nranks=2] stream 0x66\n";
       log += head + "AllGather: 16777216 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
       if (registers)
-        log += say(head, "rank ", rank_, " - IPC register buffer 0x7f2a4", graph,
-                   "000000 size 16777216 (baseAddr 0x7f2a40000000 size 20971520) to peer ",
-                   1 - rank_ % 2, " regAddr 0x7f2b00000000 offsetOut 0\n");
+        log += concat(head, "rank ", rank_, " - IPC register buffer 0x7f2a4", graph,
+                      "000000 size 16777216 (baseAddr 0x7f2a40000000 size 20971520) to peer ",
+                      1 - rank_ % 2, " regAddr 0x7f2b00000000 offsetOut 0\n");
     }
     return log;
   }
@@ -428,8 +428,8 @@ class RankScript {
             {"arm", arm},
             {"step", step},
             {"generator", "model-parallel"},
-            {"before", say("2718:", 64 * step)},
-            {"after", say("2718:", 64 * (step + 1))},
+            {"before", concat("2718:", 64 * step)},
+            {"after", concat("2718:", 64 * (step + 1))},
             {"mask", digest(0x77aa0000, step)}});
   }
 
@@ -620,7 +620,7 @@ class RankScript {
           digests[name] = digest(0x99aa0000, 16 * from + to);
     };
     for (const order::Edge& edge : order::edges(stages, attempt_.axes.integer("vpp")))
-      add(say("pp.", edge.from, ">", edge.to), edge.from, edge.to);
+      add(concat("pp.", edge.from, ">", edge.to), edge.from, edge.to);
     if (stages > 1 && attempt_.axes.flag("tied_embeddings")) add("embd", 0, stages - 1);
     if (asks_all_stages(attempt_.axes)) digests["pp"] = digest(0x99aa0000, 'p');
     std::vector<const char*> arms = {"eager", "lockstep", "graph_b",
@@ -712,7 +712,8 @@ void each(Attempt& attempt, const Where& where,
     any |= change(*files.evidence);
   }
   if (!any)
-    throw std::logic_error(say("no evidence line of kind ", where.kind, ", arm `", where.arm, "`"));
+    throw std::logic_error(
+        concat("no evidence line of kind ", where.kind, ", arm `", where.arm, "`"));
 }
 
 }  // namespace
@@ -743,7 +744,7 @@ Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes,
     facts.case_ended = true;
     facts.phase = record::Phase::teardown_comm;
     facts.silent_ms = 3;
-    facts.log.file = say("batches/b001/rank-", rank, ".log");
+    facts.log.file = concat("batches/b001/rank-", rank, ".log");
     context.ranks.push_back(facts);
   }
   for (int rank = 0; rank < context.world_size; ++rank) {

@@ -1,9 +1,9 @@
 // D11: the gradients that a step leaves are the sum over its microbatches. Where the losses of a
 // replay equal eager's the forward is right, so gradients that differ were added up wrongly:
 // overwritten, cleared between microbatches, or taken over as the graph's own buffer.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 record::CheckResult accumulated_gradients(const Attempt& attempt) {
@@ -29,8 +29,8 @@ record::CheckResult accumulated_gradients(const Attempt& attempt) {
         continue;
       }
       if (text(*eager, "loss_bits") != text(*graph, "loss_bits")) {
-        judgement.unexercised(say("the losses differ from step ", step,
-                                  " on, so the gradients cannot be judged apart"));
+        judgement.unexercised(concat("the losses differ from step ", step,
+                                     " on, so the gradients cannot be judged apart"));
         break;
       }
       if (got == want) {
@@ -41,15 +41,16 @@ record::CheckResult accumulated_gradients(const Attempt& attempt) {
           {.rank = files.rank,
            .step = step,
            .what =
-               say("the replay of step ", step, " added up its microbatches' gradients wrongly"),
-           .got = say("gradients ", got, " under equal losses"),
-           .want = say(want, ", the sum over ", judgement.expected().microbatches, " microbatches"),
+               concat("the replay of step ", step, " added up its microbatches' gradients wrongly"),
+           .got = concat("gradients ", got, " under equal losses"),
+           .want =
+               concat(want, ", the sum over ", judgement.expected().microbatches, " microbatches"),
            .why = "the optimizer follows a part of the batch, and the loss still looks right"});
       break;
     }
   }
   return judgement.result(
-      say("equal to eager's under equal losses on ", attempt.ranks.size(), " ranks"),
+      concat("equal to eager's under equal losses on ", attempt.ranks.size(), " ranks"),
       "eager's sums");
 }
 

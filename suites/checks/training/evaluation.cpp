@@ -4,8 +4,8 @@
 #include <iterator>
 
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -35,10 +35,10 @@ void judge_looks(Judgement& judgement, const RankFiles& files, const Evaluated& 
   const std::int64_t replayed_steps = std::ssize(judgement.expected().replayed_steps());
   if (looks < want.replays)
     judgement.absent(files,
-                     say("`address` line of each of ", want.replays, " replays of evaluation"));
+                     concat("`address` line of each of ", want.replays, " replays of evaluation"));
   if (std::ssize(files.find("poison", "lockstep_graph")) < replayed_steps + want.replays)
     judgement.absent(files,
-                     say("`poison` line of each of ", want.replays, " replays of evaluation"));
+                     concat("`poison` line of each of ", want.replays, " replays of evaluation"));
 }
 
 void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated& want,
@@ -52,7 +52,7 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
           {.rank = files.rank,
            .step = integer(*line, "step"),
            .what = "replays of evaluation that nobody watched",
-           .got = say(field(*line, "watched").dump(), " of ", want.replays, " watched"),
+           .got = concat(field(*line, "watched").dump(), " of ", want.replays, " watched"),
            .want = "all",
            .why = "what moved since the capture, or was not written, shows only where somebody "
                   "looks"});
@@ -60,7 +60,7 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
   }
   const auto counts = [](const std::string& evaluations, const std::string& captures,
                          const std::string& replays) {
-    return say(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
+    return concat(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
   };
   judgement.defect(
       {.rank = files.rank,
@@ -68,7 +68,7 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated&
        .what = "evaluation did not run from the graphs that it should",
        .got = counts(field(*line, "evaluations").dump(), field(*line, "captures").dump(),
                      field(*line, "replays").dump()),
-       .want = counts(say(want.evaluations), say(want.captures), say(want.replays)),
+       .want = counts(concat(want.evaluations), concat(want.captures), concat(want.replays)),
        .why = "a graph of training replayed in evaluation trains on, or keeps dropout"});
 }
 
@@ -95,8 +95,8 @@ record::CheckResult evaluation(const Attempt& attempt) {
     judge_counts(judgement, files, want, watched);
     if (watched) judge_looks(judgement, files, want);
   }
-  return judgement.result(say(want.evaluations, " evaluations equal on ", attempt.ranks.size(),
-                              " ranks, with ", want.replays, " replays"),
+  return judgement.result(concat(want.evaluations, " evaluations equal on ", attempt.ranks.size(),
+                                 " ranks, with ", want.replays, " replays"),
                           "the losses of eager evaluation, the same for the same batch");
 }
 

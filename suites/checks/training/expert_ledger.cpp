@@ -2,9 +2,9 @@
 // did it.
 #include <numeric>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -29,7 +29,7 @@ std::optional<Ledger> ledger_of(Judgement& judgement, const RankFiles& files, st
                                 std::int64_t step) {
   const auto lines = files.find("experts", arm, step);
   if (lines.empty()) {
-    judgement.absent(files, say("`experts` line of arm ", arm), step);
+    judgement.absent(files, concat("`experts` line of arm ", arm), step);
     return std::nullopt;
   }
   const Line& line = *lines.front();
@@ -45,7 +45,7 @@ std::optional<Ledger> ledger_of(Judgement& judgement, const RankFiles& files, st
   judgement.defect(
       {.rank = files.rank,
        .step = step,
-       .what = say("the experts' ledger of arm ", arm, " is incomplete at step ", step),
+       .what = concat("the experts' ledger of arm ", arm, " is incomplete at step ", step),
        .got = line.fields.dump(),
        .want = "counts for each layer and expert",
        .why = "tokens that nobody counts may be lost"});
@@ -57,29 +57,31 @@ void judge_sums(Judgement& judgement, const RankFiles& files, std::string_view a
                 std::int64_t step, const Ledger& ledger) {
   const auto found = [&](std::size_t layer, std::string what, std::string got, std::string want,
                          std::string why) {
-    judgement.defect({.rank = files.rank,
-                      .step = step,
-                      .what = say("layer ", layer, " of arm ", arm, " ", what, " at step ", step),
-                      .got = std::move(got),
-                      .want = std::move(want),
-                      .why = std::move(why)});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = step,
+         .what = concat("layer ", layer, " of arm ", arm, " ", what, " at step ", step),
+         .got = std::move(got),
+         .want = std::move(want),
+         .why = std::move(why)});
   };
   for (std::size_t layer = 0; layer < ledger.dropped.size(); ++layer) {
     const std::int64_t assigned = ledger.of_layer(ledger.assigned, layer),
                        carried = ledger.of_layer(ledger.carried, layer);
     const std::int64_t dropped = ledger.dropped[layer], overflowed = ledger.overflowed[layer];
     if (assigned != ledger.assignments)
-      return found(layer, "assigned other than its tokens", say(assigned, " assignments"),
-                   say(ledger.assignments), "every token has its number of experts");
+      return found(layer, "assigned other than its tokens", concat(assigned, " assignments"),
+                   concat(ledger.assignments), "every token has its number of experts");
     if (carried + dropped != assigned)
       return found(
           layer, "lost tokens without counting them",
-          say(carried, " carried and ", dropped, " dropped of ", assigned, " assignments"),
-          say(assigned - carried, " dropped"),
+          concat(carried, " carried and ", dropped, " dropped of ", assigned, " assignments"),
+          concat(assigned - carried, " dropped"),
           "tokens over capacity that nobody counts as dropped leave the training without a trace");
     if ((dropped > 0) != (overflowed > 0))
       return found(layer, "raised the wrong overflow flag",
-                   say(overflowed, " with ", dropped, " dropped"), dropped > 0 ? "1 or more" : "0",
+                   concat(overflowed, " with ", dropped, " dropped"),
+                   dropped > 0 ? "1 or more" : "0",
                    "who runs the job learns of dropped tokens from the flag");
   }
 }
@@ -109,21 +111,21 @@ record::CheckResult expert_ledger(const Attempt& attempt) {
           judgement.defect(
               {.rank = files.rank,
                .step = step,
-               .what = say("the replay of step ", step, " routed other tokens than eager"),
-               .got = say("carried ", nlohmann::json(ledger->carried).dump(), ", dropped ",
-                          nlohmann::json(ledger->dropped).dump()),
-               .want = say("carried ", nlohmann::json(eager->carried).dump(), ", dropped ",
-                           nlohmann::json(eager->dropped).dump()),
+               .what = concat("the replay of step ", step, " routed other tokens than eager"),
+               .got = concat("carried ", nlohmann::json(ledger->carried).dump(), ", dropped ",
+                             nlohmann::json(ledger->dropped).dump()),
+               .want = concat("carried ", nlohmann::json(eager->carried).dump(), ", dropped ",
+                              nlohmann::json(eager->dropped).dump()),
                .why = "a replay that routes by the captured tokens trains other experts"});
       }
       judgement.saw(files.rank);
     }
     if (!over_capacity && attempt.axes.text("dispatch") != "dropless")
-      judgement.unexercised(say("on rank ", files.rank,
-                                " no token was over capacity, so a silent drop would not show"));
+      judgement.unexercised(concat("on rank ", files.rank,
+                                   " no token was over capacity, so a silent drop would not show"));
   }
-  return judgement.result(say("every assignment carried or counted in ", last - first + 1,
-                              " steps on ", attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("every assignment carried or counted in ", last - first + 1,
+                                 " steps on ", attempt.ranks.size(), " ranks"),
                           "as many carried and dropped as assigned, as eager");
 }
 

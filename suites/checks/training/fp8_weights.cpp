@@ -1,9 +1,9 @@
 // D39: weights were rounded in the first microbatch of a step and kept for the others, by the
 // layers that are to be rounded. That the copies are right is for D01, which compares them with
 // eager's.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 
@@ -23,8 +23,8 @@ record::CheckResult fp8_weights(const Attempt& attempt) {
       const auto lines = files.find("fp8_weights", arm, step);
       const auto made = lines.empty() ? std::nullopt : integers(*lines.front(), "made");
       if (!made || made->size() != want.size()) {
-        judgement.absent(files, say("`fp8_weights` line of ", want.size(), " layers of arm ", arm),
-                         step);
+        judgement.absent(
+            files, concat("`fp8_weights` line of ", want.size(), " layers of arm ", arm), step);
         continue;
       }
       if (*made == want) {
@@ -36,20 +36,20 @@ record::CheckResult fp8_weights(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what =
-               say("layer ", layer, " of this rank made another number of rounded copies in step ",
-                   step, " of arm ", arm),
-           .got = say((*made)[layer], " copies"),
-           .want =
-               say(want[layer], want[layer] == 0 ? ": its weights stay as they are"
-                                                 : ", one of each weight in the first microbatch"),
+           .what = concat("layer ", layer,
+                          " of this rank made another number of rounded copies in step ", step,
+                          " of arm ", arm),
+           .got = concat((*made)[layer], " copies"),
+           .want = concat(want[layer], want[layer] == 0
+                                           ? ": its weights stay as they are"
+                                           : ", one of each weight in the first microbatch"),
            .why = (*made)[layer] < want[layer] ? "the step computes with copies of older weights"
                   : want[layer] == 0           ? "the layer runs in the context of another one"
                                      : "each microbatch pays for a rounding that changes nothing"});
     }
   }
-  return judgement.result(say("one copy of each weight in ", last - first + 1, " steps on ",
-                              attempt.ranks.size(), " ranks"),
+  return judgement.result(concat("one copy of each weight in ", last - first + 1, " steps on ",
+                                 attempt.ranks.size(), " ranks"),
                           "one copy of each rounded weight a step");
 }
 

@@ -2,9 +2,9 @@
 // reduction of gradients.
 #include <array>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -36,14 +36,14 @@ void judge_step(Judgement& judgement, const RankFiles& files, const Looks& looks
     return judgement.defect(
         {.rank = files.rank,
          .step = step,
-         .what =
-             say("the host did not look at all ", looks.called, " of arm ", arm, " at step ", step),
-         .got = say(field(*line, "effective").dump(), " looks"),
-         .want = has_them ? say(field(*line, "host").dump(), ", more than none")
+         .what = concat("the host did not look at all ", looks.called, " of arm ", arm, " at step ",
+                        step),
+         .got = concat(field(*line, "effective").dump(), " looks"),
+         .want = has_them ? concat(field(*line, "host").dump(), ", more than none")
                           : "none, on a stage without a loss",
          .why = "a check that is left out beside replays lets NaN spread unseen"});
   }
-  judgement.absent(files, say("`knob` line of ", looks.knob, " in arm ", arm), step);
+  judgement.absent(files, concat("`knob` line of ", looks.knob, " in arm ", arm), step);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ record::CheckResult host_checks(const Attempt& attempt) {
           judge_step(judgement, files, looks, watched.arm, step,
                      looks.called == "gradients" || files.rank >= last_stage.front());
   return judgement.result(
-      say("looked in ", watched.steps(), " steps on ", attempt.ranks.size(), " ranks"),
+      concat("looked in ", watched.steps(), " steps on ", attempt.ranks.size(), " ranks"),
       "every loss and gradient that the case asks for");
 }
 
@@ -82,7 +82,7 @@ record::CheckResult overlapped_reduction(const Attempt& attempt) {
       const auto line = std::ranges::find_if(
           lines, [](const Line* one) { return is(*one, "knob", "buckets_overlapped"); });
       if (line == lines.end()) {
-        judgement.absent(files, say("`knob` line of buckets_overlapped in arm ", watched.arm),
+        judgement.absent(files, concat("`knob` line of buckets_overlapped in arm ", watched.arm),
                          step);
         continue;
       }
@@ -94,17 +94,17 @@ record::CheckResult overlapped_reduction(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say("arm ", watched.arm,
-                       " began to reduce too few buckets of gradients under the backward of step ",
-                       step),
-           .got = say(field(**line, "effective").dump(), " of ", field(**line, "host").dump(),
-                      " buckets"),
+           .what = concat(
+               "arm ", watched.arm,
+               " began to reduce too few buckets of gradients under the backward of step ", step),
+           .got = concat(field(**line, "effective").dump(), " of ", field(**line, "host").dump(),
+                         " buckets"),
            .want = "all, more than none",
            .why = "hooks that a replay does not call leave their buckets for the end of the step, "
                   "where nothing hides the time"});
     }
   return judgement.result(
-      say("all buckets in ", watched.steps(), " steps on ", attempt.ranks.size(), " ranks"),
+      concat("all buckets in ", watched.steps(), " steps on ", attempt.ranks.size(), " ranks"),
       "all buckets");
 }
 

@@ -3,9 +3,9 @@
 // their own names.
 #include <cmath>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -50,19 +50,20 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
     for (std::int64_t step = first; step <= last; ++step) {
       const Line* line = knob_line(files, knob, arm, step);
       if (!line) {
-        judgement.absent(files, say("`knob` line of the ", knob.called, " in arm ", arm), step);
+        judgement.absent(files, concat("`knob` line of the ", knob.called, " in arm ", arm), step);
         continue;
       }
       const auto reading = reading_of(*line);
       if (!reading) {
-        judgement.defect(
-            {.rank = files.rank,
-             .step = step,
-             .what = say("the felt ", knob.called, " of arm ", arm, " is unknown at step ", step),
-             .got = say("host ", field(*line, "host").dump(), ", felt ",
-                        field(*line, "effective").dump(), ", bound ", field(*line, "bound").dump()),
-             .want = "three finite numbers",
-             .why = "where every gradient is zero or not finite no rate can be felt"});
+        judgement.defect({.rank = files.rank,
+                          .step = step,
+                          .what = concat("the felt ", knob.called, " of arm ", arm,
+                                         " is unknown at step ", step),
+                          .got = concat("host ", field(*line, "host").dump(), ", felt ",
+                                        field(*line, "effective").dump(), ", bound ",
+                                        field(*line, "bound").dump()),
+                          .want = "three finite numbers",
+                          .why = "where every gradient is zero or not finite no rate can be felt"});
         continue;
       }
       if (!first_rate) first_rate = reading->host;
@@ -74,19 +75,19 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say(knob.felt, " ", arm, " felt another ", knob.called, " at step ", step),
-           .got = say(reading->effective),
-           .want = say(reading->host, " within ", reading->bound, ", as on the host"),
+           .what = concat(knob.felt, " ", arm, " felt another ", knob.called, " at step ", step),
+           .got = concat(reading->effective),
+           .want = concat(reading->host, " within ", reading->bound, ", as on the host"),
            .why = "a scalar passed by value is frozen at capture"});
     }
     if (first_rate && !told_apart) {
-      judgement.unexercised(say("on rank ", files.rank, " no step's ", knob.called,
-                                " is further from ", *first_rate,
-                                " than its bound, so a frozen one would not show"));
+      judgement.unexercised(concat("on rank ", files.rank, " no step's ", knob.called,
+                                   " is further from ", *first_rate,
+                                   " than its bound, so a frozen one would not show"));
     }
   }
   return judgement.result(
-      say("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
+      concat("felt as set in ", last - first + 1, " steps on ", attempt.ranks.size(), " ranks"),
       "as on the host in every step");
 }
 
@@ -105,9 +106,10 @@ void judge_same_scale(Judgement& judgement, const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say("the ranks scale their losses differently in arm ", arm, " at step ", step),
-           .got = say(*host, " on rank ", files.rank),
-           .want = say(*first, ", as on rank ", attempt.ranks.front().rank),
+           .what =
+               concat("the ranks scale their losses differently in arm ", arm, " at step ", step),
+           .got = concat(*host, " on rank ", files.rank),
+           .want = concat(*first, ", as on rank ", attempt.ranks.front().rank),
            .why =
                "a rank that skips a step which another takes trains another model from then on"});
     }

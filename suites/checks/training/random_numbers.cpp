@@ -1,9 +1,9 @@
 // D08: replays draw the random numbers that eager draws, and new ones each time.
 #include <map>
 
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -40,8 +40,8 @@ std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::i
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say("generator `", generator, "` is in one arm only at step ", step),
-           .got = say("in ", text(*line, "arm"), " alone"),
+           .what = concat("generator `", generator, "` is in one arm only at step ", step),
+           .got = concat("in ", text(*line, "arm"), " alone"),
            .want = "in both arms",
            .why = "a generator that one arm does not use draws no comparable numbers"});
       return std::nullopt;
@@ -58,9 +58,9 @@ void judge_new_mask(Judgement& judgement, const RankFiles& files, const Line& li
     judgement.defect(
         {.rank = files.rank,
          .step = step,
-         .what = say("arm ", text(line, "arm"), " drew the same mask twice from generator `",
-                     text(line, "generator"), "`"),
-         .got = say("mask ", mask, " at steps ", step - 1, " and ", step),
+         .what = concat("arm ", text(line, "arm"), " drew the same mask twice from generator `",
+                        text(line, "generator"), "`"),
+         .got = concat("mask ", mask, " at steps ", step - 1, " and ", step),
          .want = "another mask in every step",
          .why = "seed and offset passed by value are frozen at capture"});
   }
@@ -89,9 +89,10 @@ record::CheckResult masks(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = say("generator `", generator, "` drew another mask than eager at step ", step),
-             .got = say("mask ", got.empty() ? "none" : got),
-             .want = say("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
+             .what =
+                 concat("generator `", generator, "` drew another mask than eager at step ", step),
+             .got = concat("mask ", got.empty() ? "none" : got),
+             .want = concat("mask ", want.empty() ? "none" : want, ", as lockstep_eager"),
              .why = "a replay that drops other elements trains another model"});
       }
       if (any_mask) {
@@ -102,8 +103,8 @@ record::CheckResult masks(const Attempt& attempt) {
     }
   }
   return judgement.result(
-      say("equal to eager and new in each of ", judgement.expected().replayed_steps().size(),
-          " replays on ", attempt.ranks.size(), " ranks"),
+      concat("equal to eager and new in each of ", judgement.expected().replayed_steps().size(),
+             " replays on ", attempt.ranks.size(), " ranks"),
       "eager's masks, another one in every step");
 }
 
@@ -124,10 +125,10 @@ record::CheckResult generator(const Attempt& attempt) {
           judgement.defect(
               {.rank = files.rank,
                .step = step,
-               .what = say("generator `", generator, "` is in another state than eager's ", when,
-                           " step ", step),
-               .got = say("state ", got.empty() ? "none" : got),
-               .want = say("state ", want.empty() ? "none" : want, ", as lockstep_eager"),
+               .what = concat("generator `", generator, "` is in another state than eager's ", when,
+                              " step ", step),
+               .got = concat("state ", got.empty() ? "none" : got),
+               .want = concat("state ", want.empty() ? "none" : want, ", as lockstep_eager"),
                .why = "the numbers drawn from here on differ from eager's"});
         }
       }
@@ -135,8 +136,8 @@ record::CheckResult generator(const Attempt& attempt) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = say("no generator moved at step ", step),
-             .got = say(both->graph.size(), " generators, all as before the step"),
+             .what = concat("no generator moved at step ", step),
+             .got = concat(both->graph.size(), " generators, all as before the step"),
              .want = "at least one moved",
              .why = "a replay that leaves its generator alone draws the same numbers again"});
       }
@@ -144,8 +145,8 @@ record::CheckResult generator(const Attempt& attempt) {
     }
   }
   return judgement.result(
-      say("equal to eager before and after ", judgement.expected().replayed_steps().size(),
-          " replays on ", attempt.ranks.size(), " ranks"),
+      concat("equal to eager before and after ", judgement.expected().replayed_steps().size(),
+             " replays on ", attempt.ranks.size(), " ranks"),
       "eager's states");
 }
 

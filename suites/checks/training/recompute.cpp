@@ -1,8 +1,8 @@
 // D42: what backward computed again is what the forward computed, and it was computed again as
 // often as the case says.
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -26,9 +26,9 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line
       before->size() != layers) {
     judgement.defect({.rank = files.rank,
                       .step = integer(line, "step"),
-                      .what = say("the recompute counters around ", where, " are not there"),
-                      .got = say(field(line, "counter_before").dump(), " and ",
-                                 field(line, "counter_after").dump()),
+                      .what = concat("the recompute counters around ", where, " are not there"),
+                      .got = concat(field(line, "counter_before").dump(), " and ",
+                                    field(line, "counter_after").dump()),
                       .want = "a count for each layer, before and after",
                       .why = "a layer that nobody counts may not have been computed again"});
     return;
@@ -36,14 +36,15 @@ void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line
   for (std::size_t layer = 0; layer < before->size(); ++layer) {
     const std::int64_t ran = (*after)[layer] - (*before)[layer];
     if (ran == judgement.expected().microbatches) continue;
-    judgement.defect({.rank = files.rank,
-                      .step = integer(line, "step"),
-                      .what = say(part.name, " of layer ", layer,
-                                  " was not computed again as often as it should in ", where),
-                      .got = say(ran, " times"),
-                      .want = say(judgement.expected().microbatches, ", once for each microbatch"),
-                      .why = "a recompute that is left out uses activations of another step, one "
-                             "too many draws random numbers twice"});
+    judgement.defect(
+        {.rank = files.rank,
+         .step = integer(line, "step"),
+         .what = concat(part.name, " of layer ", layer,
+                        " was not computed again as often as it should in ", where),
+         .got = concat(ran, " times"),
+         .want = concat(judgement.expected().microbatches, ", once for each microbatch"),
+         .why = "a recompute that is left out uses activations of another step, one "
+                "too many draws random numbers twice"});
     return;
   }
 }
@@ -53,12 +54,13 @@ void judge_pair(Judgement& judgement, const RankFiles& files, const Line& line,
                 const char* why) {
   const std::string want = text(line, first), got = text(line, again);
   if (!want.empty() && want == got) return;
-  judgement.defect({.rank = files.rank,
-                    .step = integer(line, "step"),
-                    .what = say("recompute came to other ", what, " than the forward in ", where),
-                    .got = say("digest ", got.empty() ? "none" : got),
-                    .want = say("digest ", want.empty() ? "none" : want, ", as the forward"),
-                    .why = why});
+  judgement.defect(
+      {.rank = files.rank,
+       .step = integer(line, "step"),
+       .what = concat("recompute came to other ", what, " than the forward in ", where),
+       .got = concat("digest ", got.empty() ? "none" : got),
+       .want = concat("digest ", want.empty() ? "none" : want, ", as the forward"),
+       .why = why});
 }
 
 }  // namespace
@@ -79,10 +81,10 @@ record::CheckResult recompute(const Attempt& attempt) {
       for (const RecomputedPart& part : parts) {
         const Line* line = of_part(lines, part.name);
         if (!line) {
-          judgement.absent(files, say("`recompute` line of ", part.name, " of arm ", arm), step);
+          judgement.absent(files, concat("`recompute` line of ", part.name, " of arm ", arm), step);
           continue;
         }
-        const std::string where = say("step ", step, " of arm ", arm);
+        const std::string where = concat("step ", step, " of arm ", arm);
         // Masks first: another mask is why the outputs differ, and the better diagnosis.
         if (part.draws && attempt.axes.flag("dropout"))
           judge_pair(judgement, files, *line, where, "masks", "masks_digest", "masks_again_digest",
@@ -96,8 +98,8 @@ record::CheckResult recompute(const Attempt& attempt) {
     }
   }
   return judgement.result(
-      say("the forward's results again in ", last - first + 1, " steps on ", attempt.ranks.size(),
-          " ranks"),
+      concat("the forward's results again in ", last - first + 1, " steps on ",
+             attempt.ranks.size(), " ranks"),
       "the forward's masks and outputs, once for each recomputed part, layer and microbatch");
 }
 

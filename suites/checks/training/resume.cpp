@@ -3,8 +3,8 @@
 #include <array>
 
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -32,9 +32,9 @@ void judge_replays(Judgement& judgement, const RankFiles& files, const Resumed& 
       {.rank = files.rank,
        .step = integer(*line, "step"),
        .what = "the resumed job did not replay every step after its warm-up",
-       .got = say(field(*line, "replays").dump(), " replays from step ",
-                  field(*line, "step").dump(), " on"),
-       .want = say(want.replays, " from step ", want.first_step, " on"),
+       .got = concat(field(*line, "replays").dump(), " replays from step ",
+                     field(*line, "step").dump(), " on"),
+       .want = concat(want.replays, " from step ", want.first_step, " on"),
        .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
 }
 
@@ -53,8 +53,8 @@ record::CheckResult resume(const Attempt& attempt) {
     judge_replays(judgement, files, want);
   }
   return judgement.result(
-      say("steps from ", want.first_step, " on equal on ", attempt.ranks.size(), " ranks, with ",
-          want.replays, " replays"),
+      concat("steps from ", want.first_step, " on equal on ", attempt.ranks.size(), " ranks, with ",
+             want.replays, " replays"),
       "what the job left that saved the checkpoint, in a fresh model and under live graphs");
 }
 

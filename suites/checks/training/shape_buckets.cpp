@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "suites/checks/attempt/comparison.h"
+#include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/distance.h"
-#include "suites/checks/attempt/say.h"
 
 namespace graphproof::checks {
 namespace {
@@ -109,11 +109,11 @@ class Cache {
   bool beyond_ = false, back_ = false, replayed_behind_ = false;
 };
 
-std::string say_step(std::int64_t length, bool replayed, std::int64_t captures,
-                     std::int64_t replays, const Lengths& resident, const Lengths& evicted) {
-  return say(replayed ? "replayed at length " : "eager at length ", length, ", ", captures,
-             " captures and ", replays, " replays so far, graphs of ", text_of(resident),
-             ", evicted ", text_of(evicted));
+std::string step_text(std::int64_t length, bool replayed, std::int64_t captures,
+                      std::int64_t replays, const Lengths& resident, const Lengths& evicted) {
+  return concat(replayed ? "replayed at length " : "eager at length ", length, ", ", captures,
+                " captures and ", replays, " replays so far, graphs of ", text_of(resident),
+                ", evicted ", text_of(evicted));
 }
 
 }  // namespace
@@ -134,10 +134,10 @@ record::CheckResult shape_buckets(const Attempt& attempt) {
         judgement.defect({.rank = files.rank,
                           .step = step,
                           .what = "a step of changing lengths is missing or has no length",
-                          .got = say("step ", field(*line, "step").dump(), " of length ",
-                                     field(*line, "longest").dump()),
-                          .want = say("step ", next - 1, " of a length up to ",
-                                      attempt.axes.integer("seq_length")),
+                          .got = concat("step ", field(*line, "step").dump(), " of length ",
+                                        field(*line, "longest").dump()),
+                          .want = concat("step ", next - 1, " of a length up to ",
+                                         attempt.axes.integer("seq_length")),
                           .why = "what the cache should hold follows from all steps before"});
         break;
       }
@@ -154,12 +154,13 @@ record::CheckResult shape_buckets(const Attempt& attempt) {
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = say("the step of length ", *longest, " did not take the graph that it should"),
-           .got = say_step(length.value_or(-1), replayed.value_or(false), captures.value_or(-1),
-                           replays.value_or(-1), resident.value_or(Lengths()),
-                           evicted.value_or(Lengths())),
-           .want = say_step(want.length, want.replayed, want.captures, want.replays, want.resident,
-                            want.evicted),
+           .what =
+               concat("the step of length ", *longest, " did not take the graph that it should"),
+           .got = step_text(length.value_or(-1), replayed.value_or(false), captures.value_or(-1),
+                            replays.value_or(-1), resident.value_or(Lengths()),
+                            evicted.value_or(Lengths())),
+           .want = step_text(want.length, want.replayed, want.captures, want.replays, want.resident,
+                             want.evicted),
            .why = "another length's graph reads a shape of its own; one too many captures costs "
                   "what replays save"});
       break;
@@ -176,7 +177,7 @@ record::CheckResult shape_buckets(const Attempt& attempt) {
     steps = std::max(steps, lines.size());
   }
   return judgement.result(
-      say(steps, " steps from the graphs of their lengths on ", attempt.ranks.size(), " ranks"),
+      concat(steps, " steps from the graphs of their lengths on ", attempt.ranks.size(), " ranks"),
       "the least recently used length goes, and every step replays its own");
 }
 
@@ -196,7 +197,7 @@ record::CheckResult bucketed_replay(const Attempt& attempt) {
         judgement.absent(files, "comparison `buckets`", integer(*line, "step"));
   }
   return judgement.result(
-      say("equal in lockstep and in a free run on ", attempt.ranks.size(), " ranks"),
+      concat("equal in lockstep and in a free run on ", attempt.ranks.size(), " ranks"),
       "eager's bytes, whatever lies in the padding and was destroyed before");
 }
 
@@ -223,21 +224,22 @@ record::CheckResult graph_cache(const Attempt& attempt) {
         continue;
       }
       const bool many = resident && resident->size() > bound;
-      judgement.defect({.rank = files.rank,
-                        .step = integer(*line, "step"),
-                        .what = many ? "the cache of graphs holds more lengths than its bound"
-                                     : "the memory of evicted graphs did not come back",
-                        .got = say(resident ? text_of(*resident) : "unknown lengths", " resident, ",
-                                   field(*line, "pool_bytes").dump(), " bytes in graph pools"),
-                        .want = say(bound, " lengths at most, and ", explained,
-                                    " bytes, what the captures of these took"),
-                        .why = "a job whose lengths change ends out of memory"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = integer(*line, "step"),
+           .what = many ? "the cache of graphs holds more lengths than its bound"
+                        : "the memory of evicted graphs did not come back",
+           .got = concat(resident ? text_of(*resident) : "unknown lengths", " resident, ",
+                         field(*line, "pool_bytes").dump(), " bytes in graph pools"),
+           .want = concat(bound, " lengths at most, and ", explained,
+                          " bytes, what the captures of these took"),
+           .why = "a job whose lengths change ends out of memory"});
       break;
     }
   }
   return judgement.result(
-      say("at most ", most, " bytes in graph pools on ", attempt.ranks.size(), " ranks"),
-      say(bound, " lengths at most, and nothing left of evicted ones"));
+      concat("at most ", most, " bytes in graph pools on ", attempt.ranks.size(), " ranks"),
+      concat(bound, " lengths at most, and nothing left of evicted ones"));
 }
 
 record::CheckResult padding(const Attempt& attempt) {
@@ -250,7 +252,7 @@ record::CheckResult padding(const Attempt& attempt) {
       const auto line = std::ranges::find_if(
           lines, [&](const Line* one) { return integer(*one, "length") == bucket; });
       if (line == lines.end()) {
-        judgement.absent(files, say("`padding` line of length ", bucket));
+        judgement.absent(files, concat("`padding` line of length ", bucket));
         continue;
       }
       const auto lengths = integers(**line, "lengths");
@@ -267,7 +269,7 @@ record::CheckResult padding(const Attempt& attempt) {
       judgement.unexercised("every microbatch filled its bucket");
   }
   return judgement.result(
-      say("within the bound of reordered sums on ", attempt.ranks.size(), " ranks"),
+      concat("within the bound of reordered sums on ", attempt.ranks.size(), " ranks"),
       "no part in losses and gradients");
 }
 

@@ -1,4 +1,4 @@
-// One sentence from its parts: say("rank ", 3, " at step ", 7).
+// One sentence from its parts: concat("rank ", 3, " at step ", 7).
 #pragma once
 
 #include <sstream>
@@ -7,7 +7,7 @@
 namespace graphproof::checks {
 
 template <class... Parts>
-std::string say(const Parts&... parts) {
+std::string concat(const Parts&... parts) {
   std::ostringstream out;
   out.precision(9);  // tells any two fp32 values apart
   (out << ... << parts);
