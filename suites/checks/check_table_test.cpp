@@ -145,6 +145,7 @@ TEST(CheckTable, FinishedRanksThatLeftNothingFailWhatIsRequired) {
                     [](const Line& line) { return line.kind != "start" && line.kind != "end"; });
       files.evidence->lines.back().fields["lines"] = 1;
     }
+    type_again(attempt);
     const record::Checks checks = judge(attempt, catalogue().checks);
     for (const std::string& required : attempt.context.required_checks)
       EXPECT_EQ(word_of(checks, required), unaware.contains(required) ? "pass" : "fail")
@@ -197,6 +198,47 @@ TEST(CheckTable, EveryKindOfLineIsMissedWhenItIsNotThere) {
   }
 }
 
+std::set<std::string> flipped(const record::Checks& before, const record::Checks& after) {
+  std::set<std::string> names;
+  for (const record::CheckResult& result : before.checks)
+    if (result.result == record::Result::pass && word_of(after, result.check) != "pass")
+      names.insert(result.check);
+  return names;
+}
+
+// A line that cannot be read may have held anything, so whatever rests on lines of its kind does
+// not pass, and says which line it was.
+TEST(CheckTable, ADamagedLineEndsEveryPassThatRestsOnItsKind) {
+  const json axes = {
+      {"impl", "full_iteration"}, {"tp", 2}, {"dp", 2}, {"dropout", true}, {"microbatches", 2}};
+  const Attempt clean = clean_attempt(catalogue(), axes, "cuda");
+  const record::Checks whole = judge(clean, catalogue().checks);
+  std::set<std::string> kinds;
+  for (const Line& line : clean.ranks[1].evidence->lines) kinds.insert(line.kind);
+  for (const std::string& kind : kinds) {
+    if (kind == "start" || kind == "end") continue;  // D21's own
+    Attempt without = clean, damaged = clean;
+    erase(without, {.rank = 1, .kind = kind});
+    std::vector<Line>& lines = damaged.ranks[1].evidence->lines;
+    const auto line = std::ranges::find(lines, kind, &Line::kind);
+    line->fields = {{"kind", kind}};
+    type_again(damaged);
+    ASSERT_EQ(damaged.ranks[1].evidence->damaged.size(), 1u) << kind;
+    EXPECT_FALSE(damaged.ranks[1].evidence->complete());
+    const record::Checks after = judge(damaged, catalogue().checks);
+    const std::set<std::string> ended = flipped(whole, after);
+    EXPECT_TRUE(ended.contains("D21.evidence_complete")) << kind;
+    for (const std::string& check : flipped(whole, judge(without, catalogue().checks)))
+      EXPECT_TRUE(ended.contains(check))
+          << check << " passes beside a damaged line of kind " << kind;
+    for (const record::CheckResult& result : after.checks)
+      if (ended.contains(result.check)) {
+        EXPECT_NE(record::to_text(result.message).find("of kind `" + kind + "`"), std::string::npos)
+            << result.check << ": " << record::to_text(result.message);
+      }
+  }
+}
+
 // A damaged line must neither end the judge nor make anything better: no check that failed passes
 // because of it.
 TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
@@ -215,6 +257,7 @@ TEST(CheckTable, DamagedFieldsNeverThrowAndNeverHideAFailure) {
       if (key == "kind" || key == "revision" || line.kind == "vote") continue;
       for (const json& damage : damages) {
         line.fields[key] = damage;
+        type_again(attempt);
         record::Checks checks;
         ASSERT_NO_THROW(checks = judge(attempt, catalogue().checks))
             << line.kind << "." << key << " = " << damage;
@@ -261,6 +304,7 @@ TEST(CheckTable, ARefusedCaseIsJudgedByItsRefusalAlone) {
          {"next", "n"}});
     files.evidence->lines.back().fields["last_phase"] = "validate";
   }
+  type_again(attempt);
   const record::Checks checks = judge(attempt, catalogue().checks);
   const std::set<std::string> judged = {"D21.evidence_complete", "D21.log_clean", "D22.progress",
                                         "D26.votes"};

@@ -12,13 +12,10 @@ namespace {
 std::string failed_captures_left_nothing(const Attempt& attempt) {
   std::size_t captures = 0;
   for (const RankFiles& files : attempt.ranks) {
-    const auto failed = files.find("failed_capture");
+    const auto failed = files.lines<record::FailedCaptureLine>();
     if (failed.empty()) return "";
-    for (const Line* line : failed) {
-      const auto bytes = integer(*line, "pool_bytes");
-      const bool refused = integer(*line, "code").value_or(0) != 0;
-      if (!refused || !bytes || *bytes > 0) return "";
-    }
+    for (const record::FailedCaptureLine& line : failed)
+      if (line.code == 0 || line.pool_bytes > 0) return "";
     captures += failed.size();
   }
   return captures == 0

@@ -25,7 +25,7 @@ namespace graphproof {
 namespace {
 
 namespace fs = std::filesystem;
-using checks::Line;
+using Line = record::EvidenceLine;
 using nlohmann::json;
 
 /// Lines that no verdict rests on. An empty arm stands for every one.
@@ -228,6 +228,9 @@ void for_attempts_with(const std::string& kind, const Look& look) {
       << "; next: record one (suites/recorded/record), or say in kNotInAPass why there is none";
 }
 
+/// The arm that a line names, "" if none.
+std::string arm_of(const Line& line) { return line.fields.value("arm", ""); }
+
 /// Without the lines of a kind and arm, of one rank or of all; sealed, as if they had never been
 /// written.
 checks::Attempt without(checks::Attempt attempt, const std::string& kind, const std::string& arm,
@@ -235,11 +238,11 @@ checks::Attempt without(checks::Attempt attempt, const std::string& kind, const 
   for (checks::RankFiles& files : attempt.ranks) {
     if (files.rank != 0 && !all_ranks) continue;
     std::vector<Line>& lines = files.evidence->lines;
-    std::erase_if(lines, [&](const Line& line) {
-      return line.kind == kind && checks::text(line, "arm") == arm;
-    });
+    std::erase_if(lines,
+                  [&](const Line& line) { return line.kind == kind && arm_of(line) == arm; });
     if (!lines.empty() && lines.back().kind == "end")
       lines.back().fields["lines"] = lines.size() - 1;
+    record::type_lines(*files.evidence);
   }
   return attempt;
 }
@@ -278,8 +281,8 @@ TEST(LostEvidence, OfAKindAndArmEndsThePass) {
     if (kNotInAPass.contains(kind)) continue;
     for_attempts_with(kind, [&](const Recorded& recorded) {
       std::set<std::string> arms;
-      for (const Line* line : recorded.attempt.ranks.front().find(kind))
-        arms.insert(checks::text(*line, "arm"));
+      for (const Line* line : recorded.attempt.ranks.front().evidence->of(kind))
+        arms.insert(arm_of(*line));
       for (const std::string& arm : arms)
         for (const bool all_ranks : {false, true}) {
           const std::string verdict =
@@ -305,7 +308,7 @@ TEST(DamagedEvidence, FailsTheCheckThatComparesIt) {
       std::vector<Line>& lines = changed.ranks.front().evidence->lines;
       const auto line = std::find_if(lines.rbegin(), lines.rend(), [&](const Line& one) {
         return one.kind == kind && std::ranges::all_of(where.items(), [&](const auto& item) {
-                 return checks::field(one, item.key()) == item.value();
+                 return one.fields.value(item.key(), json()) == item.value();
                });
       });
       ASSERT_NE(line, lines.rend())
@@ -313,6 +316,7 @@ TEST(DamagedEvidence, FailsTheCheckThatComparesIt) {
       json& value = line->fields.at(json::json_pointer(place));
       const json was = value;
       value = damaged(was);
+      record::type_lines(*changed.ranks.front().evidence);
       const auto [failing, verdict] = recorded.judged(changed);
       EXPECT_TRUE(failing.contains(check))
           << recorded.name << ": " << place << " of kind " << kind << " is " << value

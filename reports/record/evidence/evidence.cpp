@@ -140,7 +140,7 @@ std::string to_text(const DamagedLine& damaged) {
 void type_lines(Evidence& evidence) {
   evidence.typed = {};
   evidence.damaged.clear();
-  const bool knows_every_kind = evidence.revision() >= kEvidenceRevision;
+  const bool knows_every_kind = evidence.revision() == kEvidenceRevision;
   for (const EvidenceLine& line : evidence.lines) {
     const auto reader = readers().find(line.kind);
     if (reader == readers().end()) {

@@ -123,7 +123,7 @@ struct Evidence {
 };
 
 /// Reads `lines` of `evidence` by their tables: fills `typed` and `damaged` anew. A line of an
-/// unknown kind is damaged in evidence of today's revision, and left alone in an older one.
+/// unknown kind is damaged in evidence of today's revision, and left alone in any other.
 void type_lines(Evidence& evidence);
 
 /// Calls `use` with `line` as the struct of its kind, unless it is damaged.

@@ -1,8 +1,8 @@
 #include "suites/checks/attempt/attempt.h"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
+#include <type_traits>
 
 #include "suites/checks/attempt/concat.h"
 
@@ -11,27 +11,37 @@ namespace {
 
 using record::Phase;
 
-/// Lines that say by their kind where the rank was: one that died left no other word about it.
-struct KindPhase {
-  std::string_view kind;
-  Phase phase;
-};
-constexpr std::array kKindPhases = {
-    KindPhase{"start", Phase::validate},  KindPhase{"config", Phase::init},
-    KindPhase{"capture", Phase::capture}, KindPhase{"state", Phase::capture},
-    KindPhase{"address", Phase::replay},  KindPhase{"poison", Phase::replay},
-    KindPhase{"replay", Phase::replay}};
-
+/// The phase that a rank was in when it wrote `line`; nothing where the line does not tell.
+template <record::LineKind Line>
 std::optional<Phase> phase_of(const Line& line) {
-  if (const auto named =
-          record::phase_from(text(line, line.kind == "end" ? "last_phase" : "phase")))
-    return named;
-  if (const std::string arm = text(line, "arm");
-      line.kind == "step" && (arm.starts_with("eager") || arm == "solo_eager"))
-    return Phase::eager;
-  for (const KindPhase& row : kKindPhases)
-    if (row.kind == line.kind) return row.phase;
-  return std::nullopt;
+  if constexpr (requires { line.phase; })
+    return line.phase;
+  else if constexpr (std::is_same_v<Line, record::EndLine>)
+    return line.last_phase;
+  else if constexpr (std::is_same_v<Line, record::StepLine>)
+    return line.arm.starts_with("eager") || line.arm == "solo_eager" ? std::optional(Phase::eager)
+                                                                     : std::nullopt;
+  else if constexpr (std::is_same_v<Line, record::StartLine>)
+    return Phase::validate;
+  else if constexpr (std::is_same_v<Line, record::ConfigLine>)
+    return Phase::init;
+  else if constexpr (std::is_same_v<Line, record::CaptureLine> ||
+                     std::is_same_v<Line, record::StateLine>)
+    return Phase::capture;
+  else if constexpr (std::is_same_v<Line, record::AddressLine> ||
+                     std::is_same_v<Line, record::PoisonLine> ||
+                     std::is_same_v<Line, record::ReplayLine>)
+    return Phase::replay;
+  else
+    return std::nullopt;
+}
+
+/// The phase of the last line that tells one.
+std::optional<Phase> last_phase(const record::Evidence& evidence) {
+  std::optional<Phase> phase;
+  for (auto line = evidence.lines.rbegin(); line != evidence.lines.rend() && !phase; ++line)
+    record::with_typed(*line, [&](const auto& typed) { phase = phase_of(typed); });
+  return phase;
 }
 
 }  // namespace
@@ -76,96 +86,67 @@ bool Axes::holds(std::string_view axis, std::string_view word) const {
   return size(axis) > 0 && std::find(at(axis).begin(), at(axis).end(), word) != at(axis).end();
 }
 
-std::vector<const Line*> RankFiles::find(std::string_view kind, std::string_view arm,
-                                         std::optional<std::int64_t> step) const {
-  std::vector<const Line*> result;
-  if (!evidence) return result;
-  for (const Line& line : evidence->lines) {
-    if (line.kind != kind) continue;
-    if (!arm.empty() && !is(line, "arm", arm)) continue;
-    if (step && integer(line, "step") != step) continue;
-    result.push_back(&line);
-  }
-  return result;
-}
-
-const Line* RankFiles::first(std::string_view kind, std::string_view arm,
-                             std::optional<std::int64_t> step) const {
-  const std::vector<const Line*> found = find(kind, arm, step);
-  return found.empty() ? nullptr : found.front();
-}
-
 record::RankEvidence rank_progress(const RankFiles& files) {
-  record::RankEvidence way;
-  way.rank = files.rank;
-  if (!files.evidence) return way;
-  way.complete = files.evidence->complete();
-  for (const Line& line : files.evidence->lines)
-    if (const auto phase = phase_of(line)) way.last_phase = phase;
-  if (const Line* refused = files.first("refused")) {
-    record::Refusal refusal;
-    refusal.rule = text(*refused, "rule");
-    refusal.phase = record::phase_from(text(*refused, "phase")).value_or(record::Phase::validate);
-    // Without the field nobody can say that the device was left alone.
-    refusal.device_initialised = flag(*refused, "device_initialised").value_or(true);
-    refusal.message = {text(*refused, "what"), text(*refused, "got"), text(*refused, "want"),
-                       text(*refused, "why"), text(*refused, "next")};
-    way.refused = refusal;
+  record::RankEvidence progress;
+  progress.rank = files.rank;
+  if (!files.evidence) return progress;
+  progress.complete = files.evidence->complete();
+  progress.last_phase = last_phase(*files.evidence);
+  if (const auto refused = files.lines<record::RefusedLine>(); !refused.empty()) {
+    const record::RefusedLine& line = refused.front();
+    progress.refused =
+        record::Refusal{.rule = line.rule,
+                        .phase = line.phase,
+                        .device_initialised = line.device_initialised,
+                        .message = {line.what, line.got, line.want, line.why, line.next}};
   }
-  if (const Line* error = files.first("error")) {
-    record::RankError met;
-    met.phase = record::phase_from(text(*error, "phase"))
-                    .value_or(way.last_phase.value_or(record::Phase::validate));
-    met.arm = text(*error, "arm");
-    met.type = text(*error, "type");
-    met.code = integer(*error, "code").value_or(0);
-    met.call = text(*error, "call");
-    met.message = text(*error, "message");
-    way.error = met;
+  if (const auto errors = files.lines<record::ErrorLine>(); !errors.empty()) {
+    const record::ErrorLine& line = errors.front();
+    progress.error = record::RankError{.phase = line.phase,
+                                       .arm = line.arm,
+                                       .type = line.type,
+                                       .code = line.code,
+                                       .call = line.call,
+                                       .message = line.message};
   }
-  return way;
+  return progress;
 }
 
 std::string stopped_because(const RankFiles& files) {
   if (!files.evidence) return concat("rank ", files.rank, " left no evidence");
-  const record::RankEvidence way = rank_progress(files);
-  if (way.error) {
-    return concat("rank ", files.rank, " stopped in phase ", record::name(way.error->phase),
-                  " with ", way.error->type, " error ", way.error->code, " at ", way.error->call,
-                  ": ", way.error->message);
+  for (const record::ErrorLine& error : files.lines<record::ErrorLine>())
+    return concat("rank ", files.rank, " stopped in phase ", record::name(error.phase), " with ",
+                  error.type, " error ", error.code, " at ", error.call, ": ", error.message);
+  for (const record::VoteLine& vote : files.lines<record::VoteLine>()) {
+    const auto failed = std::ranges::find_if(vote.codes, [](auto code) { return code != 0; });
+    if (failed == vote.codes.end()) continue;
+    return concat("rank ", files.rank, " stopped after phase ", record::name(vote.phase),
+                  ", where rank ", failed - vote.codes.begin(), " voted code ", *failed);
   }
-  for (const Line* vote : files.find("vote")) {
-    const auto codes = integers(*vote, "codes").value_or(std::vector<std::int64_t>{});
-    for (std::size_t peer = 0; peer < codes.size(); ++peer) {
-      if (codes[peer] == 0) continue;
-      return concat("rank ", files.rank, " stopped after phase ", text(*vote, "phase"),
-                    ", where rank ", peer, " voted code ", codes[peer]);
-    }
-  }
-  if (way.complete) return "";
-  if (!way.last_phase) return concat("the evidence of rank ", files.rank, " holds no phase");
+  if (files.evidence->reached_its_end()) return "";
+  const std::optional<Phase> phase = last_phase(*files.evidence);
+  if (!phase) return concat("the evidence of rank ", files.rank, " holds no phase");
   return concat("the evidence of rank ", files.rank, " is not complete; the last phase in it is ",
-                record::name(*way.last_phase));
+                record::name(*phase));
 }
 
 std::int64_t evidence_revision(const Attempt& attempt) {
   std::int64_t revision = record::kEvidenceRevision;
   for (const RankFiles& files : attempt.ranks)
-    if (const Line* start = files.first("start"))
-      revision = std::min(revision, integer(*start, "revision").value_or(1));
+    if (files.evidence) revision = std::min(revision, files.evidence->revision());
   return revision;
 }
 
 bool shared_gpus(const Attempt& attempt) {
-  return std::any_of(attempt.ranks.begin(), attempt.ranks.end(), [](const RankFiles& files) {
-    const Line* start = files.first("start");
-    return start && integer(*start, "shared_gpus").value_or(0) > 0;
+  return std::ranges::any_of(attempt.ranks, [](const RankFiles& files) {
+    const auto start = files.lines<record::StartLine>();
+    return !start.empty() && start.front().shared_gpus.value_or(0) > 0;
   });
 }
 
 std::optional<record::Refusal> refusal_of(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks)
-    if (files.first("refused")) return rank_progress(files).refused;
+    if (auto refused = rank_progress(files).refused) return refused;
   return std::nullopt;
 }
 

@@ -2,9 +2,11 @@
 // rank the evidence and the text of its log slice. Reading the files is left to suites/judge.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +14,6 @@
 #include "reports/record/evidence/evidence.h"
 #include "reports/record/job/context.h"
 #include "reports/record/run/checks.h"
-#include "suites/checks/attempt/line.h"
 
 namespace graphproof::checks {
 
@@ -33,19 +34,49 @@ class Axes {
   nlohmann::json values_;
 };
 
+/// A kind of line that belongs to an arm, or to a step of one.
+template <class T>
+concept LineOfArm = record::LineKind<T> && requires(const T& line) {
+  { line.arm } -> std::same_as<const std::string&>;
+};
+template <class T>
+concept LineOfStep = LineOfArm<T> && requires(const T& line) {
+  { line.step } -> std::same_as<const std::int64_t&>;
+};
+
 /// What one rank left behind. Absent evidence or log: there is no such file.
+///
+/// A check reads lines through its Judgement, which counts damaged ones against it; these functions
+/// are for everything that is no check.
 struct RankFiles {
   int rank = 0;
   std::optional<record::Evidence> evidence;
   std::optional<std::string> log;
 
-  /// Lines of `kind`, in file order. An empty arm stands for any; so does a missing step.
-  std::vector<const Line*> find(std::string_view kind, std::string_view arm = {},
-                                std::optional<std::int64_t> step = std::nullopt) const;
-  const Line* first(std::string_view kind, std::string_view arm = {},
-                    std::optional<std::int64_t> step = std::nullopt) const;
+  /// The lines of a kind, in file order.
+  template <record::LineKind T>
+  std::span<const T> lines() const {
+    return evidence ? evidence->of<T>() : std::span<const T>();
+  }
+  /// Those of an arm, in file order.
+  template <LineOfArm T>
+  std::vector<const T*> find(std::string_view arm) const {
+    std::vector<const T*> found;
+    for (const T& line : lines<T>())
+      if (line.arm == arm) found.push_back(&line);
+    return found;
+  }
+  /// Those of a step of an arm, in file order.
+  template <LineOfStep T>
+  std::vector<const T*> find(std::string_view arm, std::int64_t step) const {
+    std::vector<const T*> found;
+    for (const T& line : lines<T>())
+      if (line.arm == arm && line.step == step) found.push_back(&line);
+    return found;
+  }
 };
 
+/// An attempt at a case: everything that a check may look at.
 struct Attempt {
   record::Context context;
   Axes axes;
@@ -53,8 +84,8 @@ struct Attempt {
   std::vector<int> foreign_ranks;  // evidence files of ranks outside the world
 };
 
-/// What a rank's evidence says of its way: how far it came, whether it refused the case or met an
-/// error.
+/// What a rank's evidence says of its progress: how far it came, whether it refused the case or met
+/// an error.
 record::RankEvidence rank_progress(const RankFiles& files);
 
 /// Why a rank left less than a whole case: its error, a vote that ended the case early, or that its

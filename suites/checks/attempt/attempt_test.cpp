@@ -9,14 +9,17 @@ namespace {
 
 using nlohmann::json;
 
-RankFiles files_of(std::vector<json> lines) {
+template <record::LineKind... Lines>
+RankFiles files_of(const Lines&... lines) {
   RankFiles files;
-  files.evidence.emplace();
-  for (json& fields : lines) {
-    const std::string kind = fields["kind"];
-    files.evidence->lines.push_back(
-        {.kind = kind, .fields = std::move(fields), .line = files.evidence->lines.size() + 1});
-  }
+  record::Evidence& evidence = files.evidence.emplace();
+  const auto add = [&](const auto& line) {
+    evidence.lines.push_back({.kind = std::string(line.kKind),
+                              .fields = record::line_json(line),
+                              .line = evidence.lines.size() + 1});
+  };
+  (add(lines), ...);
+  record::type_lines(evidence);
   return files;
 }
 
@@ -27,61 +30,49 @@ TEST(Axes, NeverGuessAValue) {
   EXPECT_THROW(axes.flag("dropout"), std::invalid_argument);
 }
 
-TEST(Lines, ReadDamagedFieldsAsAbsent) {
-  const RankFiles files = files_of({{{"kind", "knob"},
-                                     {"host", "nan"},
-                                     {"step", 1.5},
-                                     {"equal", "true"},
-                                     {"codes", {0, "1"}},
-                                     {"loss", {1.0, nullptr}}}});
-  const Line& line = *files.first("knob");
-  EXPECT_FALSE(number(line, "host"));
-  EXPECT_FALSE(integer(line, "step"));
-  EXPECT_FALSE(flag(line, "equal"));
-  EXPECT_FALSE(integers(line, "codes"));
-  EXPECT_FALSE(finite(line, "loss"));
-  EXPECT_EQ(text(line, "absent"), "");
+TEST(RankProgress, KnowsTheErrorAndWhereItWas) {
+  const record::RankEvidence progress = rank_progress(
+      files_of(record::StartLine{.device = "sim"},
+               record::CaptureLine{.arm = "solo_graph", .status = "ok", .mode = "global"},
+               record::ErrorLine{.phase = record::Phase::capture,
+                                 .type = "cuda",
+                                 .code = 900,
+                                 .call = "aten::item",
+                                 .message = "no"}));
+  ASSERT_TRUE(progress.error);
+  EXPECT_EQ(progress.error->code, 900);
+  EXPECT_EQ(progress.error->phase, record::Phase::capture);
+  EXPECT_EQ(progress.last_phase, record::Phase::capture);
+  EXPECT_FALSE(progress.complete);
 }
 
-TEST(WayOf, KnowsTheErrorAndWhereItWas) {
-  const record::RankEvidence way =
-      rank_progress(files_of({{{"kind", "start"}},
-                              {{"kind", "capture"}, {"arm", "solo_graph"}},
-                              {{"kind", "error"},
-                               {"type", "cuda"},
-                               {"code", 900},
-                               {"call", "aten::item"},
-                               {"message", "no"}}}));
-  ASSERT_TRUE(way.error);
-  EXPECT_EQ(way.error->code, 900);
-  EXPECT_EQ(way.error->phase,
-            record::Phase::capture);  // where the rank was, since the line does not say
-  EXPECT_FALSE(way.complete);
-}
-
-TEST(WayOf, StepsOfEagerArmsAreOfPhaseEager) {
+TEST(RankProgress, StepsOfEagerArmsAreOfPhaseEager) {
   for (const auto& [arm, phase] : {std::pair{"eager_a", record::Phase::eager},
                                    {"solo_eager", record::Phase::eager},
                                    {"lockstep_eager", record::Phase::replay}})
-    EXPECT_EQ(rank_progress(files_of({{{"kind", "replay"}}, {{"kind", "step"}, {"arm", arm}}}))
+    EXPECT_EQ(rank_progress(
+                  files_of(record::ReplayLine{}, record::StepLine{.arm = arm, .input = "fresh"}))
                   .last_phase,
               phase)
         << arm;
 }
 
-TEST(WayOf, ARefusalThatDoesNotSaySoHasTouchedTheDevice) {
-  const record::RankEvidence way =
-      rank_progress(files_of({{{"kind", "refused"}, {"rule", "R035"}}}));
-  ASSERT_TRUE(way.refused);
-  EXPECT_TRUE(way.refused->device_initialised);
-}
-
 TEST(StoppedBecause, NamesAPeersVote) {
   const std::string why =
-      stopped_because(files_of({{{"kind", "start"}},
-                                {{"kind", "vote"}, {"phase", "build"}, {"codes", {0, 3}}},
-                                {{"kind", "end"}, {"complete", false}, {"lines", 2}}}));
+      stopped_because(files_of(record::StartLine{.device = "sim"},
+                               record::VoteLine{.phase = record::Phase::build, .codes = {0, 3}},
+                               record::EndLine{.complete = false, .lines = 2}));
   EXPECT_EQ(why, "rank 0 stopped after phase build, where rank 1 voted code 3");
+}
+
+TEST(StoppedBecause, ARankWithADamagedLineHasFinishedAllTheSame) {
+  RankFiles files = files_of(record::StartLine{.device = "sim"},
+                             record::VoteLine{.phase = record::Phase::build, .codes = {0, 0}},
+                             record::EndLine{.complete = true, .lines = 2});
+  files.evidence->lines[1].fields["codes"] = "x";
+  record::type_lines(*files.evidence);
+  EXPECT_EQ(stopped_because(files), "");
+  EXPECT_FALSE(rank_progress(files).complete);
 }
 
 TEST(Groups, TensorParallelRanksAreNeighbours) {

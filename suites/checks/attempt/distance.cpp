@@ -1,5 +1,7 @@
 #include "suites/checks/attempt/distance.h"
 
+#include <cmath>
+
 #include "suites/checks/attempt/concat.h"
 
 namespace graphproof::checks {
@@ -24,37 +26,35 @@ double widest_bound(const Axes& axes) {
                                : kWidestRelativeBound;
 }
 
-void judge_distance(Judgement& judgement, const RankFiles& files, const Line& line,
-                    const Distanced& distanced, double widest) {
-  const auto max_abs = number(line, "max_abs"), max_rel = number(line, "max_rel"),
-             bound = number(line, "bound");
-  if (!max_abs || !max_rel || !bound || *max_abs < 0 || *max_rel < 0 || *bound < 0 ||
-      integer(line, "tensors").value_or(0) <= 0) {
+void judge_distance(Judgement& judgement, const RankFiles& files, const record::Distance& distance,
+                    const Distanced& distanced, double widest, std::optional<std::int64_t> step) {
+  const auto& [tensors, max_abs, max_rel, bound, worst, why] = distance;
+  const auto known = [](double value) { return std::isfinite(value) && value >= 0; };
+  if (!known(max_abs) || !known(max_rel) || !known(bound) || tensors <= 0) {
     judgement.defect({.rank = files.rank,
-                      .step = integer(line, "step"),
+                      .step = step,
                       .what = concat("the distance of ", distanced.bound_on, " from ",
                                      distanced.what, " is unknown"),
-                      .got = line.fields.dump(),
+                      .got = shown(distance),
                       .want = "finite max_abs, max_rel and bound of at least one tensor",
                       .why = "NaN is within no bound"});
     return;
   }
   // bound and max_abs are in the tensor's unit; max_abs / max_rel is its largest element.
-  if (*max_abs > *bound) {
+  if (max_abs > bound) {
+    judgement.defect({.rank = files.rank,
+                      .step = step,
+                      .what = concat(distanced.who, " differ from ", distanced.what),
+                      .got = concat(max_abs, " (", max_rel, " of the largest element)",
+                                    worst.empty() ? "" : " in `" + worst + "`"),
+                      .want = concat(bound, " at most: ", why),
+                      .why = distanced.why});
+  } else if (bound * max_rel > widest * max_abs) {
     judgement.defect(
         {.rank = files.rank,
-         .step = integer(line, "step"),
-         .what = concat(distanced.who, " differ from ", distanced.what),
-         .got = concat(*max_abs, " (", *max_rel, " of the largest element)",
-                       text(line, "worst").empty() ? "" : " in `" + text(line, "worst") + "`"),
-         .want = concat(*bound, " at most: ", text(line, "why")),
-         .why = distanced.why});
-  } else if (*bound * *max_rel > widest * *max_abs) {
-    judgement.defect(
-        {.rank = files.rank,
-         .step = integer(line, "step"),
+         .step = step,
          .what = concat("the bound on ", distanced.bound_on, " is too wide to see anything"),
-         .got = concat("a bound of ", *bound * *max_rel / *max_abs, " of the largest element"),
+         .got = concat("a bound of ", bound * max_rel / max_abs, " of the largest element"),
          .want = concat(widest, " at most"),
          .why = "reordered sums cannot explain more"});
   } else {

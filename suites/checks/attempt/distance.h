@@ -16,7 +16,8 @@ struct Distanced {
 };
 /// A defect unless the line's max_abs is known and within a bound that sees something; otherwise a
 /// sighting.
-void judge_distance(Judgement& judgement, const RankFiles& files, const Line& line,
-                    const Distanced& distanced, double widest);
+void judge_distance(Judgement& judgement, const RankFiles& files, const record::Distance& distance,
+                    const Distanced& distanced, double widest,
+                    std::optional<std::int64_t> step = std::nullopt);
 
 }  // namespace graphproof::checks

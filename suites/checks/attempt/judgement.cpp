@@ -97,6 +97,20 @@ void Judgement::defect(Defect defect) {
   if (!defect_ || earlier(defect, *defect_)) defect_ = std::move(defect);
 }
 
+void Judgement::damaged(const RankFiles& files, std::string_view kind) {
+  if (!files.evidence || damage_) return;
+  for (const record::DamagedLine& line : files.evidence->damaged) {
+    if (line.kind != kind) continue;
+    damage_ = Defect{.rank = files.rank,
+                     .step = std::nullopt,
+                     .what = concat("a `", kind, "` line of rank ", files.rank, " cannot be read"),
+                     .got = record::to_text(line),
+                     .want = "a line with all its fields",
+                     .why = "what cannot be read may hold anything"};
+    return;
+  }
+}
+
 void Judgement::absent(const RankFiles& files, std::string thing,
                        std::optional<std::int64_t> step) {
   if (const std::string stopped = stopped_because(files); !stopped.empty()) {
@@ -114,14 +128,17 @@ void Judgement::absent(const RankFiles& files, std::string thing,
 }
 
 record::CheckResult Judgement::result(std::string summary, std::string want) {
-  if (settled_) return *settled_;
+  if (settled_ && !damage_) return *settled_;
   if (!defect_) {
     for (const RankFiles& files : attempt_.ranks)
       if (!sightings_.contains(files.rank)) absent(files, "evidence for this check");
   }
-  if (const std::optional<Defect>& found = defect_ ? defect_ : missing_) {
-    return as(record::Result::fail, {found->what, found->got, found->want, found->why, repro()},
-              found->rank);
+  const std::optional<Defect>& found = defect_ ? defect_ : missing_ ? missing_ : damage_;
+  if (found) {
+    const std::string damage =
+        damage_ && &found != &damage_ ? concat("; ", damage_->what, ": ", damage_->got) : "";
+    return as(record::Result::fail,
+              {found->what, found->got + damage, found->want, found->why, repro()}, found->rank);
   }
   if (unexercised_) {
     return as(record::Result::unexercised,

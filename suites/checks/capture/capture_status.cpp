@@ -8,51 +8,54 @@
 
 namespace graphproof::checks {
 
+using record::CaptureLine;
+
 record::CheckResult capture_status(const Attempt& attempt) {
   Judgement judgement("D19.capture_status", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
-  const auto refused = [&](const RankFiles& files, const Line& line, const std::string& where,
-                           const std::string& site) {
+  const auto refused = [&](const RankFiles& files, std::optional<std::int64_t> step,
+                           const std::string& where, std::int64_t code, const std::string& site,
+                           const std::string& message) {
     judgement.defect(
         {.rank = files.rank,
-         .step = integer(line, "step"),
+         .step = step,
          .what = concat("the capture of ", where, " failed"),
-         .got = concat("code ", integer(line, "code").value_or(0), " at ",
-                       site.empty() ? "an unnamed operation" : site, ": ", text(line, "message")),
+         .got = concat("code ", code, " at ", site.empty() ? "an unnamed operation" : site, ": ",
+                       message),
          .want = "status ok, code 0",
          .why = "an operation that is not allowed during a capture invalidates the whole graph"});
   };
   // CUDA accepts some captures whose forked stream is not joined (docs/findings.md 3), so the graph
   // itself was asked.
-  const auto joined = [&](const RankFiles& files, const Line& capture) {
-    const nlohmann::json& unjoined = field(capture, "unjoined");
-    if (!unjoined.is_array() || unjoined.empty()) return;
+  const auto joined = [&](const RankFiles& files, const CaptureLine& capture) {
+    if (!capture.unjoined || capture.unjoined->empty()) return;
     judgement.defect(
         {.rank = files.rank,
-         .step = integer(capture, "step"),
+         .step = std::nullopt,
          .what = concat("the capture of ", capture_name(capture),
                         " left work that its stream does not wait for"),
-         .got = concat(unjoined.size(), " unjoined, the first is ", unjoined.front().dump()),
+         .got = concat(capture.unjoined->size(), " unjoined, the first is \"",
+                       capture.unjoined->front(), "\""),
          .want = "every forked stream joined before the capture ends",
          .why = "what follows the graph may begin before this work is done, so a right result is "
                 "luck"});
   };
   for (const RankFiles& files : attempt.ranks) {
-    for (const Line* capture : files.find("capture")) {
-      if (succeeded(*capture)) {
+    for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
+      if (succeeded(capture)) {
         judgement.saw(files.rank);
-        joined(files, *capture);
+        joined(files, capture);
       } else {
-        refused(files, *capture, capture_name(*capture), text(*capture, "site"));
+        refused(files, std::nullopt, capture_name(capture), capture.code, capture.site,
+                capture.message);
       }
     }
-    for (const Line* error : files.find("error")) {
-      if (text(*error, "phase") == "capture")
-        refused(files, *error, "arm " + text(*error, "arm"), text(*error, "call"));
-    }
+    for (const record::ErrorLine& error : judgement.lines<record::ErrorLine>(files))
+      if (error.phase == record::Phase::capture)
+        refused(files, error.step, "arm " + error.arm, error.code, error.call, error.message);
     for (const char* arm : graph_arms(attempt))
-      if (!files.first("capture", arm))
-        judgement.absent(files, concat("`capture` line of arm ", arm));
+      if (!judgement.first<CaptureLine>(files, arm))
+        judgement.absent<CaptureLine>(files, concat("of arm ", arm));
   }
   return judgement.result(concat("every capture succeeded on ", attempt.ranks.size(), " ranks"),
                           "status ok, code 0, nothing unjoined");

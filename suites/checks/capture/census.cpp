@@ -12,21 +12,26 @@
 namespace graphproof::checks {
 namespace {
 
+using record::CaptureLine;
+
 /// Nodes by kind add up to the whole, and there is something to compare.
-bool counted(Judgement& judgement, const RankFiles& files, const Line& capture) {
-  const std::int64_t nodes = integer(capture, "nodes").value_or(0);
+bool counted(Judgement& judgement, const RankFiles& files, const CaptureLine& capture) {
   std::int64_t sum = 0;
-  for (const nlohmann::json& count : field(capture, "census"))
-    sum += count.is_number_integer() ? count.get<std::int64_t>() : 0;
-  if (nodes > 0 && nodes == sum && !text(capture, "signature").empty()) return true;
+  for (const auto& [type, count] : capture.census) sum += count;
+  if (capture.nodes > 0 && capture.nodes == sum && !capture.signature.empty()) return true;
   judgement.defect({.rank = files.rank,
                     .step = std::nullopt,
                     .what = concat("the census of ", capture_name(capture), " does not add up"),
-                    .got = concat(nodes, " nodes, ", sum, " counted by kind, signature `",
-                                  text(capture, "signature"), "`"),
+                    .got = concat(capture.nodes, " nodes, ", sum, " counted by kind, signature `",
+                                  capture.signature, "`"),
                     .want = "as many nodes as counted, at least one, and a signature",
                     .why = "an empty or miscounted graph equals any other of its sort"});
   return false;
+}
+
+/// "391 nodes, signature 5566778899aabbcc"
+std::string nodes_text(const CaptureLine& capture) {
+  return concat(capture.nodes, " nodes, signature ", capture.signature);
 }
 
 /// The graphs that `arm` has to capture: those that another arm did, and the named ones that the
@@ -59,22 +64,19 @@ record::CheckResult census(const Attempt& attempt) {
   Judgement judgement("D15.census", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    std::map<std::string, const Line*> first;               // by graph
+    std::map<std::string, const CaptureLine*> first;        // by graph
     std::map<std::string, std::set<std::string>> captured;  // by arm
-    for (const Line* capture : successful_captures(files)) {
-      captured[text(*capture, "arm")].insert(text(*capture, "graph"));
+    for (const CaptureLine* capture : successful_captures(judgement, files)) {
+      captured[capture->arm].insert(capture->graph);
       if (!counted(judgement, files, *capture)) continue;
-      const Line& other = *first.try_emplace(text(*capture, "graph"), capture).first->second;
-      if (text(other, "signature") != text(*capture, "signature") ||
-          integer(other, "nodes") != integer(*capture, "nodes")) {
+      const CaptureLine& other = *first.try_emplace(capture->graph, capture).first->second;
+      if (other.signature != capture->signature || other.nodes != capture->nodes) {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
                           .what = concat(capture_name(*capture), " holds other nodes than ",
                                          capture_name(other)),
-                          .got = concat(*integer(*capture, "nodes"), " nodes, signature ",
-                                        text(*capture, "signature")),
-                          .want = concat(*integer(other, "nodes"), " nodes, signature ",
-                                         text(other, "signature")),
+                          .got = nodes_text(*capture),
+                          .want = nodes_text(other),
                           .why = "two captures of the same step recorded different work"});
       }
       judgement.saw(files.rank);
@@ -98,29 +100,28 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
   if (!judgement.for_graph_cases() || !judgement.for_replicated_roles())
     return judgement.result("", "");
   for (const std::vector<int>& role : roles(attempt.axes, attempt.context.world_size)) {
-    std::map<std::string, std::pair<int, const Line*>>
-        first;  // by arm and graph: the first rank that has it
+    // By arm and graph: the first rank that has it.
+    std::map<std::string, std::pair<int, const CaptureLine*>> first;
     for (const int rank : role) {
       const RankFiles& files = attempt.ranks[rank];
       std::set<std::string> arms;
-      for (const Line* capture : successful_captures(files)) {
-        arms.insert(text(*capture, "arm"));
+      for (const CaptureLine* capture : successful_captures(judgement, files)) {
+        arms.insert(capture->arm);
         if (!counted(judgement, files, *capture)) continue;
         const auto& [first_rank, other] =
             first.try_emplace(capture_name(*capture), rank, capture).first->second;
-        const char* same = other_slices(attempt.axes, first_rank, rank) ? "census" : "signature";
-        if (field(*other, same) != field(*capture, same)) {
+        const bool same = other_slices(attempt.axes, first_rank, rank)
+                              ? other->census == capture->census
+                              : other->signature == capture->signature;
+        if (!same)
           judgement.defect({.rank = rank,
                             .step = std::nullopt,
                             .what = concat(capture_name(*capture), " of rank ", rank,
                                            " differs from that of rank ", first_rank),
-                            .got = concat("signature ", text(*capture, "signature"), ", ",
-                                          *integer(*capture, "nodes"), " nodes"),
-                            .want = concat("signature ", text(*other, "signature"), ", ",
-                                           *integer(*other, "nodes"), " nodes"),
+                            .got = nodes_text(*capture),
+                            .want = nodes_text(*other),
                             .why = "ranks that replay different graphs wait for each other or mix "
                                    "up their collectives"});
-        }
         judgement.saw(rank);
       }
       for (const char* arm : graph_arms(attempt))
@@ -131,7 +132,7 @@ record::CheckResult rank_signatures(const Attempt& attempt) {
     for (const auto& [name, owner] : first) {
       for (const int rank : role) {
         bool has = false;
-        for (const Line* capture : successful_captures(attempt.ranks[rank]))
+        for (const CaptureLine* capture : successful_captures(judgement, attempt.ranks[rank]))
           has |= capture_name(*capture) == name;
         if (!has)
           judgement.absent(attempt.ranks[rank], concat("successful capture of ", name,

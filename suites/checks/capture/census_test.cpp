@@ -57,7 +57,7 @@ TEST(Census, EveryArmCapturesTheSameGraphs) {
   const auto capture = [](const char* arm, const char* graph) {
     return [=](Attempt& a) {
       std::erase_if(a.ranks[0].evidence->lines, [&](const Line& line) {
-        return line.kind == "capture" && is(line, "arm", arm) && is(line, "graph", graph);
+        return line.kind == "capture" && text(line, "arm") == arm && text(line, "graph") == graph;
       });
       set(a, {.rank = 0, .kind = "end"}, "lines", a.ranks[0].evidence->lines.size() - 1);
     };

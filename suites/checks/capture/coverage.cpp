@@ -9,44 +9,40 @@
 namespace graphproof::checks {
 namespace {
 
-using Counters = std::vector<std::int64_t>;
+using record::CaptureLine;
+using record::ReplayLine;
 
-struct Moved {
-  Counters before, after;
-};
-
-/// Nothing, and a defect, when the counters are no list for every layer.
-std::optional<Moved> counters_of(Judgement& judgement, const RankFiles& files, const Line& line,
-                                 const std::string& where) {
-  const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
-  const std::size_t layers =
-      judgement.expected().layers > 0 ? judgement.expected().layers : (before ? before->size() : 0);
-  if (before && after && layers > 0 && before->size() == layers && after->size() == layers)
-    return Moved{*before, *after};
+/// Whether a line of kind Line has counters of every layer, before and after; a defect otherwise.
+template <class Line>
+bool has_counters(Judgement& judgement, const RankFiles& files, const Line& line,
+                  std::optional<std::int64_t> step, const std::string& where) {
+  const std::size_t before = line.counter_before.size(), after = line.counter_after.size();
+  const std::size_t layers = judgement.expected().layers > 0 ? judgement.expected().layers : before;
+  if (layers > 0 && before == layers && after == layers) return true;
   judgement.defect({.rank = files.rank,
-                    .step = integer(line, "step"),
+                    .step = step,
                     .what = concat("the layer counters around ", where, " are not there"),
-                    .got = concat(field(line, "counter_before").dump(), " and ",
-                                  field(line, "counter_after").dump()),
+                    .got = concat(shown(line.counter_before), " and ", shown(line.counter_after)),
                     .want = concat("a count for each of ", judgement.expected().layers,
                                    " layers, before and after"),
                     .why = "a layer that nobody counts may not have run"});
-  return std::nullopt;
+  return false;
 }
 
 void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
   for (const char* arm : graph_arms(attempt))
-    if (!files.first("capture", arm))
-      judgement.absent(files, concat("`capture` line of arm ", arm));
-  for (const Line* capture : successful_captures(files)) {
-    const auto moved =
-        counters_of(judgement, files, *capture, "the capture of " + capture_name(*capture));
-    for (std::size_t layer = 0; moved && layer < moved->before.size(); ++layer) {
-      const std::int64_t ran = moved->after[layer] - moved->before[layer];
+    if (!judgement.first<CaptureLine>(files, arm))
+      judgement.absent<CaptureLine>(files, concat("of arm ", arm));
+  for (const CaptureLine* capture : successful_captures(judgement, files)) {
+    if (!has_counters(judgement, files, *capture, std::nullopt,
+                      "the capture of " + capture_name(*capture)))
+      continue;
+    for (std::size_t layer = 0; layer < capture->counter_before.size(); ++layer) {
+      const std::int64_t ran = capture->counter_after[layer] - capture->counter_before[layer];
       if (ran == 0) continue;
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*capture, "step"),
+           .step = std::nullopt,
            .what = concat("layer ", layer, " ran while ", capture_name(*capture), " was captured"),
            .got = concat(ran, " forwards"),
            .want = "0: a capture records and runs nothing",
@@ -58,21 +54,18 @@ void judge_captures(Judgement& judgement, const Attempt& attempt, const RankFile
 }
 
 /// `steps`: how many steps lie between the two looks at the counters.
-void judge_replay(Judgement& judgement, const RankFiles& files, const Line& replay,
+void judge_replay(Judgement& judgement, const RankFiles& files, const ReplayLine& replay,
                   std::int64_t steps) {
-  const std::string arm = text(replay, "arm");
-  const auto step = integer(replay, "step");
-  const std::string where = concat("step ", step.value_or(-1), " of arm ", arm);
-  const auto moved = counters_of(judgement, files, replay, where);
-  if (!moved) return;
+  const std::string where = concat("step ", replay.step, " of arm ", replay.arm);
+  if (!has_counters(judgement, files, replay, replay.step, where)) return;
   const Expected& expected = judgement.expected();
-  for (std::size_t layer = 0; layer < moved->before.size(); ++layer) {
+  for (std::size_t layer = 0; layer < replay.counter_before.size(); ++layer) {
     const std::int64_t want = expected.forwards_per_step * steps;
-    const std::int64_t ran = moved->after[layer] - moved->before[layer];
+    const std::int64_t ran = replay.counter_after[layer] - replay.counter_before[layer];
     if (ran == want) continue;
     judgement.defect(
         {.rank = files.rank,
-         .step = step,
+         .step = replay.step,
          .what = concat("up to ", where, " layer ", layer, " did not run as often as eager does"),
          .got = concat(ran, " forwards"),
          .want = concat(want, " forwards in ", steps, " steps of ", expected.microbatches,
@@ -83,19 +76,18 @@ void judge_replay(Judgement& judgement, const RankFiles& files, const Line& repl
   judgement.saw(files.rank);
 }
 
-/// One replay between the looks, save where an arm runs free: nothing may look until it has ended,
-/// so its counters, which begin at 0, cover the warm-up too.
+/// One replay between the looks, except where an arm runs free: nothing may look until it has
+/// ended, so its counters, which begin at 0, cover the warm-up too.
 void judge_replays(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
   for (const char* arm : graph_arms(attempt)) {
-    const auto lines = files.find("replay", arm);
-    for (const Line* line : lines)
-      judge_replay(judgement, files, *line,
-                   runs_free(arm) ? integer(*line, "step").value_or(-1) + 1 : 1);
-    if (lines.empty()) judgement.absent(files, concat("`replay` line of arm ", arm));
+    const auto lines = judgement.find<ReplayLine>(files, arm);
+    for (const ReplayLine* line : lines)
+      judge_replay(judgement, files, *line, runs_free(arm) ? line->step + 1 : 1);
+    if (lines.empty()) judgement.absent<ReplayLine>(files, concat("of arm ", arm));
   }
   for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-    if (!files.first("replay", arm, step))
-      judgement.absent(files, concat("`replay` line of arm ", arm), step);
+    if (!judgement.first<ReplayLine>(files, arm, step))
+      judgement.absent<ReplayLine>(files, concat("of arm ", arm), step);
 }
 
 }  // namespace

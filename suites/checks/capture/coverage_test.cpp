@@ -42,7 +42,7 @@ TEST(Coverage, Rows) {
                   .rank = 0,
                   .said = {"are not there", "2 layers"}},
                  {.name = "no counters",
-                  .change = [=](Attempt& a) { set(a, at_three, "counter_after", nullptr); },
+                  .change = [=](Attempt& a) { set(a, at_three, "counter_after", Counters{}); },
                   .rank = 0,
                   .said = {"are not there"}},
                  {.name = "no counters at capture",

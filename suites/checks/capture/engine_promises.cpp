@@ -14,6 +14,14 @@
 namespace graphproof::checks {
 namespace {
 
+using record::CaptureLine;
+using record::EvictionsLine;
+using record::FailedCaptureLine;
+using record::HandedOutLine;
+using record::OperandsLine;
+using record::ReplayLine;
+using record::TeardownLine;
+
 bool for_trained_graphs(Judgement& judgement) {
   return judgement.for_training_cases() && judgement.for_graph_cases();
 }
@@ -26,25 +34,21 @@ record::CheckResult operands_alive(const Attempt& attempt) {
   if (judgement.settled()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const std::int64_t step : judgement.expected().replayed_steps())
-      if (!files.first("freed", "lockstep_graph", step))
-        judgement.absent(files, "`freed` line of arm lockstep_graph", step);
-    for (const Line* line : files.find("freed")) {
-      const nlohmann::json& freed = field(*line, "freed");
-      const std::int64_t operands = integer(*line, "operands").value_or(0);
-      if (freed.is_array() && freed.empty() && operands > 0) {
+      if (!judgement.first<OperandsLine>(files, "lockstep_graph", step))
+        judgement.absent<OperandsLine>(files, "of arm lockstep_graph", step);
+    for (const OperandsLine& line : judgement.lines<OperandsLine>(files)) {
+      if (line.freed.empty() && line.blocks > 0) {
         judgement.saw(files.rank);
         continue;
       }
-      const bool known = freed.is_array() && !freed.empty();
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
-           .what = concat("a graph of arm ", text(*line, "arm"),
+           .step = line.step,
+           .what = concat("a graph of arm ", line.arm,
                           " is about to touch memory that was freed after its capture"),
-           .got = known ? concat(freed.front().is_string() ? freed.front().get<std::string>()
-                                                           : freed.front().dump(),
-                                 ", and ", freed.size() - 1, " more")
-                        : concat(operands, " blocks looked at, freed: ", freed.dump()),
+           .got = line.freed.empty()
+                      ? concat(line.blocks, " blocks looked at, freed: []")
+                      : concat(line.freed.front(), ", and ", line.freed.size() - 1, " more"),
            .want = "every block that the graph captured, more than none, with the owner it had",
            .why = "the replay reads or overwrites whatever lies there now"});
     }
@@ -60,20 +64,19 @@ record::CheckResult kept_losses(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const std::int64_t step : judgement.expected().replayed_steps())
       if (step != judgement.expected().last_inputs_step &&
-          !files.first("kept", "lockstep_graph", step))
-        judgement.absent(files, "`kept` line of arm lockstep_graph", step);
-    for (const Line* line : files.find("kept")) {
-      const std::string then = text(*line, "digest"), later = text(*line, "later");
+          !judgement.first<HandedOutLine>(files, "lockstep_graph", step))
+        judgement.absent<HandedOutLine>(files, "of arm lockstep_graph", step);
+    for (const HandedOutLine& line : judgement.lines<HandedOutLine>(files)) {
+      const auto& [arm, step, what, then, later] = line;
       if (!then.empty() && then == later) {
         judgement.saw(files.rank);
         continue;
       }
-      const auto step = integer(*line, "step");
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = concat("the ", text(*line, "what"), " that arm ", text(*line, "arm"),
-                          " handed out in step ", step.value_or(-1), " changed in the next step"),
+           .what = concat("the ", what, " that arm ", arm, " handed out in step ", step,
+                          " changed in the next step"),
            .got = concat("digest ", later.empty() ? "none" : later),
            .want = concat(then.empty() ? "a digest" : then, ", as when they were handed out"),
            .why = "whoever keeps a loss to log or average it later sees another step's"});
@@ -88,30 +91,28 @@ record::CheckResult participation(const Attempt& attempt) {
   if (!for_trained_graphs(judgement) || !judgement.for_parallel_cases())
     return judgement.result("", "");
   // Every rank launches the same number of graphs in each step, whatever that number is.
-  std::map<std::pair<std::string, std::int64_t>, std::pair<int, const Line*>> first;
+  std::map<std::pair<std::string, std::int64_t>, std::pair<int, const ReplayLine*>> first;
   for (const RankFiles& files : attempt.ranks) {
-    const auto lines = files.find("replay");
-    if (lines.empty()) judgement.absent(files, "`replay` line");
-    for (const Line* line : lines) {
-      const auto step = integer(*line, "step");
+    const auto lines = judgement.lines<ReplayLine>(files);
+    if (lines.empty()) judgement.absent<ReplayLine>(files, "");
+    for (const ReplayLine& line : lines) {
       const auto& [rank, other] =
-          first.try_emplace({text(*line, "arm"), step.value_or(-1)}, files.rank, line)
-              .first->second;
-      if (field(*line, "replays") == field(*other, "replays") &&
-          field(*line, "fallbacks") == field(*other, "fallbacks") && integer(*line, "replays")) {
+          first.try_emplace({line.arm, line.step}, files.rank, &line).first->second;
+      if (line.replays == other->replays && line.fallbacks == other->fallbacks) {
         judgement.saw(files.rank);
         continue;
       }
+      const auto taken = [](const ReplayLine& one) {
+        return concat(one.replays, " launches, ", one.fallbacks, " fallbacks");
+      };
       judgement.defect(
           {.rank = files.rank,
-           .step = step,
-           .what = concat("ranks ", rank, " and ", files.rank,
-                          " did not take the same way through step ", step.value_or(-1), " of arm ",
-                          text(*line, "arm")),
-           .got = concat(field(*line, "replays").dump(), " launches, ",
-                         field(*line, "fallbacks").dump(), " fallbacks"),
-           .want = concat(field(*other, "replays").dump(), " launches, ",
-                          field(*other, "fallbacks").dump(), " fallbacks, as rank ", rank),
+           .step = line.step,
+           .what =
+               concat("ranks ", rank, " and ", files.rank,
+                      " did not take the same way through step ", line.step, " of arm ", line.arm),
+           .got = taken(line),
+           .want = concat(taken(*other), ", as rank ", rank),
            .why = "a rank that runs eagerly beside ranks that replay pairs its collectives with "
                   "other ones"});
     }
@@ -123,23 +124,22 @@ record::CheckResult participation(const Attempt& attempt) {
 record::CheckResult failed_capture_leaves_nothing(const Attempt& attempt) {
   Judgement judgement("D33.failed_capture_leaves_nothing", attempt);
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
-  const bool any = std::ranges::any_of(
-      attempt.ranks, [](const RankFiles& files) { return files.first("failed_capture"); });
+  const bool any = std::ranges::any_of(attempt.ranks, [&](const RankFiles& files) {
+    return !judgement.lines<FailedCaptureLine>(files).empty();
+  });
   if (!any) judgement.not_applicable("no capture failed and was taken back");
   if (judgement.settled()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const Line* line : files.find("failed_capture")) {
-      const auto bytes = integer(*line, "pool_bytes");
-      if (bytes && *bytes <= 0) {
+    for (const FailedCaptureLine& line : judgement.lines<FailedCaptureLine>(files)) {
+      if (line.pool_bytes <= 0) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
-           .what = concat("a failed capture in arm ", text(*line, "arm"), " left its pool behind"),
-           .got = concat(field(*line, "pool_bytes").dump(),
-                         " bytes after reset and empty_cache, code ", field(*line, "code").dump()),
+           .step = std::nullopt,
+           .what = concat("a failed capture in arm ", line.arm, " left its pool behind"),
+           .got = concat(line.pool_bytes, " bytes after reset and empty_cache, code ", line.code),
            .want = "0 bytes",
            .why =
                "a trainer that tries again and again loses memory with each try (pytorch#190348)"});
@@ -154,20 +154,20 @@ record::CheckResult pool_order(const Attempt& attempt) {
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const char* arm : graph_arms(attempt))
-      if (!files.first("replay", arm))
-        judgement.absent(files, concat("`replay` line of arm ", arm));
-    for (const Line* line : files.find("replay")) {
-      if (integer(*line, "out_of_order") == 0) {
+      if (!judgement.first<ReplayLine>(files, arm))
+        judgement.absent<ReplayLine>(files, concat("of arm ", arm));
+    for (const ReplayLine& line : judgement.lines<ReplayLine>(files)) {
+      if (line.out_of_order == 0) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
+           .step = line.step,
            .what =
                concat("graphs of one pool ran in another order than they were captured, in arm ",
-                      text(*line, "arm")),
-           .got = concat(field(*line, "out_of_order").dump(), " launches out of order"),
+                      line.arm),
+           .got = concat(shown(line.out_of_order), " launches out of order"),
            .want = "0",
            .why = "the memory of an output that is still needed belongs to another graph by then"});
     }
@@ -185,28 +185,26 @@ record::CheckResult warmed_up(const Attempt& attempt) {
   const bool one_eager_step = attempt.axes.text("impl") == "local";
   if (asked == 0) judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
   for (const RankFiles& files : attempt.ranks) {
-    for (const Line* capture : files.find("capture")) {
-      const std::int64_t wanted =
-          one_eager_step && text(*capture, "graph") == "optimizer" ? 1 : asked;
+    for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
+      const std::int64_t wanted = one_eager_step && capture.graph == "optimizer" ? 1 : asked;
       // An engine's word, and what the layers themselves counted on the device in the eager steps
       // before.
       const std::int64_t steps = one_eager_step ? 1 : asked,
                          forwards = steps * judgement.expected().forwards_per_step;
-      const nlohmann::json& counted = field(*capture, "counter_before");
-      const bool ran = counted.is_array() && !counted.empty() &&
-                       std::ranges::all_of(counted, [&](const nlohmann::json& layer) {
-                         return layer.is_number_integer() && layer.get<std::int64_t>() >= forwards;
-                       });
-      if (integer(*capture, "warmups").value_or(-1) >= wanted && ran) {
+      const std::vector<std::int64_t>& counted = capture.counter_before;
+      const bool ran = !counted.empty() && std::ranges::all_of(counted, [&](std::int64_t layer) {
+        return layer >= forwards;
+      });
+      if (capture.warmups.value_or(-1) >= wanted && ran) {
         judgement.saw(files.rank);
         continue;
       }
       if (!ran) {
         judgement.defect(
             {.rank = files.rank,
-             .step = integer(*capture, "step"),
-             .what = concat("layers had not run before ", capture_name(*capture), " was captured"),
-             .got = concat("forwards of each layer by then: ", counted.dump()),
+             .step = std::nullopt,
+             .what = concat("layers had not run before ", capture_name(capture), " was captured"),
+             .got = concat("forwards of each layer by then: ", shown(counted)),
              .want = concat(forwards, " at least: ", steps,
                             steps == 1 ? " eager step" : " eager steps"),
              .why = "the engine says that it warmed up, and what a first run makes ends up in the "
@@ -215,18 +213,17 @@ record::CheckResult warmed_up(const Attempt& attempt) {
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*capture, "step"),
-           .what = concat(capture_name(*capture), " was captured before its work had run"),
-           .got = concat(field(*capture, "warmups").dump(), " warm-up runs"),
+           .step = std::nullopt,
+           .what = concat(capture_name(capture), " was captured before its work had run"),
+           .got = concat(shown(capture.warmups), " warm-up runs"),
            .want = wanted == asked ? concat(asked, ", as axis warmup_steps says")
                                    : concat(wanted, ", the eager step of local"),
            .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
-                  "the graph or "
-                  "breaks the capture"});
+                  "the graph or breaks the capture"});
     }
     for (const char* arm : graph_arms(attempt))
-      if (!files.first("capture", arm))
-        judgement.absent(files, concat("`capture` line of arm ", arm));
+      if (!judgement.first<CaptureLine>(files, arm))
+        judgement.absent<CaptureLine>(files, concat("of arm ", arm));
   }
   return judgement.result(
       concat(asked, " runs before each capture on ", attempt.ranks.size(), " ranks"),
@@ -245,35 +242,30 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
     judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
   for (const RankFiles& files : attempt.ranks) {
     for (const char* arm : graph_arms(attempt)) {
-      const auto captures = files.find("capture", arm);
-      if (std::ranges::none_of(captures, [](const Line* capture) {
-            return field(*capture, "module_runs").is_object();
+      const auto captures = judgement.find<CaptureLine>(files, arm);
+      if (std::ranges::none_of(captures, [](const CaptureLine* capture) {
+            return capture->module_runs.has_value();
           }))
-        judgement.absent(files, concat("`capture` line with `module_runs` of arm ", arm));
+        judgement.absent<CaptureLine>(files, concat("with `module_runs` of arm ", arm));
     }
-    for (const Line* capture : files.find("capture")) {
-      const nlohmann::json& runs = field(*capture, "module_runs");
-      if (!runs.is_object()) continue;  // of a whole step, an optimizer or a backward
-      const auto counted = [&runs](const char* direction) {
-        const auto found = runs.find(direction);
-        return found != runs.end() && found->is_number_integer() ? found->get<std::int64_t>() : -1;
-      };
-      const std::int64_t forwards = counted("forwards"), backwards = counted("backwards");
+    for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
+      const auto& runs = capture.module_runs;
+      if (!runs) continue;  // of a whole step, an optimizer or a backward
       // The recorded step of local is no warm-up; of the others the eager steps are.
       const std::int64_t recorded = impl == "local" ? expected.forwards_per_step : 0;
-      const std::int64_t said = integer(*capture, "warmups").value_or(0), wanted = recorded + said;
-      if (said > 0 && forwards >= wanted && backwards >= wanted) {
+      const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
+      if (reported > 0 && runs->forwards >= wanted && runs->backwards >= wanted) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*capture, "step"),
-           .what = concat("the module of ", capture_name(*capture),
+           .step = std::nullopt,
+           .what = concat("the module of ", capture_name(capture),
                           " had run more rarely before its capture than the engine says"),
-           .got = concat(forwards, " forwards, ", backwards, " backwards"),
+           .got = concat(runs->forwards, " forwards, ", runs->backwards, " backwards"),
            .want =
-               concat(wanted, " of each at least: ", said, " warm-ups",
+               concat(wanted, " of each at least: ", reported, " warm-ups",
                       recorded > 0 ? concat(" behind ", recorded, " in the recorded step") : ""),
            .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
                   "the graph or breaks the capture"});
@@ -288,19 +280,18 @@ record::CheckResult idle_when_dropped(const Attempt& attempt) {
   Judgement judgement("D29.idle_when_dropped", attempt);
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    const auto steps = files.find("teardown");
-    const auto graphs =
-        std::ranges::find_if(steps, [](const Line* line) { return is(*line, "step", "graphs"); });
+    const auto steps = judgement.lines<TeardownLine>(files);
+    const auto graphs = std::ranges::find(steps, "graphs", &TeardownLine::step);
     if (graphs == steps.end()) {
-      judgement.absent(files, "`teardown` line of the graphs");
-    } else if (integer(**graphs, "in_flight") == 0) {
+      judgement.absent<TeardownLine>(files, "of the graphs");
+    } else if (graphs->in_flight == 0) {
       judgement.saw(files.rank);
     } else {
       judgement.defect(
           {.rank = files.rank,
            .step = std::nullopt,
            .what = concat("rank ", files.rank, " dropped graphs that the device was still running"),
-           .got = concat(field(**graphs, "in_flight").dump(), " replays in flight"),
+           .got = concat(shown(graphs->in_flight), " replays in flight"),
            .want = "0: wait for the last replay first",
            .why = "the memory of a running replay goes to whoever allocates next"});
     }
@@ -309,19 +300,18 @@ record::CheckResult idle_when_dropped(const Attempt& attempt) {
   // it, so one run has none.
   for (const RankFiles& files : attempt.ranks) {
     if (attempt.axes.integer("shape_buckets") == 0) break;
-    for (const char* subject : {"buckets", "buckets_free_run"}) {
-      const auto lines = files.find("evictions");
-      const auto line = std::ranges::find_if(
-          lines, [&](const Line* one) { return is(*one, "subject", subject); });
+    for (const char* run : {"buckets", "buckets_free_run"}) {
+      const auto lines = judgement.lines<EvictionsLine>(files);
+      const auto line = std::ranges::find(lines, run, &EvictionsLine::run);
       if (line == lines.end()) {
-        judgement.absent(files, concat("`evictions` line of ", subject));
-      } else if (integer(**line, "in_flight") != 0) {
+        judgement.absent<EvictionsLine>(files, concat("of ", run));
+      } else if (line->in_flight != 0) {
         judgement.defect(
             {.rank = files.rank,
-             .step = integer(**line, "step"),
+             .step = line->step,
              .what =
                  concat("rank ", files.rank, " evicted graphs that the device was still running"),
-             .got = concat(field(**line, "in_flight").dump(), " replays in flight"),
+             .got = concat(line->in_flight, " replays in flight"),
              .want = "0: wait for the last replay first",
              .why = "the memory of a running replay goes to the graphs that are captured next"});
       }

@@ -102,14 +102,19 @@ TEST(Participation, Rows) {
            .rank = std::nullopt,
            .said = {},
            .also = {"D43.replays"}},
-          {.name = "a line that only one rank has",
+          {.name = "launches of an arm that another rank does not make",
            .change =
                [](Attempt& a) {
-                 add(a, 1,
-                     {{"kind", "replay"}, {"arm", "extra"}, {"step", 9}, {"out_of_order", 0}});
+                 for (const int rank : {0, 1})
+                   add(a, rank,
+                       record::line_json(record::ReplayLine{.arm = "extra",
+                                                            .graph = "training",
+                                                            .step = 9,
+                                                            .replays = rank,
+                                                            .out_of_order = 0}));
                },
            .rank = 1,
-           .said = {"null launches"}},
+           .said = {"1 launches", "0 launches"}},
           died({.rank = 1, .kind = "replay"}),
       });
 }
@@ -151,9 +156,9 @@ TEST(PoolOrder, Rows) {
                   .rank = 1,
                   .said = {"graphs of one pool ran in another order", "2 launches out of order"}},
                  {.name = "nobody counted",
-                  .change = [=](Attempt& a) { set(a, third, "out_of_order", nullptr); },
+                  .change = [=](Attempt& a) { unset(a, third, "out_of_order"); },
                   .rank = 1,
-                  .said = {"null launches"}},
+                  .said = {"unknown launches"}},
                  died({.rank = 1, .kind = "replay"}),
              });
 }
@@ -168,9 +173,9 @@ TEST(WarmedUp, Rows) {
                   .said = {"graph training of arm solo_graph was captured before its work had run",
                            "0 warm-up runs", "2, as axis warmup_steps says"}},
                  {.name = "nobody counted",
-                  .change = [=](Attempt& a) { set(a, capture, "warmups", nullptr); },
+                  .change = [=](Attempt& a) { unset(a, capture, "warmups"); },
                   .rank = 1,
-                  .said = {"null warm-up runs"}},
+                  .said = {"unknown warm-up runs"}},
                  {.name = "a warm-up that the engine counts and no layer (M168)",
                   .change = [=](Attempt& a) { set(a, capture, "counter_before", {4, 3}); },
                   .rank = 1,
@@ -215,13 +220,6 @@ TEST(ModulesWarmedUp, Rows) {
                   .change = runs(4, 3),
                   .rank = 1,
                   .said = {"4 forwards, 3 backwards"}},
-                 {.name = "a count that is none",
-                  .change =
-                      [=](Attempt& a) {
-                        set(a, capture, "module_runs", {{"forwards", "4"}, {"backwards", 4}});
-                      },
-                  .rank = 1,
-                  .said = {"-1 forwards, 4 backwards"}},
                  {.name = "an engine that says none",
                   .change = [=](Attempt& a) { set(a, capture, "warmups", 0); },
                   .rank = 1,
@@ -259,7 +257,7 @@ TEST(IdleWhenDropped, Rows) {
                  {.name = "nobody counted",
                   .change = [=](Attempt& a) { graphs(a).fields.erase("in_flight"); },
                   .rank = 1,
-                  .said = {"null replays in flight"}},
+                  .said = {"unknown replays in flight"}},
                  died({.rank = 1, .kind = "teardown"}),
              });
 }

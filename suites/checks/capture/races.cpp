@@ -6,6 +6,8 @@
 
 namespace graphproof::checks {
 
+using record::RacesLine;
+
 record::CheckResult races(const Attempt& attempt) {
   Judgement judgement("D56.races", attempt);
   if (judgement.for_every_case() && attempt.context.device != "sim")
@@ -14,15 +16,13 @@ record::CheckResult races(const Attempt& attempt) {
   if (judgement.settled()) return judgement.result("", "");
   std::int64_t looks = 0;
   for (const RankFiles& files : attempt.ranks) {
-    const Line* line = files.first("races");
-    const auto looked = line ? integer(*line, "looks") : std::nullopt,
-               raced = line ? integer(*line, "count") : std::nullopt;
-    if (!looked || !raced || *looked == 0) {
-      judgement.absent(files, "`races` line that has looked at something");
+    const RacesLine* line = judgement.first<RacesLine>(files);
+    if (!line || line->accesses == 0) {
+      judgement.absent<RacesLine>(files, "that has looked at something");
       continue;
     }
-    looks += *looked;
-    if (*raced == 0) {
+    looks += line->accesses;
+    if (line->count == 0) {
       judgement.saw(files.rank);
       continue;
     }
@@ -30,8 +30,8 @@ record::CheckResult races(const Attempt& attempt) {
         {.rank = files.rank,
          .step = std::nullopt,
          .what = "work on two streams touches the same bytes, and nothing orders it",
-         .got = concat(*raced, *raced == 1 ? " race: " : " races, the first ones: ",
-                       field(*line, "found").dump()),
+         .got = concat(line->count, line->count == 1 ? " race: " : " races, the first ones: ",
+                       shown(line->found)),
          .want = "an event that the later stream waits for, or one stream",
          .why =
              "which of them comes first is left to chance, on a GPU also when this run was right"});

@@ -10,6 +10,8 @@
 
 namespace graphproof::checks {
 
+using record::CaptureLine;
+
 record::CheckResult registered_generators(const Attempt& attempt) {
   Judgement judgement("D09.registered_generators", attempt);
   if (!judgement.for_training_cases() || !judgement.for_graph_cases())
@@ -18,27 +20,27 @@ record::CheckResult registered_generators(const Attempt& attempt) {
     judgement.not_applicable("dropout is off, so no step draws random numbers");
   if (judgement.settled()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    std::map<std::string, const Line*> last;  // by arm: the count grows with each of its captures
-    for (const Line* capture : files.find("capture")) last[text(*capture, "arm")] = capture;
+    // By arm: the count grows with each of its captures.
+    std::map<std::string, const CaptureLine*> last;
+    for (const CaptureLine& capture : judgement.lines<CaptureLine>(files))
+      last[capture.arm] = &capture;
     for (const auto& [arm, capture] : last) {
-      const auto registered = integer(*capture, "generators"),
-                 wanted = integer(*capture, "generators_wanted");
-      if (registered && wanted && *wanted > 0 && registered == wanted) {
+      if (capture->generators && capture->generators_wanted > 0 &&
+          capture->generators == capture->generators_wanted) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*capture, "step"),
+           .step = std::nullopt,
            .what = concat("a generator was not registered with the graphs of arm ", arm),
-           .got = concat(field(*capture, "generators").dump(), " registered"),
-           .want = concat(field(*capture, "generators_wanted").dump(),
-                          ", all that the step draws from"),
-           .why = "a replay advances only what was registered; anything else repeats "
-                  "its numbers or is refused"});
+           .got = concat(shown(capture->generators), " registered"),
+           .want = concat(shown(capture->generators_wanted), ", all that the step draws from"),
+           .why = "a replay advances only what was registered; anything else repeats its numbers "
+                  "or is refused"});
     }
     for (const char* arm : graph_arms(attempt))
-      if (!last.contains(arm)) judgement.absent(files, concat("`capture` line of arm ", arm));
+      if (!last.contains(arm)) judgement.absent<CaptureLine>(files, concat("of arm ", arm));
   }
   return judgement.result(concat("all of them in every arm on ", attempt.ranks.size(), " ranks"),
                           "every generator of the step");

@@ -11,21 +11,20 @@
 namespace graphproof::checks {
 namespace {
 
-void judge_line(Judgement& judgement, const RankFiles& files, const Line& line) {
-  const std::string arm = text(line, "arm");
-  const auto step = integer(line, "step"), replays = integer(line, "replays"),
-             fallbacks = integer(line, "fallbacks"), recaptures = integer(line, "recaptures");
-  const std::int64_t want = judgement.expected().replays_until(step.value_or(-1));
-  if (replays && *replays == want && fallbacks == 0 && recaptures == 0) {
+using record::ReplayLine;
+
+void judge_line(Judgement& judgement, const RankFiles& files, const ReplayLine& line) {
+  const std::int64_t want = judgement.expected().replays_until(line.step);
+  if (line.replays == want && line.fallbacks == 0 && line.recaptures == 0) {
     judgement.saw(files.rank);
     return;
   }
   judgement.defect(
       {.rank = files.rank,
-       .step = step,
-       .what = concat("arm ", arm, " did not replay every step up to step ", step.value_or(-1)),
-       .got = concat(field(line, "replays").dump(), " replays, ", field(line, "fallbacks").dump(),
-                     " fallbacks, ", field(line, "recaptures").dump(), " recaptures"),
+       .step = line.step,
+       .what = concat("arm ", line.arm, " did not replay every step up to step ", line.step),
+       .got = concat(line.replays, " replays, ", line.fallbacks, " fallbacks, ", line.recaptures,
+                     " recaptures"),
        .want = concat(want, " replays after ", judgement.expected().warmup_steps,
                       " warm-up steps, 0 fallbacks, 0 recaptures"),
        .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
@@ -39,16 +38,15 @@ record::CheckResult replays(const Attempt& attempt) {
   const Expected& expected = judgement.expected();
   for (const RankFiles& files : attempt.ranks) {
     for (const auto& [arm, step] : watched_replays(attempt, expected))
-      if (!files.first("replay", arm, step))
-        judgement.absent(files, concat("`replay` line of arm ", arm), step);
+      if (!judgement.first<ReplayLine>(files, arm, step))
+        judgement.absent<ReplayLine>(files, concat("of arm ", arm), step);
     for (const char* arm : graph_arms(attempt)) {
-      const auto lines = files.find("replay", arm);
-      for (const Line* line : lines) judge_line(judgement, files, *line);
+      const auto lines = judgement.find<ReplayLine>(files, arm);
+      for (const ReplayLine* line : lines) judge_line(judgement, files, *line);
       // Without the last step's count an arm could have stopped replaying unseen.
-      if (std::ranges::none_of(lines, [&](const Line* line) {
-            return integer(*line, "step").value_or(-1) >= expected.steps - 1;
-          }))
-        judgement.absent(files, concat("`replay` line of arm ", arm), expected.steps - 1);
+      if (std::ranges::none_of(
+              lines, [&](const ReplayLine* line) { return line->step >= expected.steps - 1; }))
+        judgement.absent<ReplayLine>(files, concat("of arm ", arm), expected.steps - 1);
     }
   }
   return judgement.result(

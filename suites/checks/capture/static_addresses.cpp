@@ -9,60 +9,48 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks {
-namespace {
 
-std::string moved_part(const nlohmann::json& moved, const char* key) {
-  if (moved.is_string())
-    return std::string_view(key) == "tensor" ? moved.get<std::string>()
-                                             : std::string("another address");
-  const auto found = moved.is_object() ? moved.find(key) : moved.end();
-  if (!moved.is_object() || found == moved.end()) return "unknown";
-  return found->is_string() ? found->get<std::string>() : found->dump();
-}
-
-}  // namespace
+using record::AddressLine;
+using record::PoisonLine;
 
 record::CheckResult static_addresses(const Attempt& attempt) {
   Judgement judgement("D07.static_addresses", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    std::map<std::string, std::set<std::string>>
-        graphs;  // by arm: those launched in each step, which evaluation's is not
-    for (const Line* line : files.find("address"))
-      if (!is(*line, "graph", "validation"))
-        graphs[text(*line, "arm")].insert(text(*line, "graph"));
+    const auto lines = judgement.lines<AddressLine>(files);
+    // By arm: those launched in each step, which evaluation's is not.
+    std::map<std::string_view, std::set<std::string_view>> graphs;
+    for (const AddressLine& line : lines)
+      if (line.graph != "validation") graphs[line.arm].insert(line.graph);
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected())) {
-      const auto lines = files.find("address", arm, step);
-      if (lines.empty()) judgement.absent(files, concat("`address` line of arm ", arm), step);
-      for (const std::string& graph : graphs[std::string(arm)])
-        if (std::ranges::none_of(lines,
-                                 [&](const Line* line) { return is(*line, "graph", graph); }))
-          judgement.absent(files, concat("`address` line of graph ", graph, " of arm ", arm), step);
+      const auto of_step = judgement.find<AddressLine>(files, arm, step);
+      if (of_step.empty()) judgement.absent<AddressLine>(files, concat("of arm ", arm), step);
+      for (const std::string_view graph : graphs[arm])
+        if (std::ranges::none_of(of_step,
+                                 [&](const AddressLine* line) { return line->graph == graph; }))
+          judgement.absent<AddressLine>(files, concat("of graph ", graph, " of arm ", arm), step);
     }
     std::map<std::string, std::int64_t> registered_at_first;  // by arm and graph
-    for (const Line* line : files.find("address")) {
-      const auto step = integer(*line, "step");
-      const std::string arm = text(*line, "arm"), graph = text(*line, "graph");
-      const std::int64_t registered = integer(*line, "registered").value_or(0);
+    for (const AddressLine& line : lines) {
+      const auto& [arm, step, graph, registered, moved] = line;
       const std::int64_t first =
           registered_at_first.try_emplace(arm + "/" + graph, registered).first->second;
-      const nlohmann::json& moved = field(*line, "moved");
-      if (moved.is_array() && !moved.empty()) {
+      if (!moved.empty()) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
-             .what = concat("`", moved_part(moved.front(), "tensor"), "` of graph ", graph,
+             .what = concat("`", moved.front().tensor, "` of graph ", graph,
                             " moved after capture, as ", moved.size() - 1, " others did"),
-             .got = concat("address ", moved_part(moved.front(), "now"),
-                           " before the replay of step ", step.value_or(-1), " in arm ", arm),
-             .want = concat(moved_part(moved.front(), "captured"), ", as captured"),
+             .got = concat("address ", moved.front().now, " before the replay of step ", step,
+                           " in arm ", arm),
+             .want = concat(moved.front().captured, ", as captured"),
              .why = "a replay reads the captured address, so the step ran on stale data"});
-      } else if (!moved.is_array() || registered <= 0 || registered != first) {
+      } else if (registered <= 0 || registered != first) {
         judgement.defect(
             {.rank = files.rank,
              .step = step,
              .what = concat("the address registry of graph ", graph, " changed in arm ", arm),
-             .got = concat(registered, " tensors registered at step ", step.value_or(-1)),
+             .got = concat(registered, " tensors registered at step ", step),
              .want = concat(first, ", as before the first replay, and at least one"),
              .why = "an address that nobody registered is not watched"});
       } else {
@@ -82,20 +70,19 @@ record::CheckResult outputs_registered(const Attempt& attempt) {
     return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-      if (!files.first("poison", arm, step))
-        judgement.absent(files, concat("`poison` line of arm ", arm), step);
-    for (const Line* line : files.find("poison")) {
-      const nlohmann::json& unregistered = field(*line, "unregistered");
-      if (unregistered.is_array() && unregistered.empty()) {
+      if (!judgement.first<PoisonLine>(files, arm, step))
+        judgement.absent<PoisonLine>(files, concat("of arm ", arm), step);
+    for (const PoisonLine& line : judgement.lines<PoisonLine>(files)) {
+      if (line.unregistered && line.unregistered->empty()) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
-           .what = concat("nobody watched the address of what a step of arm ", text(*line, "arm"),
-                          " hands out"),
-           .got = concat("unregistered: ", unregistered.dump()),
+           .step = line.step,
+           .what =
+               concat("nobody watched the address of what a step of arm ", line.arm, " hands out"),
+           .got = concat("unregistered: ", shown(line.unregistered)),
            .want = "none: losses, gradients, parameters and optimizer state all registered",
            .why = "an address that nobody registered may move unseen, and the replay reads or "
                   "writes the old one"});

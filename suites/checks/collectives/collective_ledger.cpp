@@ -11,72 +11,77 @@
 namespace graphproof::checks {
 namespace {
 
+using record::CollectivesLine;
+using record::ReferenceLine;
+
 /// The digest of the rank's group `name`. Empty when there is none.
-std::string digest_of(const Line& line, std::string_view name) {
-  const nlohmann::json& digests = field(line, "digest");
-  if (!digests.is_object() || !digests.contains(name)) return "";
-  const nlohmann::json& digest = digests.at(std::string(name));
-  return digest.is_string() ? digest.get<std::string>() : "";
+std::string digest_of(const CollectivesLine& line, std::string_view name) {
+  const auto found = line.digest.find(std::string(name));
+  return found == line.digest.end() ? "" : found->second;
 }
 
 /// The last ledger line of each arm.
-std::map<std::string, const Line*> ledgers(const RankFiles& files) {
-  std::map<std::string, const Line*> result;
-  for (const Line* line : files.find("collectives")) result[text(*line, "arm")] = line;
+std::map<std::string, const CollectivesLine*> ledgers(Judgement& judgement,
+                                                      const RankFiles& files) {
+  std::map<std::string, const CollectivesLine*> result;
+  for (const CollectivesLine& line : judgement.lines<CollectivesLine>(files))
+    result[line.arm] = &line;
   return result;
 }
 
 /// Experts of 16 bits are compared with one rank in single precision in some layouts: the arm
 /// `reference` then has no gradient that may be infinite, for which fp16 asks all stages.
-bool compares_in_fp32(const RankFiles& files) {
-  const auto lines = files.find("reference");
-  return !lines.empty() && std::ranges::all_of(lines, [](const Line* line) {
-    return text(*line, "precision") == "fp32";
+bool compares_in_fp32(Judgement& judgement, const RankFiles& files) {
+  const auto lines = judgement.lines<ReferenceLine>(files);
+  return !lines.empty() && std::ranges::all_of(lines, [](const ReferenceLine& line) {
+    return line.precision == "fp32";
   });
+}
+
+std::string last_text(const CollectivesLine& line) {
+  return line.last ? shown(*line.last) : "none";
 }
 
 /// `alike`: the ranks do the same work, so all that they issue is equally much; otherwise in this
 /// group alone.
 void judge_group(Judgement& judgement, const Attempt& attempt, std::string_view kind,
                  const std::vector<int>& group, bool alike, std::string_view silent_arm = "") {
-  std::map<std::string, std::pair<int, const Line*>>
-      first;  // by arm: the first rank that has a ledger of it
+  // By arm: the first rank that has a ledger of it.
+  std::map<std::string, std::pair<int, const CollectivesLine*>> first;
   for (const int rank : group)
-    for (const auto& [arm, line] : ledgers(attempt.ranks[rank]))
+    for (const auto& [arm, line] : ledgers(judgement, attempt.ranks[rank]))
       if (arm != silent_arm) first.try_emplace(arm, rank, line);
   for (const int rank : group) {
     const RankFiles& files = attempt.ranks[rank];
-    const auto own = ledgers(files);
+    const auto own = ledgers(judgement, files);
     for (const auto& [arm, owner] : first) {
       const auto& [first_rank, other] = owner;
       const auto found = own.find(arm);
       if (found == own.end()) {
-        judgement.absent(
-            files, concat("`collectives` line of arm ", arm, ", which rank ", first_rank, " has"));
+        judgement.absent<CollectivesLine>(
+            files, concat("of arm ", arm, ", which rank ", first_rank, " has"));
         continue;
       }
-      const Line& line = *found->second;
-      const std::int64_t count = integer(line, "count").value_or(0);
+      const CollectivesLine& line = *found->second;
       const std::string digest = digest_of(line, kind), want = digest_of(*other, kind);
-      if (digest.empty() || count <= 0) {
-        judgement.defect(
-            {.rank = rank,
-             .step = std::nullopt,
-             .what = concat("rank ", rank, " issued no collective in its ", kind, " group in arm ",
-                            arm),
-             .got = concat(count, " collectives, digest `", digest, "`"),
-             .want = "at least one, and a digest of them",
-             .why = "a parallel group that never communicates does not share its work"});
-      } else if (digest != want || (alike && count != integer(*other, "count"))) {
+      if (digest.empty() || line.count <= 0) {
+        judgement.defect({.rank = rank,
+                          .step = std::nullopt,
+                          .what = concat("rank ", rank, " issued no collective in its ", kind,
+                                         " group in arm ", arm),
+                          .got = concat(line.count, " collectives, digest `", digest, "`"),
+                          .want = "at least one, and a digest of them",
+                          .why = "a parallel group that never communicates does not share its "
+                                 "work"});
+      } else if (digest != want || (alike && line.count != other->count)) {
         judgement.defect(
             {.rank = rank,
              .step = std::nullopt,
              .what = concat("ranks ", first_rank, " and ", rank, " of one ", kind,
                             " group issued other collectives in arm ", arm),
-             .got = concat("rank ", rank, ": ", count, " collectives, digest ", digest, ", last ",
-                           field(line, "last").dump()),
-             .want = concat("rank ", first_rank, ": ", integer(*other, "count").value_or(0),
-                            " collectives, digest ", want),
+             .got = concat("rank ", rank, ": ", line.count, " collectives, digest ", digest,
+                           ", last ", last_text(line)),
+             .want = concat("rank ", first_rank, ": ", other->count, " collectives, digest ", want),
              .why = "collectives in another order or size hang, or reduce the wrong data"});
       } else {
         judgement.saw(rank);
@@ -120,15 +125,15 @@ record::CheckResult collective_ledger(const Attempt& attempt) {
   if (asks_all_stages(attempt.axes))
     for (const std::vector<int>& group : stage_groups(attempt.axes, attempt.context.world_size)) {
       const bool fp32 = std::ranges::all_of(
-          group, [&](int rank) { return compares_in_fp32(attempt.ranks[rank]); });
+          group, [&](int rank) { return compares_in_fp32(judgement, attempt.ranks[rank]); });
       judge_group(judgement, attempt, "pp", group, /*alike=*/false,
                   fp32 && !attempt.axes.flag("clip_grad") ? "reference" : "");
     }
   // An arm that no rank has a ledger of is equal everywhere.
   for (const RankFiles& files : attempt.ranks)
     for (const std::string_view arm : ledger_arms(attempt, judgement.expected()))
-      if (!files.first("collectives", arm))
-        judgement.absent(files, concat("`collectives` line of arm ", arm));
+      if (!judgement.first<CollectivesLine>(files, arm))
+        judgement.absent<CollectivesLine>(files, concat("of arm ", arm));
   return judgement.result(concat("equal in every group of ", attempt.ranks.size(), " ranks"),
                           "equal counts and digests in each group");
 }

@@ -8,27 +8,27 @@
 namespace graphproof::checks {
 namespace {
 
-const Line* placement_of(const RankFiles& files, std::string_view arm, std::string_view buffer) {
-  for (const Line* line : files.find("placement", arm))
-    if (is(*line, "buffer", buffer)) return line;
+using record::PlacementLine;
+
+const PlacementLine* placement_of(Judgement& judgement, const RankFiles& files,
+                                  std::string_view arm, std::string_view buffer) {
+  for (const PlacementLine* line : judgement.find<PlacementLine>(files, arm))
+    if (line->buffer == buffer) return line;
   return nullptr;
 }
 
-std::string place_text(const Line& line) {
-  return concat("offset ", field(line, "offset").dump(), " of a span of ",
-                field(line, "span_bytes").dump(), " bytes",
-                flag(line, "straddles") == true ? ", across its end" : "");
+std::string place_text(const PlacementLine& line) {
+  return concat("offset ", line.offset, " of a span of ", line.span_bytes, " bytes",
+                line.straddles ? ", across its end" : "");
 }
 
 /// Whether the buffer of this rank lies as asked, seen from rank 0's.
-bool as_asked(const Attempt& attempt, int rank, const Line& line, const Line& first) {
-  const auto offset = integer(line, "offset"), first_offset = integer(first, "offset");
-  const auto straddles = flag(line, "straddles");
-  if (!offset || !first_offset || !straddles) return false;
+bool as_asked(const Attempt& attempt, int rank, const PlacementLine& line,
+              const PlacementLine& first) {
   const bool moved = attempt.axes.text("placement") == "per_rank" && rank % 2 == 1;
   // Only expandable segments have borders that a buffer can lie across.
   const bool across = moved && attempt.axes.text("allocator") == "expandable";
-  return (*offset != *first_offset) == moved && *straddles == across;
+  return (line.offset != first.offset) == moved && line.straddles == across;
 }
 
 }  // namespace
@@ -47,10 +47,10 @@ record::CheckResult placement(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     for (const std::string_view arm : arms) {
       for (const std::string_view buffer : {"input", "result"}) {
-        const Line* line = placement_of(files, arm, buffer);
-        const Line* first = placement_of(attempt.ranks.front(), arm, buffer);
+        const PlacementLine* line = placement_of(judgement, files, arm, buffer);
+        const PlacementLine* first = placement_of(judgement, attempt.ranks.front(), arm, buffer);
         if (!line || !first) {
-          judgement.absent(files, concat("`placement` line of the ", buffer, " of arm ", arm));
+          judgement.absent<PlacementLine>(files, concat("of the ", buffer, " of arm ", arm));
         } else if (as_asked(attempt, files.rank, *line, *first)) {
           judgement.saw(files.rank);
         } else {

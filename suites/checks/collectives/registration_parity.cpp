@@ -68,7 +68,7 @@ record::CheckResult registration_parity(const Attempt& attempt) {
   std::vector<Seen> seen;
   std::set<std::string> protocols;
   for (const RankFiles& files : attempt.ranks) {
-    const std::size_t captures = successful_captures(files).size();
+    const std::size_t captures = successful_captures(judgement, files).size();
     if (captures == 0) {
       judgement.absent(files, "successful capture");
       continue;

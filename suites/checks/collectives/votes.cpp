@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
@@ -12,72 +13,67 @@
 namespace graphproof::checks {
 namespace {
 
-/// Phases that every case, or every case with graphs, ends with a vote. Before init nobody can be
+using record::CaptureLine;
+using record::ErrorLine;
+using record::Phase;
+using record::VoteLine;
+
+/// Phases that every case, or every case with graphs, ends with a vote. Before init no rank can be
 /// asked.
 struct Boundary {
-  std::string_view phase;
+  Phase phase;
   bool graphs_only;
 };
-constexpr std::array kBoundaries = {Boundary{"init", false},
-                                    Boundary{"build", false},
-                                    Boundary{"eager", false},
-                                    Boundary{"capture", true},
-                                    Boundary{"replay", true},
-                                    Boundary{"compare", true},
-                                    Boundary{"teardown_graph", false},
-                                    Boundary{"teardown_comm", false},
-                                    Boundary{"teardown_process", false}};
+constexpr std::array kBoundaries = {Boundary{Phase::init, false},
+                                    Boundary{Phase::build, false},
+                                    Boundary{Phase::eager, false},
+                                    Boundary{Phase::capture, true},
+                                    Boundary{Phase::replay, true},
+                                    Boundary{Phase::compare, true},
+                                    Boundary{Phase::teardown_graph, false},
+                                    Boundary{Phase::teardown_comm, false},
+                                    Boundary{Phase::teardown_process, false}};
 
-struct Vote {
-  std::string phase;
-  std::vector<std::int64_t> codes;
-  bool operator==(const Vote&) const = default;
-};
-
-std::string describe(const Vote& vote) {
-  std::string codes;
-  for (const std::int64_t code : vote.codes) codes += concat(codes.empty() ? "" : " ", code);
-  return concat("codes ", codes.empty() ? "none" : codes, " after phase ", vote.phase);
+bool equal(const VoteLine& left, const VoteLine& right) {
+  return left.phase == right.phase && left.codes == right.codes;
 }
 
-std::vector<Vote> votes_of(const RankFiles& files) {
-  std::vector<Vote> result;
-  for (const Line* line : files.find("vote"))
-    result.push_back(
-        {text(*line, "phase"), integers(*line, "codes").value_or(std::vector<std::int64_t>{})});
-  return result;
+std::string describe(const VoteLine& vote) {
+  std::string codes;
+  for (const std::int64_t code : vote.codes) codes += concat(codes.empty() ? "" : " ", code);
+  return concat("codes ", codes.empty() ? "none" : codes, " after phase ",
+                record::name(vote.phase));
 }
 
 /// Whether D19 has this failure to report: the rank wrote down that its capture failed.
-bool capture_failed(const RankFiles& files) {
-  for (const Line* line : files.find("capture"))
-    if (text(*line, "status") != "ok") return true;
-  for (const Line* line : files.find("error"))
-    if (text(*line, "phase") == "capture") return true;
-  return false;
+bool capture_failed(Judgement& judgement, const RankFiles& files) {
+  return std::ranges::any_of(judgement.lines<CaptureLine>(files),
+                             [](const CaptureLine& line) { return line.status != "ok"; }) ||
+         std::ranges::any_of(judgement.lines<ErrorLine>(files),
+                             [](const ErrorLine& line) { return line.phase == Phase::capture; });
 }
 
-bool any_capture_failed(const Attempt& attempt) {
-  return std::ranges::any_of(attempt.ranks, capture_failed);
+bool any_capture_failed(Judgement& judgement, const Attempt& attempt) {
+  return std::ranges::any_of(
+      attempt.ranks, [&](const RankFiles& files) { return capture_failed(judgement, files); });
 }
 
 void judge_errors(Judgement& judgement, const RankFiles& files) {
-  for (const Line* error : files.find("error")) {
-    if (text(*error, "phase") == "capture") continue;
+  for (const ErrorLine& error : judgement.lines<ErrorLine>(files)) {
+    if (error.phase == Phase::capture) continue;
     judgement.defect(
         {.rank = files.rank,
-         .step = integer(*error, "step"),
-         .what = concat("rank ", files.rank, " met an error in phase ", text(*error, "phase"),
-                        ", arm ", text(*error, "arm")),
-         .got = concat(text(*error, "type"), " error ", integer(*error, "code").value_or(0), " at ",
-                       text(*error, "call"), ": ", text(*error, "message")),
+         .step = error.step,
+         .what = concat("rank ", files.rank, " met an error in phase ", record::name(error.phase),
+                        ", arm ", error.arm),
+         .got = concat(error.type, " error ", error.code, " at ", error.call, ": ", error.message),
          .want = "no error",
          .why = "the case could not go its whole way"});
   }
 }
 
 void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-                 const Vote& vote) {
+                 const VoteLine& vote) {
   if (vote.codes.size() != attempt.ranks.size()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
@@ -92,43 +88,45 @@ void judge_codes(Judgement& judgement, const Attempt& attempt, const RankFiles& 
     judgement.saw(files.rank);
     return;
   }
-  if (lowest == highest && vote.phase == "capture" && any_capture_failed(attempt)) {
+  if (lowest == highest && vote.phase == Phase::capture && any_capture_failed(judgement, attempt)) {
     judgement.saw(
         files.rank);  // agreed: every rank gave up the same capture, which is D19's to report
     return;
   }
   const auto first = std::ranges::find_if(vote.codes, [](std::int64_t code) { return code != 0; }) -
                      vote.codes.begin();
-  judgement.defect({.rank = static_cast<int>(first),
-                    .step = std::nullopt,
-                    .what = concat("rank ", first, " voted that phase ", vote.phase, " failed"),
-                    .got = describe(vote),
-                    .want = "code 0 of every rank",
-                    .why = "ranks that go on alone wait in a collective for ever"});
+  judgement.defect(
+      {.rank = static_cast<int>(first),
+       .step = std::nullopt,
+       .what = concat("rank ", first, " voted that phase ", record::name(vote.phase), " failed"),
+       .got = describe(vote),
+       .want = "code 0 of every rank",
+       .why = "ranks that go on alone wait in a collective for ever"});
 }
 
 /// Every capture ends with a vote of its own, and so do the replays of lockstep_graph with its
 /// second run, of free_graph, of the steps of changing lengths and, since revision 2, of
 /// solo_graph.
-std::ptrdiff_t votes_wanted(const Attempt& attempt, const RankFiles& files,
-                            std::string_view phase) {
-  if (phase == "capture") return std::max<std::ptrdiff_t>(1, std::ssize(files.find("capture")));
-  if (phase != "replay") return 1;
+std::ptrdiff_t votes_wanted(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
+                            Phase phase) {
+  if (phase == Phase::capture)
+    return std::max<std::ptrdiff_t>(1, std::ssize(judgement.lines<CaptureLine>(files)));
+  if (phase != Phase::replay) return 1;
   const bool trains = attempt.axes.text("model") != "collective";
   return 2 + (trains && evidence_revision(attempt) >= 2 ? 1 : 0) +
          (attempt.axes.integer("shape_buckets") > 0 ? 1 : 0);
 }
 
 void judge_required(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-                    const std::vector<Vote>& votes) {
+                    std::span<const VoteLine> votes) {
   for (const Boundary& boundary : kBoundaries) {
     if (boundary.graphs_only && !judgement.expected().graph) continue;
-    const std::ptrdiff_t wanted = votes_wanted(attempt, files, boundary.phase);
-    const auto held = std::ranges::count(votes, boundary.phase, &Vote::phase);
+    const std::ptrdiff_t wanted = votes_wanted(judgement, attempt, files, boundary.phase);
+    const auto held = std::ranges::count(votes, boundary.phase, &VoteLine::phase);
     if (held < wanted)
       judgement.absent(files, concat(wanted == 1 ? std::string("vote")
                                                  : concat(wanted - held, " of ", wanted, " votes"),
-                                     " after phase ", boundary.phase));
+                                     " after phase ", record::name(boundary.phase)));
   }
 }
 
@@ -163,11 +161,11 @@ record::CheckResult votes(const Attempt& attempt) {
                             "one decision of all ranks");
   }
   const RankFiles* first = nullptr;
-  std::vector<Vote> common;
+  std::span<const VoteLine> common;
   for (const RankFiles& files : attempt.ranks) {
     judge_errors(judgement, files);
-    const std::vector<Vote> own = votes_of(files);
-    for (const Vote& vote : own) judge_codes(judgement, attempt, files, vote);
+    const std::span<const VoteLine> own = judgement.lines<VoteLine>(files);
+    for (const VoteLine& vote : own) judge_codes(judgement, attempt, files, vote);
     judge_required(judgement, attempt, files, own);
     if (!first) {
       first = &files;
@@ -175,7 +173,7 @@ record::CheckResult votes(const Attempt& attempt) {
     }
     // A rank that died votes less often; what both held must be equal.
     for (std::size_t index = 0; index < std::max(own.size(), common.size()); ++index) {
-      if (index < own.size() && index < common.size() && own[index] == common[index]) continue;
+      if (index < own.size() && index < common.size() && equal(own[index], common[index])) continue;
       if (index >= own.size() || index >= common.size()) {
         judgement.absent(index >= own.size() ? files : *first,
                          concat("vote number ", index + 1, ", which another rank has"));

@@ -9,32 +9,34 @@
 
 namespace graphproof::checks {
 
+using record::StateLine;
+
 record::CheckResult capture_changes_nothing(const Attempt& attempt) {
   Judgement judgement("D36.capture_changes_nothing", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    std::vector<const Line*> states = files.find("state");
-    std::erase_if(states, [](const Line* line) { return text(*line, "what") != "capture"; });
-    const std::vector<const Line*> captures = successful_captures(files);
-    for (const char* arm : graph_arms(attempt)) {
-      const auto looks =
-          std::ranges::count_if(states, [&](const Line* line) { return is(*line, "arm", arm); });
-      if (looks == 0) judgement.absent(files, concat("`state` line of the capture of arm ", arm));
+    std::vector<const StateLine*> states;
+    for (const StateLine& line : judgement.lines<StateLine>(files))
+      if (line.what == "capture") states.push_back(&line);
+    const auto captures = successful_captures(judgement, files);
+    for (const std::string_view arm : graph_arms(attempt)) {
+      const auto of_arm = [&](const auto* line) { return line->arm == arm; };
+      const auto looks = std::ranges::count_if(states, of_arm);
+      if (looks == 0) judgement.absent<StateLine>(files, concat("of the capture of arm ", arm));
       // They name no graph, but there is one for each.
-      if (looks <
-          std::ranges::count_if(captures, [&](const Line* line) { return is(*line, "arm", arm); }))
-        judgement.absent(files, concat("`state` line of every capture of arm ", arm));
+      if (looks < std::ranges::count_if(captures, of_arm))
+        judgement.absent<StateLine>(files, concat("of every capture of arm ", arm));
     }
-    for (const Line* line : states) {
-      const std::string before = text(*line, "before"), after = text(*line, "after");
+    for (const StateLine* line : states) {
+      const auto& [arm, what, before, after] = *line;
       if (before == after && !before.empty()) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
-           .what = concat("the capture of arm ", text(*line, "arm"), " changed the state"),
+           .step = std::nullopt,
+           .what = concat("the capture of arm ", arm, " changed the state"),
            .got = concat("digest ", after.empty() ? "none" : after, " after it"),
            .want = concat(before.empty() ? "a digest" : before, ", as before it"),
            .why =

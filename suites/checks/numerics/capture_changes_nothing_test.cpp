@@ -48,7 +48,7 @@ TEST(CaptureChangesNothing, AsManyLooksAsCaptures) {
                    [](Attempt& a) {
                      auto& lines = a.ranks[0].evidence->lines;
                      lines.erase(std::ranges::find_if(lines, [](const Line& line) {
-                       return line.kind == "state" && is(line, "arm", "free_graph");
+                       return line.kind == "state" && text(line, "arm") == "free_graph";
                      }));
                      set(a, {.rank = 0, .kind = "end"}, "lines", lines.size() - 1);
                    },

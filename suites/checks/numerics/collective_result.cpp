@@ -15,10 +15,10 @@ constexpr std::string_view kClosedForm = "closed_form";
 void judge_arm(Judgement& judgement, const RankFiles& files, std::string_view arm,
                std::int64_t first, std::int64_t last) {
   std::set<std::int64_t> compared;
-  for (const Line* line : comparisons(files, kClosedForm)) {
-    if (!is(*line, "right", arm)) continue;
+  for (const CompareLine* line : comparisons(judgement, files, kClosedForm)) {
+    if (line->right != arm) continue;
     judge_comparison(judgement, files, *line, {kClosedForm, kClosedForm, arm});
-    compared.insert(integer(*line, "step").value_or(-1));
+    compared.insert(line->step);
   }
   for (std::int64_t step = first; step <= last; ++step)
     if (!compared.contains(step))

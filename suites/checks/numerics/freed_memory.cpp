@@ -7,23 +7,25 @@
 
 namespace graphproof::checks {
 
+using record::ScribbledLine;
+
 record::CheckResult freed_memory(const Attempt& attempt) {
   Judgement judgement("D06.freed_memory", attempt);
   if (!judgement.for_training_cases() || !judgement.for_graph_cases())
     return judgement.result("", "");
   const std::int64_t last = judgement.expected().last_inputs_step;
-  const auto equal = [](const Line* line) { return flag(*line, "equal") == true; };
+  const auto equal = [](const CompareLine* line) { return line->equal; };
   std::int64_t least = 0;
   for (const RankFiles& files : attempt.ranks) {
-    const Line* overwritten = files.first("overwritten", "lockstep_graph", last);
-    const std::int64_t bytes = overwritten ? integer(*overwritten, "bytes").value_or(0) : 0;
+    const auto* scribbled = judgement.first<ScribbledLine>(files, "lockstep_graph", last);
+    const std::int64_t bytes = scribbled ? scribbled->bytes : 0;
     if (bytes <= 0) {
-      judgement.absent(files, "`overwritten` line of more than 0 bytes", last);
+      judgement.absent<ScribbledLine>(files, "of more than 0 bytes", last);
       continue;
     }
     least = least == 0 ? bytes : std::min(least, bytes);
-    const std::vector<const Line*> before = comparisons(files, "lockstep"),
-                                   after = comparisons(files, "capture_inputs_last");
+    const auto before = comparisons(judgement, files, "lockstep"),
+               after = comparisons(judgement, files, "capture_inputs_last");
     if (after.empty()) {
       judgement.absent(files, "comparison `capture_inputs_last`", last);
     } else if (!std::ranges::all_of(before, equal)) {

@@ -10,22 +10,15 @@
 namespace graphproof::checks {
 namespace {
 
+using record::DelayedStepsLine;
+
 /// An arm with late steps, what its results are compared in, and which of its steps are late.
 struct LateArm {
   std::string_view arm, subject, what;
   std::int64_t first, steps;
 };
 
-bool equal(const Line* line) { return flag(*line, "equal") == true; }
-
-/// The late steps that `line` names, in order; none where it has none or no stream was late.
-std::vector<std::int64_t> late_steps(const Line* line) {
-  std::vector<std::int64_t> steps;
-  if (line == nullptr || integer(*line, "streams").value_or(0) <= 0) return steps;
-  for (const nlohmann::json& step : field(*line, "steps"))
-    steps.push_back(step.is_number_integer() ? step.get<std::int64_t>() : -1);
-  return steps;
-}
+bool equal(const CompareLine* line) { return line->equal; }
 
 bool settled(Judgement& judgement, const Attempt& attempt) {
   if (!judgement.settled() && attempt.context.device != "cuda")
@@ -40,22 +33,21 @@ template <typename DifferedBefore>
 record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, const LateArm& late,
                                DifferedBefore differed_before) {
   for (const RankFiles& files : attempt.ranks) {
-    const Line* line = files.first("late", late.arm);
-    const std::vector<std::int64_t> steps = late_steps(line);
-    bool as_planned = static_cast<std::int64_t>(steps.size()) == late.steps;
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      as_planned &= steps[i] == late.first + static_cast<std::int64_t>(i);
+    const DelayedStepsLine* line = judgement.first<DelayedStepsLine>(files, late.arm);
+    const bool delayed = line != nullptr && line->streams > 0;
+    bool as_planned = delayed && std::ssize(line->steps) == late.steps;
+    for (std::int64_t i = 0; as_planned && i < late.steps; ++i)
+      as_planned = line->steps[static_cast<std::size_t>(i)] == late.first + i;
     if (!as_planned) {
-      judgement.absent(files,
-                       concat("`late` line of arm ", late.arm, " with ", late.steps,
-                              " steps from step ", late.first, " on"),
-                       late.first);
+      judgement.absent<DelayedStepsLine>(
+          files,
+          concat("of arm ", late.arm, " with ", late.steps, " steps from step ", late.first, " on"),
+          late.first);
       continue;
     }
-    const std::vector<const Line*> compared = comparisons(files, late.subject);
+    const std::vector<const CompareLine*> compared = comparisons(judgement, files, late.subject);
     const std::int64_t last = judgement.expected().steps - 1;
-    if (std::ranges::none_of(compared,
-                             [&](const Line* one) { return integer(*one, "step") == last; })) {
+    if (std::ranges::none_of(compared, [&](const CompareLine* one) { return one->step == last; })) {
       judgement.absent(files, concat("comparison `", late.subject, "`"), last);
     } else if (differed_before(files)) {
       judgement.unexercised(concat("on rank ", files.rank, " the results of ", late.arm,
@@ -64,16 +56,15 @@ record::CheckResult judge_late(Judgement& judgement, const Attempt& attempt, con
     } else if (std::ranges::all_of(compared, equal)) {
       judgement.saw(files.rank);
     } else {
-      judgement.defect({.rank = files.rank,
-                        .step = late.first,
-                        .what = std::string(late.what),
-                        .got = concat("other bytes with the own stream, or the ",
-                                      integer(*line, "streams").value_or(0), " others, ",
-                                      field(*line, "ms").dump(), " ms late, and with ",
-                                      integer(*line, "ways").value_or(0),
-                                      " ways within graphs; the same bytes where nothing was late"),
-                        .want = "the same bytes, whatever comes late",
-                        .why = "something does not wait for what it needs, and was lucky so far"});
+      judgement.defect(
+          {.rank = files.rank,
+           .step = late.first,
+           .what = std::string(late.what),
+           .got = concat("other bytes with the own stream, or the ", line->streams, " others, ",
+                         shown(line->ms), " ms late, and with ", line->branches,
+                         " ways within graphs; the same bytes where nothing was late"),
+           .want = "the same bytes, whatever comes late",
+           .why = "something does not wait for what it needs, and was lucky so far"});
     }
   }
   return judgement.result(
@@ -91,9 +82,9 @@ record::CheckResult late_eager(const Attempt& attempt) {
                      "eager_a, of which some steps were late, differs from solo_eager", 1,
                      std::min<std::int64_t>(2, judgement.expected().steps - 1)};
   return judge_late(judgement, attempt, late, [&](const RankFiles& files) {
-    return std::ranges::any_of(comparisons(files, late.subject), [&](const Line* line) {
-      return integer(*line, "step") < late.first && !equal(line);
-    });
+    return std::ranges::any_of(
+        comparisons(judgement, files, late.subject),
+        [&](const CompareLine* line) { return line->step < late.first && !equal(line); });
   });
 }
 
@@ -106,8 +97,8 @@ record::CheckResult late_replays(const Attempt& attempt) {
   const LateArm late{"free_graph", "free_run",
                      "free_graph, whose replays were late, differs from eager_a", plan.first_replay,
                      plan.steps - plan.first_replay};
-  return judge_late(judgement, attempt, late, [](const RankFiles& files) {
-    return !std::ranges::all_of(comparisons(files, "lockstep"), equal);
+  return judge_late(judgement, attempt, late, [&](const RankFiles& files) {
+    return !std::ranges::all_of(comparisons(judgement, files, "lockstep"), equal);
   });
 }
 

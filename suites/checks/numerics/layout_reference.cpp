@@ -10,8 +10,10 @@
 namespace graphproof::checks {
 namespace {
 
-constexpr std::array<std::string_view, 2> kSubjects = {"loss",
-                                                       "grad"};  // beginnings: losses, gradients
+using record::ReferenceLine;
+
+/// How the words losses and gradients begin.
+constexpr std::array<std::string_view, 2> kCompared = {"loss", "grad"};
 
 }  // namespace
 
@@ -21,25 +23,24 @@ record::CheckResult layout_reference(const Attempt& attempt) {
     return judgement.result("", "");
   const double widest = widest_bound(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
-    const auto lines = files.find("reference");
-    for (const Line* line : lines) {
-      const std::string subject = text(*line, "subject");
-      judge_distance(judgement, files, *line,
-                     {.who = concat("the parallel arm's ", subject),
+    const auto lines = judgement.lines<ReferenceLine>(files);
+    for (const ReferenceLine& line : lines)
+      judge_distance(judgement, files, line.distance,
+                     {.who = concat("the parallel arm's ", line.compared),
                       .what = "the single-rank model",
-                      .bound_on = subject,
+                      .bound_on = line.compared,
                       .why = "the layout changes what the model computes"},
                      widest);
-    }
-    for (const std::string_view subject : kSubjects) {
+    for (const std::string_view compared : kCompared) {
       // Only the last stage of a pipeline has losses.
-      if (subject == "loss" &&
+      if (compared == "loss" &&
           files.rank <
               attempt.context.world_size - attempt.context.world_size / attempt.axes.integer("pp"))
         continue;
-      if (std::ranges::none_of(
-              lines, [&](const Line* line) { return text(*line, "subject").starts_with(subject); }))
-        judgement.absent(files, concat("`reference` line of a subject beginning with ", subject));
+      if (std::ranges::none_of(lines, [&](const ReferenceLine& line) {
+            return line.compared.starts_with(compared);
+          }))
+        judgement.absent<ReferenceLine>(files, concat("of a subject beginning with ", compared));
     }
   }
   return judgement.result(

@@ -10,9 +10,10 @@
 namespace graphproof::checks {
 namespace {
 
-std::string counts(const Line& line) {
-  return concat(field(line, "compared").dump(), " compared of ", field(line, "outputs").dump(),
-                " poisoned, ", field(line, "bytes").dump(), " bytes");
+using record::PoisonLine;
+
+std::string counts(const PoisonLine& line) {
+  return concat(line.compared, " compared of ", line.outputs, " poisoned, ", line.bytes, " bytes");
 }
 
 }  // namespace
@@ -21,45 +22,39 @@ record::CheckResult outputs_written(const Attempt& attempt) {
   Judgement judgement("D03.outputs_written", attempt);
   if (!judgement.for_graph_cases()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const Line* line : files.find("poison")) {
-      const auto step = integer(*line, "step");
-      const std::string arm = text(*line, "arm");
-      const std::int64_t outputs = integer(*line, "outputs").value_or(0),
-                         compared = integer(*line, "compared").value_or(0);
-      const std::int64_t bytes = integer(*line, "bytes").value_or(0);
-      const auto canary_words = integer(*line, "canary_words");
-      const std::string where = concat(" in arm ", arm, " at step ", step.value_or(-1));
-      if (canary_words != 0) {
+    for (const PoisonLine& line : judgement.lines<PoisonLine>(files)) {
+      const std::string where = concat(" in arm ", line.arm, " at step ", line.step);
+      if (line.canary_words != 0) {
         judgement.defect(
             {.rank = files.rank,
-             .step = step,
+             .step = line.step,
              .what = concat("the replay left poison in its outputs", where),
-             .got = canary_words ? concat(*canary_words, " canary words; ", outputs, " of ",
-                                          compared, " compared outputs were poisoned")
-                                 : "no count of canary words",
+             .got = concat(line.canary_words, " canary words; ", line.outputs, " of ",
+                           line.compared, " compared outputs were poisoned"),
              .want = "0 canary words",
              .why = "the replay did not write what was compared, so equality says nothing"});
-      } else if (compared <= 0 || compared > outputs || bytes <= 0) {
+      } else if (line.compared <= 0 || line.compared > line.outputs || line.bytes <= 0) {
         judgement.defect(
             {.rank = files.rank,
-             .step = step,
+             .step = line.step,
              .what = concat("compared outputs were not poisoned", where),
-             .got = concat(compared, " compared, ", outputs, " poisoned, ", bytes, " bytes"),
+             .got = concat(line.compared, " compared, ", line.outputs, " poisoned, ", line.bytes,
+                           " bytes"),
              .want = "every compared output poisoned, at least one",
              .why = "an output that was not poisoned may hold an earlier step's result"});
       } else {
         judgement.saw(files.rank);
       }
     }
-    std::map<std::string_view, const Line*> first;  // by arm
+    std::map<std::string_view, const PoisonLine*> first;  // by arm
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected())) {
-      const Line* line =
-          files.first("poison", arm, step);  // behind it in file order are those of evaluation
+      // In file order the lines of evaluation come after it.
+      const PoisonLine* line = judgement.first<PoisonLine>(files, arm, step);
       if (!line) {
-        judgement.absent(files, concat("`poison` line of arm ", arm), step);
+        judgement.absent<PoisonLine>(files, concat("of arm ", arm), step);
         continue;
       }
-      const Line& other = *first.try_emplace(arm, line).first->second;
+      const PoisonLine& other = *first.try_emplace(arm, line).first->second;
       if (counts(*line) == counts(other)) continue;
       judgement.defect(
           {.rank = files.rank,
@@ -82,29 +77,27 @@ record::CheckResult launches_watched(const Attempt& attempt) {
   if (!judgement.for_training_cases() || !judgement.for_graph_cases())
     return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    for (const Line* line : files.find("poison")) {
-      const auto launches = integer(*line, "launches"), watched = integer(*line, "watched"),
-                 looked_at = integer(*line, "looked_at");
+    for (const PoisonLine& line : judgement.lines<PoisonLine>(files)) {
       // Fewer launches than were announced are D43's.
-      if (launches && watched > 0 && *launches <= *watched && looked_at == watched) {
+      if (line.launches && line.announced > 0 && *line.launches <= *line.announced &&
+          line.inspected == line.announced) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
-           .what = concat("graphs were launched unwatched in arm ", text(*line, "arm"), " at step ",
-                          field(*line, "step").dump()),
-           .got = concat(field(*line, "launches").dump(), " launches, ",
-                         field(*line, "watched").dump(), " announced, ",
-                         field(*line, "looked_at").dump(), " looked at afterwards"),
+           .step = line.step,
+           .what =
+               concat("graphs were launched unwatched in arm ", line.arm, " at step ", line.step),
+           .got = concat(shown(line.launches), " launches, ", shown(line.announced), " announced, ",
+                         shown(line.inspected), " looked at afterwards"),
            .want = "every launch announced before, and its outputs looked at afterwards",
            .why = "what such a graph wrote was neither poisoned before nor looked at, so it may be "
                   "an earlier step's"});
     }
     for (const auto& [arm, step] : watched_replays(attempt, judgement.expected()))
-      if (!files.first("poison", arm, step))
-        judgement.absent(files, concat("`poison` line of arm ", arm), step);
+      if (!judgement.first<PoisonLine>(files, arm, step))
+        judgement.absent<PoisonLine>(files, concat("of arm ", arm), step);
   }
   return judgement.result(
       concat("every launch of ", watched_replays(attempt, judgement.expected()).size(),

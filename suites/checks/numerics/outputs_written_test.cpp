@@ -15,10 +15,6 @@ TEST(OutputsWritten, Rows) {
            .rank = 1,
            .said = {"left poison in its outputs in arm lockstep_graph at step 3",
                     "16384 canary words; 14 of 14 compared outputs were poisoned"}},
-          {.name = "not counted",
-           .change = [=](Attempt& a) { set(a, at_three, "canary_words", nullptr); },
-           .rank = 1,
-           .said = {"no count of canary words"}},
           {.name = "a compared output was not poisoned",
            .change = [=](Attempt& a) { set(a, at_three, "outputs", 13); },
            .rank = 1,
@@ -80,9 +76,9 @@ TEST(LaunchesWatched, Rows) {
                   .rank = 1,
                   .said = {"7 looked at afterwards"}},
                  {.name = "nobody counted launches",
-                  .change = with("launches", nullptr),
+                  .change = [=](Attempt& a) { unset(a, at_three, "launches"); },
                   .rank = 1,
-                  .said = {"null launches"}},
+                  .said = {"unknown launches"}},
                  {.name = "nothing announced",
                   .change =
                       [=](Attempt& a) {

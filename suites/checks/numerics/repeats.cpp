@@ -13,16 +13,15 @@ record::CheckResult eager_repeats(const Attempt& attempt) {
   const std::int64_t steps = judgement.expected().steps;
   const ArmPair arms{"eager_repeats", "eager_a", control_arms(attempt).eager};
   for (const RankFiles& files : attempt.ranks) {
-    for (const Line* error : files.find("error")) {
-      if (text(*error, "phase") != "eager") continue;
-      judgement.defect(
-          {.rank = files.rank,
-           .step = integer(*error, "step"),
-           .what = "the eager arm met an error",
-           .got = concat(text(*error, "type"), " error ", integer(*error, "code").value_or(0),
-                         " at ", text(*error, "call"), ": ", text(*error, "message")),
-           .want = concat(steps, " eager steps without an error"),
-           .why = "no graph can be judged against a broken eager arm"});
+    for (const record::ErrorLine& error : judgement.lines<record::ErrorLine>(files)) {
+      if (error.phase != record::Phase::eager) continue;
+      judgement.defect({.rank = files.rank,
+                        .step = error.step,
+                        .what = "the eager arm met an error",
+                        .got = concat(error.type, " error ", error.code, " at ", error.call, ": ",
+                                      error.message),
+                        .want = concat(steps, " eager steps without an error"),
+                        .why = "no graph can be judged against a broken eager arm"});
     }
     judge_steps(judgement, files, arms, 0, steps - 1);
     judge_final_comparison(judgement, files, arms, steps - 1);

@@ -17,15 +17,15 @@ ArmPair free_run_pair(const Attempt& attempt, const Expected& expected) {
 
 void judge_every_step(Judgement& judgement, const RankFiles& files) {
   const Expected& expected = judgement.expected();
-  const std::vector<const Line*> lines = comparisons(files, kLockstep.subject);
-  for (const Line* line : lines) judge_comparison(judgement, files, *line, kLockstep);
+  const auto lines = comparisons(judgement, files, kLockstep.compared);
+  for (const CompareLine* line : lines) judge_comparison(judgement, files, *line, kLockstep);
   bool fresh = false;
   for (std::int64_t step = expected.first_replay; step < expected.steps; ++step) {
     bool compared = false;
-    for (const Line* line : lines) {
-      if (integer(*line, "step") != step) continue;
+    for (const CompareLine* line : lines) {
+      if (line->step != step) continue;
       compared = true;
-      fresh |= text(*line, "input") == "fresh";
+      fresh |= line->input == "fresh";
     }
     if (!compared) judgement.absent(files, "comparison `lockstep`", step);
   }
@@ -54,9 +54,9 @@ record::CheckResult capture_inputs_last(const Attempt& attempt) {
   const std::int64_t last = judgement.expected().last_inputs_step;
   for (const RankFiles& files : attempt.ranks) {
     bool compared = false;
-    for (const Line* line : comparisons(files, kCaptureInputsLast.subject)) {
+    for (const CompareLine* line : comparisons(judgement, files, kCaptureInputsLast.compared)) {
       judge_comparison(judgement, files, *line, kCaptureInputsLast);
-      compared |= integer(*line, "step") == last && text(*line, "input") == "capture";
+      compared |= line->step == last && line->input == "capture";
     }
     if (!compared) judgement.absent(files, "comparison of the capture inputs", last);
     judge_steps(judgement, files, kCaptureInputsLast, last, last);

@@ -59,8 +59,8 @@ TEST(Lockstep, Rows) {
            .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "mismatch", mismatch()); },
            .rank = 0,
            .said = {"differs"}},
-          {.name = "no word about equality",
-           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "equal", nullptr); },
+          {.name = "unequal, and no tensor named",
+           .change = [](Attempt& a) { set(a, lockstep_at(0, 3), "equal", false); },
            .rank = 0,
            .said = {"the comparison names no tensor"},
            .also = {"D06.freed_memory"}},
@@ -98,11 +98,11 @@ TEST(Lockstep, Rows) {
            .rank = 0,
            .said = {"no finite number at step 4", "nan", "NaN equals nothing"},
            .also = {"D02.graph_repeats"}},
-          {.name = "NaN written as null",
+          {.name = "one loss is NaN",
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 4}, "loss",
-                     {1.5, nullptr});
+                     {1.5, "nan"});
                },
            .rank = 0,
            .said = {"no finite number"},
@@ -129,7 +129,7 @@ TEST(Lockstep, Rows) {
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 2}, "digest",
-                     {{"params", "0"}});
+                     {{"grads", "8a1f000000000002"}, {"params", "0"}, {"losses", "0"}});
                },
            .rank = 1,
            .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 2"},
@@ -200,7 +200,7 @@ TEST(CaptureInputsLast, Rows) {
            .change =
                [](Attempt& a) {
                  set(a, {.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 5}, "digest",
-                     {{"grads", "8a1f000000000005"}});
+                     {{"grads", "8a1f000000000005"}, {"params", "0"}, {"losses", "0"}});
                },
            .rank = 1,
            .said = {"the digests of arms lockstep_eager and lockstep_graph differ at step 5"}},

@@ -43,10 +43,14 @@ record::CheckResult replicas(const Attempt& attempt) {
       int first_rank = 0;
       for (const int rank : ranks) {
         const RankFiles& files = attempt.ranks[static_cast<std::size_t>(rank)];
-        const Line* line = files.first("step", "eager_a", step);
-        const std::string mine = line ? digest_of(*line, "params") : "";
+        const auto* line = judgement.first<record::StepLine>(files, "eager_a", step);
+        if (!line) {
+          judgement.absent<record::StepLine>(files, "of arm eager_a", step);
+          continue;
+        }
+        const std::string& mine = line->digest.params;
         if (mine.empty()) {
-          judgement.absent(files, "digest of the parameters in a `step` line of arm eager_a", step);
+          judgement.absent(files, "digest of the parameters in a `step` line", step);
           continue;
         }
         if (first.empty()) {

@@ -82,23 +82,23 @@ record::CheckResult schedule(const Attempt& attempt) {
     const std::int64_t stage = files.rank / stage_ranks;
     const std::vector<std::int64_t> want = scheduled(attempt.axes, stage, expected);
     for (std::int64_t step = first; step <= last; ++step) {
-      const auto lines = files.find("schedule", arm, step);
-      const auto ran = lines.empty() ? std::nullopt : integers(*lines.front(), "ran");
-      if (!ran) {
-        judgement.absent(files, concat("`schedule` line of arm ", arm), step);
+      const auto* line = judgement.first<record::ScheduleLine>(files, arm, step);
+      if (!line) {
+        judgement.absent<record::ScheduleLine>(files, concat("of arm ", arm), step);
         continue;
       }
-      if (*ran == want) {
+      const std::vector<std::int64_t>& ran = line->ran;
+      if (ran == want) {
         judgement.saw(files.rank);
         continue;
       }
       std::size_t entry = 0;
-      while (entry < ran->size() && entry < want.size() && (*ran)[entry] == want[entry]) ++entry;
+      while (entry < ran.size() && entry < want.size() && ran[entry] == want[entry]) ++entry;
       judgement.defect({.rank = files.rank,
                         .step = step,
                         .what = concat("stage ", stage, " left its schedule at entry ", entry,
                                        " of step ", step, " of arm ", arm),
-                        .got = describe(*ran, entry, expected.microbatches, by_layer),
+                        .got = describe(ran, entry, expected.microbatches, by_layer),
                         .want = describe(want, entry, expected.microbatches, by_layer),
                         .why = by_layer ? "graphs reuse each other's memory in the captured order, "
                                           "and exchanges pair with those of "

@@ -30,18 +30,20 @@ constexpr std::array kSettings = {
 // Of MPI those in which another thread may issue a collective.
 constexpr std::array<std::string_view, 3> kThreadLevels = {"none", "serialized", "multiple"};
 
-/// A value as text, so that 1 and "1" are the same. Empty when absent.
-std::string value_of(const nlohmann::json& values, std::string_view name) {
-  if (!values.is_object()) return "";
-  const auto found = values.find(name);
-  if (found == values.end() || found->is_null()) return "";
-  return found->is_string() ? found->get<std::string>() : found->dump();
+using record::CaptureLine;
+using record::ConfigLine;
+
+/// A setting as text, so that 1 and "1" are the same. Empty when absent.
+std::string value_of(const record::Settings& settings, std::string_view name) {
+  const auto found = settings.find(std::string(name));
+  if (found == settings.end()) return "";
+  return found->second.is_string() ? found->second.get<std::string>() : found->second.dump();
 }
 
 bool unset(const std::string& value) { return value.empty() || value == "unset"; }
 
 void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-                   const Line& config, const Setting& setting) {
+                   const ConfigLine& config, const Setting& setting) {
   const std::string want = attempt.axes.text(setting.axis);
   if (want == "unset") return;  // the suite's own pin, or the library's own choice, may stand
   if (setting.cuda_only && attempt.context.device != "cuda") {
@@ -51,8 +53,8 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
           concat("device ", attempt.context.device, " has no ", setting.axis, " ", want));
     return;
   }
-  const std::string asked = value_of(field(config, "asked"), setting.name),
-                    effective = value_of(field(config, "effective"), setting.name);
+  const std::string asked = value_of(config.asked, setting.name),
+                    effective = value_of(config.effective, setting.name);
   if (want == setting.unsaid && asked.empty() && effective.empty()) return;
   if (asked == want && effective == want) return;
   judgement.defect(
@@ -66,20 +68,18 @@ void judge_setting(Judgement& judgement, const Attempt& attempt, const RankFiles
 }
 
 /// Whatever else was asked for must be in force too.
-void judge_asked(Judgement& judgement, const RankFiles& files, const Line& config) {
-  const nlohmann::json& asked = field(config, "asked");
-  if (!asked.is_object() || asked.empty() || !field(config, "effective").is_object()) {
+void judge_asked(Judgement& judgement, const RankFiles& files, const ConfigLine& config) {
+  if (config.asked.empty()) {
     judgement.defect({.rank = files.rank,
                       .step = std::nullopt,
                       .what = concat("the `config` line of rank ", files.rank, " is empty"),
-                      .got = concat("asked ", asked.dump()),
+                      .got = concat("asked ", shown(config.asked)),
                       .want = "what was asked and what is in force",
                       .why = "a configuration that nobody reports may be any"});
     return;
   }
-  for (const auto& [name, value] : asked.items()) {
-    const std::string want = value_of(asked, name),
-                      got = value_of(field(config, "effective"), name);
+  for (const auto& [name, value] : config.asked) {
+    const std::string want = value_of(config.asked, name), got = value_of(config.effective, name);
     if (unset(want) ? unset(got) : got == want) continue;
     judgement.defect(
         {.rank = files.rank,
@@ -92,8 +92,8 @@ void judge_asked(Judgement& judgement, const RankFiles& files, const Line& confi
 }
 
 void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-                 const Line& config) {
-  const nlohmann::json& effective = field(config, "effective");
+                 const ConfigLine& config) {
+  const record::Settings& effective = config.effective;
   if (const std::string deterministic = value_of(effective, "deterministic");
       deterministic != "true") {
     judgement.defect(
@@ -113,12 +113,12 @@ void judge_fixed(Judgement& judgement, const Attempt& attempt, const RankFiles& 
                       .want = "serialized or multiple, or none without MPI",
                       .why = "backward may issue collectives from another thread"});
   }
-  for (const Line* capture : files.find("capture")) {
-    if (text(*capture, "mode") == attempt.axes.text("capture_mode")) continue;
+  for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
+    if (capture.mode == attempt.axes.text("capture_mode")) continue;
     judgement.defect({.rank = files.rank,
-                      .step = integer(*capture, "step"),
-                      .what = concat(capture_name(*capture), " was captured in another mode"),
-                      .got = text(*capture, "mode"),
+                      .step = std::nullopt,
+                      .what = concat(capture_name(capture), " was captured in another mode"),
+                      .got = capture.mode,
                       .want = attempt.axes.text("capture_mode"),
                       .why = "the mode decides which threads' unsafe calls invalidate a capture"});
   }
@@ -135,12 +135,12 @@ record::CheckResult one_libnccl(const Attempt& attempt) {
     return judgement.result("", "one libnccl");
   }
   for (const RankFiles& files : attempt.ranks) {
-    const Line* config = files.first("config");
+    const ConfigLine* config = judgement.first<ConfigLine>(files);
     if (!config) {
-      judgement.absent(files, "`config` line");
+      judgement.absent<ConfigLine>(files, "");
       continue;
     }
-    const nlohmann::json& effective = field(*config, "effective");
+    const record::Settings& effective = config->effective;
     const std::string mapped = value_of(effective, "libnccl_mapped"),
                       loaded = value_of(effective, "nccl_loaded"),
                       compiled = value_of(effective, "nccl_compiled");
@@ -167,9 +167,9 @@ record::CheckResult effective_config(const Attempt& attempt) {
   Judgement judgement("D28.effective_config", attempt);
   if (!judgement.for_every_case()) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    const Line* config = files.first("config");
+    const ConfigLine* config = judgement.first<ConfigLine>(files);
     if (!config) {
-      judgement.absent(files, "`config` line");
+      judgement.absent<ConfigLine>(files, "");
       continue;
     }
     judge_asked(judgement, files, *config);

@@ -8,32 +8,31 @@ namespace graphproof::checks {
 namespace {
 
 void judge_start(Judgement& judgement, const Attempt& attempt, const RankFiles& files,
-                 const Line& start) {
-  const auto want = [&](const char* key, const nlohmann::json& value) {
-    if (field(start, key) == value) return;
+                 const record::StartLine& start) {
+  const auto want = [&](std::string_view field, const auto& got, const auto& wanted) {
+    if (got == wanted) return;
     judgement.defect(
         {.rank = files.rank,
          .step = std::nullopt,
          .what = concat("the evidence of rank ", files.rank, " belongs to something else"),
-         .got = concat(key, " ", field(start, key).dump()),
-         .want = concat(key, " ", value.dump()),
+         .got = concat(field, " ", shown(got)),
+         .want = concat(field, " ", shown(wanted)),
          .why = "evidence of another case, attempt or rank proves nothing here"});
   };
-  want("schema", record::kEvidenceSchema);
-  want("case", attempt.context.case_id);
-  want("attempt", attempt.context.attempt);
-  want("rank", files.rank);
-  want("world_size", attempt.context.world_size);
-  want("device", attempt.context.device);
-  want("fault", attempt.axes.text("fault"));
-  if (integer(start, "revision").value_or(1) <= record::kEvidenceRevision) return;
+  want("case", start.case_id, attempt.context.case_id);
+  want("attempt", start.attempt, std::int64_t{attempt.context.attempt});
+  want("rank", start.rank, std::int64_t{files.rank});
+  want("world_size", start.world_size, std::int64_t{attempt.context.world_size});
+  want("device", start.device, attempt.context.device);
+  want("fault", start.fault, attempt.axes.text("fault"));
+  if (start.revision.value_or(1) <= record::kEvidenceRevision) return;
   judgement.defect(
       {.rank = files.rank,
        .step = std::nullopt,
        .what = concat("the evidence of rank ", files.rank, " is newer than this judge"),
-       .got = concat("revision ", field(start, "revision").dump()),
+       .got = concat("revision ", *start.revision),
        .want = concat("revision ", record::kEvidenceRevision, " at most"),
-       .why = "what ranks write down since, nobody would look at"});
+       .why = "what ranks write down since then, this judge would not look at"});
 }
 
 void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& files) {
@@ -55,31 +54,39 @@ void judge_rank(Judgement& judgement, const Attempt& attempt, const RankFiles& f
     incomplete(concat("a part of the evidence of rank ", files.rank, " cannot be read"),
                files.evidence->dropped.front(), "whole JSON lines");
   }
-  const std::vector<Line>& lines = files.evidence->lines;
-  if (lines.front().kind != "start" || files.find("start").size() != 1) {
-    incomplete(concat("the evidence of rank ", files.rank, " has ", files.find("start").size(),
-                      " start lines"),
+  if (!files.evidence->damaged.empty()) {
+    const std::size_t count = files.evidence->damaged.size();
+    incomplete(concat("a line of the evidence of rank ", files.rank, " is damaged"),
+               concat(record::to_text(files.evidence->damaged.front()),
+                      count == 1 ? std::string() : concat(", and ", count - 1, " more")),
+               "lines that have the fields of their kind");
+  }
+  const std::vector<record::EvidenceLine>& lines = files.evidence->lines;
+  const auto starts =
+      std::ranges::count(lines, record::StartLine::kKind, &record::EvidenceLine::kind);
+  if (lines.front().kind != record::StartLine::kKind || starts != 1) {
+    incomplete(concat("the evidence of rank ", files.rank, " has ", starts, " start lines"),
                concat("first line of kind `", lines.front().kind, "`"),
                "one start line, the first");
     return;
   }
-  judge_start(judgement, attempt, files, lines.front());
-  const Line& end = lines.back();
-  if (end.kind != "end") {
-    const record::RankEvidence way = rank_progress(files);
+  for (const record::StartLine& start : files.lines<record::StartLine>())
+    judge_start(judgement, attempt, files, start);
+  const auto ends = files.lines<record::EndLine>();
+  if (lines.back().kind != record::EndLine::kKind || ends.empty()) {
+    const record::RankEvidence progress = rank_progress(files);
     incomplete(concat("the evidence of rank ", files.rank, " ends before its case did"),
-               concat("last line of kind `", end.kind, "`, last phase ",
-                      way.last_phase ? record::name(*way.last_phase) : "none"),
+               concat("last line of kind `", lines.back().kind, "`, last phase ",
+                      progress.last_phase ? record::name(*progress.last_phase) : "none"),
                "an end line");
-  } else if (flag(end, "complete") != true) {
+  } else if (const record::EndLine& end = ends.back(); !end.complete) {
     incomplete(concat("rank ", files.rank, " ended its case early"),
-               concat("complete ", field(end, "complete").dump(), ", last phase ",
-                      text(end, "last_phase")),
+               concat("complete false, last phase ", record::name(end.last_phase)),
                "complete true");
-  } else if (integer(end, "lines") != static_cast<std::int64_t>(lines.size()) - 1) {
+  } else if (end.lines != std::ssize(lines) - 1) {
     incomplete(concat("lines of rank ", files.rank, " were lost"),
                concat(lines.size() - 1, " lines before the end line"),
-               concat(field(end, "lines").dump(), ", as the rank counted"));
+               concat(end.lines, ", as the rank counted"));
   } else {
     judgement.saw(files.rank);
   }

@@ -45,7 +45,7 @@ TEST(EvidenceComplete, Rows) {
            .rank = 1,
            .said = {"lines of rank 1 were lost", "99, as the rank counted"}},
           {.name = "two starts",
-           .change = [](Attempt& a) { add(a, 1, {{"kind", "start"}, {"rank", 1}}); },
+           .change = [](Attempt& a) { add(a, 1, a.ranks[1].evidence->lines.front().fields); },
            .rank = 1,
            .said = {"has 2 start lines"}},
           {.name = "another case",

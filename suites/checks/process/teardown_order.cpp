@@ -9,6 +9,8 @@
 namespace graphproof::checks {
 namespace {
 
+using record::TeardownLine;
+
 using Order = std::array<std::string_view, 4>;
 constexpr Order kGraphFirst = {"graphs", "buffers", "communicators", "device"};
 constexpr Order kCommFirst = {"communicators", "graphs", "buffers", "device"};
@@ -27,19 +29,16 @@ record::CheckResult teardown_order(const Attempt& attempt) {
   const Order& order_wanted =
       attempt.axes.text("teardown") == "comm_first" ? kCommFirst : kGraphFirst;
   for (const RankFiles& files : attempt.ranks) {
-    const std::vector<const Line*> steps = files.find("teardown");
-    if (steps.empty()) judgement.absent(files, "`teardown` line");
+    const auto steps = judgement.lines<TeardownLine>(files);
+    if (steps.empty()) judgement.absent<TeardownLine>(files, "");
     for (const std::string_view wanted : order_wanted)
-      if (std::ranges::none_of(steps, [&](const Line* line) { return is(*line, "step", wanted); }))
-        judgement.absent(files, concat("`teardown` line of the ", wanted));
+      if (std::ranges::find(steps, wanted, &TeardownLine::step) == steps.end())
+        judgement.absent<TeardownLine>(files, concat("of the ", wanted));
     std::ptrdiff_t last_place = -1;
     std::int64_t last_order = 0;
     std::string last_step = "nothing";
-    for (const Line* line : steps) {
-      const std::string step = text(*line, "step");
+    for (const auto& [step, order, ms, limit_ms, in_flight] : steps) {
       const std::ptrdiff_t place = std::ranges::find(order_wanted, step) - order_wanted.begin();
-      const std::int64_t order = integer(*line, "order").value_or(0);
-      const auto ms = number(*line, "ms"), limit = number(*line, "limit_ms");
       if (place == std::ssize(order_wanted) || place <= last_place || order <= last_order) {
         judgement.defect(
             {.rank = files.rank,
@@ -48,13 +47,13 @@ record::CheckResult teardown_order(const Attempt& attempt) {
              .got = concat("`", step, "` as number ", order),
              .want = concat(order_text(order_wanted), ", in this order"),
              .why = "a communicator destroyed while a live graph refers to it never returns"});
-      } else if (!ms || !limit || *ms < 0 || *ms > *limit) {
+      } else if (ms < 0 || ms > static_cast<double>(limit_ms)) {
         judgement.defect({.rank = files.rank,
                           .step = std::nullopt,
                           .what = concat("the teardown of ", step, " on rank ", files.rank,
                                          " took too long or was not timed"),
-                          .got = concat(field(*line, "ms").dump(), " ms"),
-                          .want = concat(field(*line, "limit_ms").dump(), " ms at most"),
+                          .got = concat(shown(ms), " ms"),
+                          .want = concat(limit_ms, " ms at most"),
                           .why = "a teardown that slows down is a hang in the making"});
       } else {
         judgement.saw(files.rank);

@@ -47,6 +47,7 @@ void judge_rows(const std::string& check, const nlohmann::json& axes, const std:
     SCOPED_TRACE(concat(check, ": ", row.name));
     Attempt changed = clean;
     row.change(changed);
+    type_again(changed);
     const record::Checks after = judge(changed, catalogue.checks);
     const record::CheckResult& result = of(after, check);
     const std::string message = record::to_text(result.message);
@@ -72,6 +73,7 @@ record::CheckResult judge_one(const std::string& check, const nlohmann::json& ax
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   Attempt attempt = clean_attempt(catalogue, axes, device);
   change(attempt);
+  type_again(attempt);
   return of(judge(attempt, catalogue.checks), check);
 }
 

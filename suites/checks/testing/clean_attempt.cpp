@@ -56,6 +56,7 @@ class RankScript {
     }
     if (parallel_) layout();
     end();
+    record::type_lines(evidence_);
     return std::move(evidence_);
   }
 
@@ -710,6 +711,7 @@ void each(Attempt& attempt, const Where& where,
   for (RankFiles& files : attempt.ranks) {
     if (!files.evidence || (where.rank && *where.rank != files.rank)) continue;
     any |= change(*files.evidence);
+    record::type_lines(*files.evidence);
   }
   if (!any)
     throw std::logic_error(
@@ -717,6 +719,22 @@ void each(Attempt& attempt, const Where& where,
 }
 
 }  // namespace
+
+std::string text(const Line& line, std::string_view field) {
+  const auto found = line.fields.find(field);
+  return found != line.fields.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<std::int64_t> integer(const Line& line, std::string_view field) {
+  const auto found = line.fields.find(field);
+  if (found == line.fields.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+void type_again(Attempt& attempt) {
+  for (RankFiles& files : attempt.ranks)
+    if (files.evidence) record::type_lines(*files.evidence);
+}
 
 Attempt clean_attempt(const matrix::Catalogue& catalogue, const json& axes,
                       const std::string& device, std::int64_t revision) {
@@ -770,6 +788,15 @@ void set(Attempt& attempt, const Where& where, const std::string& key, json valu
   });
 }
 
+void unset(Attempt& attempt, const Where& where, const std::string& key) {
+  each(attempt, where, [&](record::Evidence& evidence) {
+    bool any = false;
+    for (Line& line : evidence.lines)
+      if (meant(line, where)) any |= line.fields.erase(key) > 0;
+    return any;
+  });
+}
+
 void erase(Attempt& attempt, const Where& where) {
   each(attempt, where, [&](record::Evidence& evidence) {
     const bool any =
@@ -785,7 +812,9 @@ void add(Attempt& attempt, int rank, json fields) {
   while (place != lines.end() && place->kind != "teardown" && place->kind != "end") ++place;
   std::string kind = fields.at("kind");
   lines.insert(place, {.kind = std::move(kind), .fields = std::move(fields), .line = 0});
-  seal(*attempt.ranks.at(static_cast<std::size_t>(rank)).evidence);
+  record::Evidence& evidence = *attempt.ranks.at(static_cast<std::size_t>(rank)).evidence;
+  seal(evidence);
+  record::type_lines(evidence);
 }
 
 void die_before(Attempt& attempt, const Where& where) {

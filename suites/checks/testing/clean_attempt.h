@@ -14,6 +14,15 @@
 
 namespace graphproof::checks {
 
+using Line = record::EvidenceLine;
+
+/// A text or an integer of a line as it was written; "" or nothing where it has none.
+std::string text(const Line& line, std::string_view field);
+std::optional<std::int64_t> integer(const Line& line, std::string_view field);
+
+/// Reads the lines of every rank by their tables again. After a change of lines as JSON.
+void type_again(Attempt& attempt);
+
 /// `axes` holds what differs from the defaults. Every rank finished, and wrote what the suites
 /// write, or wrote at `revision`: 4 has arms eager_b and graph_b.
 Attempt clean_attempt(const matrix::Catalogue& catalogue, const nlohmann::json& axes,
@@ -32,6 +41,8 @@ struct Where {
 /// Each throws std::logic_error when `where` means no line, so that a row can't change nothing
 /// unseen.
 void set(Attempt& attempt, const Where& where, const std::string& key, nlohmann::json value);
+/// Takes a field out of the lines, as evidence of an older revision would lack it.
+void unset(Attempt& attempt, const Where& where, const std::string& key);
 void erase(Attempt& attempt, const Where& where);
 /// Puts a line before the teardown.
 void add(Attempt& attempt, int rank, nlohmann::json fields);

@@ -6,6 +6,9 @@
 #include "suites/checks/attempt/judgement.h"
 
 namespace graphproof::checks {
+
+using record::StepLine;
+
 record::CheckResult accumulated_gradients(const Attempt& attempt) {
   Judgement judgement("D11.accumulated_gradients", attempt);
   if (!judgement.for_training_cases() || !judgement.for_graph_cases())
@@ -17,18 +20,18 @@ record::CheckResult accumulated_gradients(const Attempt& attempt) {
     // The first replay starts from the parameters that eager has; after a defect nothing can be
     // told apart any more.
     for (const std::int64_t step : judgement.expected().replayed_steps()) {
-      const Line* eager = files.first("step", "lockstep_eager", step);
-      const Line* graph = files.first("step", "lockstep_graph", step);
+      const StepLine* eager = judgement.first<StepLine>(files, "lockstep_eager", step);
+      const StepLine* graph = judgement.first<StepLine>(files, "lockstep_graph", step);
       if (!eager || !graph) {
-        judgement.absent(files, "`step` lines of the lockstep arms", step);
+        judgement.absent<StepLine>(files, "of both lockstep arms", step);
         continue;
       }
-      const std::string want = digest_of(*eager, "grads"), got = digest_of(*graph, "grads");
+      const std::string &want = eager->digest.grads, &got = graph->digest.grads;
       if (want.empty() || got.empty()) {
         judgement.absent(files, "digest of the gradients in a `step` line", step);
         continue;
       }
-      if (text(*eager, "loss_bits") != text(*graph, "loss_bits")) {
+      if (eager->loss_bits != graph->loss_bits) {
         judgement.unexercised(concat("the losses differ from step ", step,
                                      " on, so the gradients cannot be judged apart"));
         break;

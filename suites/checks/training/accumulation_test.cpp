@@ -10,10 +10,14 @@ using nlohmann::json;
 const json kCase = {{"impl", "full_iteration"}, {"tp", 2}, {"microbatches", 2}};
 const Where kThird{.rank = 1, .kind = "step", .arm = "lockstep_graph", .step = 3};
 
-void gradients(Attempt& attempt, const char* digest) {
-  json whole = attempt.ranks[1].first("step", "lockstep_graph", 3)->fields.at("digest");
-  whole["grads"] = digest;
-  set(attempt, kThird, "digest", whole);
+/// Gives a `step` line of a rank another digest of the gradients.
+void gradients(Attempt& attempt, const Where& where, const char* digest) {
+  record::StepDigests digests = attempt.ranks[static_cast<std::size_t>(*where.rank)]
+                                    .find<record::StepLine>(where.arm, *where.step)
+                                    .front()
+                                    ->digest;
+  digests.grads = digest;
+  set(attempt, where, "digest", record::FieldType<record::StepDigests>::write(digests));
 }
 
 TEST(AccumulatedGradients, Rows) {
@@ -24,7 +28,7 @@ TEST(AccumulatedGradients, Rows) {
                       [](Attempt& a) {
                         // The comparison of step digests is D01's; this row is about what D11 says
                         // of it.
-                        gradients(a, "ffffffffffffffff");
+                        gradients(a, kThird, "ffffffffffffffff");
                       },
                   .rank = 1,
                   .said = {"the replay of step 3 added up its microbatches' gradients wrongly",
@@ -33,7 +37,7 @@ TEST(AccumulatedGradients, Rows) {
                  {.name = "the losses differ too, so that is no question of adding up",
                   .change =
                       [](Attempt& a) {
-                        gradients(a, "ffffffffffffffff");
+                        gradients(a, kThird, "ffffffffffffffff");
                         set(a, kThird, "loss_bits", "eeeeeeeeeeeeeeee");
                       },
                   .want = record::Result::unexercised,
@@ -43,11 +47,9 @@ TEST(AccumulatedGradients, Rows) {
                  {.name = "the last inputs",
                   .change =
                       [](Attempt& a) {
-                        json whole =
-                            a.ranks[0].first("step", "lockstep_graph", 5)->fields.at("digest");
-                        whole["grads"] = "abababababababab";
-                        set(a, {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 5},
-                            "digest", whole);
+                        gradients(a,
+                                  {.rank = 0, .kind = "step", .arm = "lockstep_graph", .step = 5},
+                                  "abababababababab");
                       },
                   .rank = 0,
                   .said = {"step 5", "abababababababab"},
@@ -56,20 +58,14 @@ TEST(AccumulatedGradients, Rows) {
                   .change =
                       [](Attempt& a) {
                         for (const char* arm : {"lockstep_eager", "lockstep_graph"})
-                          set(a, {.rank = 0, .kind = "step", .arm = arm, .step = 5}, "digest",
-                              json::object());
+                          gradients(a, {.rank = 0, .kind = "step", .arm = arm, .step = 5}, "");
                       },
                   .rank = 0,
                   .said = {"digest of the gradients in a `step` line at step 5"}},
-                 {.name = "no digest",
-                  .change = [](Attempt& a) { set(a, kThird, "digest", json::object()); },
-                  .rank = 1,
-                  .said = {"digest of the gradients"},
-                  .also = {"D01.lockstep", "D02.graph_repeats"}},
                  {.name = "absent",
                   .change = [](Attempt& a) { erase(a, kThird); },
                   .rank = 1,
-                  .said = {"`step` lines of the lockstep arms"},
+                  .said = {"`step` line of both lockstep arms"},
                   .also = {"D01.lockstep", "D02.graph_repeats"}},
                  {.name = "the rank died",
                   .change = [](Attempt& a) { die_before(a, kThird); },

@@ -10,6 +10,10 @@
 namespace graphproof::checks {
 namespace {
 
+using record::AddressLine;
+using record::EvaluatedLine;
+using record::PoisonLine;
+
 constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
 /// The first revision of evidence whose replays of evaluation are all watched.
 constexpr std::int64_t kWatchedSince = 5;
@@ -29,46 +33,42 @@ Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
 /// Looks at the replays of evaluation: their addresses, and whether they wrote their outputs. A
 /// look at outputs names no graph; what is more than one for each replayed step is theirs.
 void judge_looks(Judgement& judgement, const RankFiles& files, const Evaluated& want) {
-  const auto addresses = files.find("address", "lockstep_graph");
-  const auto looks = std::ranges::count_if(
-      addresses, [](const Line* line) { return is(*line, "graph", "validation"); });
+  const auto addresses = judgement.find<AddressLine>(files, "lockstep_graph");
+  const auto looks = std::ranges::count(addresses, "validation", &AddressLine::graph);
   const std::int64_t replayed_steps = std::ssize(judgement.expected().replayed_steps());
-  if (looks < want.replays)
-    judgement.absent(files,
-                     concat("`address` line of each of ", want.replays, " replays of evaluation"));
-  if (std::ssize(files.find("poison", "lockstep_graph")) < replayed_steps + want.replays)
-    judgement.absent(files,
-                     concat("`poison` line of each of ", want.replays, " replays of evaluation"));
+  const std::string of_each = concat("of each of ", want.replays, " replays of evaluation");
+  if (looks < want.replays) judgement.absent<AddressLine>(files, of_each);
+  if (std::ssize(judgement.find<PoisonLine>(files, "lockstep_graph")) <
+      replayed_steps + want.replays)
+    judgement.absent<PoisonLine>(files, of_each);
 }
 
 void judge_counts(Judgement& judgement, const RankFiles& files, const Evaluated& want,
                   bool watched) {
-  const Line* line = files.first("evaluated");
-  if (!line) return judgement.absent(files, "`evaluated` line");
-  if (integer(*line, "evaluations") == want.evaluations &&
-      integer(*line, "captures") == want.captures && integer(*line, "replays") == want.replays) {
-    if (watched && integer(*line, "watched") != want.replays)
+  const EvaluatedLine* line = judgement.first<EvaluatedLine>(files);
+  if (!line) return judgement.absent<EvaluatedLine>(files, "");
+  if (line->evaluations == want.evaluations && line->captures == want.captures &&
+      line->replays == want.replays) {
+    if (watched && line->announced != want.replays)
       return judgement.defect(
           {.rank = files.rank,
-           .step = integer(*line, "step"),
+           .step = line->step,
            .what = "replays of evaluation that nobody watched",
-           .got = concat(field(*line, "watched").dump(), " of ", want.replays, " watched"),
+           .got = concat(shown(line->announced), " of ", want.replays, " watched"),
            .want = "all",
            .why = "what moved since the capture, or was not written, shows only where somebody "
                   "looks"});
     return judgement.saw(files.rank);
   }
-  const auto counts = [](const std::string& evaluations, const std::string& captures,
-                         const std::string& replays) {
+  const auto counts = [](std::int64_t evaluations, std::int64_t captures, std::int64_t replays) {
     return concat(evaluations, " evaluations, ", captures, " captures, ", replays, " replays");
   };
   judgement.defect(
       {.rank = files.rank,
-       .step = integer(*line, "step"),
+       .step = line->step,
        .what = "evaluation did not run from the graphs that it should",
-       .got = counts(field(*line, "evaluations").dump(), field(*line, "captures").dump(),
-                     field(*line, "replays").dump()),
-       .want = counts(concat(want.evaluations), concat(want.captures), concat(want.replays)),
+       .got = counts(line->evaluations, line->captures, line->replays),
+       .want = counts(want.evaluations, want.captures, want.replays),
        .why = "a graph of training replayed in evaluation trains on, or keeps dropout"});
 }
 
@@ -85,10 +85,10 @@ record::CheckResult evaluation(const Attempt& attempt) {
   const bool watched = evidence_revision(attempt) >= kWatchedSince;
   for (const RankFiles& files : attempt.ranks) {
     // One evaluation says nothing of another: they leave nothing behind.
-    const auto compared = comparisons(files, kEvaluation.subject);
+    const auto compared = comparisons(judgement, files, kEvaluation.compared);
     for (std::int64_t number = 0; number < expected.evaluations; ++number)
       if (std::ranges::none_of(compared,
-                               [&](const Line* line) { return integer(*line, "step") == number; }))
+                               [&](const CompareLine* line) { return line->step == number; }))
         judgement.absent(files, "comparison `evaluation`", number);
     judge_final_comparison(judgement, files, kEvaluation, expected.evaluations - 1);
     judge_final_comparison(judgement, files, kEvaluatedAgain, expected.evaluations);

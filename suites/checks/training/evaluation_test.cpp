@@ -55,9 +55,9 @@ TEST(Evaluation, Rows) {
            .rank = 0,
            .said = {"replays of evaluation that nobody watched", "2 of 3 watched"}},
           {.name = "nobody says how many were watched",
-           .change = [=](Attempt& a) { set(a, counted, "watched", nullptr); },
+           .change = [=](Attempt& a) { unset(a, counted, "watched"); },
            .rank = 0,
-           .said = {"null of 3 watched"}},
+           .said = {"unknown of 3 watched"}},
           {.name = "one of the batches was not compared",
            .change = [=](Attempt& a) { erase(a, compared); },
            .rank = 0,
@@ -98,18 +98,17 @@ TEST(Evaluation, OfOtherEnginesIsEager) {
 }
 
 TEST(Evaluation, BeforeRevisionFiveNobodyWatchedIt) {
-  judge_rows(
-      "D47.evaluation", kEvaluated,
-      {{.name = "no count of watched replays",
-        .change = [](Attempt& a) { set(a, {.rank = 0, .kind = "evaluated"}, "watched", nullptr); },
-        .want = record::Result::pass,
-        .rank = std::nullopt,
-        .said = {}},
-       {.name = "absent",
-        .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "evaluated"}); },
-        .rank = 0,
-        .said = {"`evaluated` line"}}},
-      "sim", 4);
+  judge_rows("D47.evaluation", kEvaluated,
+             {{.name = "no count of watched replays",
+               .change = [](Attempt& a) { unset(a, {.rank = 0, .kind = "evaluated"}, "watched"); },
+               .want = record::Result::pass,
+               .rank = std::nullopt,
+               .said = {}},
+              {.name = "absent",
+               .change = [](Attempt& a) { erase(a, {.rank = 0, .kind = "evaluated"}); },
+               .rank = 0,
+               .said = {"`evaluated` line"}}},
+             "sim", 4);
 }
 
 TEST(Evaluation, IsOfCasesThatEvaluate) {

@@ -9,52 +9,54 @@
 namespace graphproof::checks {
 namespace {
 
+using record::ExpertsLine;
 using Counts = std::vector<std::int64_t>;
 
-/// Of one step: [layers * experts] assigned and carried, [layers] dropped and overflowed, and how
-/// many assignments the router makes for each layer.
-struct Ledger {
-  Counts assigned, carried, dropped, overflowed;
-  std::int64_t assignments = 0;
+/// The sum over the experts of a layer. `counts` is [layers * experts].
+std::int64_t of_layer(const Counts& counts, std::size_t layers, std::size_t layer) {
+  const std::size_t experts = counts.size() / layers;
+  const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(layer * experts);
+  return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(experts), std::int64_t{0});
+}
 
-  std::size_t experts() const { return assigned.size() / dropped.size(); }
-  std::int64_t of_layer(const Counts& counts, std::size_t layer) const {
-    const auto begin = counts.begin() + static_cast<std::ptrdiff_t>(layer * experts());
-    return std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(experts()), std::int64_t{0});
+/// The ledger of a step of an arm; null, and judged so, where it is missing or incomplete.
+const ExpertsLine* ledger_of(Judgement& judgement, const RankFiles& files, std::string_view arm,
+                             std::int64_t step) {
+  const ExpertsLine* line = judgement.first<ExpertsLine>(files, arm, step);
+  if (!line) {
+    judgement.absent<ExpertsLine>(files, concat("of arm ", arm), step);
+    return nullptr;
   }
-  bool operator==(const Ledger&) const = default;
-};
-
-std::optional<Ledger> ledger_of(Judgement& judgement, const RankFiles& files, std::string_view arm,
-                                std::int64_t step) {
-  const auto lines = files.find("experts", arm, step);
-  if (lines.empty()) {
-    judgement.absent(files, concat("`experts` line of arm ", arm), step);
-    return std::nullopt;
-  }
-  const Line& line = *lines.front();
-  const auto assigned = integers(line, "assigned"), carried = integers(line, "carried"),
-             dropped = integers(line, "dropped"), overflowed = integers(line, "overflowed");
-  const std::int64_t assignments = integer(line, "assignments").value_or(0);
   const auto layers = static_cast<std::size_t>(judgement.expected().expert_layers);
-  if (assigned && carried && dropped && overflowed && assignments > 0 && !dropped->empty() &&
-      (layers == 0 || dropped->size() == layers) && overflowed->size() == dropped->size() &&
-      !assigned->empty() && assigned->size() % dropped->size() == 0 &&
-      carried->size() == assigned->size())
-    return Ledger{*assigned, *carried, *dropped, *overflowed, assignments};
+  if (line->assignments > 0 && !line->dropped.empty() &&
+      (layers == 0 || line->dropped.size() == layers) &&
+      line->overflowed.size() == line->dropped.size() && !line->assigned.empty() &&
+      line->assigned.size() % line->dropped.size() == 0 &&
+      line->carried.size() == line->assigned.size())
+    return line;
   judgement.defect(
       {.rank = files.rank,
        .step = step,
        .what = concat("the experts' ledger of arm ", arm, " is incomplete at step ", step),
-       .got = line.fields.dump(),
+       .got = record::line_json(*line).dump(),
        .want = "counts for each layer and expert",
        .why = "tokens that nobody counts may be lost"});
-  return std::nullopt;
+  return nullptr;
+}
+
+bool same(const ExpertsLine& left, const ExpertsLine& right) {
+  return left.assignments == right.assignments && left.assigned == right.assigned &&
+         left.carried == right.carried && left.dropped == right.dropped &&
+         left.overflowed == right.overflowed;
+}
+
+std::string moved(const ExpertsLine& ledger) {
+  return concat("carried ", shown(ledger.carried), ", dropped ", shown(ledger.dropped));
 }
 
 /// The sums of one arm's ledger, layer by layer.
 void judge_sums(Judgement& judgement, const RankFiles& files, std::string_view arm,
-                std::int64_t step, const Ledger& ledger) {
+                std::int64_t step, const ExpertsLine& ledger) {
   const auto found = [&](std::size_t layer, std::string what, std::string got, std::string want,
                          std::string why) {
     judgement.defect(
@@ -66,8 +68,9 @@ void judge_sums(Judgement& judgement, const RankFiles& files, std::string_view a
          .why = std::move(why)});
   };
   for (std::size_t layer = 0; layer < ledger.dropped.size(); ++layer) {
-    const std::int64_t assigned = ledger.of_layer(ledger.assigned, layer),
-                       carried = ledger.of_layer(ledger.carried, layer);
+    const std::size_t layers = ledger.dropped.size();
+    const std::int64_t assigned = of_layer(ledger.assigned, layers, layer),
+                       carried = of_layer(ledger.carried, layers, layer);
     const std::int64_t dropped = ledger.dropped[layer], overflowed = ledger.overflowed[layer];
     if (assigned != ledger.assignments)
       return found(layer, "assigned other than its tokens", concat(assigned, " assignments"),
@@ -100,22 +103,20 @@ record::CheckResult expert_ledger(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     bool over_capacity = false;
     for (std::int64_t step = first; step <= last; ++step) {
-      const auto ledger = ledger_of(judgement, files, arm, step);
+      const ExpertsLine* ledger = ledger_of(judgement, files, arm, step);
       if (!ledger) continue;
       judge_sums(judgement, files, arm, step, *ledger);
       for (const std::int64_t dropped : ledger->dropped) over_capacity |= dropped > 0;
       if (expected.graph) {
-        const auto eager = ledger_of(judgement, files, "lockstep_eager", step);
+        const ExpertsLine* eager = ledger_of(judgement, files, "lockstep_eager", step);
         if (!eager) continue;
-        if (!(*eager == *ledger))
+        if (!same(*eager, *ledger))
           judgement.defect(
               {.rank = files.rank,
                .step = step,
                .what = concat("the replay of step ", step, " routed other tokens than eager"),
-               .got = concat("carried ", nlohmann::json(ledger->carried).dump(), ", dropped ",
-                             nlohmann::json(ledger->dropped).dump()),
-               .want = concat("carried ", nlohmann::json(eager->carried).dump(), ", dropped ",
-                              nlohmann::json(eager->dropped).dump()),
+               .got = moved(*ledger),
+               .want = moved(*eager),
                .why = "a replay that routes by the captured tokens trains other experts"});
       }
       judgement.saw(files.rank);

@@ -20,31 +20,31 @@ record::CheckResult fp8_weights(const Attempt& attempt) {
   for (const RankFiles& files : attempt.ranks) {
     const std::vector<std::int64_t> want = rounded_weights(attempt.axes, files.rank / stage_ranks);
     for (std::int64_t step = first; step <= last; ++step) {
-      const auto lines = files.find("fp8_weights", arm, step);
-      const auto made = lines.empty() ? std::nullopt : integers(*lines.front(), "made");
-      if (!made || made->size() != want.size()) {
-        judgement.absent(
-            files, concat("`fp8_weights` line of ", want.size(), " layers of arm ", arm), step);
+      const auto* line = judgement.first<record::Fp8WeightsLine>(files, arm, step);
+      if (!line || line->copies.size() != want.size()) {
+        judgement.absent<record::Fp8WeightsLine>(
+            files, concat("of ", want.size(), " layers of arm ", arm), step);
         continue;
       }
-      if (*made == want) {
+      const std::vector<std::int64_t>& made = line->copies;
+      if (made == want) {
         judgement.saw(files.rank);
         continue;
       }
       std::size_t layer = 0;
-      while ((*made)[layer] == want[layer]) ++layer;
+      while (made[layer] == want[layer]) ++layer;
       judgement.defect(
           {.rank = files.rank,
            .step = step,
            .what = concat("layer ", layer,
                           " of this rank made another number of rounded copies in step ", step,
                           " of arm ", arm),
-           .got = concat((*made)[layer], " copies"),
+           .got = concat(made[layer], " copies"),
            .want = concat(want[layer], want[layer] == 0
                                            ? ": its weights stay as they are"
                                            : ", one of each weight in the first microbatch"),
-           .why = (*made)[layer] < want[layer] ? "the step computes with copies of older weights"
-                  : want[layer] == 0           ? "the layer runs in the context of another one"
+           .why = made[layer] < want[layer] ? "the step computes with copies of older weights"
+                  : want[layer] == 0        ? "the layer runs in the context of another one"
                                      : "each microbatch pays for a rounding that changes nothing"});
     }
   }

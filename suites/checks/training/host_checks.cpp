@@ -1,6 +1,7 @@
 // D43: what the host does beside replays is done in every step: its NaN checks, and beginning the
 // reduction of gradients.
 #include <array>
+#include <cmath>
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
@@ -20,30 +21,39 @@ struct Watched {
   std::int64_t first, last;
 };
 
-/// What a `knob` line counts, and for which axis.
+using record::HyperparameterLine;
+
+/// The line of `name` of a step; null if there is none.
+const HyperparameterLine* line_of(Judgement& judgement, const RankFiles& files,
+                                  std::string_view arm, std::int64_t step, std::string_view name) {
+  for (const auto* line : judgement.find<HyperparameterLine>(files, arm, step))
+    if (line->name == name) return line;
+  return nullptr;
+}
+
+/// What the host looks at, under which name it is counted, and for which axis.
 struct Looks {
-  std::string_view axis, knob, called;
+  std::string_view axis, name, called;
 };
 constexpr std::array kLooks = {Looks{"nan_check_loss", "losses_checked", "losses"},
                                Looks{"nan_check_grad", "gradients_checked", "gradients"}};
 
 void judge_step(Judgement& judgement, const RankFiles& files, const Looks& looks,
                 std::string_view arm, std::int64_t step, bool has_them) {
-  for (const Line* line : files.find("knob", arm, step)) {
-    if (!is(*line, "knob", looks.knob)) continue;
-    const auto want = number(*line, "host"), got = number(*line, "effective");
-    if (want && got && (*want > 0) == has_them && *got == *want) return judgement.saw(files.rank);
-    return judgement.defect(
-        {.rank = files.rank,
-         .step = step,
-         .what = concat("the host did not look at all ", looks.called, " of arm ", arm, " at step ",
-                        step),
-         .got = concat(field(*line, "effective").dump(), " looks"),
-         .want = has_them ? concat(field(*line, "host").dump(), ", more than none")
-                          : "none, on a stage without a loss",
-         .why = "a check that is left out beside replays lets NaN spread unseen"});
-  }
-  judgement.absent(files, concat("`knob` line of ", looks.knob, " in arm ", arm), step);
+  const HyperparameterLine* line = line_of(judgement, files, arm, step, looks.name);
+  if (!line)
+    return judgement.absent<HyperparameterLine>(files, concat("of ", looks.name, " in arm ", arm),
+                                                step);
+  if (std::isfinite(line->host) && (line->host > 0) == has_them && line->effective == line->host)
+    return judgement.saw(files.rank);
+  judgement.defect({.rank = files.rank,
+                    .step = step,
+                    .what = concat("the host did not look at all ", looks.called, " of arm ", arm,
+                                   " at step ", step),
+                    .got = concat(line->effective, " looks"),
+                    .want = has_them ? concat(line->host, ", more than none")
+                                     : "none, on a stage without a loss",
+                    .why = "a check that is left out beside replays lets NaN spread unseen"});
 }
 
 }  // namespace
@@ -78,16 +88,13 @@ record::CheckResult overlapped_reduction(const Attempt& attempt) {
   const Watched watched(judgement.expected());
   for (const RankFiles& files : attempt.ranks)
     for (std::int64_t step = watched.first; step <= watched.last; ++step) {
-      const auto lines = files.find("knob", watched.arm, step);
-      const auto line = std::ranges::find_if(
-          lines, [](const Line* one) { return is(*one, "knob", "buckets_overlapped"); });
-      if (line == lines.end()) {
-        judgement.absent(files, concat("`knob` line of buckets_overlapped in arm ", watched.arm),
-                         step);
+      const auto* line = line_of(judgement, files, watched.arm, step, "buckets_overlapped");
+      if (!line) {
+        judgement.absent<HyperparameterLine>(
+            files, concat("of buckets_overlapped in arm ", watched.arm), step);
         continue;
       }
-      const auto buckets = number(**line, "host"), begun = number(**line, "effective");
-      if (buckets && begun && *buckets > 0 && *begun == *buckets) {
+      if (std::isfinite(line->host) && line->host > 0 && line->effective == line->host) {
         judgement.saw(files.rank);
         continue;
       }
@@ -97,8 +104,7 @@ record::CheckResult overlapped_reduction(const Attempt& attempt) {
            .what = concat(
                "arm ", watched.arm,
                " began to reduce too few buckets of gradients under the backward of step ", step),
-           .got = concat(field(**line, "effective").dump(), " of ", field(**line, "host").dump(),
-                         " buckets"),
+           .got = concat(line->effective, " of ", line->host, " buckets"),
            .want = "all, more than none",
            .why = "hooks that a replay does not call leave their buckets for the end of the step, "
                   "where nothing hides the time"});

@@ -10,34 +10,31 @@
 namespace graphproof::checks {
 namespace {
 
-/// A knob as its `knob` lines name it, and its words in messages.
-struct Knob {
+using record::HyperparameterLine;
+
+/// A hyperparameter by the name in its lines, and its words in messages.
+struct Hyperparameter {
   std::string_view name, called, felt;
 };
-constexpr Knob kLearningRate{"learning_rate", "learning rate", "the parameters of arm"};
-constexpr Knob kOptimizerStep{"optimizer_step", "step number", "the optimizer of arm"};
-constexpr Knob kLossScale{"loss_scale", "loss scale", "the backward of arm"};
+constexpr Hyperparameter kLearningRate{"learning_rate", "learning rate", "the parameters of arm"};
+constexpr Hyperparameter kOptimizerStep{"optimizer_step", "step number", "the optimizer of arm"};
+constexpr Hyperparameter kLossScale{"loss_scale", "loss scale", "the backward of arm"};
 
-const Line* knob_line(const RankFiles& files, const Knob& knob, std::string_view arm,
-                      std::int64_t step) {
-  for (const Line* line : files.find("knob", arm, step))
-    if (is(*line, "knob", knob.name)) return line;
+const HyperparameterLine* line_of(Judgement& judgement, const RankFiles& files,
+                                  const Hyperparameter& what, std::string_view arm,
+                                  std::int64_t step) {
+  for (const auto* line : judgement.find<HyperparameterLine>(files, arm, step))
+    if (line->name == what.name) return line;
   return nullptr;
 }
 
-struct Reading {
-  double host, effective, bound;
-};
-
-std::optional<Reading> reading_of(const Line& line) {
-  const auto host = number(line, "host"), effective = number(line, "effective"),
-             bound = number(line, "bound");
-  if (!host || !effective || !bound || *bound < 0) return std::nullopt;
-  return Reading{*host, *effective, *bound};
+bool known(const HyperparameterLine& line) {
+  return std::isfinite(line.host) && std::isfinite(line.effective) && std::isfinite(line.bound) &&
+         line.bound >= 0;
 }
 
 record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attempt,
-                                     const Knob& knob) {
+                                     const Hyperparameter& what) {
   const Expected& expected = judgement.expected();
   // With graphs the replays are what can freeze a rate; without, the eager arm shows that the probe
   // itself is right.
@@ -48,40 +45,39 @@ record::CheckResult follows_the_host(Judgement& judgement, const Attempt& attemp
     std::optional<double> first_rate;
     bool told_apart = false;
     for (std::int64_t step = first; step <= last; ++step) {
-      const Line* line = knob_line(files, knob, arm, step);
+      const HyperparameterLine* line = line_of(judgement, files, what, arm, step);
       if (!line) {
-        judgement.absent(files, concat("`knob` line of the ", knob.called, " in arm ", arm), step);
+        judgement.absent<HyperparameterLine>(files, concat("of the ", what.called, " in arm ", arm),
+                                             step);
         continue;
       }
-      const auto reading = reading_of(*line);
-      if (!reading) {
+      if (!known(*line)) {
         judgement.defect({.rank = files.rank,
                           .step = step,
-                          .what = concat("the felt ", knob.called, " of arm ", arm,
+                          .what = concat("the felt ", what.called, " of arm ", arm,
                                          " is unknown at step ", step),
-                          .got = concat("host ", field(*line, "host").dump(), ", felt ",
-                                        field(*line, "effective").dump(), ", bound ",
-                                        field(*line, "bound").dump()),
+                          .got = concat("host ", shown(line->host), ", felt ",
+                                        shown(line->effective), ", bound ", shown(line->bound)),
                           .want = "three finite numbers",
                           .why = "where every gradient is zero or not finite no rate can be felt"});
         continue;
       }
-      if (!first_rate) first_rate = reading->host;
-      told_apart |= std::abs(reading->host - *first_rate) > reading->bound;
-      if (std::abs(reading->effective - reading->host) <= reading->bound) {
+      if (!first_rate) first_rate = line->host;
+      told_apart |= std::abs(line->host - *first_rate) > line->bound;
+      if (std::abs(line->effective - line->host) <= line->bound) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
            .step = step,
-           .what = concat(knob.felt, " ", arm, " felt another ", knob.called, " at step ", step),
-           .got = concat(reading->effective),
-           .want = concat(reading->host, " within ", reading->bound, ", as on the host"),
+           .what = concat(what.felt, " ", arm, " felt another ", what.called, " at step ", step),
+           .got = concat(line->effective),
+           .want = concat(line->host, " within ", line->bound, ", as on the host"),
            .why = "a scalar passed by value is frozen at capture"});
     }
     if (first_rate && !told_apart) {
-      judgement.unexercised(concat("on rank ", files.rank, " no step's ", knob.called,
+      judgement.unexercised(concat("on rank ", files.rank, " no step's ", what.called,
                                    " is further from ", *first_rate,
                                    " than its bound, so a frozen one would not show"));
     }
@@ -98,17 +94,16 @@ void judge_same_scale(Judgement& judgement, const Attempt& attempt) {
   for (std::int64_t step = 0; step < expected.steps; ++step) {
     std::optional<double> first;
     for (const RankFiles& files : attempt.ranks) {
-      const Line* line = knob_line(files, kLossScale, arm, step);
-      const auto host = line ? number(*line, "host") : std::nullopt;
-      if (!host) continue;  // follows_the_host() says so
-      if (!first) first = host;
-      if (*host == *first) continue;
+      const HyperparameterLine* line = line_of(judgement, files, kLossScale, arm, step);
+      if (!line || !std::isfinite(line->host)) continue;  // follows_the_host() reports it
+      if (!first) first = line->host;
+      if (line->host == *first) continue;
       judgement.defect(
           {.rank = files.rank,
            .step = step,
            .what =
                concat("the ranks scale their losses differently in arm ", arm, " at step ", step),
-           .got = concat(*host, " on rank ", files.rank),
+           .got = concat(line->host, " on rank ", files.rank),
            .want = concat(*first, ", as on rank ", attempt.ranks.front().rank),
            .why =
                "a rank that skips a step which another takes trains another model from then on"});

@@ -1,5 +1,6 @@
 // D08: replays draw the random numbers that eager draws, and new ones each time.
 #include <map>
+#include <tuple>
 
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
@@ -8,12 +9,14 @@
 namespace graphproof::checks {
 namespace {
 
-using LinesByGenerator = std::map<std::string, const Line*>;
+using record::RngLine;
+using LinesByGenerator = std::map<std::string, const RngLine*>;
 
-LinesByGenerator ledger(const RankFiles& files, std::string_view arm, std::int64_t step) {
+LinesByGenerator ledger(Judgement& judgement, const RankFiles& files, std::string_view arm,
+                        std::int64_t step) {
   LinesByGenerator result;
-  for (const Line* line : files.find("rng", arm, step))
-    result.emplace(text(*line, "generator"), line);
+  for (const RngLine* line : judgement.find<RngLine>(files, arm, step))
+    result.emplace(line->generator, line);
   return result;
 }
 
@@ -29,9 +32,10 @@ struct Step {
   LinesByGenerator eager, graph;
 };
 std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::int64_t step) {
-  Step result{ledger(files, "lockstep_eager", step), ledger(files, "lockstep_graph", step)};
-  if (result.eager.empty()) judgement.absent(files, "`rng` line of arm lockstep_eager", step);
-  if (result.graph.empty()) judgement.absent(files, "`rng` line of arm lockstep_graph", step);
+  Step result{ledger(judgement, files, "lockstep_eager", step),
+              ledger(judgement, files, "lockstep_graph", step)};
+  if (result.eager.empty()) judgement.absent<RngLine>(files, "of arm lockstep_eager", step);
+  if (result.graph.empty()) judgement.absent<RngLine>(files, "of arm lockstep_graph", step);
   if (result.eager.empty() || result.graph.empty()) return std::nullopt;
   for (const auto& [own, other] :
        {std::pair(&result.eager, &result.graph), std::pair(&result.graph, &result.eager)}) {
@@ -41,7 +45,7 @@ std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::i
           {.rank = files.rank,
            .step = step,
            .what = concat("generator `", generator, "` is in one arm only at step ", step),
-           .got = concat("in ", text(*line, "arm"), " alone"),
+           .got = concat("in ", line->arm, " alone"),
            .want = "in both arms",
            .why = "a generator that one arm does not use draws no comparable numbers"});
       return std::nullopt;
@@ -50,19 +54,18 @@ std::optional<Step> step_of(Judgement& judgement, const RankFiles& files, std::i
   return result;
 }
 
-void judge_new_mask(Judgement& judgement, const RankFiles& files, const Line& line,
+void judge_new_mask(Judgement& judgement, const RankFiles& files, const RngLine& line,
                     std::int64_t step, std::map<std::string, std::string>& earlier) {
-  const std::string key = text(line, "arm") + "/" + text(line, "generator"),
-                    mask = text(line, "mask");
+  const std::string key = line.arm + "/" + line.generator;
+  const std::string& mask = line.mask;
   if (!mask.empty() && earlier[key] == mask) {
-    judgement.defect(
-        {.rank = files.rank,
-         .step = step,
-         .what = concat("arm ", text(line, "arm"), " drew the same mask twice from generator `",
-                        text(line, "generator"), "`"),
-         .got = concat("mask ", mask, " at steps ", step - 1, " and ", step),
-         .want = "another mask in every step",
-         .why = "seed and offset passed by value are frozen at capture"});
+    judgement.defect({.rank = files.rank,
+                      .step = step,
+                      .what = concat("arm ", line.arm, " drew the same mask twice from generator `",
+                                     line.generator, "`"),
+                      .got = concat("mask ", mask, " at steps ", step - 1, " and ", step),
+                      .want = "another mask in every step",
+                      .why = "seed and offset passed by value are frozen at capture"});
   }
   earlier[key] = mask;
 }
@@ -79,11 +82,11 @@ record::CheckResult masks(const Attempt& attempt) {
       if (!both) continue;
       bool any_mask = false;
       for (const auto& [generator, eager] : both->eager) {
-        const Line& graph = *both->graph.at(generator);
+        const RngLine& graph = *both->graph.at(generator);
         // First, because a frozen mask also differs from eager's, and is the better diagnosis.
         judge_new_mask(judgement, files, graph, step, earlier);
         judge_new_mask(judgement, files, *eager, step, earlier);
-        const std::string want = text(*eager, "mask"), got = text(graph, "mask");
+        const std::string &want = eager->mask, &got = graph.mask;
         any_mask |= !want.empty();
         if (got == want) continue;
         judgement.defect(
@@ -117,10 +120,10 @@ record::CheckResult generator(const Attempt& attempt) {
       if (!both) continue;
       bool moved = false;
       for (const auto& [generator, eager] : both->eager) {
-        const Line& graph = *both->graph.at(generator);
-        moved |= text(graph, "before") != text(graph, "after");
-        for (const char* when : {"before", "after"}) {
-          const std::string got = text(graph, when), want = text(*eager, when);
+        const RngLine& graph = *both->graph.at(generator);
+        moved |= graph.before != graph.after;
+        for (const auto& [when, got, want] : {std::tuple("before", graph.before, eager->before),
+                                              std::tuple("after", graph.after, eager->after)}) {
           if (got == want && !want.empty()) continue;
           judgement.defect(
               {.rank = files.rank,

@@ -7,56 +7,54 @@
 namespace graphproof::checks {
 namespace {
 
+using record::RecomputeLine;
+
 /// The line of one part; evidence from before there were others names none.
-const Line* of_part(const std::vector<const Line*>& lines, const std::string& part) {
-  for (const Line* line : lines)
-    if (const std::string named = text(*line, "part");
-        named == part || (named.empty() && part == "core_attn"))
-      return line;
+const RecomputeLine* of_part(const std::vector<const RecomputeLine*>& lines,
+                             const std::string& part) {
+  for (const RecomputeLine* line : lines)
+    if (line->part.value_or("core_attn") == part) return line;
   return nullptr;
 }
 
-/// A layer whose recomputes in this step are not one for each microbatch; nothing, and a defect,
-/// where they are unknown.
-void judge_counts(Judgement& judgement, const RankFiles& files, const Line& line,
+/// A defect for a layer whose recomputes in this step are not one for each microbatch, or where
+/// they are unknown.
+void judge_counts(Judgement& judgement, const RankFiles& files, const RecomputeLine& line,
                   const RecomputedPart& part, const std::string& where) {
-  const auto before = integers(line, "counter_before"), after = integers(line, "counter_after");
+  const auto &before = line.counter_before, &after = line.counter_after;
   const auto layers = static_cast<std::size_t>(part.layers);
-  if (!before || !after || before->empty() || before->size() != after->size() ||
-      before->size() != layers) {
+  if (before.empty() || before.size() != after.size() || before.size() != layers) {
     judgement.defect({.rank = files.rank,
-                      .step = integer(line, "step"),
+                      .step = line.step,
                       .what = concat("the recompute counters around ", where, " are not there"),
-                      .got = concat(field(line, "counter_before").dump(), " and ",
-                                    field(line, "counter_after").dump()),
+                      .got = concat(shown(before), " and ", shown(after)),
                       .want = "a count for each layer, before and after",
                       .why = "a layer that nobody counts may not have been computed again"});
     return;
   }
-  for (std::size_t layer = 0; layer < before->size(); ++layer) {
-    const std::int64_t ran = (*after)[layer] - (*before)[layer];
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const std::int64_t ran = after[layer] - before[layer];
     if (ran == judgement.expected().microbatches) continue;
     judgement.defect(
         {.rank = files.rank,
-         .step = integer(line, "step"),
+         .step = line.step,
          .what = concat(part.name, " of layer ", layer,
                         " was not computed again as often as it should in ", where),
          .got = concat(ran, " times"),
          .want = concat(judgement.expected().microbatches, ", once for each microbatch"),
-         .why = "a recompute that is left out uses activations of another step, one "
-                "too many draws random numbers twice"});
+         .why = "a recompute that is left out uses activations of another step, one too many draws "
+                "random numbers twice"});
     return;
   }
 }
 
-void judge_pair(Judgement& judgement, const RankFiles& files, const Line& line,
-                const std::string& where, const char* what, const char* first, const char* again,
-                const char* why) {
-  const std::string want = text(line, first), got = text(line, again);
+void judge_pair(Judgement& judgement, const RankFiles& files, const RecomputeLine& line,
+                const std::string& where, const char* what, const std::string& want,
+                const std::string& got, const char* why) {
   if (!want.empty() && want == got) return;
   judgement.defect(
       {.rank = files.rank,
-       .step = integer(line, "step"),
+       .step = line.step,
        .what = concat("recompute came to other ", what, " than the forward in ", where),
        .got = concat("digest ", got.empty() ? "none" : got),
        .want = concat("digest ", want.empty() ? "none" : want, ", as the forward"),
@@ -77,20 +75,21 @@ record::CheckResult recompute(const Attempt& attempt) {
   const std::vector<RecomputedPart> parts = recomputed_parts(attempt.axes);
   for (const RankFiles& files : attempt.ranks) {
     for (std::int64_t step = first; step <= last; ++step) {
-      const auto lines = files.find("recompute", arm, step);
+      const auto lines = judgement.find<RecomputeLine>(files, arm, step);
       for (const RecomputedPart& part : parts) {
-        const Line* line = of_part(lines, part.name);
+        const RecomputeLine* line = of_part(lines, part.name);
         if (!line) {
-          judgement.absent(files, concat("`recompute` line of ", part.name, " of arm ", arm), step);
+          judgement.absent<RecomputeLine>(files, concat("of ", part.name, " of arm ", arm), step);
           continue;
         }
         const std::string where = concat("step ", step, " of arm ", arm);
         // Masks first: another mask is why the outputs differ, and the better diagnosis.
         if (part.draws && attempt.axes.flag("dropout"))
-          judge_pair(judgement, files, *line, where, "masks", "masks_digest", "masks_again_digest",
+          judge_pair(judgement, files, *line, where, "masks", line->masks_digest,
+                     line->masks_again_digest,
                      "a recompute that does not draw the forward's random numbers again gives "
                      "gradients of another forward");
-        judge_pair(judgement, files, *line, where, "outputs", "outputs", "outputs_again",
+        judge_pair(judgement, files, *line, where, "outputs", line->outputs, line->outputs_again,
                    "the gradients belong to a forward that never was, while the loss looks right");
         judge_counts(judgement, files, *line, part, where);
         judgement.saw(files.rank);

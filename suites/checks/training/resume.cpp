@@ -9,6 +9,8 @@
 namespace graphproof::checks {
 namespace {
 
+using record::ResumedLine;
+
 constexpr std::array kPairs{ArmPair{"resumed", "lockstep_graph", "resumed"},
                             ArmPair{"loaded", "lockstep_graph", "loaded"}};
 
@@ -24,16 +26,15 @@ Resumed resumed(const Expected& expected) {
 }
 
 void judge_replays(Judgement& judgement, const RankFiles& files, const Resumed& want) {
-  const Line* line = files.first("resumed");
-  if (!line) return judgement.absent(files, "`resumed` line", want.first_step);
-  if (integer(*line, "step") == want.first_step && integer(*line, "replays") == want.replays)
+  const ResumedLine* line = judgement.first<ResumedLine>(files);
+  if (!line) return judgement.absent<ResumedLine>(files, "", want.first_step);
+  if (line->step == want.first_step && line->replays == want.replays)
     return judgement.saw(files.rank);
   judgement.defect(
       {.rank = files.rank,
-       .step = integer(*line, "step"),
+       .step = line->step,
        .what = "the resumed job did not replay every step after its warm-up",
-       .got = concat(field(*line, "replays").dump(), " replays from step ",
-                     field(*line, "step").dump(), " on"),
+       .got = concat(line->replays, " replays from step ", line->step, " on"),
        .want = concat(want.replays, " from step ", want.first_step, " on"),
        .why = "steps that ran eagerly make the numbers agree and prove nothing about the graph"});
 }

@@ -14,6 +14,10 @@
 namespace graphproof::checks {
 namespace {
 
+using record::BucketLine;
+using record::EvictionsLine;
+using record::PaddingLine;
+
 using Lengths = std::vector<std::int64_t>;
 
 constexpr ArmPair kInLockstep{"buckets", "buckets_eager", "buckets_graph"};
@@ -60,6 +64,7 @@ class Cache {
     bool replayed = false;
     std::int64_t captures = 0, replays = 0;  // so far
     Lengths resident, evicted;               // resident: the latest used first
+    bool operator==(const Step&) const = default;
   };
   Step step(std::int64_t longest) {
     Lengths evicted;
@@ -109,11 +114,10 @@ class Cache {
   bool beyond_ = false, back_ = false, replayed_behind_ = false;
 };
 
-std::string step_text(std::int64_t length, bool replayed, std::int64_t captures,
-                      std::int64_t replays, const Lengths& resident, const Lengths& evicted) {
-  return concat(replayed ? "replayed at length " : "eager at length ", length, ", ", captures,
-                " captures and ", replays, " replays so far, graphs of ", text_of(resident),
-                ", evicted ", text_of(evicted));
+std::string step_text(const Cache::Step& step) {
+  return concat(step.replayed ? "replayed at length " : "eager at length ", step.length, ", ",
+                step.captures, " captures and ", step.replays, " replays so far, graphs of ",
+                text_of(step.resident), ", evicted ", text_of(step.evicted));
 }
 
 }  // namespace
@@ -123,55 +127,47 @@ record::CheckResult shape_buckets(const Attempt& attempt) {
   if (!for_buckets(judgement, attempt)) return judgement.result("", "");
   std::size_t steps = 0;
   for (const RankFiles& files : attempt.ranks) {
-    const auto lines = files.find("bucket");
-    if (lines.empty()) judgement.absent(files, "`bucket` line");
+    const auto lines = judgement.lines<BucketLine>(files);
+    if (lines.empty()) judgement.absent<BucketLine>(files, "");
     Cache cache(attempt.axes, judgement.expected());
     std::int64_t next = 0;
-    for (const Line* line : lines) {
-      const auto step = integer(*line, "step"), longest = integer(*line, "longest");
-      if (step != next++ || !longest || *longest < 1 ||
-          *longest > attempt.axes.integer("seq_length")) {
+    for (const BucketLine& line : lines) {
+      if (line.step != next++ || line.longest < 1 ||
+          line.longest > attempt.axes.integer("seq_length")) {
         judgement.defect({.rank = files.rank,
-                          .step = step,
+                          .step = line.step,
                           .what = "a step of changing lengths is missing or has no length",
-                          .got = concat("step ", field(*line, "step").dump(), " of length ",
-                                        field(*line, "longest").dump()),
+                          .got = concat("step ", line.step, " of length ", line.longest),
                           .want = concat("step ", next - 1, " of a length up to ",
                                          attempt.axes.integer("seq_length")),
                           .why = "what the cache should hold follows from all steps before"});
         break;
       }
-      const Cache::Step want = cache.step(*longest);
-      const auto length = integer(*line, "length"), captures = integer(*line, "captures"),
-                 replays = integer(*line, "replays");
-      const auto resident = integers(*line, "resident"), evicted = integers(*line, "evicted");
-      const auto replayed = flag(*line, "replayed");
-      if (length == want.length && replayed == want.replayed && captures == want.captures &&
-          replays == want.replays && resident == want.resident && evicted == want.evicted) {
+      const Cache::Step want = cache.step(line.longest);
+      const Cache::Step got{line.length,  line.replayed, line.captures,
+                            line.replays, line.resident, line.evicted};
+      if (got == want) {
         judgement.saw(files.rank);
         continue;
       }
       judgement.defect(
           {.rank = files.rank,
-           .step = step,
-           .what =
-               concat("the step of length ", *longest, " did not take the graph that it should"),
-           .got = step_text(length.value_or(-1), replayed.value_or(false), captures.value_or(-1),
-                            replays.value_or(-1), resident.value_or(Lengths()),
-                            evicted.value_or(Lengths())),
-           .want = step_text(want.length, want.replayed, want.captures, want.replays, want.resident,
-                             want.evicted),
+           .step = line.step,
+           .what = concat("the step of length ", line.longest,
+                          " did not take the graph that it should"),
+           .got = step_text(got),
+           .want = step_text(want),
            .why = "another length's graph reads a shape of its own; one too many captures costs "
                   "what replays save"});
       break;
     }
     // The comparisons and the last evictions name steps too.
     std::int64_t end = 0;
-    for (const Line* line : comparisons(files, kInLockstep.subject))
-      end = std::max(end, integer(*line, "step").value_or(-1) + 1);
-    for (const Line* line : files.find("evictions"))
-      end = std::max(end, integer(*line, "step").value_or(-1) + 1);
-    if (std::ssize(lines) < end) judgement.absent(files, "`bucket` line", std::ssize(lines));
+    for (const CompareLine* line : comparisons(judgement, files, kInLockstep.compared))
+      end = std::max(end, line->step + 1);
+    for (const EvictionsLine& line : judgement.lines<EvictionsLine>(files))
+      end = std::max(end, line.step + 1);
+    if (std::ssize(lines) < end) judgement.absent<BucketLine>(files, "", std::ssize(lines));
     if (const std::string missing = cache.missing(); !lines.empty() && !missing.empty())
       judgement.unexercised(missing);
     steps = std::max(steps, lines.size());
@@ -185,16 +181,15 @@ record::CheckResult bucketed_replay(const Attempt& attempt) {
   Judgement judgement("D48.shape_buckets", attempt);
   if (!for_buckets(judgement, attempt)) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
-    const auto lines = files.find("bucket");
-    const std::int64_t last = lines.empty() ? 0 : integer(*lines.back(), "step").value_or(0);
+    const auto lines = judgement.lines<BucketLine>(files);
+    const std::int64_t last = lines.empty() ? 0 : lines.back().step;
     judge_final_comparison(judgement, files, kInLockstep, last);
     judge_final_comparison(judgement, files, kInFreeRun, last);
-    const auto compared = comparisons(files, kInLockstep.subject);
-    for (const Line* line : lines)
-      if (std::ranges::none_of(compared, [&](const Line* one) {
-            return integer(*one, "step") == integer(*line, "step");
-          }))
-        judgement.absent(files, "comparison `buckets`", integer(*line, "step"));
+    const auto compared = comparisons(judgement, files, kInLockstep.compared);
+    for (const BucketLine& line : lines)
+      if (std::ranges::none_of(compared,
+                               [&](const CompareLine* one) { return one->step == line.step; }))
+        judgement.absent(files, "comparison `buckets`", line.step);
   }
   return judgement.result(
       concat("equal in lockstep and in a free run on ", attempt.ranks.size(), " ranks"),
@@ -208,32 +203,27 @@ record::CheckResult graph_cache(const Attempt& attempt) {
   std::int64_t most = 0;
   for (const RankFiles& files : attempt.ranks) {
     std::map<std::int64_t, std::int64_t> bytes;  // by length, of its latest capture
-    const auto lines = files.find("bucket");
-    if (lines.empty()) judgement.absent(files, "`bucket` line");
-    for (const Line* line : lines) {
-      const auto resident = integers(*line, "resident");
-      const auto captured = integer(*line, "captured_bytes"), held = integer(*line, "pool_bytes"),
-                 length = integer(*line, "length");
-      if (captured.value_or(0) > 0 && length) bytes[*length] = *captured;
+    const auto lines = judgement.lines<BucketLine>(files);
+    if (lines.empty()) judgement.absent<BucketLine>(files, "");
+    for (const BucketLine& line : lines) {
+      if (line.captured_bytes > 0) bytes[line.length] = line.captured_bytes;
       std::int64_t explained = 0;
-      for (const std::int64_t one : resident.value_or(Lengths())) explained += bytes[one];
-      most = std::max(most, held.value_or(0));
-      if (resident && resident->size() <= bound && held && *held <= explained &&
-          (resident->empty() || explained > 0)) {
+      for (const std::int64_t one : line.resident) explained += bytes[one];
+      most = std::max(most, line.pool_bytes);
+      const bool many = line.resident.size() > bound;
+      if (!many && line.pool_bytes <= explained && (line.resident.empty() || explained > 0)) {
         judgement.saw(files.rank);
         continue;
       }
-      const bool many = resident && resident->size() > bound;
-      judgement.defect(
-          {.rank = files.rank,
-           .step = integer(*line, "step"),
-           .what = many ? "the cache of graphs holds more lengths than its bound"
-                        : "the memory of evicted graphs did not come back",
-           .got = concat(resident ? text_of(*resident) : "unknown lengths", " resident, ",
-                         field(*line, "pool_bytes").dump(), " bytes in graph pools"),
-           .want = concat(bound, " lengths at most, and ", explained,
-                          " bytes, what the captures of these took"),
-           .why = "a job whose lengths change ends out of memory"});
+      judgement.defect({.rank = files.rank,
+                        .step = line.step,
+                        .what = many ? "the cache of graphs holds more lengths than its bound"
+                                     : "the memory of evicted graphs did not come back",
+                        .got = concat(text_of(line.resident), " resident, ", line.pool_bytes,
+                                      " bytes in graph pools"),
+                        .want = concat(bound, " lengths at most, and ", explained,
+                                       " bytes, what the captures of these took"),
+                        .why = "a job whose lengths change ends out of memory"});
       break;
     }
   }
@@ -247,26 +237,23 @@ record::CheckResult padding(const Attempt& attempt) {
   if (!for_buckets(judgement, attempt)) return judgement.result("", "");
   for (const RankFiles& files : attempt.ranks) {
     bool any = false;
+    const auto lines = judgement.lines<PaddingLine>(files);
     for (const std::int64_t bucket : buckets_of(attempt.axes)) {
-      const auto lines = files.find("padding");
-      const auto line = std::ranges::find_if(
-          lines, [&](const Line* one) { return integer(*one, "length") == bucket; });
+      const auto line = std::ranges::find(lines, bucket, &PaddingLine::length);
       if (line == lines.end()) {
-        judgement.absent(files, concat("`padding` line of length ", bucket));
+        judgement.absent<PaddingLine>(files, concat("of length ", bucket));
         continue;
       }
-      const auto lengths = integers(**line, "lengths");
-      any |= lengths &&
-             std::ranges::any_of(*lengths, [&](std::int64_t length) { return length < bucket; });
-      judge_distance(judgement, files, **line,
+      any |=
+          std::ranges::any_of(line->lengths, [&](std::int64_t length) { return length < bucket; });
+      judge_distance(judgement, files, line->distance,
                      {.who = "losses and gradients of a padded step",
                       .what = "those without padding",
                       .bound_on = "a padded step",
                       .why = "what the job learns depends on how its batches were padded"},
-                     widest_bound(attempt.axes));
+                     widest_bound(attempt.axes), line->step);
     }
-    if (!any && !files.find("padding").empty())
-      judgement.unexercised("every microbatch filled its bucket");
+    if (!any && !lines.empty()) judgement.unexercised("every microbatch filled its bucket");
   }
   return judgement.result(
       concat("within the bound of reordered sums on ", attempt.ranks.size(), " ranks"),
