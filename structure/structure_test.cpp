@@ -4,19 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "structure/folders.h"
+#include "structure/tree.h"
 
 namespace graphproof::structure {
 namespace {
@@ -25,46 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFilesOfAFolder = 40;
 constexpr std::size_t kWidestLine = 100;
-
-const fs::path& source() {
-  static const fs::path root = [] {
-    const char* text = std::getenv("GRAPHPROOF_SOURCE");
-    return fs::path(text != nullptr ? text : ".");
-  }();
-  return root;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Every file of the tree that `wanted` takes, relative to the root. Left out: what is hidden, what
-/// was built, and recorded evidence.
-std::vector<std::string> files(const std::function<bool(const fs::path&)>& wanted) {
-  std::vector<std::string> found;
-  for (const fs::directory_entry& top : fs::directory_iterator(source())) {
-    const std::string name = top.path().filename();
-    if (name.front() == '.' || name.starts_with("build") || name == "runs") continue;
-    if (top.is_regular_file() && wanted(top.path())) found.push_back(name);
-    if (!top.is_directory()) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(top)) {
-      const fs::path relative = fs::relative(entry.path(), source());
-      const bool recorded = relative.string().starts_with("suites/recorded/") &&
-                            relative.parent_path() != "suites/recorded";
-      if (entry.is_regular_file() && !recorded && wanted(entry.path())) found.push_back(relative);
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-std::vector<std::string> sources() {
-  return files([](const fs::path& file) {
-    const std::string extension = file.extension();
-    return extension == ".h" || extension == ".cpp" || extension == ".cu";
-  });
-}
+// Every clone carries the recorded runs, in all their versions.
+constexpr std::uintmax_t kMostBytesOfRecordedRuns = std::uintmax_t{12} << 20;
+constexpr std::uintmax_t kMostBytesOfAnArchive = std::uintmax_t{2} << 20;
 
 bool is_test(const std::string& file) { return file.ends_with("_test.cpp"); }
 
@@ -107,13 +66,12 @@ std::string violation(const std::string& file, const std::string& included) {
 TEST(StructureTest, AFolderIncludesOnlyWhatItsRowAllows) {
   static const std::regex include("^\\s*#\\s*include\\s*\"([^\"]+)\"");
   const std::vector<std::string> all = sources();
-  ASSERT_GT(all.size(), 50u) << "the source folder was not found: " << source();
+  ASSERT_GT(all.size(), 50u) << "the source folder was not found: " << root();
   for (const std::string& file : all) {
     EXPECT_NE(row_of(fs::path(file).parent_path()), nullptr)
         << file << " lies in a folder without a row in structure/folders.cpp";
-    std::istringstream lines(text_of(source() / file));
     std::smatch match;
-    for (std::string line; std::getline(lines, line);)
+    for (const std::string& line : lines_of(text_of(root() / file)))
       if (std::regex_search(line, match, include)) {
         EXPECT_EQ(violation(file, match[1]), "");
         EXPECT_TRUE(match[1].str().find('/') != std::string::npos)
@@ -166,6 +124,17 @@ TEST(StructureTest, AFolderIsSmallEnoughToBeRead) {
   for (const auto& [folder, files] : count) EXPECT_LE(files, kMostFilesOfAFolder) << folder;
 }
 
+TEST(StructureTest, RecordedRunsAreSmallEnoughForEveryClone) {
+  std::uintmax_t bytes = 0;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(root() / "suites/recorded")) {
+    if (!entry.is_regular_file()) continue;
+    bytes += entry.file_size();
+    EXPECT_LE(entry.file_size(), kMostBytesOfAnArchive) << entry.path();
+  }
+  EXPECT_LE(bytes, kMostBytesOfRecordedRuns);
+}
+
 /// Characters, not bytes: a multiplication sign is one column.
 std::size_t columns(const std::string& line) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -179,12 +148,9 @@ TEST(StructureTest, LinesEndAtAHundredColumns) {
            file.filename() == "graphproof";
   };
   for (const std::string& file : files(code)) {
-    std::istringstream lines(text_of(source() / file));
-    std::size_t number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      ++number;
-      EXPECT_LE(columns(line), kWidestLine) << file << ":" << number;
-    }
+    const std::vector<std::string> lines = lines_of(text_of(root() / file));
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      EXPECT_LE(columns(lines[i]), kWidestLine) << file << ":" << i + 1;
   }
 }
 
@@ -193,11 +159,11 @@ TEST(StructureTest, LinesEndAtAHundredColumns) {
 bool belongs_to_a_target(const fs::path& file) {
   // The precompiled headers: cmake/*.cmake.
   if (file == "fixtures/tensors/torch.cpp" || file == "cmake/precompiled.cpp") return true;
-  if (text_of(source() / file.parent_path() / "CMakeLists.txt").find(file.filename()) !=
+  if (text_of(root() / file.parent_path() / "CMakeLists.txt").find(file.filename()) !=
       std::string::npos)
     return true;
   const std::string named = (file.parent_path().filename() / file.filename()).string();
-  const fs::path top = source() / file.begin()->string();
+  const fs::path top = root() / file.begin()->string();
   for (const fs::directory_entry& other : fs::recursive_directory_iterator(top))
     if (other.path().filename() == "CMakeLists.txt" &&
         text_of(other.path()).find(named) != std::string::npos)

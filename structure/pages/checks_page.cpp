@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "matrix/catalogue/catalogue.h"
+#include "structure/pages/markdown.h"
+#include "structure/pages/pages.h"
+
+namespace graphproof::structure {
+namespace {
+
+/// The faults that `detector` has to catch, each with its title; those of one device name it.
+std::string caught_by(const matrix::Catalogue& catalogue, const std::string& detector) {
+  std::string text;
+  for (const matrix::FaultEntry& fault : catalogue.faults.faults()) {
+    std::vector<std::string> devices;
+    for (const std::string& device : fault.devices)
+      if (fault.detector(device) == detector) devices.push_back(device);
+    if (devices.empty()) continue;
+    text += "- " + fault.fault + ": " + fault.title;
+    if (devices != fault.devices) text += " (" + list_of(devices) + ")";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string checks_page() {
+  const matrix::Catalogue catalogue = matrix::load_catalogue();
+  const std::vector<matrix::CheckEntry>& checks = catalogue.checks.checks();
+  std::string text = page_head(
+      "Checks",
+      "What is asked of the evidence of every attempt. A check ends `pass`, `fail`, `unexercised` "
+      "(what it looks at took no part) or `not_applicable`. A case for which \"required when\" "
+      "holds must not leave it unexercised, on a device that can show it. A failing check gives "
+      "the case its verdict; of several the most severe decides. The code is in `suites/checks`; "
+      "a detector is a group of checks, and a [planted fault](faults.md) names the one that must "
+      "catch it.",
+      "`matrix/tables/checks.json`");
+  std::string detector;
+  for (const matrix::CheckEntry& check : checks) {
+    if (check.detector != detector) {
+      detector = check.detector;
+      text += "\n## " + detector + "\n\n";
+      const std::string caught = caught_by(catalogue, detector);
+      text += caught.empty() ? "No planted fault reaches it; rows of changed evidence fail it.\n"
+                             : "Must catch:\n\n" + caught;
+      text += "\n" + table_head({"check", "what it states", "required when", "verdict if it fails",
+                                 "devices"});
+    }
+    std::string states = check.states;
+    if (check.since > 1) states += "; needs evidence revision " + std::to_string(check.since);
+    if (check.own_gpu) states += "; not asked where ranks share a GPU";
+    text += table_row({code(check.check), states, code(check.required_when.text()),
+                       code(check.verdict), list_of(check.devices)});
+  }
+  return text;
+}
+
+}  // namespace graphproof::structure
