@@ -109,7 +109,7 @@ class Fields {
     if (!value.is_object()) wrong_type(value, place(), "an object");
     std::map<std::string, T> result;
     for (const auto& [key, item] : value.items())
-      result.emplace(key, convert<T>(item, [&] { return place() + "." + key; }));
+      result.emplace(key, convert<T>(item, [&, &key = key] { return place() + "." + key; }));
     return result;
   }
 
