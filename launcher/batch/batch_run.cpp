@@ -55,7 +55,7 @@ BatchRun::BatchRun(BatchRequest request, std::int64_t now_ms)
 std::shared_ptr<BatchRun> BatchRun::prestart(BatchRequest next, std::int64_t now_ms) {
   next.prestarted = true;
   next.clean_gpus = gpu_memory_.before();
-  const auto successor = std::make_shared<BatchRun>(std::move(next), now_ms);
+  auto successor = std::make_shared<BatchRun>(std::move(next), now_ms);
   successor_ = successor;
   return successor;
 }

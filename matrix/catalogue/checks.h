@@ -1,5 +1,5 @@
-// The checks as data (checks/checks.json): detector, statement, verdict when it fails, and which
-// cases require it. The code of a check is in suites/checks.
+// The checks as data (matrix/tables/checks.json): detector, statement, verdict when it fails, and
+// which cases require it. The code of a check is in suites/checks.
 #pragma once
 
 #include <cstdint>

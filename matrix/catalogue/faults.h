@@ -1,5 +1,5 @@
-// The planted faults as data (faults/faults.json): which case a fault is planted in and which
-// detector must catch it.
+// The planted faults as data (matrix/tables/faults.json): which case a fault is planted in and
+// which detector must catch it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The examples of docs/matrix.md are matrix files, and each of their profiles can be planned.
+// The examples of docs/reference/matrix.md are matrix files, and each of their profiles can be
+// planned.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,7 +14,7 @@ namespace {
 
 std::string document() {
   const char* source = std::getenv("GRAPHPROOF_SOURCE");
-  std::ifstream in(std::string(source != nullptr ? source : ".") + "/docs/matrix.md");
+  std::ifstream in(std::string(source != nullptr ? source : ".") + "/docs/reference/matrix.md");
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -36,7 +37,7 @@ TEST(MatrixDocumentation, EveryExampleIsAMatrixFileWhoseProfilesHaveCases) {
   const std::vector<std::string> examples = between(document(), "```jsonc\n", "```");
   ASSERT_FALSE(examples.empty());
   for (const std::string& example : examples) {
-    const MatrixFile file = parse_matrix_file(example, "docs/matrix.md", catalogue, {});
+    const MatrixFile file = parse_matrix_file(example, "docs/reference/matrix.md", catalogue, {});
     EXPECT_FALSE(file.profiles.empty());
     std::int64_t negative = 0;
     for (const auto& [name, profile] : file.profiles) {

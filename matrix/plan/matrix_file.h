@@ -1,6 +1,6 @@
 // A matrix file (DESIGN 6, "graphproof-matrix/1"): which axes vary, under which constraints, in
 // which profiles. Strict: unknown keys and names are errors with place and nearest name. Files can
-// extend each other. docs/matrix.md is its documentation for those who write one.
+// extend each other. docs/reference/matrix.md is its documentation for those who write one.
 #pragma once
 
 #include <functional>

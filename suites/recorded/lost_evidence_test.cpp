@@ -162,7 +162,8 @@ struct Recorded {
   }
 };
 
-/// Evidence since then has the same arms; what came later was added (reports/record/evidence.h).
+/// Evidence since then has the same arms; what came later was added
+/// (reports/record/evidence/evidence.h).
 constexpr std::int64_t kOldestRevision = 5;
 
 /// The attempts with graphs that passed on one device and left evidence as ranks leave it today, in

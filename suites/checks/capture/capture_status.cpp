@@ -25,8 +25,8 @@ record::CheckResult capture_status(const Attempt& attempt) {
          .want = "status ok, code 0",
          .why = "an operation that is not allowed during a capture invalidates the whole graph"});
   };
-  // CUDA accepts some captures whose forked stream is not joined (docs/findings.md 3), so the graph
-  // itself was asked.
+  // CUDA accepts some captures whose forked stream is not joined
+  // (docs/findings/unjoined-nccl-stream.md), so the graph itself was asked.
   const auto joined = [&](const RankFiles& files, const CaptureLine& capture) {
     if (!capture.unjoined || capture.unjoined->empty()) return;
     judgement.defect(
