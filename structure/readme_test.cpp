@@ -1,11 +1,12 @@
-// README.md and docs/matrix.md promise commands; this runs them, on the simulated device and in
-// order, in an empty folder. Lines marked "# needs GPUs" are only parsed (their options are shown
-// to exist), and `./graphproof test` is what runs this test. A jsonc block whose first line is "//
-// NAME.json" is a file that the commands find.
+// README.md and the pages of docs/guide and docs/reference promise commands; this runs them, on the
+// simulated device and in order, in an empty folder. Lines marked "# needs GPUs" or "# needs Slurm"
+// are only parsed (their options are shown to exist), and `./graphproof test` is what runs this
+// test. A jsonc block whose first line is "// NAME.json" is a file that the commands find.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,13 +25,24 @@ struct Command {
 
 /// The lines "$ ./graphproof ARGUMENTS" of the console blocks.
 std::vector<Command> commands(const fs::path& document) {
-  static const std::regex shown(R"(^\$ \./graphproof ([^#]*?)\s*(#\s*needs (GPUs|Slurm).*)?$)");
+  static const std::regex shown(R"(^ *\$ \./graphproof ([^#]*?)\s*(#\s*needs (GPUs|Slurm).*)?$)");
   std::vector<Command> found;
   std::ifstream in(document);
   std::smatch match;
   for (std::string line; std::getline(in, line);)
     if (std::regex_match(line, match, shown)) found.push_back({match[1], match[2].matched});
   return found;
+}
+
+/// README.md first, then the pages of both folders, by name.
+std::vector<fs::path> documents(const fs::path& source) {
+  std::vector<fs::path> pages;
+  for (const char* folder : {"docs/guide", "docs/reference"})
+    for (const fs::directory_entry& entry : fs::directory_iterator(source / folder))
+      if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  std::sort(pages.begin(), pages.end());
+  pages.insert(pages.begin(), source / "README.md");
+  return pages;
 }
 
 void write_files(const fs::path& document, const fs::path& folder) {
@@ -58,10 +70,9 @@ TEST(ReadmeTest, EveryShownCommandRuns) {
   int ran = 0, parsed = 0;
   const fs::path source = std::getenv("GRAPHPROOF_SOURCE");
   std::vector<Command> shown;
-  for (const char* name : {"README.md", "docs/matrix.md"}) {
-    write_files(source / name, folder);
-    const std::vector<Command> of_document = commands(source / name);
-    EXPECT_FALSE(of_document.empty()) << name << " was not read";
+  for (const fs::path& document : documents(source)) {
+    write_files(document, folder);
+    const std::vector<Command> of_document = commands(document);
     shown.insert(shown.end(), of_document.begin(), of_document.end());
   }
   for (const Command& command : shown) {
@@ -77,7 +88,7 @@ TEST(ReadmeTest, EveryShownCommandRuns) {
         << text_of(log);
     ++(command.needs_gpus ? parsed : ran);
   }
-  EXPECT_GE(ran, 6) << "README.md was not read";
+  EXPECT_GE(ran, 6) << "the documents were not read";
   EXPECT_GE(parsed, 1);
   fs::remove_all(folder);
 }
