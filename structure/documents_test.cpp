@@ -39,12 +39,15 @@ bool is_placeholder(const fs::path& path) {
          });
 }
 
-/// The names of all folders of the tree.
+/// The names of the top folders and of those inside them.
 const std::set<std::string>& folder_names() {
   static const std::set<std::string> names = [] {
     std::set<std::string> found;
-    for (const std::string& file : files([](const fs::path&) { return true; }))
-      for (const fs::path& part : fs::path(file).parent_path()) found.insert(part);
+    for (const std::string& file : files([](const fs::path&) { return true; })) {
+      int depth = 0;
+      for (const fs::path& part : fs::path(file).parent_path())
+        if (depth++ < 2) found.insert(part);
+    }
     return found;
   }();
   return names;

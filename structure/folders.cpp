@@ -227,7 +227,7 @@ const std::vector<Folder>& folders() {
        {}},
       {"structure/pages",
        "Pages of docs/reference, made from the tables in the code.",
-       {"matrix/catalogue", "reports/outcome"},
+       {"matrix/catalogue", "reports/outcome", "suites/checks/testing"},
        {}},
       {"suites/arms",
        "The arms of a case: eager, lockstep, free run, solo.",

@@ -28,7 +28,8 @@ constexpr std::uintmax_t kMostBytesOfAnArchive = std::uintmax_t{2} << 20;
 bool is_test(const std::string& file) { return file.ends_with("_test.cpp"); }
 
 bool for_tests(const std::string& folder) {
-  return folder.ends_with("/testing") || folder == "bench" || folder == "suites/recorded";
+  return folder.ends_with("/testing") || folder == "bench" || folder == "suites/recorded" ||
+         folder.starts_with("structure");
 }
 
 const Folder* row_of(const std::string& folder) {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct JudgePoolTest : testing::Test {
   fs::path judge(const std::string& script) const {
-    const fs::path program = folder.path() / "judge";
+    fs::path program = folder.path() / "judge";
     std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
     fs::permissions(program, fs::perms::owner_all);
     return program;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "matrix/catalogue/catalogue.h"
+#include "structure/pages/evidence_of_checks.h"
 #include "structure/pages/markdown.h"
 #include "structure/pages/pages.h"
 
@@ -32,10 +33,20 @@ std::string checks_page() {
       "What is asked of the evidence of every attempt. A check ends `pass`, `fail`, `unexercised` "
       "(what it looks at took no part) or `not_applicable`. A case for which \"required when\" "
       "holds must not leave it unexercised, on a device that can show it. A failing check gives "
-      "the case its verdict; of several the most severe decides. The code is in `suites/checks`; "
+      "the case its verdict; of several the most severe decides. \"Evidence\" names the kinds of "
+      "lines whose loss changes what a check reports of a clean attempt; beyond these, checks read "
+      "the launcher's facts and logs. The code is in `suites/checks`; "
       "a detector is a group of checks, and a [planted fault](faults.md) names the one that must "
       "catch it.",
       "`matrix/tables/checks.json`");
+  const auto read = evidence_of_checks(catalogue);
+  const auto kinds_of = [&](const std::string& check) {
+    std::vector<std::string> links;
+    if (const auto found = read.find(check); found != read.end())
+      for (const std::string& kind : found->second)
+        links.push_back("[" + kind + "](evidence.md#" + kind + ")");
+    return list_of(links);
+  };
   std::string detector;
   for (const matrix::CheckEntry& check : checks) {
     if (check.detector != detector) {
@@ -45,13 +56,13 @@ std::string checks_page() {
       text += caught.empty() ? "No planted fault reaches it; rows of changed evidence fail it.\n"
                              : "Must catch:\n\n" + caught;
       text += "\n" + table_head({"check", "what it states", "required when", "verdict if it fails",
-                                 "devices"});
+                                 "devices", "evidence"});
     }
     std::string states = check.states;
     if (check.since > 1) states += "; needs evidence revision " + std::to_string(check.since);
     if (check.own_gpu) states += "; not asked where ranks share a GPU";
     text += table_row({code(check.check), states, code(check.required_when.text()),
-                       code(check.verdict), list_of(check.devices)});
+                       code(check.verdict), list_of(check.devices), kinds_of(check.check)});
   }
   return text;
 }
