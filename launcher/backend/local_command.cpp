@@ -10,7 +10,7 @@
 namespace graphproof::launcher {
 namespace {
 
-/// Used unless the launcher's own environment says otherwise.
+/// These are used unless the launcher's own environment says otherwise.
 const Environment& defaults_of_mpi() {
   static const Environment table = {
       {"OMPI_MCA_btl", "self,vader"},
@@ -22,18 +22,19 @@ const Environment& defaults_of_mpi() {
   return table;
 }
 
-/// The same on GPUs. NCCL's RAS opens a TCP port in every rank, and takes part in every
-/// communicator.
+/// The same on GPUs. NCCL's RAS service opens a TCP port in every rank and takes part in every
+/// communicator, so it is off.
 const Environment& defaults_on_cuda() {
   static const Environment table = {
       {"NCCL_RAS_ENABLE", "0"},
-      {"NCCL_SOCKET_IFNAME", "lo"},  // one host: no fabric decides whether the bootstrap works
+      {"NCCL_SOCKET_IFNAME",
+       "lo"},  // all ranks are on one host, so NCCL's bootstrap needs no fabric
   };
   return table;
 }
 
-/// Always set: results must not depend on the shell that the run was started from. Only an axis
-/// wins over them.
+/// These are always set, because results must not depend on the shell from which the run was
+/// started. Only an axis overrides them.
 const Environment& pinned() {
   static const Environment table = {
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -44,7 +45,7 @@ const Environment& pinned() {
 }
 
 /// The same for GPUs. NCCL's algorithm and protocol decide the order of sums, so bitwise arms pin
-/// them; one hardware queue keeps launches in issue order; the workspace setting makes cuBLAS
+/// them. One hardware queue keeps launches in issue order. The workspace setting makes cuBLAS
 /// deterministic.
 const Environment& pinned_on_cuda() {
   static const Environment table = {
@@ -58,13 +59,13 @@ const Environment& pinned_on_cuda() {
   return table;
 }
 
-/// mpirun passes these on beside what the job sets, also to other hosts.
+/// mpirun passes these on in addition to what the job sets, also to other hosts.
 constexpr std::array<std::string_view, 9> kPassedPrefixes = {
     "NCCL_", "CUDA_",           "CUBLAS_", "TORCH_",     "PYTORCH_",
     "OMP_",  "LD_LIBRARY_PATH", "NVIDIA_", "GRAPHPROOF_"};
 
-/// What srun, mpirun (Open MPI 4.1, 5.0) and graphproof-start set for the processes that they
-/// start. A user's own OMPI_MCA_* stay, but for the frameworks by which mpirun tells a process that
+/// The variables that srun, mpirun (Open MPI 4.1, 5.0) and graphproof-start set for the processes
+/// that they start. A user's own OMPI_MCA_* stay, except those by which mpirun tells a process that
 /// it is one of its own.
 constexpr std::array<std::string_view, 26> kOuterStarter = {"SLURM_",
                                                             "SLURMD_",
@@ -136,9 +137,10 @@ Command local_command(const Job& job, const Environment& own) {
     environment["OMPI_MCA_orte_tmpdir_base"] = job.node_folder;
   }
   environment["TMPDIR"] =
-      job.node_folder;  // what the ranks leave there is seen, and goes with the folder
+      job.node_folder;  // what the ranks leave there is found, and removed with the folder
   environment[kMarkVariable] = job.mark;
-  // On sim a rank must not even see a GPU: a context would be created on it by whoever asks first.
+  // On sim a rank must not even see a GPU: the first library that asks would create a context on
+  // it.
   environment["CUDA_VISIBLE_DEVICES"] = cuda ? visible_devices(job.gpus) : "";
   if (!job.gpus.empty() && std::ssize(job.gpus) < job.world_size)
     environment["GRAPHPROOF_SHARED_GPUS"] = std::to_string(job.gpus.size());
@@ -146,7 +148,7 @@ Command local_command(const Job& job, const Environment& own) {
   const std::string ranks = std::to_string(job.world_size);
   Command command{{}, environment};
   std::vector<std::string>& words = command.arguments;
-  // Inherited by the starter and its ranks, which are not bound any further.
+  // The starter and its ranks inherit this, and are not bound any further.
   if (!job.cpus.empty()) words = {"taskset", "--cpu-list", cpu_list(job.cpus)};
   if (own_starter) {
     words.insert(words.end(), {job.program.parent_path() / "graphproof-start", ranks});

@@ -97,7 +97,7 @@ TEST(LocalCommandTest, RanksMayRunAsRootOversubscribedOnOneThreadEach) {
   EXPECT_TRUE(passes_on(command, "OMP_NUM_THREADS"));
 }
 
-TEST(LocalCommandTest, NcclsRasIsOffUnlessItIsAskedFor) {
+TEST(LocalCommandTest, TheRasServiceOfNcclIsOffUnlessItIsAskedFor) {
   Job cuda = job("cuda");
   cuda.gpus = {"0", "1"};
   const Command off = local_command(cuda, {}),
@@ -132,7 +132,7 @@ TEST(LocalCommandTest, OnCudaEachBatchSeesItsLeaseAndPinnedSums) {
   }
 }
 
-TEST(LocalCommandTest, MoreRanksThanGpusAreToldHowManyTheyShare) {
+TEST(LocalCommandTest, RanksThatShareGpusKnowHowMany) {
   Job cuda = job("cuda");
   cuda.world_size = 4;
   cuda.gpus = {"2", "5"};
@@ -164,7 +164,7 @@ TEST(LocalCommandTest, TheUsersMpiSettingsStand) {
 
 // Seen with Slurm 22.05 and Open MPI 4.1.4: without this, mpirun in a step of srun says "All nodes
 // which are allocated for this job are already filled", and one below another mpirun joins it.
-TEST(LocalCommandTest, WhatAnOuterStarterSaidIsNotPassedOn) {
+TEST(LocalCommandTest, VariablesOfAnOuterStarterAreNotPassedOn) {
   const Environment outer = {
       {"SLURM_JOB_ID", "7"},          {"SLURM_GPUS_PER_NODE", "4"},  {"SLURMD_NODENAME", "n1"},
       {"SBATCH_PARTITION", "p"},      {"SRUN_DEBUG", "3"},           {"PMI_RANK", "0"},

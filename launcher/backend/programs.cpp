@@ -13,9 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// LibTorch and the driver are loaded from cold storage on the first call.
+// On the first call LibTorch and the driver are loaded from cold storage.
 constexpr std::int64_t kFingerprint_ms = 60000;
-// What a program said last is where it explains itself.
+// The last lines of a program explain why it ended.
 constexpr std::size_t kShown = 400;
 
 std::string tail(const std::string& text) {
@@ -28,7 +28,7 @@ std::string ending(const Output& output, std::int64_t deadline_ms) {
          (output.error.empty() ? "" : ": " + tail(output.error));
 }
 
-/// The line that holds the object: libraries print what they like before it.
+/// The line with the object. Libraries print what they like before it.
 std::string object_line(const std::string& text) {
   std::istringstream lines(text);
   std::string found;
@@ -60,7 +60,7 @@ bool present(const fs::path& program) {
 [[noreturn]] void missing(const fs::path& program, const std::string& why,
                           const std::string& next) {
   throw matrix::InputError({"a program of graphproof is missing", "no " + program.string(),
-                            "it beside this program", why, next});
+                            "it in the folder of this program", why, next});
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ Device choose_device(std::string_view wanted, const fs::path& folder) {
     if (wanted == "cuda")
       throw matrix::InputError(
           {"--device cuda finds no GPU", "0 GPUs", "at least 1",
-           "the CUDA driver of this machine reports none to a process of ours",
+           "the CUDA driver of this machine reports none to a rank program",
            "check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or use --device sim"});
   }
   if (!present(sim))

@@ -1,11 +1,11 @@
 // graphproof-start RANKS PROGRAM [ARGUMENTS...]: starts the ranks of a batch on this host, without
-// MPI. Each learns its place from GRAPHPROOF_WORLD_SIZE, GRAPHPROOF_RANK and GRAPHPROOF_LOCAL_RANK;
-// output and everything else is as this process has it.
+// MPI. Each gets its place from GRAPHPROOF_WORLD_SIZE, GRAPHPROOF_RANK and GRAPHPROOF_LOCAL_RANK;
+// output and everything else is inherited from this process.
 //
-// When one fails, the others are ended, and the first failure is told on standard error in the
-// words that starter_log.cpp reads. Ends with that rank's exit code, 128 and the signal's number if
-// it was one, or 0 when all ended well. A rank never outlives this process. SIGTERM and SIGINT end
-// the ranks, and then this process as they do by default.
+// When a rank fails, the others are ended, and the first failure is reported on standard error with
+// the sentence that starter_log.cpp reads. The exit code is that rank's, or 128 and the number of
+// its signal, or 0 when all ended well. A rank never outlives this process. SIGTERM and SIGINT end
+// the ranks, and then this process with their default action.
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,9 +22,10 @@
 
 namespace {
 
-// Between SIGTERM and SIGKILL: a rank has its evidence on the disk already and needs no longer.
+// The time between SIGTERM and SIGKILL. A rank has its evidence on the disk already and needs no
+// longer.
 constexpr timespec kGrace{.tv_sec = 1, .tv_nsec = 0};
-// A process inside a driver call dies only when the call returns; who started us sees that it does
+// A process inside a driver call dies only when the call returns. The launcher sees that it does
 // not.
 constexpr timespec kLast{.tv_sec = 5, .tv_nsec = 0};
 constexpr int kCannotStart = 127, kUsage = 2;
@@ -51,30 +52,31 @@ pid_t start(int rank, int ranks, char** arguments, const sigset_t& before) {
   _exit(kCannotStart);
 }
 
+/// The processes of the ranks.
 class Ranks {
  public:
   explicit Ranks(std::vector<pid_t> pids) : pids_(std::move(pids)) {}
 
-  /// Collects those that have ended; true when none is left.
-  bool collect(bool tell = true) {
+  /// Collects the ranks that have ended; true when none is left. `report`: print the first failure.
+  bool collect(bool report = true) {
     int status = 0;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
       for (std::size_t rank = 0; rank < pids_.size(); ++rank)
-        if (pids_[rank] == pid) ended(rank, status, tell);
+        if (pids_[rank] == pid) ended(rank, status, report);
     return left_ == 0;
   }
   void send(int signal) const {
     for (const pid_t pid : pids_)
       if (pid > 0) kill(pid, signal);
   }
-  /// Of the first that failed; 0 if none has.
+  /// The exit code of the first rank that failed; 0 if none has.
   int code() const { return code_; }
 
  private:
-  void ended(std::size_t rank, int status, bool tell) {
+  void ended(std::size_t rank, int status, bool report) {
     const pid_t pid = std::exchange(pids_[rank], 0);
     --left_;
-    if (!tell || code_ != 0 || status == 0) return;
+    if (!report || code_ != 0 || status == 0) return;
     const int number = static_cast<int>(rank);
     if (WIFSIGNALED(status)) {
       code_ = 128 + WTERMSIG(status);
@@ -92,7 +94,7 @@ class Ranks {
   int code_ = 0;
 };
 
-/// Waits for the ends of ranks, which are our doing; `limit` at most between two of them.
+/// Waits for ranks that this process ends, `limit` at most between two of them.
 bool gone_within(Ranks& ranks, const sigset_t& set, const timespec& limit) {
   while (!ranks.collect(false))
     if (sigtimedwait(&set, nullptr, &limit) < 0 && errno == EAGAIN) return ranks.collect(false);

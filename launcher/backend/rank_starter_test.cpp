@@ -1,4 +1,4 @@
-// graphproof-start as the launcher meets it: a program of its own.
+// graphproof-start as the launcher uses it: as a program.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ struct RankStarterTest : testing::Test {
             {{"PATH", "/usr/bin:/bin"}, {kMarkVariable, mark}, {"HERE", scratch.path()}}};
   }
   static Output ended(const Command& command) { return run_to_end(command, 20000); }
-  bool nobody_left() const {
+  bool none_left() const {
     for (int look = 0; look < 500 && !processes_of(0, mark).empty(); ++look)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return processes_of(0, mark).empty();
@@ -68,7 +68,7 @@ TEST_F(RankStarterTest, TheFirstRankThatFailsIsNamedAndTheOthersAreEnded) {
     EXPECT_EQ(report.rank, 1) << output.error;
     EXPECT_EQ(report.exit, row.exit) << output.error;
     EXPECT_FALSE(report.infra);
-    EXPECT_TRUE(nobody_left()) << row.script;
+    EXPECT_TRUE(none_left()) << row.script;
   }
 }
 
@@ -97,7 +97,7 @@ TEST_F(RankStarterTest, AskedToEndItEndsItsRanksAndKilledItLeavesNone) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ASSERT_TRUE(child.poll()) << signal;
     EXPECT_EQ(*child.poll(), (Exit{true, signal}));
-    EXPECT_TRUE(nobody_left()) << signal;
+    EXPECT_TRUE(none_left()) << signal;
   }
 }
 

@@ -6,7 +6,7 @@
 namespace graphproof::launcher {
 namespace {
 
-/// A sentence of a starter's, and the kind of infrastructure trouble that it stands for.
+/// A sentence that a starter prints, and the kind of infrastructure trouble that it stands for.
 struct Trouble {
   std::string_view sentence, kind;
 };
@@ -23,7 +23,7 @@ constexpr Trouble kTroubles[] = {
     {"No space left on device", "disk"},
 };
 
-/// The paragraph around `at`, on one line.
+/// The paragraph around position `at`, on one line.
 std::string paragraph(std::string_view text, std::size_t at) {
   const std::size_t before = text.rfind("\n\n", at), after = text.find("\n\n", at);
   const std::size_t begin = before == std::string_view::npos ? 0 : before + 2;
@@ -34,7 +34,7 @@ std::string paragraph(std::string_view text, std::size_t at) {
   return line.substr(0, kShown);
 }
 
-/// How a pattern's second group is meant; the first is always the rank.
+/// A pattern, and what its second group is; the first group is always the rank.
 struct Ending {
   const char* pattern;
   const char* kind;
@@ -55,7 +55,7 @@ constexpr Ending kEndings[] = {
 StarterReport read_starter_log(std::string_view text) {
   StarterReport report;
   if (text.empty())
-    return report;  // as of nearly every batch: patterns cost a millisecond to compile
+    return report;  // the case for nearly every batch; compiling the patterns costs a millisecond
   for (const auto& [sentence, kind] : kTroubles)
     if (const std::size_t at = text.find(sentence); at != std::string_view::npos && !report.infra)
       report.infra = record::Infra{std::string(kind), paragraph(text, at)};

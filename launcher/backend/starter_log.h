@@ -1,5 +1,5 @@
-// What the starter of the ranks says, in its own output, about how a batch ended: which rank was
-// the first to fail, and whether it could start the ranks at all. Patterns are those of our own
+// What the starter of the ranks prints about the end of a batch: which rank was the first to fail,
+// and whether it could start the ranks at all. The patterns are those of graphproof-start
 // (rank_starter.cpp) and of Open MPI 4.1 and 5.0.
 #pragma once
 
@@ -10,12 +10,14 @@
 
 namespace graphproof::launcher {
 
+/// The starter's output in typed form. Members without a value are not in it.
 struct StarterReport {
   std::optional<int> rank;             // the first rank that failed
-  std::optional<record::Exit> exit;    // how
-  std::optional<record::Infra> infra;  // the ranks never ran, and it is not their doing
+  std::optional<record::Exit> exit;    // how it failed
+  std::optional<record::Infra> infra;  // why the ranks could not be started
 };
 
+/// Reads the whole output of a starter.
 StarterReport read_starter_log(std::string_view text);
 
 }  // namespace graphproof::launcher

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 // Ranks load LibTorch and make contexts and communicators, which takes seconds.
 constexpr std::int64_t kAllReduce_ms = 60000;
-// What a program said last is where it explains itself.
+// The last lines of a program explain why it ended.
 constexpr std::size_t kSaid = 300;
 
 std::optional<AllReduce> read_answer(const std::string& text) {
@@ -43,10 +43,10 @@ std::string last_words(const std::string& text) {
 AllReduceTry try_all_reduce(const fs::path& rank_program, const std::string& device, int ranks,
                             const std::vector<std::string>& gpus) {
   const std::string run_id =
-      "20000101-000000-" + std::to_string(getpid());  // no run's, and no other doctor's
+      "20000101-000000-" + std::to_string(getpid());  // the id of no run, and of no other doctor
   try {
     const HostFolders folders(
-        "20000101-000000-sums");  // no run's ends like that: its folders may be there
+        "20000101-000000-sums");  // no run's id ends like this, so no run has these folders
     Job job{.world_size = ranks,
             .device = device,
             .gpus = gpus,
@@ -57,7 +57,7 @@ AllReduceTry try_all_reduce(const fs::path& rank_program, const std::string& dev
             .shm_folder = folders.shm(),
             .mark = run_id + ".doctor"};
     const Output output = run_to_end(local_command(job, own_environment()), kAllReduce_ms);
-    // run_to_end kills what it started itself; ranks of mpirun live on for a moment.
+    // run_to_end kills only what it started itself; ranks that mpirun started live on for a moment.
     const ProcessTable processes;
     Ending ending(processes, 0, job.mark, false, 0);
     for (std::int64_t waited_ms = 0; !ending.step(waited_ms); waited_ms += 20) usleep(20000);

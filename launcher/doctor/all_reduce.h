@@ -1,6 +1,5 @@
-// Do the ranks of a host find each other, is their sum right, and how fast is it: the rank
-// program's own answer
-// (--all-reduce), started as a batch is.
+// Whether the ranks of a host find each other, whether their sum is right, and how fast it is. The
+// rank program itself answers (--all-reduce), started as a batch is.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,12 @@ struct AllReduce {
 
 struct AllReduceTry {
   std::optional<AllReduce> got;
-  std::string fault;  // why there is none; "" with it
+  std::string fault;  // why there is no figure; "" if there is one
 };
 
-/// Waits, a minute at most; everything that it started is gone then. `gpus` as CUDA_VISIBLE_DEVICES
-/// spells them, one a rank; on sim `ranks` of them. REQUIRES: ranks > 1.
+/// Tries it. Waits for a minute at most; everything that it started is gone then. `gpus` as
+/// CUDA_VISIBLE_DEVICES spells them, one a rank; on sim `ranks` ranks without a GPU. REQUIRES:
+/// ranks > 1.
 AllReduceTry try_all_reduce(const std::filesystem::path& rank_program, const std::string& device,
                             int ranks, const std::vector<std::string>& gpus);
 

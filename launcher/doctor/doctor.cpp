@@ -26,17 +26,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMiB = 1 << 20, kGiB = 1 << 30;
-// Logs and evidence of a thousand cases.
+// The logs and the evidence of a thousand cases.
 constexpr std::int64_t kDisk_bytes = kGiB;
-// A rank with LibTorch loaded holds 300 MiB; models are small.
+// A rank with LibTorch loaded uses 300 MiB, and the models are small.
 constexpr std::int64_t kMemoryPerSlot_bytes = 512 * kMiB;
-// Open MPI's and NCCL's buffers between two ranks of a host.
+// The buffers of Open MPI and NCCL between two ranks of a host.
 constexpr std::int64_t kShmPerSlot_bytes = 32 * kMiB;
 // NCCL registers buffers of this size, which the InfiniBand driver locks.
 constexpr std::int64_t kLocked_bytes = 64 * kMiB;
 // A rank with its libraries and sockets has hundreds of descriptors open.
 constexpr std::int64_t kOpenFiles = 1024;
-// What the driver itself holds on an idle GPU is below this.
+// The driver itself uses less than this on an idle GPU.
 constexpr std::int64_t kGpuUsed_bytes = kGiB;
 constexpr std::int64_t kLoader_ms = 10000;
 
@@ -62,7 +62,7 @@ std::optional<std::int64_t> limit_of(int resource) {
   return limit.rlim_cur == RLIM_INFINITY ? -1 : static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-/// What the dynamic loader says it would map.
+/// The libraries that the dynamic loader would map.
 std::vector<std::string> nccl_libraries(const fs::path& program) {
   Environment environment = own_environment();
   environment["LD_TRACE_LOADED_OBJECTS"] = "1";
@@ -74,7 +74,7 @@ std::vector<std::string> nccl_libraries(const fs::path& program) {
       if (words >> name >> arrow >> path && name.starts_with("libnccl.so")) found.insert(path);
     }
   } catch (const std::system_error&) {
-    // A program that is missing is told elsewhere.
+    // A missing program is reported by another check.
   }
   return {found.begin(), found.end()};
 }
@@ -132,15 +132,15 @@ std::vector<std::string> folder_faults(const fs::path& folder) {
       faults.push_back("appends of two openers overwrite each other");
     if (fsync(one) != 0) faults.push_back("no fsync: " + std::string(std::strerror(errno)));
   }
-  const fs::path beside = probe.string() + ".new";
-  const int fresh = open(beside.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const fs::path renamed = probe.string() + ".new";
+  const int fresh = open(renamed.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const bool made = fresh >= 0 && write(fresh, "new", 3) == 3;
-  if (made && (rename(beside.c_str(), probe.c_str()) != 0 || proc_text(probe) != "new"))
+  if (made && (rename(renamed.c_str(), probe.c_str()) != 0 || proc_text(probe) != "new"))
     faults.push_back("a rename that does not replace");
   for (const int descriptor : {one, other, fresh})
     if (descriptor >= 0) close(descriptor);
   unlink(probe.c_str());
-  unlink(beside.c_str());
+  unlink(renamed.c_str());
   return faults;
 }
 
@@ -163,7 +163,7 @@ HostFacts look_at_host(const fs::path& folder, const std::string& device, int sl
   const std::string mark = std::string(kMarkVariable) + "=";
   for (const Process& process : running_processes()) {
     if (process.parent != 1)
-      continue;  // those of a run that still goes on are children of its starters
+      continue;  // processes of a run that still goes on are children of its starters
     const std::string environment = proc_text("/proc/" + std::to_string(process.pid) + "/environ");
     if (environment.starts_with(mark) ||
         environment.find(std::string(1, '\0') + mark) != std::string::npos)
@@ -215,7 +215,7 @@ std::vector<Finding> examine(const HostFacts& facts) {
       at_least("open_files", facts.open_files, kOpenFiles, false, Health::warning,
                "each rank opens hundreds of files and sockets", "ulimit -n 65536"),
       none_of("leftover_processes", facts.marked_processes, Health::warning,
-              "none of an earlier run", "they hold memory, and time what runs beside them",
+              "none of an earlier run", "they use memory, and disturb the times of cases",
               "graphproof resume ends those of its run; otherwise end them"),
   };
   if (facts.all_reduce) {
@@ -250,8 +250,8 @@ std::vector<Finding> examine(const HostFacts& facts) {
         {"gpu_" + gpu.name + "_memory", idle ? Health::ok : Health::warning,
          mib(gpu.used_bytes) + " in use",
          "less than " + std::to_string(kGpuUsed_bytes / kMiB) + " MiB in use",
-         "somebody else's program runs there",
-         idle ? "" : "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"});
+         "another program runs there",
+         idle ? "" : "nvidia-smi shows which; CUDA_VISIBLE_DEVICES chooses other GPUs"});
     std::vector<std::string> ills;
     if (gpu.uncorrected_errors > 0)
       ills.push_back(std::to_string(gpu.uncorrected_errors) +
@@ -264,8 +264,7 @@ std::vector<Finding> examine(const HostFacts& facts) {
     if (gpu.mps)
       findings.push_back(
           {"gpu_" + gpu.name + "_mps", Health::ok, "a server of the Multi-Process Service", "any",
-           "ranks that share the GPU (--ranks-per-gpu) run beside each other and not in turns",
-           ""});
+           "ranks that share the GPU (--ranks-per-gpu) run at the same time and not in turns", ""});
     if (gpu.exclusive_process)
       findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any",
                           "ranks are then never started ahead", ""});

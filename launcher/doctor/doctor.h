@@ -1,6 +1,6 @@
-// Whether this host can run cases: what they need is there, is enough, and nothing of an earlier
-// run is in the way. Facts are gathered in one place and judged in another, by a table; what a case
-// itself needs is the case's business.
+// Whether this host can run cases: what they need exists and is enough, and nothing of an earlier
+// run is in the way. Facts are gathered in one place and judged in another, by a table. What a
+// single case needs is checked when it is planned.
 #pragma once
 
 #include <cstdint>
@@ -24,54 +24,54 @@ struct Finding {
   std::string got, want, why, next;
 };
 
-/// One host as it is now. Nothing where it could not be asked.
+/// The facts of one host as it is now. A member without a value could not be found out.
 struct HostFacts {
   std::string host, device;  // sim | cuda
   int slots = 1;
-  std::filesystem::path folder;  // where runs lie
+  std::filesystem::path folder;  // the folder of the runs
   std::optional<std::int64_t> disk_free_bytes, memory_free_bytes, shm_free_bytes;
   std::optional<std::int64_t> locked_memory_bytes, open_files;  // limits; -1: none
-  bool starter = false;                                         // mpirun is found
-  std::vector<std::string> nccl_libraries;                      // that the rank program would load
+  bool starter = false;                                         // mpirun was found
+  std::vector<std::string> nccl_libraries;    // those that the rank program would load
   std::vector<std::string> marked_processes;  // "4711 graphproof-rank" of runs, of this user
-  std::vector<std::string>
-      folder_faults;  // what a run folder must be able to do there, and what happened
+  std::vector<std::string> folder_faults;     // what a run folder must be able to do and cannot
   struct Gpu {
     std::string name;
     std::optional<std::int64_t> used_bytes;
     bool exclusive_process = false;
-    bool mps = false;  // a server of the Multi-Process Service is there
+    bool mps = false;  // a server of the Multi-Process Service runs on it
     std::int64_t uncorrected_errors = 0;
     bool slowed_by_heat = false;
   };
   std::vector<Gpu> gpus;
-  std::optional<AllReduceTry> all_reduce;  // nothing: not tried
+  std::optional<AllReduceTry> all_reduce;  // nothing: it was not tried
 };
 
-/// Looks; starts nothing but the dynamic loader on `rank_program`, if given. Bounded by seconds.
+/// Looks at the host. Starts nothing but the dynamic loader on `rank_program`, if given. Takes a
+/// few seconds at most.
 HostFacts look_at_host(const std::filesystem::path& folder, const std::string& device, int slots,
                        const std::vector<std::string>& gpus,
                        const std::filesystem::path& rank_program);
 
-/// The same before a host's first case, and after trouble before its next: on GPUs with what the
-/// rank program loads, and with an all-reduce where there are several. Bounded by a minute.
+/// The same before a host's first case, and before the next one after trouble: on GPUs also what
+/// the rank program loads, and an all-reduce where there are several. Takes a minute at most.
 HostFacts look_before_cases(const std::filesystem::path& folder, const std::string& device,
                             int slots, const std::vector<std::string>& gpus,
                             const std::filesystem::path& rank_program);
 
-/// One finding a check, also of those that are well.
+/// Judges the facts: one finding a check, also where all is well.
 std::vector<Finding> examine(const HostFacts& facts);
 
-// How the names of files begin by which a folder is tried.
+// The names of the files by which a folder is tried begin like this.
 inline constexpr std::string_view kFolderProbe = ".doctor-";
 
-/// What a shared or local folder must do for a run, tried in `folder`: a lock that a second opener
+/// Tries in `folder` what a shared or local folder must do for a run: a lock that a second opener
 /// does not get, appends of two openers that never overwrite each other, a rename that replaces.
-/// Returns what it does not.
+/// Returns what it does not do.
 std::vector<std::string> folder_faults(const std::filesystem::path& folder);
 
-/// What the user should hear of them unasked, a line each: what is not well, and the figure of an
-/// all-reduce.
+/// What the user should read of the findings without having asked, a line each: what is not well,
+/// and the figure of an all-reduce.
 std::vector<std::string> notable(const std::vector<Finding>& findings);
 
 Health worst(const std::vector<Finding>& findings);

@@ -34,7 +34,7 @@ struct Row {
   const char* next;
 };
 
-TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
+TEST(DoctorTest, EachFaultIsNamedWithWhatToDo) {
   const Row rows[] = {
       {"starter", Health::failure,
        [](HostFacts& facts) {
@@ -77,7 +77,7 @@ TEST(DoctorTest, EachIllnessIsNamedAndSaysWhatToDo) {
        "take the other's folder out of LD_LIBRARY_PATH"},
       {"gpu_0_memory", Health::warning,
        [](HostFacts& facts) { facts.gpus[0].used_bytes = std::int64_t{9} << 30; },
-       "9216 MiB in use", "nvidia-smi shows who it is; CUDA_VISIBLE_DEVICES chooses other GPUs"},
+       "9216 MiB in use", "nvidia-smi shows which; CUDA_VISIBLE_DEVICES chooses other GPUs"},
       {"gpu_0_mps", Health::ok, [](HostFacts& facts) { facts.gpus[0].mps = true; },
        "a server of the Multi-Process Service", ""},
   };
@@ -124,7 +124,8 @@ TEST(DoctorTest, ASimulatedDeviceNeedsNoGpu) {
 }
 
 TEST(DoctorTest, AnOrdinaryFolderDoesWhatARunNeedsAndIsLeftAsItWas) {
-  // What is at hand: memory, the disk that /tmp is on, and the one that this was built on.
+  // File systems that every machine has: memory, the disk of /tmp, and the one on which this was
+  // built.
   for (const std::string top : {"/dev/shm", "/tmp", "."}) {
     const record::ScratchFolder folder(top);
     EXPECT_EQ(folder_faults(folder.path()), std::vector<std::string>{}) << top;

@@ -30,7 +30,8 @@ HostTopology::HostTopology() {
   if (hwloc_topology_init(&topology_) != 0) topology_ = nullptr;
   if (topology_ == nullptr) return;
   hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-  // The bus says where a GPU is; who asks its libraries may leave a context on it.
+  // The PCI bus is asked where a GPU is, and not the GPU's libraries, which may leave a context on
+  // it.
   for (const char* library : {"cuda", "gl", "nvml", "opencl"})
     hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, library);
   if (hwloc_topology_load(topology_) == 0) return;
@@ -47,7 +48,7 @@ std::vector<Cpus> HostTopology::cores() const {
   if (topology_ == nullptr) return found;
   const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> usable(
       hwloc_bitmap_alloc_full(), hwloc_bitmap_free);
-  // Refused of a topology from a file, of which everything may be used.
+  // hwloc refuses this for a topology from a file, of which all CPUs may be used.
   hwloc_get_cpubind(topology_, usable.get(), HWLOC_CPUBIND_PROCESS);
   for (hwloc_obj_t core = nullptr;
        (core = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_CORE, core)) != nullptr;) {
@@ -73,7 +74,8 @@ std::vector<Cpus> divide(const std::vector<Cpus>& cores,
                          const std::vector<std::optional<Cpus>>& near) {
   std::vector<int> all(cores.size());
   std::iota(all.begin(), all.end(), 0);
-  std::map<std::vector<int>, std::vector<std::size_t>> slots_of;  // by the cores that are near
+  std::map<std::vector<int>, std::vector<std::size_t>>
+      slots_of;  // by the cores that are near to them
   for (std::size_t slot = 0; slot < near.size(); ++slot) {
     std::vector<int> here;
     std::copy_if(all.begin(), all.end(), std::back_inserter(here), [&](int core) {
@@ -81,7 +83,7 @@ std::vector<Cpus> divide(const std::vector<Cpus>& cores,
     });
     slots_of[here].push_back(slot);
   }
-  // Neighbourhoods that cut through each other are none.
+  // Neighbourhoods that overlap only in part cannot be divided: they count for nothing.
   const bool cut = std::any_of(slots_of.begin(), slots_of.end(), [&](const auto& left) {
     return std::any_of(slots_of.begin(), slots_of.end(), [&](const auto& right) {
       return left.first != right.first && overlap(left.first, right.first);

@@ -27,15 +27,15 @@ TEST(CpusTest, SlotsShareTheCoresNearTheirGpusAndNoCore) {
             (std::vector<Cpus>{{0, 1, 8, 9}, kSecondSocket, {2, 3, 10, 11}}));
 }
 
-TEST(CpusTest, WhereNobodyTellsWhatIsNearAllCoresAreShared) {
+TEST(CpusTest, WithoutKnowledgeOfWhatIsNearAllCoresAreShared) {
   EXPECT_EQ(divide(kCores, Near{kFirstSocket, std::nullopt}),
             (std::vector<Cpus>{kFirstSocket, kSecondSocket}));
 }
 
-TEST(CpusTest, WithoutACoreForEachSlotNobodyIsPinned) {
+TEST(CpusTest, WithoutACoreForEachSlotNoRankIsPinned) {
   EXPECT_EQ(divide({{0}, {1}}, Near(3)), std::vector<Cpus>(3));
   EXPECT_EQ(divide(kCores, Near{Cpus{64}, kFirstSocket}), std::vector<Cpus>(2))
-      << "what is near may not be ours to use";
+      << "this process may not use all that is near";
 }
 
 TEST(CpusTest, ThisHostsCoresAreThoseThatThisProcessMayUse) {
@@ -45,7 +45,7 @@ TEST(CpusTest, ThisHostsCoresAreThoseThatThisProcessMayUse) {
   EXPECT_FALSE(cpus.empty());
 }
 
-/// Two sockets of two cores with two threads, numbered as hwloc prints them; a GPU beside each, at
+/// Two sockets of two cores with two threads, numbered as hwloc prints them; each has a GPU, at
 /// 10:00.0 and 20:00.0.
 std::string two_sockets() {
   std::string file = R"(<?xml version="1.0" encoding="UTF-8"?>
@@ -91,7 +91,7 @@ std::string two_sockets() {
   return file + "</object></topology>\n";
 }
 
-TEST(CpusTest, HwlocTellsTheCoresAndWhatIsNearAGpu) {
+TEST(CpusTest, HwlocKnowsTheCoresAndWhatIsNearAGpu) {
   const record::ScratchFolder folder;
   std::ofstream(folder.path() / "host.xml") << two_sockets();
   setenv("HWLOC_XMLFILE", (folder.path() / "host.xml").c_str(), 1);
@@ -103,7 +103,7 @@ TEST(CpusTest, HwlocTellsTheCoresAndWhatIsNearAGpu) {
   EXPECT_EQ(host.near({0, 0x30, 0}), std::nullopt) << "no such device";
 }
 
-TEST(CpusTest, ListsAreDisjointAndEveryoneHasOneOrNobodyDoes) {
+TEST(CpusTest, ListsAreDisjointAndEverySlotHasOneOrNoSlotDoes) {
   EXPECT_TRUE(rc::check([] {
     const auto core_count = *rc::gen::inRange(1, 40);
     std::vector<Cpus> cores;

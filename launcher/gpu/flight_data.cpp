@@ -9,7 +9,7 @@
 namespace graphproof::launcher {
 namespace {
 
-/// Whether somebody reads from the pipe and has been asked.
+/// Asks the rank that reads from the pipe. False if no process reads from it.
 bool ask_for_flight_data(const std::filesystem::path& pipe) {
   const int end = open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   if (end < 0) return false;
@@ -38,7 +38,7 @@ bool FlightData::step(std::int64_t now_ms) {
   std::erase_if(awaited_, [](const auto& awaited) {
     std::error_code error;
     if (!std::filesystem::exists(awaited.first, error)) return false;
-    std::filesystem::rename(awaited.first, awaited.second, error);  // both are in the run folder
+    std::filesystem::rename(awaited.first, awaited.second, error);  // both are below the run folder
     return true;
   });
   return awaited_.empty() || now_ms >= deadline_ms_;

@@ -18,7 +18,7 @@ class FlightDataTest : public testing::Test {
   FlightDataTest() {
     for (const fs::path& folder : {pipes_, answers_, stacks_}) fs::create_directories(folder);
   }
-  /// As ProcessGroupNCCL's monitor: the reading end, opened without waiting.
+  /// Opens the reading end without waiting, as ProcessGroupNCCL's monitor does.
   int listen(int rank) const {
     const fs::path pipe = pipes_ / ("flight-" + std::to_string(rank) + ".pipe");
     EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -52,8 +52,8 @@ TEST_F(FlightDataTest, EveryRankThatListensIsAskedOnceAndItsAnswerKept) {
   close(second);
 }
 
-TEST_F(FlightDataTest, NobodyIsWaitedForWhoHasNoPipeOrDoesNotRead) {
-  close(listen(1));  // the process has gone
+TEST_F(FlightDataTest, ARankWithoutAPipeOrThatDoesNotReadIsNotWaitedFor) {
+  close(listen(1));  // the process has ended
   FlightData data(pipes_, answers_, stacks_, {0, 1}, 1000);
   EXPECT_TRUE(data.step(1000));
 }

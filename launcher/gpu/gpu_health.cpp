@@ -12,7 +12,7 @@ struct XidRow {
   std::string_view what;
 };
 /// Numbers and causes as in NVIDIA's "Xid Errors" document. Where it names both programs and
-/// hardware as causes, programs.
+/// hardware as the cause, the program is taken.
 constexpr XidRow kXids[] = {
     {13, false, "an exception of the graphics engine: a program's kernel failed"},
     {31, false, "a page fault: a program's kernel used an address that is not mapped"},

@@ -1,6 +1,6 @@
-// What went wrong with GPUs while cases ran on them: error reports of the driver (Xid), memory
-// errors that could not be corrected, clocks cut down by heat. Whose fault an Xid is, is a table;
-// what is the GPU's own makes a case infra.gpu.
+// What goes wrong with GPUs while cases run on them: error reports of the driver (Xid), memory
+// errors that could not be corrected, clocks that are reduced because of heat. A table says whether
+// the hardware or a program causes an Xid; trouble of the hardware makes a case infra.gpu.
 #pragma once
 
 #include <cstddef>
@@ -13,36 +13,38 @@
 
 namespace graphproof::launcher {
 
+/// One report of trouble.
 struct GpuTrouble {
   std::string gpu;
   std::string what;      // "Xid 79: it has fallen off the bus"
-  bool hardware = true;  // false: programs cause it, and the case answers for what it did
+  bool hardware = true;  // false: a program causes it, and the case answers for what it did
 };
 
-/// Of an Xid that the table lacks nobody can say that it is the hardware's: a case is not excused
-/// by it.
+/// The trouble that an Xid stands for. An Xid that is not in the table counts as caused by a
+/// program: it does not excuse a case.
 GpuTrouble trouble_of_xid(const std::string& gpu, int number);
 
+/// Collects the troubles of these GPUs, for all batches of a host.
 class GpuHealth {
  public:
-  // Asking is a handful of calls into the driver.
+  // Asking takes a few calls into the driver.
   static constexpr std::int64_t kLook_ms = 1000;
 
-  /// Listens from now on. `nvml` must outlive it.
+  /// Listens to the driver from now on. `nvml` must outlive it.
   GpuHealth(Nvml& nvml, std::vector<std::string> gpus);
 
   /// Asks the driver, if that was not done within kLook_ms; `at_once`: in any case.
   void look(std::int64_t now_ms, bool at_once);
-  /// How many troubles there were so far, of all GPUs.
+  /// The number of troubles so far, of all GPUs.
   std::size_t count() const { return seen_.size(); }
-  /// Those of `gpus` from number `first` on.
+  /// The troubles of `gpus` from number `first` on.
   std::vector<GpuTrouble> since(std::size_t first, const std::vector<std::string>& gpus) const;
 
  private:
   Nvml& nvml_;
   const std::vector<std::string> gpus_;
-  std::map<std::string, std::int64_t> uncorrected_;  // counted so far
-  std::vector<GpuTrouble> seen_;                     // of a GPU that is hot, one a look
+  std::map<std::string, std::int64_t> uncorrected_;  // by GPU: errors counted so far
+  std::vector<GpuTrouble> seen_;                     // a GPU that is hot adds one a look
   std::int64_t looked_ms_ = 0;
 };
 

@@ -73,7 +73,7 @@ bool NcclRas::step(std::int64_t now_ms) {
   if (!asked_) {
     const auto sent = send(socket_, kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL);
     asked_ = sent == static_cast<ssize_t>(kQuestion.size());
-    // Not connected yet, or no longer.
+    // The socket is not connected yet, or no longer.
     if (sent < 0 && errno != EAGAIN && errno != ENOTCONN)
       end(std::string("NCCL's RAS service does not answer: ") + std::strerror(errno));
   }
@@ -85,7 +85,7 @@ bool NcclRas::step(std::int64_t now_ms) {
   if (socket_ >= 0 && (got == 0 || static_cast<std::int64_t>(answer_.size()) >= kMost_bytes))
     end("");
   if (socket_ >= 0 && now_ms >= deadline_ms_)
-    end("NCCL's RAS service said no more within " + std::to_string(kAnswer_ms / 1000) + " s");
+    end("NCCL's RAS service sent no more within " + std::to_string(kAnswer_ms / 1000) + " s");
   return socket_ < 0;
 }
 

@@ -1,7 +1,7 @@
 // What NCCL itself knows of communicators that hang, by its RAS service (NCCL 2.24 and newer):
-// which ranks of which one are behind. The service listens on a TCP port, so ranks have it only
-// where NCCL_RAS_ENABLE asks for it, and then it is asked here, with the words of NCCL's guide for
-// a client without a program of its own: "verbose status", and text until the end.
+// which ranks of which communicator are behind. The service listens on a TCP port, so ranks have it
+// only where NCCL_RAS_ENABLE asks for it. It is asked as NCCL's guide says for a client without a
+// program of its own: the client sends "verbose status" and reads text until the end.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,20 @@
 
 namespace graphproof::launcher {
 
-/// Where ranks with this environment can be asked; nothing where they have no such service.
-/// NCCL_RAS_ADDR names another place than NCCL's own: an IPv4 address or "localhost", and a port.
+/// The address at which ranks with this environment can be asked; nothing where they have no such
+/// service. NCCL_RAS_ADDR names another place than NCCL's default: an IPv4 address or "localhost",
+/// and a port.
 std::optional<std::string> ras_address(const Environment& environment);
 
+/// One question to the service.
 class NcclRas {
  public:
-  // The service waits for ranks that do not answer: five seconds by itself.
+  // The service itself waits five seconds for ranks that do not answer.
   static constexpr std::int64_t kAnswer_ms = 15000;
-  // Of a job of a few thousand ranks.
+  // The answer of a job with a few thousand ranks is smaller.
   static constexpr std::int64_t kMost_bytes = 4 << 20;
 
-  /// Asks; never waits. The answer, or why there is none, goes to `file`.
+  /// Asks the service; never waits. The answer, or why there is none, goes to `file`.
   NcclRas(const std::string& address, std::filesystem::path file, std::int64_t now_ms);
   ~NcclRas();
   NcclRas(const NcclRas&) = delete;

@@ -13,8 +13,8 @@
 namespace graphproof::launcher {
 namespace {
 
-/// Listens on loopback; answers one client with `answer` once it has asked, and hangs up if
-/// `whole`.
+/// Listens on loopback and answers one client with `answer` once it has asked; closes the
+/// connection if `whole`.
 class FakeRas {
  public:
   FakeRas(std::string answer, bool whole) : listener_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -53,7 +53,7 @@ class FakeRas {
   std::jthread thread_;
 };
 
-/// What is in the file at the end; the clock of `ras` makes a round each millisecond.
+/// The content of the file at the end. The clock of `ras` advances a round each millisecond.
 std::string asked(const std::string& address) {
   const record::ScratchFolder folder;
   const auto file = folder.path() / "nccl-ras";
@@ -82,10 +82,10 @@ TEST(NcclRasTest, TheWholeAnswerIsKept) {
 
 TEST(NcclRasTest, AServiceThatFallsSilentIsNotWaitedForForEver) {
   FakeRas service("Job summary\n", false);
-  EXPECT_EQ(asked(service.address()), "Job summary\nNCCL's RAS service said no more within 15 s\n");
+  EXPECT_EQ(asked(service.address()), "Job summary\nNCCL's RAS service sent no more within 15 s\n");
 }
 
-TEST(NcclRasTest, WhyThereIsNoAnswerIsSaid) {
+TEST(NcclRasTest, TheFileSaysWhyThereIsNoAnswer) {
   EXPECT_EQ(asked("somewhere:28028"),
             "NCCL's RAS service was not asked: NCCL_RAS_ADDR=somewhere:28028 is no IPv4 address "
             "with a port\n");

@@ -10,8 +10,8 @@
 namespace graphproof::launcher {
 namespace {
 
-// The few declarations of nvml.h that are used; the library's binary interface is stable by its own
-// promise.
+// The few declarations of nvml.h that are used. NVIDIA promises that the library's binary interface
+// is stable.
 using NvmlDevice = struct nvmlDevice_st*;
 struct Memory {
   unsigned long long total, free, used;
@@ -35,7 +35,7 @@ constexpr unsigned long long kNotAvailable = ~0ull;
 constexpr int kSuccess = 0, kExclusiveProcess = 3, kP2pNvlink = 2, kP2pOk = 0, kUncorrected = 1,
               kVolatile = 0;
 constexpr unsigned long long kXidEvent = 8, kHardwareHeat = 0x40;
-// A GPU that reports without end must not keep the loop.
+// The bound keeps a GPU that reports without end from holding the loop.
 constexpr int kEventsAtOnce = 64;
 
 template <class Function>
@@ -58,7 +58,7 @@ struct Nvml::Library {
   int (*by_index)(unsigned, NvmlDevice*) = nullptr;
   int (*by_uuid)(const char*, NvmlDevice*) = nullptr;
   int (*memory)(NvmlDevice, Memory*) = nullptr;
-  // Not every driver has these.
+  // Not every driver has these functions.
   int (*processes)(NvmlDevice, unsigned*, ProcessInfo*) = nullptr;
   int (*process_name)(unsigned, char*, unsigned) = nullptr;
   int (*compute_mode)(NvmlDevice, int*) = nullptr;
@@ -94,7 +94,7 @@ std::unique_ptr<Nvml> Nvml::open() {
   look_up(library->handle, "nvmlDeviceRegisterEvents", library->register_events);
   look_up(library->handle, "nvmlEventSetWait_v2", library->wait_for_event);
   look_up(library->handle, "nvmlDeviceGetTotalEccErrors", library->ecc_errors);
-  // By its old name, which newer libraries keep.
+  // Looked up by its old name, which newer libraries keep.
   look_up(library->handle, "nvmlDeviceGetCurrentClocksThrottleReasons", library->clock_limits);
   if (!complete || library->init() != kSuccess) return nullptr;
   library->started = true;
@@ -141,7 +141,7 @@ std::optional<GpuUse> Nvml::use(const std::string& gpu) const {
 std::optional<std::vector<Nvml::User>> Nvml::listed(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   if (handle == nullptr || library_->processes == nullptr) return std::nullopt;
-  // More processes than this on one GPU: then nobody is told whose memory is whose.
+  // With more processes than this on one GPU, it is not known whose memory is whose.
   std::array<ProcessInfo, 256> infos{};
   unsigned count = infos.size();
   if (library_->processes(handle, &count, infos.data()) != kSuccess) return std::nullopt;
@@ -166,11 +166,11 @@ std::optional<std::int64_t> Nvml::used_bytes(const std::string& gpu,
 
 std::string Nvml::users(const std::string& gpu) const {
   const auto users = listed(gpu);
-  if (!users) return "nobody knows";
+  if (!users) return "unknown";
   std::string text;
   for (const User& user : *users)
     text += (text.empty() ? "" : ", ") + std::to_string(user.pid) + " with " +
-            (user.bytes ? std::to_string(*user.bytes >> 20) + " MiB" : "nobody knows what");
+            (user.bytes ? std::to_string(*user.bytes >> 20) + " MiB" : "unknown memory");
   return text.empty() ? "no process" : text;
 }
 
@@ -190,7 +190,7 @@ std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
       const auto one = static_cast<NvmlDevice>(device(gpus[left])),
                  other = static_cast<NvmlDevice>(device(gpus[right]));
       int status = kP2pOk;
-      // An older driver that can't say must not take machines apart.
+      // An older driver that does not know must not split a machine into islands.
       if (one == nullptr || other == nullptr ||
           library_->p2p_status(one, other, kP2pNvlink, &status) != kSuccess)
         return std::vector<int>(gpus.size(), 0);
@@ -210,7 +210,7 @@ std::vector<int> Nvml::islands(const std::vector<std::string>& gpus) const {
 void* Nvml::whole_device(const std::string& gpu) const {
   const auto handle = static_cast<NvmlDevice>(device(gpu));
   NvmlDevice whole = nullptr;
-  // Of anything but a MIG device this is refused.
+  // The driver refuses this for anything but a MIG device.
   const bool part = handle != nullptr && library_->whole_device != nullptr &&
                     library_->whole_device(handle, &whole) == kSuccess;
   return part ? whole : handle;

@@ -1,5 +1,6 @@
-// What NVIDIA's management library knows of the GPUs: memory in use, who is joined with whom, what
-// went wrong. It is opened at run time: the launcher runs the same on machines without it.
+// What NVIDIA's management library knows of the GPUs: the memory in use, which GPUs are joined,
+// what went wrong. The library is opened at run time, so the launcher runs the same on machines
+// without it.
 //
 // A GPU is spelled as in CUDA_VISIBLE_DEVICES: an index in PCI bus order, or a UUID, also that of a
 // MIG device.
@@ -15,80 +16,84 @@
 
 namespace graphproof::launcher {
 
-/// What is in use on a GPU.
+/// The memory in use on a GPU.
 struct GpuUse {
   std::int64_t bytes = 0;
   std::map<int, std::int64_t> mps_servers;  // of these, what a server of CUDA's Multi-Process
-                                            // Service has for itself, by process id
+                                            // Service has for itself, by process id of the server
 
-  /// Bytes more than `before`. A server that came in between is the machine's: the first program
-  /// that connects starts it, and it stays.
+  /// The bytes in use beyond `before`. The memory of a Multi-Process Service server that appeared
+  /// in between does not count: the first program that connects starts the server, and it stays for
+  /// all.
   std::int64_t more_than(const GpuUse& before) const;
 };
 
+/// The opened library. For one thread.
 class Nvml {
  public:
-  /// Null where the library is absent or refuses to start.
+  /// Opens the library. Null where it is absent or refuses to start.
   static std::unique_ptr<Nvml> open();
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  /// Nothing if the device can't be asked.
+  /// The memory in use. Nothing if the device can't be asked.
   std::optional<GpuUse> use(const std::string& gpu) const;
-  /// Bytes in use by `pids`. Nothing where the driver does not list one of them: in a container it
-  /// sees other process ids, or is not told.
+  /// The bytes in use by `pids`. Nothing where the driver does not list one of them: in a container
+  /// it may know other process ids, or no size.
   std::optional<std::int64_t> used_bytes(const std::string& gpu,
                                          const std::vector<int>& pids) const;
-  /// Who is on `gpu`, as the driver tells: "461 with 612 MiB, 462 with 612 MiB", "no process" or
-  /// "nobody knows".
+  /// The processes on `gpu`, as the driver lists them: "461 with 612 MiB, 462 with 612 MiB", "no
+  /// process" or "unknown".
   std::string users(const std::string& gpu) const;
-  /// One process at a time may have a context there (compute mode EXCLUSIVE_PROCESS).
+  /// Whether only one process at a time may have a context on the GPU (compute mode
+  /// EXCLUSIVE_PROCESS).
   bool exclusive_process(const std::string& gpu) const;
-  /// Which of `gpus` are joined by NVLink: for each the number of its island, from 0. One island
-  /// where nobody can tell.
+  /// Which of `gpus` are joined by NVLink: for each the number of its island, from 0. All are one
+  /// island where the driver does not know.
   std::vector<int> islands(const std::vector<std::string>& gpus) const;
 
-  /// Where it is on the PCI bus; of a MIG device, where the GPU around it is. Nothing where the
-  /// driver can't tell.
+  /// The place of the GPU on the PCI bus; of a MIG device, that of the whole GPU. Nothing where the
+  /// driver does not know it.
   struct PciAddress {
     unsigned domain = 0, bus = 0, device = 0;
     bool operator==(const PciAddress&) const = default;
   };
   std::optional<PciAddress> pci_address(const std::string& gpu) const;
 
-  /// From now on xids() tells what the driver reports of `gpus`; of a MIG device, what it reports
-  /// of the GPU around it.
+  /// From now on xids() returns what the driver reports of `gpus`; of a MIG device, what it reports
+  /// of the whole GPU.
   void listen(const std::vector<std::string>& gpus);
   struct Xid {
     std::string gpu;
     int number = 0;
   };
-  /// What was reported since the last call. Never waits.
+  /// The Xids reported since the last call. Never waits.
   std::vector<Xid> xids();
-  /// Memory errors that could not be corrected, since the driver was loaded. Nothing where the GPU
-  /// does not count them.
+  /// The number of memory errors that could not be corrected, since the driver was loaded. Nothing
+  /// where the GPU does not count them.
   std::optional<std::int64_t> uncorrected_errors(const std::string& gpu) const;
-  /// Its clocks are cut down at this moment, by its own protection against heat. Software's gentler
-  /// limit is no trouble.
+  /// Whether the clocks are reduced at this moment by the GPU's own protection against heat. The
+  /// gentler limit of the driver's software is no trouble.
   bool slowed_by_heat(const std::string& gpu) const;
 
  private:
   struct Library;
   struct User {
     int pid;
-    std::optional<std::int64_t> bytes;  // nothing where it is not told
+    std::optional<std::int64_t> bytes;  // nothing where the driver does not say
   };
-  /// Nothing if the device can't be asked, or has more than a list holds.
+  /// The processes on the GPU. Nothing if the device can't be asked, or has more processes than a
+  /// list takes.
   std::optional<std::vector<User>> listed(const std::string& gpu) const;
   void* device(const std::string& gpu) const;
-  /// Of a MIG device the GPU around it.
+  /// The device; of a MIG device, the whole GPU.
   void* whole_device(const std::string& gpu) const;
   explicit Nvml(std::unique_ptr<Library> library);
   std::unique_ptr<Library> library_;
   void* events_ = nullptr;
   std::vector<std::pair<void*, std::string>>
-      listened_;  // the device that reports, and as which GPU
+      listened_;  // the device that reports, and the GPU under whose name
 };
 
 }  // namespace graphproof::launcher

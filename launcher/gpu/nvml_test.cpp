@@ -1,4 +1,4 @@
-// What the launcher asks of NVIDIA's library, of a stand-in for it (fake_nvml.cpp).
+// What the launcher asks of NVIDIA's library, tested with a stand-in for it (fake_nvml.cpp).
 #include "launcher/gpu/nvml.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,8 @@ namespace {
 
 struct NvmlTest : testing::Test {
   NvmlTest() {
-    // Its name within the process is the real one's: what is loaded is not looked for again.
+    // The stand-in has the name of the real library, and what is loaded already is not looked for
+    // again.
     const std::string library =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
     EXPECT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
@@ -31,7 +32,7 @@ struct NvmlTest : testing::Test {
                                  "GRAPHPROOF_FAKE_NVML_MODE", "GRAPHPROOF_FAKE_NVML_TROUBLE"})
       unsetenv(variable);
   }
-  /// What goes wrong from now on: "KIND NUMBER GPU".
+  /// Sets what goes wrong from now on: "KIND NUMBER GPU".
   void trouble(const std::string& line) const {
     std::ofstream(folder.path() / "trouble", std::ios::app) << line << "\n";
   }
@@ -54,10 +55,10 @@ TEST_F(NvmlTest, WhoseMemoryIsWhoseIsKnownOnlyOfProcessesThatTheDriverLists) {
   EXPECT_EQ(memory->used_bytes("0", {getpid(), getppid()}), std::int64_t{100} << 20);
   EXPECT_EQ(memory->used_bytes("0", {getppid()}), std::nullopt);
   EXPECT_EQ(memory->users("0"), std::to_string(getpid()) + " with 100 MiB");
-  EXPECT_EQ(memory->users("9"), "nobody knows");
+  EXPECT_EQ(memory->users("9"), "unknown");
 }
 
-TEST_F(NvmlTest, AServerOfTheMultiProcessServiceThatCameSinceIsNothingLeftBehind) {
+TEST_F(NvmlTest, AServerOfTheMultiProcessServiceThatStartedSinceIsNoLeftover) {
   const auto nvml = Nvml::open();
   const GpuUse before = nvml->use("0").value();
   std::ofstream processes(folder.path() / "processes");
@@ -87,21 +88,21 @@ TEST_F(NvmlTest, GpusThatNvlinkJoinsAreOneIsland) {
   EXPECT_EQ(memory->islands({"2", "0", "3"}), (std::vector<int>{0, 1, 0}));
   EXPECT_EQ(memory->islands({"0"}), std::vector<int>{0});
   EXPECT_EQ(memory->islands({"0", "9"}), (std::vector<int>{0, 0}))
-      << "who can't be asked must not take a machine apart";
+      << "a driver that does not know must not split the machine";
 }
 
-TEST_F(NvmlTest, WhereAGpuIsOnTheBusIsTold) {
+TEST_F(NvmlTest, ThePlaceOfAGpuOnTheBusIsKnown) {
   const auto nvml = Nvml::open();
   EXPECT_EQ(nvml->pci_address("1"), (Nvml::PciAddress{0, 0x11, 0}));
   EXPECT_EQ(nvml->pci_address("MIG-1"), (Nvml::PciAddress{0, 0x13, 0}));
   EXPECT_EQ(nvml->pci_address("9"), std::nullopt);
 }
 
-TEST_F(NvmlTest, AnXidIsToldOnceAndAMigDeviceHearsOfTheGpuAroundIt) {
+TEST_F(NvmlTest, AnXidIsReportedOnceAndAMigDeviceGetsThoseOfTheWholeGpu) {
   const auto nvml = Nvml::open();
   trouble("xid 13 0");
   nvml->listen({"0", "MIG-1"});
-  EXPECT_TRUE(nvml->xids().empty()) << "reported before anybody listened";
+  EXPECT_TRUE(nvml->xids().empty()) << "reported before the library was listened to";
   trouble("xid 79 0");
   trouble("xid 31 3");
   trouble("xid 48 1");
@@ -130,17 +131,17 @@ TEST_F(NvmlTest, WhoseFaultAnXidIsIsATable) {
     EXPECT_TRUE(trouble_of_xid("0", hardware).hardware) << hardware;
   for (const int program : {13, 31, 43, 45})
     EXPECT_FALSE(trouble_of_xid("0", program).hardware) << program;
-  EXPECT_FALSE(trouble_of_xid("0", 9999).hardware) << "nobody is excused by what nobody knows";
+  EXPECT_FALSE(trouble_of_xid("0", 9999).hardware) << "an unknown Xid excuses no case";
   EXPECT_EQ(trouble_of_xid("0", 9999).what, "Xid 9999");
   EXPECT_EQ(trouble_of_xid("0", 79).what, "Xid 79: it has fallen off the bus");
 }
 
-TEST_F(NvmlTest, EachAsksForTheTroubleOfItsGpusSinceItLooked) {
+TEST_F(NvmlTest, EachBatchGetsTheTroubleOfItsGpusSinceItLookedLast) {
   const auto nvml = Nvml::open();
   trouble("ecc 5 0");
   GpuHealth health(*nvml, {"0", "1"});
   health.look(0, true);
-  EXPECT_EQ(health.count(), 0u) << "errors of before count for nobody";
+  EXPECT_EQ(health.count(), 0u) << "earlier errors count for no batch";
   trouble("ecc 2 0");
   health.look(500, false);
   EXPECT_EQ(health.count(), 0u) << "asked at most once a second";

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "graphproof-";
 
-/// Where version 2 is mounted, and which group lies there: "ID PARENT MAJOR:MINOR ROOT POINT
-/// OPTIONS ... - cgroup2 ...".
+/// The line of /proc/self/mountinfo that says where version 2 is mounted and which group is the
+/// root there: "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS ... - cgroup2 ...".
 std::pair<fs::path, fs::path> mounted() {
   std::istringstream lines(proc_text("/proc/self/mountinfo"));
   for (std::string line; std::getline(lines, line);) {
@@ -45,7 +45,7 @@ fs::path cgroup_parent() {
     const fs::path below = group.lexically_relative(root);
     if (below.empty() || *below.begin() == "..") return {};
     const fs::path folder = (point / below).lexically_normal();
-    // A process may be moved only by who may write to the group that holds both.
+    // A process may be moved only by a process that may write to the group that holds both.
     const bool may =
         access(folder.c_str(), W_OK) == 0 && access((folder / "cgroup.procs").c_str(), W_OK) == 0;
     return may ? folder : fs::path();
@@ -54,7 +54,7 @@ fs::path cgroup_parent() {
 }
 
 std::unique_ptr<Cgroup> Cgroup::make(const std::string& mark, const fs::path& parent) {
-  // Slurm looks for a step's processes in its own groups alone.
+  // Slurm looks for the processes of a step only in its own groups.
   if (std::getenv("SLURM_JOB_ID") != nullptr) return nullptr;
   if (parent.empty()) return nullptr;
   fs::path folder = parent / (std::string(kPrefix) + mark);

@@ -1,7 +1,7 @@
-// A control group (v2) for each batch: whoever is started in it stays in it, whatever becomes of
-// its session and its environment, and all of them end at one word. Made below the group of this
-// process where that may be written; elsewhere, as in most containers, there is none, and session
-// and mark alone tell whose a process is.
+// A control group (v2) for each batch. A process that starts in it stays in it, whatever becomes of
+// its session and its environment, and one write to a file kills them all. The group is made below
+// the group of this process, where that may be written. Elsewhere, as in most containers, there is
+// none, and only session and mark identify the processes of a batch.
 #pragma once
 
 #include <filesystem>
@@ -12,21 +12,22 @@
 
 namespace graphproof::launcher {
 
-/// The folder of this process's own group; empty where groups can't be made below it. To tell takes
-/// as long as reading all mounts: whoever asks for groups often, asks for it once.
+/// The folder of this process's own group; empty where no group can be made below it. The look
+/// costs as much as reading all mounts, so a caller that needs the folder often keeps it.
 std::filesystem::path cgroup_parent();
 
 class Cgroup {
  public:
-  /// Of the batch with this mark (processes.h). Null where none can be made.
+  /// Makes the group of the batch with this mark (processes.h). Null where none can be made.
   static std::unique_ptr<Cgroup> make(const std::string& mark,
                                       const std::filesystem::path& parent = cgroup_parent());
-  /// Removes it. One in which something still runs stays.
+  /// Removes the group, unless something still runs in it.
   ~Cgroup();
   Cgroup(const Cgroup&) = delete;
   Cgroup& operator=(const Cgroup&) = delete;
 
-  /// Whoever begins in it stays in it, and so does what it starts (child.h).
+  /// The folder to give to a child that starts in the group (child.h). What the child starts is in
+  /// the group as well.
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
@@ -34,17 +35,17 @@ class Cgroup {
   std::filesystem::path folder_;
 };
 
-/// The groups of this mark, also those that a dead launcher left; of all marks that begin with it
-/// if it ends with a dot.
+/// The groups of this mark, also those that a dead launcher left. A mark that ends with a dot
+/// stands for all marks that begin with it.
 std::vector<std::filesystem::path> cgroups_of(
     std::string_view mark, const std::filesystem::path& parent = cgroup_parent());
-/// Who is in them.
+/// The ids of the processes in these groups.
 std::vector<int> cgroup_members(std::string_view mark,
                                 const std::filesystem::path& parent = cgroup_parent());
-/// SIGKILL to all that are in them, and to what they start meanwhile. Before Linux 5.14 there is no
-/// such word.
+/// Sends SIGKILL to all processes in these groups, and to what they start meanwhile. Does nothing
+/// before Linux 5.14, which has no file for it.
 void kill_cgroups(std::string_view mark, const std::filesystem::path& parent = cgroup_parent());
-/// Removes those that are empty.
+/// Removes those of these groups that are empty.
 void remove_cgroups(std::string_view mark);
 
 }  // namespace graphproof::launcher

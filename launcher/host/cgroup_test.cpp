@@ -34,7 +34,8 @@ struct CgroupTest : testing::Test {
   std::string mark = "cgroup-test-" + std::to_string(getpid());
 };
 
-/// Where this process may make no group, there is none to look into, and a batch starts without.
+/// Where this process may make no group, there is nothing to look into, and a batch starts without
+/// one.
 void expect_to_do_without(const std::string& mark) {
   const record::ScratchFolder scratch;
   EXPECT_TRUE(cgroups_of(mark).empty());
@@ -48,7 +49,7 @@ void expect_to_do_without(const std::string& mark) {
   EXPECT_EQ(child.poll(), (Exit{false, 3}));
 }
 
-// Neither its session nor its environment tells whose this process is.
+// Neither the session nor the environment of this process shows to which batch it belongs.
 TEST_F(CgroupTest, AProcessThatHidesIsFoundAndEnded) {
   const record::ScratchFolder scratch;
   {
@@ -75,8 +76,8 @@ TEST_F(CgroupTest, AProcessThatHidesIsFoundAndEnded) {
   EXPECT_TRUE(cgroups_of(mark).empty()) << "an empty group goes with its owner";
 }
 
-/// From here on this process and what it starts are told that there is no clone3, as by the filter
-/// of an older container.
+/// From here on clone3 fails for this process and what it starts, as with the filter of an older
+/// container.
 bool refuse_clone3() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -89,7 +90,7 @@ bool refuse_clone3() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// In a process of its own, because a filter can't be taken off again.
+// Runs in a process of its own, because a filter cannot be removed.
 TEST_F(CgroupTest, WhereClone3IsRefusedAChildEntersItsGroupByItself) {
   const record::ScratchFolder scratch;
   const auto group = Cgroup::make(mark);
@@ -120,8 +121,8 @@ TEST_F(CgroupTest, WhereClone3IsRefusedAChildEntersItsGroupByItself) {
   EXPECT_EQ(WEXITSTATUS(status), kInGroup);
 }
 
-// Until it begins its program a child has this process's memory and stack.
-TEST_F(CgroupTest, AChildThatCanNotBeginInItsGroupIsNamedAndTheNextOneBegins) {
+// Until it begins its program, a child shares this process's memory and stack.
+TEST_F(CgroupTest, AChildThatCannotStartInItsGroupIsNamedAndTheNextOneStarts) {
   const record::ScratchFolder scratch;
   const auto group = Cgroup::make(mark);
   if (!group) return expect_to_do_without(mark);

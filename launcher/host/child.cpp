@@ -24,9 +24,9 @@ extern char** environ;
 namespace graphproof::launcher {
 
 #if defined(__x86_64__)
-/// clone3 for a child that shares this process's memory until it begins its program, as by vfork.
-/// It returns first, on the same stack, so the way back stays in a register meanwhile. A negative
-/// errno where it fails.
+/// clone3 for a child that shares this process's memory until it begins its program, as with vfork.
+/// It returns first in the child, on the same stack, so the return address is kept in a register
+/// meanwhile. Returns a negative errno where it fails.
 extern "C" [[gnu::returns_twice]] long graphproof_clone3_vfork(const clone_args* arguments,
                                                                std::size_t size);
 asm(R"(
@@ -61,16 +61,16 @@ struct Beginning {
   int parent, error_pipe;
 };
 
-/// Everything after the fork and before the exec, in the launcher's own memory: only
-/// async-signal-safe calls, and no handler of the launcher's may run here. Reports errno through
-/// its pipe.
+/// Everything between fork and exec, in the launcher's own memory: it may make only
+/// async-signal-safe calls, and no signal handler of the launcher may run here. Reports errno
+/// through its pipe.
 [[noreturn, gnu::noinline]] void become(const Beginning& child) {
   setsid();
   if (child.members >= 0) [[maybe_unused]]
     const auto entered = write(child.members, "0", 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // The launcher may have died between the fork and the line above; then nobody would ever send the
-  // signal.
+  // The launcher may have died between the fork and the line above. Then no process would ever send
+  // the signal.
   if (getppid() != child.parent) _exit(127);
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
@@ -91,16 +91,17 @@ struct Beginning {
   _exit(127);
 }
 
-/// fork would copy the page tables of a launcher that holds ten thousand records.
+/// Shares the memory, because fork would copy the page tables of a launcher that holds ten thousand
+/// records.
 [[gnu::noinline]] int begin(const Beginning& child) {
   const pid_t pid = vfork();
   if (pid == 0) become(child);
   return pid;
 }
 
-/// As begin(), in the control group of this open folder: to be moved there afterwards costs the
-/// kernel a grace period of 10 to 25 ms. Negative before Linux 5.7 and where a container's filter
-/// knows no clone3.
+/// As begin(), in the control group of this open folder. To move a process there afterwards costs
+/// the kernel a grace period of 10 to 25 ms. Negative before Linux 5.7, and where a container's
+/// filter does not know clone3.
 [[gnu::noinline]] int begin_in(int group, const Beginning& child) {
   clone_args into{};
   into.flags = CLONE_INTO_CGROUP | CLONE_VM | CLONE_VFORK;
@@ -118,7 +119,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-/// The new process's id; the descriptors become its standard output and error.
+/// Returns the id of the new process; the descriptors become its standard output and error.
 int start(const Command& command, int output, int errors, int group = -1, int members = -1) {
   const std::string& name = command.arguments.at(0);
   const std::string program = find_program(name, command.environment);
@@ -153,7 +154,7 @@ int start(const Command& command, int output, int errors, int group = -1, int me
   return pid;
 }
 
-/// Open for appending, so that two of them on one path don't overwrite each other.
+/// Opens for appending, so that two descriptors on one path don't overwrite each other.
 struct File {
   explicit File(const std::filesystem::path& path)
       : descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
@@ -165,8 +166,9 @@ struct File {
   const int descriptor;
 };
 
-/// A control group that a child begins in: its folder, and its file for those who enter by
-/// themselves. One that can't be opened costs a way to find leftovers, not the child.
+/// A control group that a child starts in: its folder, and the file to which a process writes to
+/// enter by itself. A group that can't be opened costs one way to find leftovers, but not the
+/// child.
 struct Group {
   explicit Group(const std::filesystem::path& path)
       : folder(path.empty() ? -1 : open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
@@ -180,8 +182,8 @@ struct Group {
   const int folder, members;
 };
 
-/// Returns when the process has ended, or after so long; before Linux 5.3, where nothing tells,
-/// after a moment.
+/// Returns when the process has ended, or after this time. Before Linux 5.3 the kernel cannot tell,
+/// and it returns after a moment.
 void wait_for_end(int pid, std::chrono::milliseconds most) {
   static constexpr std::chrono::milliseconds kMoment{5};
   pollfd end{
@@ -250,7 +252,7 @@ std::optional<Exit> Child::poll() {
   int status = 0;
   const int got = waitpid(pid_, &status, WNOHANG);
   if (got == pid_) exit_ = from_status(status);
-  // Somebody else waited for it: that it ended is known, how is not.
+  // Another part of this program has waited for it: that it ended is known, but not how.
   if (got < 0 && errno == ECHILD) exit_ = Exit{false, -1};
   return exit_;
 }

@@ -36,7 +36,7 @@ TEST(ChildTest, WhatAChildPrintsIsKeptInMemoryUpToABound) {
   EXPECT_EQ(printed.first(4), "0123");
 }
 
-TEST(ChildTest, ASignalIsToldFromAnExitCode) {
+TEST(ChildTest, ASignalIsDistinguishedFromAnExitCode) {
   EXPECT_EQ(run_to_end(shell("kill -SEGV $$"), 10000).exit, (Exit{true, SIGSEGV}));
 }
 
@@ -76,8 +76,8 @@ TEST(ChildTest, ADroppedChildIsGone) {
 }
 
 TEST(ChildTest, TheChildEndsWithItsParent) {
-  // A shell starts this test program's own fork, which starts a child and is killed without a
-  // chance to clean up.
+  // A shell starts a fork of this test program, which starts a child and is killed without a chance
+  // to clean up.
   int pids[2];
   ASSERT_EQ(pipe(pids), 0);
   const int parent = fork();

@@ -38,7 +38,8 @@ bool Ending::step(std::int64_t now_ms) {
     stage_ = Stage::kill;
     deadline_ms_ = now_ms + kKill_ms;
   } else if (stage_ == Stage::kill) {
-    // Again each time: a process may have been started between the last look and the last signal.
+    // Sent again each time, because a process may have been started between the last look and the
+    // last signal.
     send(left_, SIGKILL);
     processes_.kill_group(mark_);
     if (now_ms >= deadline_ms_) {

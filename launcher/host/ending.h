@@ -1,5 +1,5 @@
-// Ends everything that belongs to a batch: every process of its session or with its mark, asked
-// with SIGTERM, then killed, then seen to be gone. One call of step() does what is due and never
+// Ends everything that belongs to a batch: every process of its session or with its mark gets
+// SIGTERM, then SIGKILL, and is then waited for. One call of step() does what is due and never
 // waits.
 #pragma once
 
@@ -20,16 +20,16 @@ class Ending {
   // Ranks whose starter ended by itself are given this long to be gone by themselves.
   static constexpr std::int64_t kSettle_ms = 1000;
 
-  /// Looks who is left. `processes` must outlive it. `by_itself`: the batch's starter has ended
-  /// without being asked; what still runs after kSettle_ms was left behind. `looks_before`: of
-  /// ProcessTable::of().
+  /// Looks which processes are left. `processes` must outlive it. `by_itself`: the batch's starter
+  /// has ended without being asked, and what still runs after kSettle_ms was left behind.
+  /// `looks_before`: the count of looks when the batch began, for ProcessTable::of().
   Ending(const ProcessTable& processes, int session, std::string mark, bool by_itself,
          std::int64_t now_ms, std::uint64_t looks_before = 0);
 
   /// True when nothing of the batch runs any more, or the last deadline passed.
   bool step(std::int64_t now_ms);
 
-  /// Those that ran at the last look.
+  /// The processes that ran at the last look.
   const std::vector<Process>& left() const { return left_; }
   /// Processes that outlived a starter which ended by itself. They were ended all the same.
   const std::vector<Process>& left_behind() const { return left_behind_; }

@@ -23,7 +23,8 @@ const ProcessTable host;
 struct Batch {
   explicit Batch(const std::string& text)
       : mark(mark_of_next()), child(command(text), "/dev/null") {}
-  /// One per batch, so that a test that failed leaves nothing that the next one counts.
+  /// A mark of its own for each batch, so that a failed test leaves nothing that the next one
+  /// counts.
   static std::string mark_of_next() {
     static int batches = 0;
     return "ending-test-" + std::to_string(getpid()) + "-" + std::to_string(++batches);
@@ -33,7 +34,7 @@ struct Batch {
     command.environment[kMarkVariable] = mark;
     return command;
   }
-  /// Waits until so many processes of the batch run.
+  /// Waits until this many processes of the batch run.
   void expect(std::size_t count) const {
     for (int look = 0; look < 500 && processes_of(child.pid(), mark).size() != count; ++look)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -58,10 +59,10 @@ TEST(EndingTest, ProcessesInGroupsAndSessionsOfTheirOwnAreFoundAndEnded) {
   batch.run_to_end(ending);
   batch.expect(0);
   EXPECT_TRUE(ending.unkillable().empty());
-  EXPECT_TRUE(ending.left_behind().empty()) << "nobody had asked it to end by itself";
+  EXPECT_TRUE(ending.left_behind().empty()) << "the starter did not end by itself";
 }
 
-TEST(EndingTest, WhoIgnoresSigtermIsKilled) {
+TEST(EndingTest, AProcessThatIgnoresSigtermIsKilled) {
   Batch batch("trap '' TERM; sleep 63 & wait; sleep 64");
   batch.expect(2);
   Ending ending(host, batch.child.pid(), batch.mark, false, now_ms());

@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Short, because Unix sockets below it may have paths of 107 bytes at most: the last digits of the
-/// run's id, and the launcher's process id.
+/// The name is short, because paths of Unix sockets below the folder have at most 107 bytes: the
+/// last digits of the run's id, and the launcher's process id.
 std::string prefix(const std::string& run_id) {
   return "graphproof-" + std::to_string(getuid()) + "-" + run_id.substr(run_id.size() - 4) + "-";
 }
@@ -20,7 +20,7 @@ std::string prefix(const std::string& run_id) {
 HostFolders::HostFolders(const std::string& run_id) {
   const std::string name = prefix(run_id) + std::to_string(getpid());
   node_ = std::make_unique<PrivateFolder>(fs::temp_directory_path() / name);
-  // Without /dev/shm, shared memory goes to files: slower, and a machine that has none has few
+  // Without /dev/shm, shared memory goes to files. That is slower, but a machine without it has few
   // ranks.
   std::error_code absent;
   const bool in_memory = fs::is_directory("/dev/shm", absent) && access("/dev/shm", W_OK) == 0;

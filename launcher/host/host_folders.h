@@ -1,6 +1,6 @@
-// The folders of a run that never leave this host: FIFOs and mpirun's own files in the temporary
-// folder, shared memory in /dev/shm. Their names tell the run, so that a resumed run removes what
-// its killed launcher left.
+// The folders of a run that never leave this host: FIFOs and mpirun's own files lie in the
+// temporary folder, shared memory in /dev/shm. Their names contain the run, so that a resumed run
+// can remove what its killed launcher left.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 
 namespace graphproof::launcher {
 
+/// The two folders of one launcher. They are removed with it.
 class HostFolders {
  public:
   /// Throws std::system_error.
@@ -24,7 +25,7 @@ class HostFolders {
   std::unique_ptr<PrivateFolder> node_, shm_;
 };
 
-/// Removes those of `run_id` whose launcher is dead. Returns what is gone now.
+/// Removes the folders of `run_id` whose launcher is dead. Returns those that are gone now.
 std::vector<std::filesystem::path> remove_abandoned_host_folders(const std::string& run_id);
 
 }  // namespace graphproof::launcher

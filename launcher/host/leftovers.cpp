@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kShm = "/dev/shm/";
 
-/// mpirun and its runtime keep these in the node folder for as long as the batch runs; the FIFO and
-/// the pipes of flight_data.h are ours.
+/// mpirun and its runtime keep these in the node folder for as long as the batch runs. The FIFO and
+/// the pipes of flight_data.h are made by this project.
 constexpr std::array<std::string_view, 6> kRuntimeFiles = {"heartbeat", "flight-", "ompi.",
                                                            "openmpi-",  "pmix",    "prte"};
 
@@ -28,7 +28,7 @@ bool is_runtime_file(const std::string& name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// This user's entries of /dev/shm that are no private folder of a launcher.
+/// The entries of this user in /dev/shm that are not the private folder of a launcher.
 std::set<std::string> own_shm() {
   std::set<std::string> names;
   std::error_code absent;
@@ -42,7 +42,7 @@ std::set<std::string> own_shm() {
 }
 
 /// True if a run of digits in `name` is one of `pids`: NCCL, PyTorch and others put their process
-/// into it.
+/// id into the name.
 bool names_one_of(const std::string& name, const std::set<int>& pids) {
   for (std::size_t at = name.find_first_of("0123456789"); at != name.npos;) {
     const std::size_t end = std::min(name.find_first_not_of("0123456789", at), name.size());
@@ -99,8 +99,7 @@ void Leftovers::look(const std::vector<int>& ranks) {
     else
       unknown = true;
   }
-  // The memory maps of a rank are long: they are read only while somebody's new segment has no
-  // owner yet.
+  // The memory maps of a rank are long. They are read only while a new segment has no owner yet.
   if (!unknown) return;
   for (const int rank : ranks)
     for (const std::string& name : shm_in_use(rank))
@@ -130,7 +129,7 @@ record::Cleanup Leftovers::between_cases(const std::vector<int>& ranks) {
   look(ranks);
   record::Cleanup found;
   std::vector<Process> others = processes_.of(session_, mark_, looks_before_);
-  // mpirun, what it started, and ranks that another program started for it.
+  // These are mpirun, what it started, and ranks that another program started for it.
   std::erase_if(others, [&](const Process& process) {
     return process.pid == session_ || process.parent == session_ ||
            std::find(ranks.begin(), ranks.end(), process.pid) != ranks.end();
@@ -138,8 +137,8 @@ record::Cleanup Leftovers::between_cases(const std::vector<int>& ranks) {
   found.processes = named(others);
   for (const std::string& name : node_folder_.content())
     if (!is_runtime_file(name)) found.files.push_back(name);
-  // A segment that a rank still uses may be a cached communicator's; one that nobody uses was
-  // forgotten.
+  // A segment that a rank still uses may belong to a cached communicator. One that no process uses
+  // was forgotten.
   std::set<std::string> used;
   bool any = false;
   for (const std::string& name : shm_ours_) any = any || access(name.c_str(), F_OK) == 0;

@@ -1,6 +1,6 @@
 // What the processes of one batch leave on the host: processes, shared memory, semaphores, files,
-// listening ports. Looks while they run, because only then can be told whose a segment of shared
-// memory is; is asked when a case or the batch has ended.
+// listening ports. It looks while the processes run, because only then can the owner of a segment
+// of shared memory be told, and it is asked when a case or the batch has ended.
 #pragma once
 
 #include <filesystem>
@@ -16,35 +16,37 @@
 
 namespace graphproof::launcher {
 
+/// The leftovers of one batch. Methods that take process ids read /proc of each of them.
 class Leftovers {
  public:
-  /// Before the batch is started. Everything given must outlive it. `ports_between_cases`: ranks
-  /// have no listening socket of their own between two cases; NCCL's do, for as long as its
-  /// communicators live.
+  /// Made before the batch is started. Everything given must outlive it. `ports_between_cases`:
+  /// whether a listening socket between two cases is a leftover. Ranks have none of their own
+  /// there, but NCCL has some for as long as its communicators live.
   Leftovers(const ProcessTable& processes, const PrivateFolder& node_folder,
             const PrivateFolder& shm_folder, bool ports_between_cases);
 
   /// The batch was started: its session, and the mark of its processes.
   void started(int session, std::string mark);
-  /// When: of ProcessTable::of().
+  /// The count of looks at the process table when the batch began, for ProcessTable::of().
   std::uint64_t looks_before() const { return looks_before_; }
-  /// Whose is what in /dev/shm; cheap while nothing new is there.
+  /// Notes which of these ranks uses what in /dev/shm; cheap while nothing new is there.
   void look(const std::vector<int>& ranks);
-  /// The ports on which these listen: whoever still does when they are gone has them from them.
+  /// Notes the ports on which these processes listen. A process that still listens there when they
+  /// are gone has inherited the socket from them.
   void look_at_ports(const std::vector<int>& pids);
 
-  /// What is there between two cases although it belongs to neither mpirun nor a living rank; what
-  /// was reported by then is left out.
+  /// What exists between two cases although it belongs to neither mpirun nor a living rank, without
+  /// what was reported already.
   record::Cleanup between_cases(const std::vector<int>& ranks);
-  /// What of `found` is still there.
+  /// The part of `found` that still exists.
   record::Cleanup still_there(const record::Cleanup& found) const;
-  /// Not to be reported again.
+  /// Marks `found` as reported: it is not reported again.
   void report(const record::Cleanup& found);
   void leave_out_reported(record::Cleanup& found) const;
 
-  /// When the last process is gone: everything but processes and GPU memory. `remove_first`: the
-  /// ranks were killed and could not remove it, so only what will not go is reported. What is
-  /// reported is removed too: the next batch starts clean.
+  /// What exists when the last process is gone, except processes and GPU memory. `remove_first`:
+  /// the ranks were killed and could not remove it themselves, so only what cannot be removed is
+  /// reported. What is reported is removed too, so that the next batch starts clean.
   record::Cleanup after_batch(bool remove_first);
 
  private:
@@ -57,8 +59,8 @@ class Leftovers {
   const std::uint64_t looks_before_;
   int session_ = 0;
   std::string mark_;
-  /// Of System V: what is new since the start and was made or used by a rank, and is used by no
-  /// living one.
+  /// Objects of System V that are new since the start, that a rank made or used, and that no living
+  /// process uses.
   std::vector<SystemV> forgotten_system_v(const std::vector<int>& living) const;
 
   std::set<std::string> shm_before_, shm_ours_, system_v_before_;

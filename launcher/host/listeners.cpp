@@ -24,8 +24,8 @@ constexpr int kListenState = 10;  // TCP_LISTEN of the kernel
 // The kernel answers at once.
 constexpr timeval kAnswer{.tv_sec = 1, .tv_usec = 0};
 
-/// Asks the kernel for the listening sockets of one address family alone. False where it can't be
-/// asked so.
+/// Asks the kernel for the listening sockets of one address family only. False where it does not
+/// answer such a question.
 bool ask(int socket, std::uint8_t family, Listeners& found) {
   struct {
     nlmsghdr header;
@@ -59,9 +59,9 @@ std::optional<Listeners> by_netlink() {
   if (socket < 0) return std::nullopt;
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &kAnswer, sizeof kAnswer);
   Listeners found;
-  const bool told = ask(socket, AF_INET, found) && ask(socket, AF_INET6, found);
+  const bool answered = ask(socket, AF_INET, found) && ask(socket, AF_INET6, found);
   close(socket);
-  return told ? std::optional(std::move(found)) : std::nullopt;
+  return answered ? std::optional(std::move(found)) : std::nullopt;
 }
 
 /// /proc/net/tcp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode ...",
@@ -86,11 +86,11 @@ Listeners by_proc() {
 
 }  // namespace
 
-// /proc/net/tcp walks every connection of the host, which takes milliseconds; containers may forbid
-// the other way.
+// Asks by netlink first, because /proc/net/tcp walks every connection of the host, which takes
+// milliseconds. Containers may forbid netlink.
 Listeners all_listeners() {
-  const std::optional<Listeners> told = by_netlink();
-  return told ? *told : by_proc();
+  const std::optional<Listeners> found = by_netlink();
+  return found ? *found : by_proc();
 }
 
 Listeners listeners_of(const std::vector<int>& pids) {

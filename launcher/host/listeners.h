@@ -1,4 +1,4 @@
-// Who listens on which TCP port of this host, in this process's network namespace.
+// Which sockets of this host listen on which TCP port, in this process's network namespace.
 #pragma once
 
 #include <map>
@@ -7,13 +7,13 @@
 
 namespace graphproof::launcher {
 
-/// A socket's number in the kernel, which no other socket ever has, and the TCP port on which it
-/// listens.
+/// Socket -> TCP port on which it listens. A socket is named by its number in the kernel, which no
+/// other socket ever has.
 using Listeners = std::map<std::string, int>;
 
-/// All that there are.
+/// All listening sockets.
 Listeners all_listeners();
-/// Those of these processes.
+/// The listening sockets of these processes.
 Listeners listeners_of(const std::vector<int>& pids);
 
 }  // namespace graphproof::launcher

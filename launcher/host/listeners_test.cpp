@@ -10,7 +10,7 @@
 namespace graphproof::launcher {
 namespace {
 
-/// A socket that listens on a port of the kernel's choice; closed with it.
+/// A socket that listens on a port that the kernel chose, and is closed with this object.
 struct Server {
   explicit Server(int family) : socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in6 address{};

@@ -13,11 +13,11 @@
 namespace graphproof::launcher {
 namespace {
 
-// Between mkdir and flock a folder looks abandoned, and a sweep may take it away: it is made once
-// more.
+// Between mkdir and flock a folder looks abandoned, and another launcher's clean-up may remove it.
+// It is then made once more.
 constexpr int kTries = 3;
 
-/// Makes `path` and locks it; -1 when it was swept away meanwhile.
+/// Makes `path` and locks it; -1 when it was removed meanwhile.
 int make_locked(const std::filesystem::path& path) {
   if (mkdir(path.c_str(), 0700) != 0)
     throw std::system_error(errno, std::generic_category(),
@@ -32,7 +32,7 @@ int make_locked(const std::filesystem::path& path) {
   return -1;
 }
 
-/// True when nobody held it and it is gone.
+/// True when no process held its lock and it is gone.
 bool remove_if_abandoned(const std::filesystem::path& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;

@@ -1,4 +1,4 @@
-// A folder that nobody else may look into and that goes with its owner: for what must stay on this
+// A folder that no other user may read and that goes with its owner: for what must stay on this
 // host during a run.
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace graphproof::launcher {
 
-/// Mode 0700; removed with everything in it. Locked (flock) while its owner lives, so that what an
-/// owner that was killed left can be told from what is in use, also across the process id
-/// namespaces of containers that share the place.
+/// A folder of mode 0700, removed with everything in it by the destructor. It is locked (flock)
+/// while its owner lives, so that a folder that a killed owner left can be told from one in use,
+/// also across the process id namespaces of containers that share the place.
 class PrivateFolder {
  public:
-  /// REQUIRES: `path` does not exist; a folder that somebody else prepared is refused. Throws
+  /// REQUIRES: `path` does not exist. A folder that another user prepared there is refused. Throws
   /// std::system_error.
   explicit PrivateFolder(std::filesystem::path path);
   ~PrivateFolder();
@@ -21,7 +21,7 @@ class PrivateFolder {
   PrivateFolder& operator=(const PrivateFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Names of what lies in it.
+  /// The names of the entries.
   std::vector<std::string> content() const;
 
  private:
@@ -29,8 +29,8 @@ class PrivateFolder {
   int lock_ = -1;
 };
 
-/// Removes the folders of this user in `top` whose name begins with `prefix` and whose owner no
-/// longer lives. Returns those that are gone now.
+/// Removes the folders of this user in `top` whose name begins with `prefix` and whose owner is
+/// dead. Returns those that are gone now.
 std::vector<std::filesystem::path> remove_abandoned(const std::filesystem::path& top,
                                                     const std::string& prefix);
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(PrivateFolderTest, IsForItsOwnerAloneAndGoesWithIt) {
+TEST(PrivateFolderTest, OnlyItsOwnerMayReadItAndItGoesWithItsOwner) {
   const record::ScratchFolder top;
   const fs::path path = top.path() / "mine-1";
   {
@@ -29,12 +29,12 @@ TEST(PrivateFolderTest, IsForItsOwnerAloneAndGoesWithIt) {
     EXPECT_EQ(facts.st_mode & 0777, 0700u);
     std::ofstream(path / "file") << "x";
     EXPECT_EQ(folder.content(), std::vector<std::string>{"file"});
-    EXPECT_THROW(PrivateFolder{path}, std::system_error) << "somebody else's folder";
+    EXPECT_THROW(PrivateFolder{path}, std::system_error) << "another owner's folder";
   }
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(PrivateFolderTest, OnlyWhatADeadOwnerLeftIsSweptAway) {
+TEST(PrivateFolderTest, OnlyTheFoldersOfDeadOwnersAreRemoved) {
   const record::ScratchFolder top;
   const PrivateFolder living(top.path() / "mine-1");
   fs::create_directories(top.path() / "yours-1");

@@ -22,7 +22,7 @@ namespace {
 constexpr unsigned kKernelThread = 0x00200000;  // PF_KTHREAD of Linux's sched.h
 
 /// /proc/PID/stat is "pid (command) state parent group session terminal foreground flags ...", and
-/// a command may hold spaces and brackets.
+/// a command may contain spaces and brackets.
 std::optional<Process> from_stat(const std::string& text) {
   const auto open = text.find('('), close = text.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Process> from_stat(const std::string& text) {
 
 bool runs(const Process& process) { return process.state != 'Z' && process.state != 'X'; }
 
-/// Without those that were seen in the first `before` of the looks, if these are kept.
+/// Leaves out the processes that were seen in the first `before` of the looks, if looks are kept.
 std::vector<Process> all_processes(Looks* looks = nullptr, std::uint64_t before = 0) {
   std::vector<Process> found;
   const std::unique_ptr<DIR, int (*)(DIR*)> table(opendir("/proc"), closedir);
@@ -76,8 +76,8 @@ bool carries(int pid, const std::string& entry) {
   return false;
 }
 
-/// This process's children, also those that it never started; all processes where the kernel does
-/// not list them.
+/// The children of this process, also those that it did not start itself; all processes where the
+/// kernel does not list children.
 std::vector<Process> children() {
   std::vector<Process> found;
   bool listed = false;

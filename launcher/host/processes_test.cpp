@@ -24,7 +24,7 @@ TEST(ProcessesTest, AFileThatCannotBeReadEndsTheText) {
             std::string::npos);
 }
 
-/// A process that ends between the open and the read of its environment once ended the launcher
+/// A process that ends between the open and the read of its environment must not end the launcher
 /// with an exception.
 TEST(ProcessesTest, ProcessesThatEndWhileTheyAreReadAreLeftOut) {
   std::atomic<bool> reading = true;
@@ -33,7 +33,7 @@ TEST(ProcessesTest, ProcessesThatEndWhileTheyAreReadAreLeftOut) {
   });
   std::size_t found = 0;
   for (int look = 0; look < 200; ++look)
-    found += processes_of(-1, "nobody carries this mark").size();
+    found += processes_of(-1, "no process carries this mark").size();
   reading = false;
   starter.join();
   EXPECT_EQ(found, 0u);
@@ -50,7 +50,7 @@ TEST(ProcessesTest, ThisProcessRunsAndAZombieDoesNot) {
   EXPECT_EQ(kill(child, 0), -1) << "the zombie was waited for";
 }
 
-/// A process with `mark` in its environment. The kernel says that a program has begun a moment
+/// A process with `mark` in its environment. The kernel reports that a program has begun a moment
 /// before it has laid out the new memory, and until then the environment reads as empty.
 class Sleeper {
  public:
@@ -67,7 +67,7 @@ class Sleeper {
   Child child_;
 };
 
-TEST(ProcessesTest, WhoWasSeenBeforeABatchBeganIsNoneOfItsProcesses) {
+TEST(ProcessesTest, AProcessSeenBeforeABatchBeganDoesNotBelongToIt) {
   const std::string mark = "processes-test-" + std::to_string(getpid());
   const ProcessTable table;
   Sleeper earlier(mark);
@@ -83,8 +83,8 @@ TEST(ProcessesTest, WhoWasSeenBeforeABatchBeganIsNoneOfItsProcesses) {
   EXPECT_EQ(table.of(0, mark, 0).size(), 2u) << "a run that is resumed asks for all";
 }
 
-/// The folder of a process with this number, which it is given, as a look sees it; 0 where this
-/// test may not choose a number.
+/// The /proc folder of a process that is given this number, as a look sees it; 0 where this test
+/// may not choose a number.
 ino_t folder_of_a_process(pid_t number) {
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;

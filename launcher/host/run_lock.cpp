@@ -45,9 +45,9 @@ RunLock::RunLock(const std::filesystem::path& folder) {
          "two launchers in one run folder would run the same cases twice",
          "wait for it (graphproof status " + folder.string() + "), or end it with SIGINT"});
   }
-  // Not being able to write the name costs a worse message later, and no run.
+  // A name that cannot be written costs a worse message later, but not the run.
   const std::string name = own_name() + "\n";
-  [[maybe_unused]] const bool told =
+  [[maybe_unused]] const bool written =
       ftruncate(descriptor_, 0) == 0 && write(descriptor_, name.data(), name.size()) > 0;
 }
 

@@ -1,6 +1,6 @@
-// One launcher per run folder. The kernel holds the lock, so it ends with its owner however that
-// ends; the file only tells others who that is. A shared file system must support flock (NFS does
-// since Linux 2.6.12).
+// One launcher per run folder. The kernel holds the lock, so it ends with its owner in whatever way
+// that ends; the content of the file only names the owner. A shared file system must support flock
+// (NFS does since Linux 2.6.12).
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 namespace graphproof::launcher {
 
+/// The lock of one run folder, held while this object lives.
 class RunLock {
  public:
   /// Takes the lock of `folder`. Throws matrix::InputError naming the owner while another launcher

@@ -1,5 +1,5 @@
-// The signals that end a run, as a number that its loop reads; a child's end only wakes the loop.
-// For one loop at a time.
+// The signals that end a run, as a number that its loop reads; the end of a child only wakes the
+// loop. For one loop at a time.
 #pragma once
 
 #include <signal.h>
@@ -10,10 +10,11 @@
 
 namespace graphproof::launcher {
 
+/// Takes the signals over from the moment it is made. One per process.
 class Signals {
  public:
   Signals() : set_(context_, SIGINT, SIGTERM, SIGCHLD) {
-    // Who started us with nohup wants the run to outlive the terminal.
+    // A user who started the run with nohup wants it to outlive the terminal.
     struct sigaction hangup;
     if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) set_.add(SIGHUP);
     wait();

@@ -16,7 +16,7 @@ std::string first_line(const std::filesystem::path& file) {
   return text.substr(0, text.find('\n'));
 }
 
-/// The first debugger that this host has; no arguments if none.
+/// The command of the first debugger that this host has; no arguments if it has none.
 std::vector<std::string> debugger(std::int64_t pid, const Environment& environment) {
   const std::string id = std::to_string(pid);
   if (!find_program("eu-stack", environment).empty()) return {"eu-stack", "-n", "64", "-p", id};
@@ -70,7 +70,8 @@ void StackCollection::start_debugger(const Target& target) {
     debuggers_.emplace_back(Command{arguments, environment},
                             folder_ / ("rank-" + std::to_string(target.rank) + ".stack"));
   } catch (const std::system_error&) {
-    // Without a debugger's stack the threads' states are still there; the hang is named either way.
+    // Without a debugger's stacks the states of the threads are still there, and the hang is
+    // reported either way.
   }
 }
 

@@ -1,5 +1,6 @@
-// Where the processes of a hung batch stand, taken before they are ended: what /proc says of every
-// thread, and the stacks by a debugger where there is one. Bounded, and a step at a time.
+// Where the processes of a hung batch are in their code, collected before they are ended: the state
+// of every thread by /proc, and the stacks by a debugger where the host has one. Bounded in time,
+// and a step at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,11 @@
 
 namespace graphproof::launcher {
 
+/// One collection: starts debuggers and waits for them.
 class StackCollection {
  public:
-  // A debugger reads the symbols of LibTorch first, which takes ten seconds of a core; /proc is
-  // there at once.
+  // A debugger first reads the symbols of LibTorch, which takes ten seconds of a core. /proc
+  // answers at once.
   static constexpr std::int64_t kDebugger_ms = 30000;
 
   struct Target {
@@ -25,7 +27,7 @@ class StackCollection {
   };
 
   /// Makes `folder` with rank-N.threads for each target; with `debugger` also rank-N.stack, in the
-  /// order of `targets`, as many side by side as the host has cores.
+  /// order of `targets`, as many at the same time as the host has cores.
   StackCollection(std::filesystem::path folder, std::vector<Target> targets, bool debugger,
                   std::int64_t now_ms);
 
@@ -41,8 +43,8 @@ class StackCollection {
   std::list<Child> debuggers_;
 };
 
-/// What /proc says of every thread of `pid`: name, state, the kernel function it waits in, its
-/// system call.
+/// Of every thread of `pid`, as /proc shows it: name, state, the kernel function in which it waits,
+/// its system call.
 std::string threads_of(std::int64_t pid);
 
 }  // namespace graphproof::launcher

@@ -31,7 +31,7 @@ TEST(StacksTest, EveryTargetLeavesItsThreadsAndTheCollectionEnds) {
   EXPECT_NE(text.find("thread " + std::to_string(child.pid()) + " sleep"), std::string::npos)
       << text;
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "stacks/rank-1.threads"))
-      << "it never said hello";
+      << "it never sent hello";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace graphproof::launcher {
 namespace {
 
-/// Columns of /proc/sysvipc/FILE by their header; -1 where a kind has none.
+/// The columns of /proc/sysvipc/FILE, found by its header; -1 where a kind has no such column.
 struct Table {
   SystemV::Kind kind;
   const char* file;
@@ -30,7 +30,7 @@ constexpr std::array<Table, 3> kTables = {{
     {SystemV::Kind::messages, "/proc/sysvipc/msg", "messages", 1, 7, 3, -1, {5, 6}},
 }};
 
-// A set may have thousands; who used one of the first has used the set.
+// A set may have thousands of semaphores. A process that used one of the first has used the set.
 constexpr long kSemaphoresAsked = 16;
 
 }  // namespace

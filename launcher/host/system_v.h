@@ -1,5 +1,5 @@
-// Semaphores, shared memory and message queues of System V: they outlive their processes until
-// somebody removes them. POSIX ones are files below /dev/shm and are found there.
+// Semaphores, shared memory and message queues of System V: they outlive their processes until a
+// process removes them. POSIX objects are files below /dev/shm and are found there.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 namespace graphproof::launcher {
 
+/// One object of System V.
 struct SystemV {
   enum class Kind { semaphores, shared_memory, messages };
   Kind kind = Kind::semaphores;
@@ -18,9 +19,9 @@ struct SystemV {
   std::string name() const;
 };
 
-/// This user's, on this host.
+/// The objects of this user on this host.
 std::vector<SystemV> own_system_v();
-/// False where it is gone already, or another's.
+/// Removes the object. False where it is gone already or belongs to another user.
 bool remove(const SystemV& object);
 
 }  // namespace graphproof::launcher
