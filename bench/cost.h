@@ -6,14 +6,14 @@
 
 namespace graphproof::bench {
 
-/// CPU seconds of this thread: a busy machine falsifies nothing.
+/// CPU seconds of this thread, which a busy machine does not change.
 inline double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// The most memory that this process has had, in MB.
+/// The largest amount of memory that this process has used, in MB.
 inline double peak_mb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

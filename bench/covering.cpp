@@ -1,7 +1,7 @@
-// The covering generator beside the published best sizes and PICT's, on models that lie outside the
-// repository: a folder with casa/*.json, cudagraph/* and results/*.json (reports in the form that
-// the option --models expects). One thread; seconds are CPU seconds of that thread, so that a busy
-// machine falsifies nothing. Every answer is verified.
+// The covering generator compared with the best published sizes and with PICT, on models that lie
+// outside the repository: a folder with casa/*.json, cudagraph/* and results/*.json (reports in the
+// form that the option --models expects). One thread; seconds are CPU seconds of that thread, which
+// a busy machine does not change. Every answer is verified.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -42,7 +42,7 @@ struct Reference {
   nlohmann::json published, pict;
   int strength = 2;
 
-  /// The smallest size of any tool, however long it ran.
+  /// The smallest size that any tool found, however long it ran.
   std::optional<int> best(const std::string& model) const {
     std::optional<int> best;
     if (!published.contains("models") || !published["models"].contains(model)) return best;
@@ -174,7 +174,7 @@ int run(const Arguments& arguments) {
 
 int main(int count, char** words) {
   Arguments arguments;
-  CLI::App app("the covering generator beside the published best sizes and PICT's");
+  CLI::App app("the covering generator compared with the best published sizes and PICT's");
   app.add_option(
          "--models", arguments.models,
          "has casa/*.json, results/published_casa_ibm.json and results/pict_3.7.4_measured.json")

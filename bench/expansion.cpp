@@ -25,17 +25,19 @@ using namespace graphproof;
 using bench::cpu_seconds;
 using bench::peak_mb;
 
-constexpr double kLongestWalk_s = 5;  // of one model; a product of billions is cut off there
+constexpr double kLongestWalk_s =
+    5;  // of one model; the walk over a product of billions is cut off there
 constexpr std::size_t kDrawn = 200'000;
 constexpr int kExplained = 300;
 constexpr std::int64_t kExtensionSteps = 20'000;
 constexpr std::uint64_t kMostForChiSquare =
-    3'000'000;  // rows of a model that are few enough to count how often each is drawn
+    3'000'000;  // a model with no more rows than this has few enough to count how often each is
+                // drawn
 
 struct Enough {};
 
-/// An earlier plan's rows taken into a plan for `model`, beside a plan made afresh with the same
-/// effort.
+/// An earlier plan's rows taken into a plan for `model`, compared with a plan made afresh with the
+/// same effort.
 void extend(const std::string& name, const std::string& change, const cover::Model& earlier,
             int earlier_strength, const cover::Model& model, int strength) {
   const auto plan = [](const cover::Model& of, int wanted, std::vector<cover::Row> previous) {
@@ -92,7 +94,7 @@ void measure(const std::string& name, const cover::Model& model, bool rows_alone
   const cover::Product product(model);
   const double counted = cpu_seconds() - began;
 
-  // A row's worth of work that the compiler can't drop.
+  // Work on each row that the compiler can't remove.
   std::uint64_t rows = 0, sum = 0;
   began = cpu_seconds();
   double walked = 0;
@@ -114,7 +116,7 @@ void measure(const std::string& name, const cover::Model& model, bool rows_alone
   }
   const double sampled = cpu_seconds() - began;
 
-  // Values, then pairs, that no valid row has.
+  // First values, then pairs, that no valid row has.
   cover::Oracle oracle(model);
   double longest = 0, all = 0;
   int explained = 0;
@@ -180,7 +182,7 @@ void measure(const std::string& name, const cover::Model& model, bool rows_alone
 
 void run(const std::vector<std::string>& models, std::vector<std::string> profiles,
          bool rows_alone) {
-  std::cout << std::unitbuf;  // a figure that was measured is shown, whatever happens to the next
+  std::cout << std::unitbuf;  // each figure is printed at once, whatever happens to the next
   const matrix::Catalogue catalogue = matrix::load_catalogue();
   if (models.empty() && profiles.empty()) profiles = {"smoke", "hazards", "pairwise", "nightly"};
   for (const std::string& profile : profiles) {

@@ -1,7 +1,8 @@
-// What the launcher itself costs, beside ctest and ReFrame (PyPI's ReFrame-HPC) in the same run:
-// no-op cases, whose ranks and judge are those of the launcher's tests, in batches and in processes
-// of their own. Prints, as Markdown, CPU time of the launcher alone, wall time, memory, the time to
-// the first verdict, from the program's start to its first rank, and of status.
+// What the launcher itself costs, compared with ctest and ReFrame (PyPI's ReFrame-HPC) in the same
+// run: no-op cases, whose ranks and judge are those of the launcher's tests, in batches and in
+// processes of their own. Prints, as Markdown, the CPU time of the launcher alone, wall time,
+// memory, and the times to the first verdict, from the program's start to its first rank, and of
+// `graphproof status`.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Resident memory now, in MiB.
+/// The resident memory now, in MiB.
 double resident_mib() {
   std::istringstream pages(launcher::proc_text("/proc/self/statm"));
   long total = 0, resident = 0;
@@ -59,7 +60,7 @@ constexpr int kLook =
 
 struct Cost {
   double cpu_s = 0, wall_s = 0, first_verdict_ms = 0, tenth_mib = 0,
-         resident_mib = 0;  // after a tenth of the cases, and the most
+         resident_mib = 0;  // after a tenth of the cases, and the largest
   int passed = 0;
 };
 
@@ -92,7 +93,7 @@ Cost run_cases(const fs::path& folder, const fs::path& fake_rank, int cases, int
   return cost;
 }
 
-/// How long a program takes, milliseconds. Throws std::runtime_error unless it ends with one of
+/// How long a program takes, in milliseconds. Throws std::runtime_error unless it ends with one of
 /// `codes`.
 double wall_ms(const std::vector<std::string>& arguments, std::initializer_list<int> codes = {0}) {
   const Clock::time_point begin = Clock::now();
@@ -106,8 +107,8 @@ double wall_ms(const std::vector<std::string>& arguments, std::initializer_list<
   return ms;
 }
 
-/// The same number of no-ops as tests of ctest, two side by side; its own time and that of its
-/// children can't be told apart.
+/// The same number of no-ops as tests of ctest, two at the same time. Its own time and that of its
+/// children cannot be separated.
 double ctest_ms(const fs::path& folder, int cases) {
   fs::create_directories(folder);
   std::ofstream tests(folder / "CTestTestfile.cmake");
@@ -116,7 +117,7 @@ double ctest_ms(const fs::path& folder, int cases) {
   return wall_ms({"ctest", "--test-dir", folder, "-j2", "-Q"});
 }
 
-/// And as cases of one parametrized ReFrame test on a local partition, two side by side.
+/// The same as cases of one parametrized ReFrame test on a local partition, two at the same time.
 double reframe_ms(const std::string& reframe, const fs::path& folder, int cases) {
   fs::create_directories(folder);
   std::ofstream(folder / "settings.py")
@@ -135,8 +136,8 @@ double reframe_ms(const std::string& reframe, const fs::path& folder, int cases)
                   folder / "noop.py", "--prefix", folder, "-r"});
 }
 
-/// From the start of the program graphproof, stand-ins for its ranks and judge beside it, to the
-/// first line of its first rank.
+/// The time from the start of the program graphproof, with stand-ins for its ranks and judge in its
+/// folder, to the first line of its first rank.
 double first_rank_ms(const fs::path& folder, const fs::path& program, const fs::path& fake_rank) {
   fs::create_directories(folder / "bin");
   fs::copy_file(program, folder / "bin/graphproof");
@@ -145,7 +146,7 @@ double first_rank_ms(const fs::path& folder, const fs::path& program, const fs::
   fs::create_symlink(program.parent_path() / "graphproof-start", folder / "bin/graphproof-start");
   const double begin_ms =
       std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
-  // That judge knows one check only, so every case ends unexercised.
+  // That judge knows only one check, so every case ends unexercised.
   wall_ms({folder / "bin/graphproof", "run", "--profile", "smoke", "--device", "sim", "--where",
            "tp * pp * dp * ep == 1", "--run-dir", folder / "run"},
           {4});
@@ -160,7 +161,7 @@ double first_rank_ms(const fs::path& folder, const fs::path& program, const fs::
   return first_ms;
 }
 
-/// A run of this many cases with as many records, made of a small one's files.
+/// A run with this many cases and as many records, made of the files of a small run.
 void enlarge(const fs::path& small, const fs::path& large, int cases) {
   fs::create_directories(large);
   for (const char* name : {"run.json", "summary.json"}) fs::copy_file(small / name, large / name);

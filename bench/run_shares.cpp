@@ -1,7 +1,7 @@
-// Where a run's time went: `graphproof-bench-run RUN_FOLDER...` prints, as Markdown, seconds per
-// passing case by ranks and implementation, the share of each arm, and per implementation the
-// median eager step, replay and capture side by side. Shares are of rank 0's phases; what is left
-// of a case's seconds is waiting for peers, the judge and the launcher.
+// How a run's time is divided: `graphproof-bench-run RUN_FOLDER...` prints, as Markdown, seconds
+// per passing case by ranks and implementation, the share of each arm, and per implementation the
+// median eager step, replay and capture. Shares are of rank 0's phases; the rest of a case's
+// seconds is waiting for peers, the judge and the launcher.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ void add_phases(const fs::path& evidence, Group& group) {
   }
 }
 
-/// Passing cases by "N ranks, impl".
+/// The passing cases by "N ranks, impl".
 std::map<std::string, Group> groups_of(const fs::path& run) {
   std::map<std::string, Group> groups;
   for (const reports::CaseResult& result :

@@ -1,6 +1,7 @@
-// How long a schedule takes beside the time that no schedule can beat: `graphproof-bench-schedule
-// [--seeds N]` simulates runs of 1,000 cases on 8 to 1,024 GPUs in islands of eight
-// (launcher/testing/simulated_run.h), and prints, as Markdown, makespan / lower bound.
+// How long a schedule takes compared with the time that no schedule can beat:
+// `graphproof-bench-schedule [--seeds N]` simulates runs of 1,000 cases on 8 to 1,024 GPUs in
+// islands of eight (launcher/testing/simulated_run.h), and prints, as Markdown, makespan / lower
+// bound.
 #include <fmt/format.h>
 
 #include <algorithm>

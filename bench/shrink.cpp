@@ -1,7 +1,7 @@
-// How many jobs it takes to find out which values make a row fail, in simulation: random faults in
-// rows of a covering array, located by matrix/shrink and by FIC_BS (Zhang and Zhang: fixes one
-// failure-inducing value after the other by binary search), both with what the array's other rows
-// did. One thread; jobs are counted, not timed.
+// How many jobs it takes, in simulation, to find out which values make a row fail: random faults in
+// rows of a covering array, located by matrix/shrink and by FIC_BS (Zhang and Zhang: it fixes one
+// failure-inducing value after the other by binary search), both with the results of the array's
+// other rows. One thread; jobs are counted, not timed.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -32,8 +32,8 @@ struct Arguments {
   std::int64_t steps = 20'000;  // of the search for the array
   std::uint64_t seed = 1;
   int jobs = 1;                        // at the same time
-  std::string only;                    // rows of the table whose name begins so
-  std::optional<shrink::Noise> noise;  // assumed instead of the default beliefs
+  std::string only;                    // only rows of the table whose name begins like this
+  std::optional<shrink::Noise> noise;  // assumed instead of the default
 };
 
 cover::Model model_of(const Arguments& arguments) {
@@ -46,7 +46,8 @@ cover::Model model_of(const Arguments& arguments) {
   return matrix::cover_model(file, catalogue, {.device = "sim", .slots = 4, .stack = {}}, {}, true);
 }
 
-/// Rows fail that have all cells of one of the faults, save where the noise says otherwise.
+/// The rows that have all cells of one of the faults fail, except where the noise decides
+/// otherwise.
 class World {
  public:
   World(std::vector<cover::Cells> faults, shrink::Noise noise, std::uint64_t seed)
@@ -71,7 +72,7 @@ class World {
   cover::Random random_;
 };
 
-/// With what is known of masks: a row within a passed one passes, a row around a failed one fails.
+/// Uses what is known of masks: a row within a passed one passes, a row around a failed one fails.
 /// A row is run up to `repeats` times until it fails.
 class FicBs {
  public:
@@ -89,13 +90,14 @@ class FicBs {
     Mask found = 0, free = 0;
     for (int round = 0; round < 2 * shrink::kMostBits && jobs < 1000; ++round) {
       if (fails(found)) break;
-      // The shortest prefix of what is left whose change lets the row pass: its last value is one
-      // of the fault's.
+      // Finds the shortest prefix of what is left whose change lets the row pass: its last value is
+      // one of the fault's.
       std::vector<int> left;
       for (Mask bits = all & ~found & ~free; bits != 0; bits &= bits - 1)
         left.push_back(std::countr_zero(bits));
-      std::size_t low = 0,
-                  high = left.size();  // changing `low` of them fails still, changing `high` passes
+      std::size_t
+          low = 0,
+          high = left.size();  // with `low` of them changed it still fails, with `high` it passes
       while (high - low > 1) {
         const std::size_t middle = (low + high) / 2;
         Mask changed = free;
@@ -123,8 +125,8 @@ class FicBs {
       ++jobs;
       failed = world_.fails(*row);
     }
-    // A row in which not all could be changed says nothing of `keep` when it fails; the method
-    // takes it at its word.
+    // A row in which not all values could be changed says nothing about `keep` when it fails. The
+    // method takes it as if all had been changed.
     know(keep, failed);
     return failed;
   }
@@ -184,11 +186,11 @@ Mask mask_of(const shrink::Neighbourhood& around, const cover::Cells& cells) {
 struct Trial {
   World world;
   cover::Row failing;
-  std::vector<shrink::Seen> seen;  // the array's other rows
+  std::vector<shrink::Seen> seen;  // the results of the array's other rows
 };
 
-/// A random fault of a row of the array, and what the array then shows; another fault where it
-/// shows nothing of it.
+/// A random fault in a row of the array, and the results that the array then has; another fault
+/// where no row shows it.
 Trial trial_of(const std::vector<cover::Row>& array, const Scenario& scenario,
                cover::Random& random) {
   while (true) {
@@ -202,7 +204,7 @@ Trial trial_of(const std::vector<cover::Row>& array, const Scenario& scenario,
     for (std::size_t i = 0; i < array.size(); ++i) {
       trial.seen.push_back(
           {array[i], trial.world.fails(array[i]) ? shrink::Outcome::fail : shrink::Outcome::pass});
-      // A row that failed by chance has no cause that could be found.
+      // A row that failed by chance has no cause to be found.
       if (trial.seen.back().outcome == shrink::Outcome::fail &&
           World::has(array[i], faults.front()))
         failing.push_back(i);
@@ -243,7 +245,7 @@ void run(const Arguments& arguments) {
     double repeats = 0, rounds = 0, confirmed = 0, seconds = 0;
     for (int i = 0; i < arguments.faults; ++i) {
       const Trial trial = trial_of(array, scenario, random);
-      // Also right: another fault that the failing row has.
+      // Another fault that the failing row has is right as well.
       std::vector<cover::Cells> causes;
       for (const cover::Cells& fault : trial.world.faults())
         if (World::has(trial.failing, fault)) causes.push_back(fault);

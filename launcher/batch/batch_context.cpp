@@ -92,8 +92,8 @@ std::vector<std::size_t> BatchRun::ended_cases() const {
   std::vector<std::size_t> ended;
   for (const std::size_t index : detector_.as_begun())
     if (!finished_[index] && detector_.ended(index)) ended.push_back(index);
-  // The last one that is run waits for the processes' end: how they end and what they leave behind
-  // belongs to it.
+  // The last case that is run waits for the end of the processes: how they end and what they leave
+  // behind belongs to it.
   if (!ended.empty() && detector_.current() == finished_.size()) ended.pop_back();
   return ended;
 }

@@ -158,10 +158,10 @@ void BatchRun::end(bool by_itself, std::int64_t now_ms) {
 
 void BatchRun::free_gpus(std::int64_t now_ms) {
   const auto successor = successor_.lock();
-  std::optional<GpuMemoryWait::Successor> beside;
+  std::optional<GpuMemoryWait::Successor> shown;
   if (successor)
-    beside = {.uses_device = successor->prestart_.device_allowed(), .over = successor->over()};
-  switch (gpu_memory_wait_.step(gpu_memory_.is_back(successor_pids()), beside, now_ms)) {
+    shown = {.uses_device = successor->prestart_.device_allowed(), .over = successor->over()};
+  switch (gpu_memory_wait_.step(gpu_memory_.is_back(successor_pids()), shown, now_ms)) {
     case GpuMemoryWait::Step::wait:
       break;
     case GpuMemoryWait::Step::settled:
@@ -203,7 +203,7 @@ std::vector<int> BatchRun::successor_pids() const {
 bool BatchRun::successor_may_use_device() const {
   if (request_.batch.device != "cuda") return true;
   // Nearly every case measures the used memory of a GPU until its end, and what stays in use
-  // afterwards must be told apart.
+  // afterwards must be distinguished.
   const bool measures_nothing = stage_ != Stage::over && detector_.measured(finished_.size() - 1);
   return measures_nothing && !gpu_memory_wait_.successor_ended() &&
          gpu_memory_.lists(detector_.living_pids());

@@ -17,7 +17,7 @@ double CaseGroup::expected_seconds() const {
 
 namespace {
 
-/// Parts of nearly equal length, in order.
+/// Splits the group into parts of nearly equal length, in order.
 void split(const CaseGroup& group, int slot_count, std::vector<CaseGroup>& parts) {
   const double seconds = group.expected_seconds() - kStart_seconds;
   const int side_by_side = std::max(1, slot_count / group.ranks());

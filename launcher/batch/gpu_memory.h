@@ -16,7 +16,7 @@ namespace graphproof::launcher {
 /// memory is taken off.
 class GpuMemory {
  public:
-  // A context that others keep on the GPU breathes; a leak of ours is larger.
+  // The memory of contexts of other programs on the GPU varies by less; a leak of a case is larger.
   static constexpr std::int64_t kNoise_bytes = 64 << 20;
 
   /// Looks at the GPUs, unless `clean` says what they hold without anything of the run. `nvml`
@@ -64,7 +64,7 @@ class GpuMemoryWait {
   void start(std::int64_t now_ms) { since_ms_ = now_ms; }
   /// `back`: GpuMemory::is_back(). `settled`: it is, or it will not be.
   Step step(bool back, const std::optional<Successor>& successor, std::int64_t now_ms);
-  /// The successor was told to end, so that the batch has its GPUs for itself.
+  /// The successor was ended, so that the batch has its GPUs for itself.
   bool successor_ended() const { return successor_ended_; }
 
  private:

@@ -34,7 +34,7 @@ bool HangDetector::heartbeat(const record::Heartbeat& line, std::int64_t now_ms)
     return true;
   }
   if (line.event == "hello" || line.event == "bye") {
-    // A second hello would be another process that claims to be this rank.
+    // A second hello would come from another process that claims to be this rank.
     if ((process.pid != 0) == (line.event == "hello")) return false;
     if (line.event == "hello") process.pid = line.pid;
     process.bye = line.event == "bye";
@@ -145,10 +145,10 @@ HangDetector::Wait HangDetector::wait_of(int rank) const {
   const auto waits = [&](Phase phase, std::int64_t since_ms) {
     return Wait{phase, cases_[index].limits_ms.at(phase), since_ms};
   };
-  // Ended all cases, or said goodbye: only the process itself is left to end.
+  // The rank has ended all cases, or sent its last heartbeat: only the process is left to end.
   if (progress.ended) return waits(Phase::teardown_process, process.heartbeat_ms);
-  // Before hello, between cases, or before the first phase: init covers libraries being loaded and
-  // communicators.
+  // Before hello, between cases, or before the first phase. The limit of init covers loading
+  // libraries and making communicators.
   if (!progress.begun || !progress.phase) return waits(Phase::init, process.heartbeat_ms);
   return waits(*progress.phase, progress.progress_ms);
 }
@@ -173,7 +173,7 @@ std::optional<HangDecision> HangDetector::overdue(std::int64_t now_ms) const {
     const Wait wait = wait_of(rank);
     const std::int64_t waited_ms = now_ms - wait.since_ms;
     late = late || waited_ms > wait.limit_ms;
-    // The ranks that wait for the late one were stopped by it a moment later; who moved just now is
+    // The ranks that wait for the late one stopped a moment after it. A rank that moved just now is
     // not stuck.
     if (waited_ms > wait.limit_ms / 2) silent.push_back(rank);
   }

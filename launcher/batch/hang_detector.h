@@ -1,7 +1,7 @@
-// Watches the ranks of one batch by their heartbeats and decides who is late. Without IO:
-// heartbeats, vanished processes and the time go in; finished cases, a hang or a death come out.
-// All times are the launcher's own clock, taken when a line arrived: clocks of ranks need not
-// agree.
+// Follows the ranks of one batch by their heartbeats and decides which of them hang. Without IO:
+// heartbeats, processes that are gone and the time go in; ended cases, a hang or a death come out.
+// All times are those of the launcher's clock when a line arrived, because the clocks of ranks need
+// not agree.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace graphproof::launcher {
 
-/// What one rank has shown of one case.
+/// What the heartbeats of one rank have shown of one case.
 struct RankProgress {
   bool begun = false, ended = false;
   std::optional<record::Phase> phase;
@@ -23,19 +23,20 @@ struct RankProgress {
   std::int64_t step = 0;
   std::optional<record::Collective> collective;
   std::int64_t begun_ms = 0, ended_ms = 0;
-  std::int64_t heartbeat_ms = 0;  // last sign of life within the case
+  std::int64_t heartbeat_ms = 0;  // when the last heartbeat of the case came
   std::int64_t progress_ms = 0;   // when phase, arm or step last changed: limits count from here
   std::optional<std::int64_t> log_begin, log_end;
 };
 
-/// What one rank's process has shown.
+/// What is known of the process of one rank.
 struct RankProcess {
-  std::int64_t pid = 0;  // 0: it never said hello
+  std::int64_t pid = 0;  // 0: it never sent hello
   bool ready = false, bye = false, gone = false;
-  std::int64_t heartbeat_ms = 0;  // last sign of life, or the start of the batch
+  std::int64_t heartbeat_ms = 0;  // when the last heartbeat came, or the batch started
   std::int64_t gone_ms = 0;
 };
 
+/// A hang: the rank for which the others wait, and where it is.
 struct HangDecision {
   std::size_t case_index = 0;  // of the missing rank
   record::Phase phase = record::Phase::init;
@@ -45,38 +46,40 @@ struct HangDecision {
   std::optional<record::Collective> last_collective;
 };
 
+/// The heartbeats of one batch, from its start on.
 class HangDetector {
  public:
+  /// A case of the batch, and how long each of its phases may take.
   struct Case {
     std::string id;
     int attempt = 1;
-    record::Limits limits_ms;  // every phase
+    record::Limits limits_ms;  // of every phase
   };
 
-  /// REQUIRES: world_size >= 1, at least one case; the ranks run them one at a time in this order,
-  /// save that those which they refuse come first: a refusal must come before device work, and only
-  /// the ranks know what they refuse.
+  /// REQUIRES: world_size >= 1, at least one case. The ranks run the cases one at a time in this
+  /// order, but first those that they refuse: a refusal must come before device work, and only the
+  /// ranks know what they refuse.
   HangDetector(int world_size, std::vector<Case> cases, std::int64_t now_ms);
 
-  /// False when the line does not belong to this batch (unknown rank or case, or out of order); it
-  /// then counts for nothing, so a rank that sends only such lines is silent.
+  /// Takes one line. False when it does not belong to this batch (unknown rank or case, or out of
+  /// order). It then counts for nothing, so a rank that sends only such lines is silent.
   bool heartbeat(const record::Heartbeat& line, std::int64_t now_ms);
-  /// What happened until now took no time: prestarted ranks may begin.
+  /// The time until now counts for no limit: prestarted ranks begin now.
   void restart(std::int64_t now_ms);
   /// The process of `rank` no longer runs.
   void gone(int rank, std::int64_t now_ms);
 
-  /// Somebody passed the limit of the phase it is in: the rank that is missing and those that wait
-  /// for it.
+  /// A hang, if a rank has passed the limit of the phase in which it is: the rank that is missing
+  /// and the ranks that wait for it.
   ///
-  /// The missing rank is the least advanced one: that has ended the fewest cases, then by the last
-  /// collective, then by step, then the one that is silent for longest. A rank that has only just
-  /// been heard is not counted.
+  /// The missing rank is the least advanced one: the one that has ended the fewest cases, then by
+  /// the last collective, then by step, then the one that has been silent for longest. A rank that
+  /// has sent a heartbeat only just now is not a candidate.
   std::optional<HangDecision> overdue(std::int64_t now_ms) const;
 
-  /// The rank whose process ended before it had said goodbye, the first of them.
+  /// The first rank whose process ended without a last heartbeat ("bye").
   std::optional<int> first_dead() const { return first_dead_; }
-  /// Every rank has said that it could begin.
+  /// Every rank has reported that it is ready to begin.
   bool all_ready() const;
   bool all_gone() const;
   std::int64_t last_gone_ms() const;
@@ -85,15 +88,15 @@ class HangDetector {
   bool ended(std::size_t case_index) const;
   /// Some rank has begun it.
   bool begun(std::size_t case_index) const;
-  /// Every rank has ended it, or its communicators: then none measures anything of its GPU any
-  /// more.
+  /// Every rank has ended the case, or at least its communicators. From then on none measures
+  /// anything of its GPU.
   bool measured(std::size_t case_index) const;
   /// The first case that not every rank has ended; the number of cases if there is none.
   std::size_t current() const;
-  /// The case that `rank` is in or, unless it refuses another, would begin next; the last one once
+  /// The case that `rank` runs or, unless it refuses another, would begin next; the last case once
   /// it has ended all.
   std::size_t case_of(int rank) const;
-  /// The cases that are begun, in the order in which a rank began them last.
+  /// The cases that have begun, in the order in which a rank began them last.
   const std::vector<std::size_t>& as_begun() const { return as_begun_; }
 
   int world_size() const { return static_cast<int>(processes_.size()); }
@@ -106,7 +109,7 @@ class HangDetector {
   }
 
  private:
-  /// What a rank is doing now, how long it may take and since when it has taken.
+  /// The phase in which a rank is, how long that may take, and since when it is there.
   struct Wait {
     record::Phase phase;
     std::int64_t limit_ms;
@@ -118,10 +121,10 @@ class HangDetector {
 
   std::vector<Case> cases_;
   std::vector<RankProcess> processes_;
-  std::vector<std::vector<RankProgress>> progress_;  // [case][rank]
+  std::vector<std::vector<RankProgress>> progress_;  // by case, then by rank
   std::vector<std::size_t> as_begun_;
   std::vector<std::optional<std::size_t>>
-      inside_;  // [rank]: the case that it has begun and not ended
+      inside_;  // by rank: the case that it has begun and not ended
   std::optional<int> first_dead_;
 };
 

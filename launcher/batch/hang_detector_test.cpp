@@ -14,7 +14,7 @@ record::Limits limits() {
   return limits;
 }
 
-/// A detector of two ranks and two cases that speaks for the ranks.
+/// A detector of two ranks and two cases, with the heartbeats that the ranks send.
 struct Ranks {
   HangDetector detector{2, {{"one", 1, limits()}, {"two", 1, limits()}}, 0};
 
@@ -51,7 +51,7 @@ struct Ranks {
   }
 };
 
-TEST(HangDetectorTest, ARankThatNeverSaysHelloHangsInInit) {
+TEST(HangDetectorTest, ARankThatNeverSendsHelloHangsInInit) {
   Ranks ranks;
   ranks.hello(0, 10);
   ranks.of_case(0, "case_begin", "one", 20);
@@ -66,7 +66,7 @@ TEST(HangDetectorTest, ARankThatNeverSaysHelloHangsInInit) {
   EXPECT_EQ(hang->case_index, 0u);
 }
 
-TEST(HangDetectorTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
+TEST(HangDetectorTest, TheTimeThatPrestartedRanksWaitedIsNoDelay) {
   Ranks ranks;
   ranks.hello(0, 10);
   ranks.hello(1, 10);
@@ -79,7 +79,7 @@ TEST(HangDetectorTest, TheTimeThatHeldRanksWaitedIsNobodysDelay) {
   EXPECT_TRUE(ranks.detector.overdue(510001)) << "from then on init's limit holds as ever";
 }
 
-TEST(HangDetectorTest, TheLeastAdvancedRankIsMissingWhoeverIsLateFirst) {
+TEST(HangDetectorTest, TheLeastAdvancedRankIsMissingWhicheverIsLateFirst) {
   Ranks ranks;
   ranks.begin("one", 0);
   ranks.phase(0, "one", Phase::replay, 3, 17,
@@ -154,7 +154,7 @@ TEST(HangDetectorTest, TheFirstDeadIsTheFirstThatLeftWithoutGoodbye) {
   ranks.detector.gone(0, 60);
   EXPECT_EQ(ranks.detector.first_dead(), 1);
   EXPECT_TRUE(ranks.detector.all_gone());
-  EXPECT_FALSE(ranks.detector.overdue(99999)) << "who is dead is not late";
+  EXPECT_FALSE(ranks.detector.overdue(99999)) << "a dead rank is not late";
 }
 
 TEST(HangDetectorTest, GoodbyeIsNoDeath) {
@@ -236,7 +236,7 @@ TEST(HangDetectorTest, LinesThatDoNotBelongHereCountForNothing) {
   other.attempt = 2;
   EXPECT_FALSE(ranks.detector.heartbeat(other, 5)) << "another attempt";
   ranks.bye(1, 6);
-  EXPECT_FALSE(ranks.of_case(1, "case_end", "one", 7)) << "after goodbye";
+  EXPECT_FALSE(ranks.of_case(1, "case_end", "one", 7)) << "after bye";
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ HeartbeatPipe::~HeartbeatPipe() {
 }
 
 std::vector<std::string> HeartbeatPipe::read_lines() {
-  // A pipe holds 64 KiB; the bound keeps a rank that writes without end from holding the launcher.
+  // A pipe takes 64 KiB. The bound keeps a rank that writes without end from holding up the
+  // launcher.
   static constexpr int kReads = 16;
   std::array<char, 1 << 16> buffer;
   std::vector<std::string> lines;
@@ -43,8 +44,8 @@ std::vector<std::string> HeartbeatPipe::read_lines() {
     for (std::size_t end; (end = partial_.find('\n')) != std::string::npos;
          partial_.erase(0, end + 1))
       lines.push_back(partial_.substr(0, end));
-    // A line of heartbeats is shorter than PIPE_BUF. More without an end of line is garbage: let go
-    // of it as a line.
+    // A heartbeat is shorter than PIPE_BUF. More bytes without an end of line are garbage, and are
+    // handed out as a line.
     if (partial_.size() > PIPE_BUF) lines.push_back(std::exchange(partial_, {}));
   }
   return lines;

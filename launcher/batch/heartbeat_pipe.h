@@ -1,6 +1,6 @@
-// The FIFO through which the ranks of one batch send signs of life. A FIFO, because mpirun closes
-// inherited descriptors; in a node-local folder, because a shared file system's caches would look
-// like a hang.
+// The FIFO through which the ranks of one batch send heartbeats. It is a FIFO, because mpirun
+// closes inherited descriptors, and it lies in a node-local folder, because the caches of a shared
+// file system would look like a hang.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,14 @@
 
 namespace graphproof::launcher {
 
+/// The reading end, which the launcher holds.
 class HeartbeatPipe {
  public:
-  /// Makes the FIFO and opens it for reading and writing: with a writer always there, a rank that
-  /// ends causes no end of file, and one that starts never waits for a reader. Throws
+  /// Makes the FIFO and opens it for reading and writing. Because a writer always exists, a rank
+  /// that ends causes no end of file, and one that starts never waits for a reader. Throws
   /// std::system_error.
   explicit HeartbeatPipe(std::filesystem::path path);
-  /// Removes it.
+  /// Removes the FIFO.
   ~HeartbeatPipe();
   HeartbeatPipe(const HeartbeatPipe&) = delete;
   HeartbeatPipe& operator=(const HeartbeatPipe&) = delete;

@@ -16,7 +16,7 @@ struct HeartbeatPipeTest : testing::Test {
   HeartbeatPipeTest()
       : folder("/tmp/graphproof-pipe-test-" + std::to_string(getpid())),
         pipe(folder.path() / "heartbeat") {}
-  void say(const std::string& text) {
+  void send(const std::string& text) {
     const int writer = open(pipe.path().c_str(), O_WRONLY | O_NONBLOCK);
     ASSERT_GE(writer, 0);
     ASSERT_EQ(write(writer, text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -28,26 +28,26 @@ struct HeartbeatPipeTest : testing::Test {
 
 TEST_F(HeartbeatPipeTest, LinesArriveWholeAlsoWhenTheyCameInParts) {
   EXPECT_TRUE(pipe.read_lines().empty());
-  say("one\ntw");
+  send("one\ntw");
   EXPECT_EQ(pipe.read_lines(), std::vector<std::string>{"one"});
-  say("o\n");
+  send("o\n");
   EXPECT_EQ(pipe.read_lines(), std::vector<std::string>{"two"});
 }
 
 TEST_F(HeartbeatPipeTest, TheLastWritersEndIsNoEndOfFile) {
-  say("first\n");
+  send("first\n");
   pipe.read_lines();
   EXPECT_TRUE(pipe.read_lines().empty());
-  say("second\n");
+  send("second\n");
   EXPECT_EQ(pipe.read_lines(), std::vector<std::string>{"second"});
 }
 
-TEST_F(HeartbeatPipeTest, GarbageWithoutALineEndIsLetGo) {
-  say(std::string(20000, 'x'));
+TEST_F(HeartbeatPipeTest, GarbageWithoutALineEndIsDropped) {
+  send(std::string(20000, 'x'));
   const auto lines = pipe.read_lines();
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].size(), 20000u);
-  say("after\n");
+  send("after\n");
   EXPECT_EQ(pipe.read_lines(), std::vector<std::string>{"after"});
 }
 

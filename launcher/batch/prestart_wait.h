@@ -24,7 +24,7 @@ class PrestartWait {
     bool ready = false;  // every rank could begin
   };
   enum class Step { none, allow_device, begin };
-  /// What is to be told to the ranks now. Ranks that end, or that are not ready `limit_ms` after
+  /// What the ranks may do from now on. Ranks that end, or that are not ready `limit_ms` after
   /// they may use the device, have failed. REQUIRES: waits().
   Step step(const Ranks& ranks, std::int64_t limit_ms, std::int64_t now_ms);
 
@@ -36,7 +36,7 @@ class PrestartWait {
  private:
   bool waits_;
   bool device_allowed_ = false, begin_ = false, failed_ = false;
-  std::int64_t device_ms_ = 0;  // when they were told that they may use the device; 0: not yet
+  std::int64_t device_ms_ = 0;  // when they got the device; 0: not yet
 };
 
 }  // namespace graphproof::launcher

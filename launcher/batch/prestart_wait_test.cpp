@@ -14,7 +14,7 @@ TEST(PrestartWaitTest, RanksGetTheDeviceThenBecomeReadyThenBegin) {
   EXPECT_EQ(wait.step(kStarting, kLimit_ms, 10), WaitStep::none);
   wait.allow_device();
   EXPECT_EQ(wait.step(kStarting, kLimit_ms, 20), WaitStep::allow_device);
-  EXPECT_EQ(wait.step(kStarting, kLimit_ms, 30), WaitStep::none) << "they were told";
+  EXPECT_EQ(wait.step(kStarting, kLimit_ms, 30), WaitStep::none) << "they know it already";
   EXPECT_EQ(wait.step(kReady, kLimit_ms, 40), WaitStep::none) << "it is not their turn";
   wait.begin();
   EXPECT_EQ(wait.step(kReady, kLimit_ms, 50), WaitStep::begin);

@@ -194,7 +194,7 @@ std::shared_ptr<launcher::Allocation> allocation(const record::Cluster& cluster,
                                 },
                             .cancel = {},
                             .queue_limit_ms = cluster.queue_limit_ms,
-                            .granted = cluster::said_when_granted(cluster)};
+                            .granted = cluster::granted_message(cluster)};
   if (is_slurm(cluster)) pilot.cancel = cluster::cancel_command(setup.run.run_id, own);
   return std::make_shared<cluster::Pilot>(std::move(pilot));
 }

@@ -87,7 +87,7 @@ std::vector<JobResult> ShrinkJobs::run(const std::vector<matrix::Case>& cases) {
 reports::RunResult ShrinkJobs::run_round(std::vector<record::PlanLine> plan) {
   const fs::path folder = folder_ / fmt::format("round-{:03}", ++round_);
   launcher::RunListener listener;
-  listener.said = [this](const std::string& text) { surroundings_.err << text << "\n"; };
+  listener.notice = [this](const std::string& text) { surroundings_.err << text << "\n"; };
   reports::RunResult result;
   if (fs::exists(folder / "run.json")) {
     launcher::RunSetup setup = recorded_run(folder, surroundings_);

@@ -35,7 +35,7 @@ using launcher::BatchRun;
 
 constexpr std::chrono::milliseconds kRound{10};
 constexpr std::int64_t kLive_ms = 1000;
-// Slurm signals the processes of a job one after the other, however busy the node is.
+// Slurm signals the processes of a job one after the other, and a busy node makes that slow.
 constexpr std::int64_t kOwnSignal_ms = 2000;
 constexpr int kLeft = 0, kGaveUp = 5;
 
@@ -80,8 +80,8 @@ class Agent {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     launcher::remove_abandoned_host_folders(run_.run_id);
     launcher::remove_cgroups(run_.run_id + ".");
-    // Array tasks are one a batch, and many on a node: an all-reduce of each would cost more than
-    // most of their cases.
+    // Array tasks have one batch each, and a node may have many: an all-reduce of each would cost
+    // more than most of their cases.
     const bool whole = value_of(environment_, "SLURM_ARRAY_TASK_ID").empty();
     const auto findings = launcher::examine(
         whole ? launcher::look_before_cases(setup_.run_folder, run_.device, setup_.slots, gpus_,
@@ -95,9 +95,9 @@ class Agent {
       signals_.wait_for(kRound);
     }
     launcher::reap_orphans({});
-    host_.reset();  // who hears the last line finds nothing of ours here
+    host_.reset();  // before the last line: whoever reads it finds nothing of this run here
     report({.report = "leaving", .why = why_});
-    return told_ ? kLeft : kGaveUp;
+    return ordered_to_leave_ ? kLeft : kGaveUp;
   }
 
  private:
@@ -135,8 +135,8 @@ class Agent {
 
   void obey(const record::Order& order, std::int64_t now_ms) {
     if (order.order == "leave") {
-      told_ = true;
-      return leave("the launcher said so", now_ms);
+      ordered_to_leave_ = true;
+      return leave("the launcher ordered it", now_ms);
     }
     if (order.order == "start") {
       if (!leaving_)
@@ -179,7 +179,7 @@ class Agent {
       prestarted_.emplace(order.batch, predecessor->second->prestart(request(order), now_ms));
       return;
     }
-    // That one is over, which its launcher did not know yet.
+    // The predecessor is over, which the launcher did not know yet.
     launcher::BatchRequest next = request(order);
     next.prestarted = true;
     prestarted_.emplace(order.batch, std::make_shared<BatchRun>(std::move(next), now_ms))
@@ -216,7 +216,7 @@ class Agent {
         if (context.infra && context.infra->kind == "preempted")
           preempted_.insert_or_assign(next->first, Preempted{std::move(context), now_ms});
         else
-          tell(context);
+          hand_over(context);
       }
       if (batch.prestart_failed()) {
         report({.report = "lost", .batch = next->first});
@@ -230,7 +230,7 @@ class Agent {
         ++next;
         continue;
       }
-      if (preempted != preempted_.end()) tell(preempted_.extract(preempted).mapped().context);
+      if (preempted != preempted_.end()) hand_over(preempted_.extract(preempted).mapped().context);
       if (met_infra_.erase(next->first) > 0) look(batch.gpus());
       over(next->first, batch);
       next = running_.erase(next);
@@ -245,19 +245,19 @@ class Agent {
     record::Report over{.report = "over", .batch = name, .unkillable = batch.unkillable()};
     for (const launcher::Attempt& attempt : batch.not_done())
       over.not_done.push_back(attempt.line.id);
-    // After a signal the launcher decides itself what was in progress.
-    if (!leaving_ || told_) report(over);
+    // After a signal the launcher itself decides what was in progress.
+    if (!leaving_ || ordered_to_leave_) report(over);
   }
 
-  /// The doctor, on the GPUs of a batch that met trouble.
+  /// Runs the doctor on the GPUs of a batch that met trouble.
   void look(const std::vector<std::string>& gpus) const {
     for (const std::string& text : launcher::notable(launcher::examine(launcher::look_before_cases(
              setup_.run_folder, run_.device, setup_.slots, gpus, setup_.rank_program))))
       report({.report = "doctor", .why = text});
   }
 
-  void tell(const record::Context& context) {
-    // What ends an allocation ends the ranks as well: that is not how the case ends.
+  void hand_over(const record::Context& context) {
+    // The end of an allocation ends the ranks as well. That is not how the case ends.
     if (leaving_) return;
     const fs::path folder =
         setup_.run_folder / launcher::attempt_folder(context.case_id, context.attempt);
@@ -324,10 +324,10 @@ class Agent {
   std::vector<std::string> gpus_;
   Batches running_, prestarted_;  // prestarted: their ranks wait for their turn
   Batches given_up_;  // prestarted batches whose turn did not come, until their processes are gone
-  std::map<std::string, record::Order>
-      deferred_;  // by batch: what to prestart where a GPU takes one process at a time starts cold
-  /// Somebody ended its ranks: whoever ends the allocation ends this agent too, and then its
-  /// launcher decides.
+  std::map<std::string, record::Order> deferred_;  // by batch: orders to prestart, which wait
+                                                   // because a GPU takes one process at a time
+  /// A context whose ranks were ended from outside. If that was the end of the allocation, this
+  /// agent is ended too, and then the launcher decides.
   struct Preempted {
     record::Context context;
     std::int64_t since_ms = 0;
@@ -338,7 +338,7 @@ class Agent {
   const std::int64_t started_ms_;
   std::int64_t launcher_ms_, looked_ms_ = 0, live_ms_ = 0;
   fs::file_time_type launcher_written_;
-  bool leaving_ = false, told_ = false;
+  bool leaving_ = false, ordered_to_leave_ = false;
   std::string why_;
 };
 

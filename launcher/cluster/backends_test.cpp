@@ -1,5 +1,6 @@
-// One matrix, four launcher backends, one set of verdicts: the programs themselves, on the
-// simulated device, on this host, on named hosts and on a Slurm of the test's own.
+// One matrix has one set of verdicts with each of the four launcher backends. The test runs the
+// programs themselves, on the simulated device: on this host, on named hosts and on a Slurm of its
+// own.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,8 +36,8 @@ TEST(BackendsTest, TheSameMatrixHasTheSameVerdictsOnEveryBackend) {
   for (const Backend& backend : backends) {
     SCOPED_TRACE(backend.name);
     const fs::path folder = scratch.path() / backend.name;
-    // As many slots as this host has on sim, so that the plans are equal: of what is planned, only
-    // the launcher backend differs.
+    // As many slots as this host has on sim, so that the plans are equal and only the launcher
+    // backend differs.
     std::vector<std::string> words = {
         bin / "graphproof",
         "run",

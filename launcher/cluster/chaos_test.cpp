@@ -1,9 +1,9 @@
-// Whatever ends or disturbs a run on nodes of a Slurm of the test's own, at whatever moment: after
-// it was resumed in peace every case has exactly one verdict, what had one was not run again, and
-// no process, folder or job is left.
+// Whatever ends or disturbs a run on nodes of a Slurm of the test's own at whatever moment, after
+// an undisturbed resume every case has exactly one verdict, no case with a verdict was run again,
+// and no process, folder or job is left.
 //
 // GRAPHPROOF_CHAOS_ROUNDS (1), GRAPHPROOF_CHAOS_SEED and GRAPHPROOF_CHAOS_FIRST (0, a round) choose
-// how long and which; the target `chaos_cluster` runs 100.
+// the number of rounds and which they are; the target `chaos_cluster` runs 100.
 #include <dlfcn.h>
 
 #include <fstream>
@@ -45,12 +45,12 @@ constexpr const char* kDisasters[] = {
     "stop_agent",    "cancel_job", "kill_node",       "kill_controller", "full_disk", "read_only"};
 constexpr int kDisasterCount = std::size(kDisasters);
 
-/// A case whose ranks were hit may say so.
+/// A case whose ranks were hit may show it in its verdict.
 bool hits_a_case(Disaster disaster) {
   return disaster == Disaster::kill_rank || disaster == Disaster::stop_rank;
 }
-/// Cases that were running may end infra.*, and nothing else: a disk that is full for an agent ends
-/// it.
+/// Cases that were running may end infra.*, and no other verdict may change: a disk that is full
+/// for an agent ends the agent.
 bool loses_nodes(Disaster disaster) { return disaster >= Disaster::kill_agent; }
 
 struct ClusterChaosTest : launcher::ChaosOfFakes {
@@ -61,7 +61,7 @@ struct ClusterChaosTest : launcher::ChaosOfFakes {
         << "the host of this test is not preloaded: start it by ctest";
   }
 
-  /// The agents of this run, and what brings them.
+  /// The processes of the agents of this run, and of what brings them.
   std::vector<launcher::Process> agents() const {
     std::vector<launcher::Process> found = launcher::running_processes();
     const std::string words = std::string("agent") + '\0' + "--run" + '\0' + folder.string();
@@ -103,7 +103,7 @@ struct ClusterChaosTest : launcher::ChaosOfFakes {
         return;
       case Disaster::kill_node:
         slurm.kill_node("n1");
-        return one_of(on_nodes, SIGKILL);  // a node that is gone takes its agent along
+        return one_of(on_nodes, SIGKILL);  // a lost node loses its agent too
       case Disaster::kill_controller:
         return slurm.kill_controller();
       case Disaster::full_disk:
@@ -130,7 +130,7 @@ struct ClusterChaosTest : launcher::ChaosOfFakes {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       happen(disaster, launcher, random, host, slurm);
     }
-    // What goes down comes back: a controller, a node.
+    // What was taken down comes back: a controller, a node.
     for (int waited_ms = 0; waited_ms < 1500 && !launcher.ended(); waited_ms += 5)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     slurm.repair();
@@ -179,7 +179,7 @@ TEST_F(ClusterChaosTest, EveryCaseHasOneVerdictAndNothingIsLeftWhateverHappensTo
     const auto before =
         fs::exists(folder / "run.json") ? final_cases() : std::map<std::string, std::vector<int>>();
     int code = launch({}, random, host, slurm);
-    // What infrastructure trouble took is tried once more by each resume, and then stands.
+    // A case that ended infra.* is tried once more by each resume, and then its verdict stands.
     for (int again = 0; code == 3 && again < 2; ++again) code = launch({}, random, host, slurm);
     EXPECT_TRUE(code == 1 || code == 3) << what << "exit code " << code;
     for (const auto& [id, attempts] : before)
@@ -209,8 +209,8 @@ TEST_F(ClusterChaosTest, EveryCaseHasOneVerdictAndNothingIsLeftWhateverHappensTo
             << " ended infra.*\n";
 }
 
-// Agents and launcher share a file system and nothing else, so a case goes on while the network is
-// away; Slurm gives a node up about half a minute after it fell silent.
+// Agents and launcher share only a file system, so a case goes on while the network is cut. Slurm
+// gives a node up about half a minute after it fell silent.
 TEST_F(ClusterChaosTest, ANodeWhoseLinkIsCutIsLostOnlyWhenSlurmGivesItUpAndItsCaseRunsOnceMore) {
   ASSERT_EQ(NodeNetworks::missing(), "") << "a link that can't be cut shows nothing";
   OwnSlurm slurm({.nodes = 1, .networks = true});
@@ -227,25 +227,25 @@ TEST_F(ClusterChaosTest, ANodeWhoseLinkIsCutIsLostOnlyWhenSlurmGivesItUpAndItsCa
       cut = true;
       slurm.cut("n1");
     }
-    if (cut && !mended && said.find("the nodes are lost") != std::string::npos) {
+    if (cut && !mended && notices.find("the nodes are lost") != std::string::npos) {
       mended = true;
       slurm.mend("n1");
     }
   };
   const auto result = checked(run(setup, listener));
   setup.allocation = nullptr;
-  EXPECT_TRUE(mended) << said;
+  EXPECT_TRUE(mended) << notices;
   std::vector<std::string> lost;
   for (const record::Record& one : journal())
     if (one.verdict.text() != "pass")
       lost.push_back(one.name + " " + std::string(one.verdict.text()));
-  EXPECT_EQ(lost.size(), 1u) << said;
+  EXPECT_EQ(lost.size(), 1u) << notices;
   if (!lost.empty()) {
     EXPECT_TRUE(lost[0] == "case3 infra.node" || lost[0] == "case4 infra.node")
         << lost[0] << ": the one before ended while the link was cut";
   }
   for (std::size_t i = 0; i < setup.plan.size(); ++i)
-    EXPECT_EQ(launcher::verdict(result, i), "pass") << said;
+    EXPECT_EQ(launcher::verdict(result, i), "pass") << notices;
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(30))) << slurm.queue();
   EXPECT_TRUE(wait_for([&] { return agents().empty(); })) << launcher::named(agents()).front();
 }

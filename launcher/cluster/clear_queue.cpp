@@ -8,7 +8,7 @@
 namespace graphproof::cluster {
 namespace {
 
-// Slurm's commands try a controller that is away for a dozen seconds by themselves.
+// Slurm's own commands retry for a dozen seconds when the controller is away.
 constexpr std::int64_t kOneCall_ms = 15000;
 constexpr std::chrono::milliseconds kBetweenCalls{500};
 
@@ -16,23 +16,23 @@ constexpr std::chrono::milliseconds kBetweenCalls{500};
 
 std::string clear_queue(const launcher::Command& cancel, std::int64_t limit_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms);
-  std::string said;
+  std::string problem;
   for (;;) {
     try {
       const launcher::Output output = launcher::run_to_end(cancel, std::min(kOneCall_ms, limit_ms));
       if (!output.timed_out && output.exit == launcher::Exit{}) return {};
-      said = output.timed_out ? "it did not answer" : output.error;
+      problem = output.timed_out ? "it did not answer" : output.error;
     } catch (const std::system_error& error) {
-      said = error.what();
+      problem = error.what();
     }
     if (std::chrono::steady_clock::now() >= end) break;
     std::this_thread::sleep_for(kBetweenCalls);
   }
-  while (!said.empty() && said.back() == '\n') said.pop_back();
+  while (!problem.empty() && problem.back() == '\n') problem.pop_back();
   std::string command;
   for (const std::string& word : cancel.arguments) command += (command.empty() ? "" : " ") + word;
-  return "jobs of this run may be left in the queue until their time limit (" + said + "): run `" +
-         command + "`, or graphproof resume";
+  return "jobs of this run may be left in the queue until their time limit (" + problem +
+         "): run `" + command + "`, or graphproof resume";
 }
 
 }  // namespace graphproof::cluster

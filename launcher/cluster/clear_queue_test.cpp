@@ -21,8 +21,8 @@ TEST(ClearQueueTest, AControllerThatIsAwayIsAskedAgainUntilItAnswers) {
   EXPECT_EQ(record::read_text(asked), "x\nx\nx\n");
 }
 
-TEST(ClearQueueTest, OneThatStaysAwayIsToldWithWhatToDo) {
-  constexpr std::int64_t kBusyShell_ms = 2000;  // a shell may take its time to answer
+TEST(ClearQueueTest, AControllerThatStaysAwayIsReportedWithWhatToDo) {
+  constexpr std::int64_t kBusyShell_ms = 2000;  // a shell on a busy machine may be slow to answer
   EXPECT_EQ(
       clear_queue({{"sh", "-c", "echo no controller >&2; exit 1"}, kEnvironment}, kBusyShell_ms),
       "jobs of this run may be left in the queue until their time limit (no controller): run `sh "

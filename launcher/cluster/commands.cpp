@@ -27,7 +27,7 @@ Words agent_words(const AgentStart& start, int slots) {
           "--rank-program", start.rank_program};
 }
 
-/// What runs inside an image sees the run and the programs under the same paths as outside.
+/// A program inside an image sees the run and the programs under the same paths as outside.
 Words folders(const AgentStart& start) {
   Words folders;
   for (const std::filesystem::path& folder :
@@ -104,8 +104,8 @@ Command hosts_command(const record::Cluster& options, const AgentStart& start,
   environment.insert({{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                       {"PMIX_MCA_gds", "hash"}});
-  // Only a variable of the file is sure to be wanted elsewhere; the rest are those that ranks
-  // inherit on this host too.
+  // Only a variable of the environment file is certainly wanted on other hosts; the rest are those
+  // that ranks inherit on this host too.
   const Environment file =
       options.environment_file.empty() ? Environment{} : environment_file(options.environment_file);
   Words words = {"mpirun", "-np",       std::to_string(options.hosts.size()),
@@ -144,7 +144,7 @@ Command pilot_command(const record::Cluster& options, const AgentStart& start,
   return {words, environment_of(options, own)};
 }
 
-std::string said_when_granted(const record::Cluster& options) {
+std::string granted_message(const record::Cluster& options) {
   return options.engine == "slurm" ? "Granted job allocation" : "";
 }
 

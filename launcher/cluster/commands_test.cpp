@@ -22,7 +22,7 @@ AgentStart agents(const std::string& device) {
           "/opt/bin/graphproof-rank-" + device};
 }
 
-/// The agent's own words, which end every command.
+/// The arguments of the agent, which end every command.
 Words agent(const std::string& device, const std::string& slots) {
   return {"/opt/bin/graphproof",
           "agent",
@@ -143,9 +143,9 @@ TEST(CommandsTest, AnArrayHasATaskABatchAndIsNeverStartedAgainBySlurmItself) {
                                    agent("cuda", "2"));
 }
 
-// SLURM_GPUS_PER_NODE of an outer job gives every step a whole node: packing was three times
+// SLURM_GPUS_PER_NODE of an outer job gives every step a whole node, which made packing three times
 // slower.
-TEST(CommandsTest, WhatAnOuterJobSaidIsNoOptionOfOurs) {
+TEST(CommandsTest, VariablesOfAnOuterJobAreNoOptionsOfTheRun) {
   const launcher::Environment outer = {{"SLURM_GPUS_PER_NODE", "4"},
                                        {"SBATCH_PARTITION", "debug"},
                                        {"SALLOC_QOS", "x"},

@@ -21,14 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often live.json of a node is looked at: it is written once a second.
+// How often live.json of a node is read: it is written once a second.
 constexpr std::int64_t kPilotLive_ms = 1000;
-// The user hears once that the run waits for its nodes.
-constexpr std::int64_t kTellWaiting_ms = 5000;
-// What a starter said last is where it explains itself.
+// After this long the user is notified once that the run waits for its nodes.
+constexpr std::int64_t kReportWaiting_ms = 5000;
+// The last lines of a starter explain why it ended.
 constexpr std::size_t kShown = 300;
 
-// Nobody's clock is this far ahead of one that is kept in step.
+// No clock that is kept in step is this far ahead of another.
 constexpr std::int64_t kAhead_ms = 5000, kBehind_ms = 120000;
 
 std::string name_of(int pilot) { return "p" + std::to_string(pilot); }
@@ -57,7 +57,7 @@ std::string Pilot::starter_text() const {
   try {
     return record::read_text(channels() / "starter.log");
   } catch (const record::ReadError&) {
-    return "it said nothing";
+    return "it printed nothing";
   }
 }
 
@@ -81,7 +81,7 @@ void Pilot::cancel() {
     canceller_ = std::make_unique<launcher::Child>(*setup_.cancel,
                                                    setup_.run_folder / "pilots" / "cancel.log");
   } catch (const std::system_error& error) {
-    say(std::string("jobs of this run may be left in the queue: ") + error.what());
+    log(std::string("jobs of this run may be left in the queue: ") + error.what());
   }
 }
 
@@ -120,7 +120,7 @@ void Pilot::clear(std::int64_t now_ms) {
   const int left_behind = earlier_->left_behind();
   if ((left_behind > 0 || canceller_) && now_ms - since_ms_ < kLeave_ms) return;
   if (left_behind > 0)
-    say(std::to_string(left_behind) +
+    log(std::to_string(left_behind) +
         " earlier agents do not answer: their nodes are taken to be gone");
   ask(now_ms);
 }
@@ -139,14 +139,14 @@ void Pilot::ask(std::int64_t now_ms) {
   stage_ = Stage::asking;
   since_ms_ = now_ms;
   granted_ms_ = 0;
-  told_waiting_ = false;
+  waiting_reported_ = false;
   try {
     child_ =
         std::make_unique<launcher::Child>(setup_.command(channels()), channels() / "starter.log");
   } catch (const std::system_error& error) {
     gave_up_ = {"scheduler", error.what()};
     stage_ = Stage::given_up;
-    say(std::string("no nodes: ") + error.what());
+    log(std::string("no nodes: ") + error.what());
   }
 }
 
@@ -159,7 +159,7 @@ void Pilot::hear(Node& node, std::int64_t now_ms) {
       node.hello = true;
       node.name = report.node;
     }
-    if (report.report == "doctor") say("doctor: " + node.name + ": " + report.why);
+    if (report.report == "doctor") log("doctor: " + node.name + ": " + report.why);
     if (report.report == "leaving") {
       node.left = true;
       return lose({"preempted", "the agent of " + node.name + " left: " + report.why}, now_ms);
@@ -180,9 +180,9 @@ void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
   if (live.updated_ms == node.live_updated_ms) return;
   node.live_updated_ms = live.updated_ms;
   if (const std::string trouble = clock_trouble(node.name, launcher::utc_ms(), live.updated_ms);
-      !trouble.empty() && !node.told_clock) {
-    node.told_clock = true;
-    say(trouble);
+      !trouble.empty() && !node.clock_reported) {
+    node.clock_reported = true;
+    log(trouble);
   }
   node.heard_ms = now_ms;
   for (const record::LiveCase& one : live.running)
@@ -193,7 +193,8 @@ void Pilot::look_at_live(Node& node, std::int64_t now_ms) {
 void Pilot::watch(std::int64_t now_ms) {
   const std::int64_t looked_before_ms = live_ms_;
   if (now_ms - live_ms_ >= kPilotLive_ms) live_ms_ = now_ms;
-  // Asked before reading: what agents wrote before their starter ended is read below.
+  // The starter is asked before reports are read, so that what agents wrote before its end is read
+  // below.
   const auto exit = child_->poll();
   for (Node& node : nodes_) {
     hear(node, now_ms);
@@ -212,7 +213,7 @@ void Pilot::watch(std::int64_t now_ms) {
     stage_ = Stage::ready;
     std::string names;
     for (const Node& node : nodes_) names += (names.empty() ? "" : ", ") + node.name;
-    say("agents on " + names);
+    log("agents on " + names);
   }
   if (stage_ == Stage::asking) {
     if (live_ms_ != looked_before_ms) wait_for_agents(now_ms);
@@ -232,9 +233,9 @@ void Pilot::wait_for_agents(std::int64_t now_ms) {
   std::string missing;
   for (std::size_t node = 0; node < nodes_.size(); ++node)
     if (!nodes_[node].hello) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
-  if (!told_waiting_ && now_ms - since_ms_ > kTellWaiting_ms) {
-    told_waiting_ = true;
-    say("waiting for nodes: of " + std::to_string(setup_.nodes) + " those numbered " + missing +
+  if (!waiting_reported_ && now_ms - since_ms_ > kReportWaiting_ms) {
+    waiting_reported_ = true;
+    log("waiting for nodes: of " + std::to_string(setup_.nodes) + " those numbered " + missing +
         " are missing; " + starter_log());
   }
   if (granted_ms_ != 0 && now_ms - granted_ms_ > setup_.agent_start_ms)
@@ -243,7 +244,7 @@ void Pilot::wait_for_agents(std::int64_t now_ms) {
                      missing + " for " + std::to_string(setup_.agent_start_ms / 1000) + " s"},
         now_ms);
   if (granted_ms_ == 0 && now_ms - since_ms_ > setup_.queue_limit_ms) {
-    fruitless_ = kFruitless;  // asked once more it would wait as long
+    fruitless_ = kFruitless;  // another start would wait just as long
     lose({"scheduler", "no nodes within " + std::to_string(setup_.queue_limit_ms / 1000) +
                            " s: " + starter_log()},
          now_ms);
@@ -251,7 +252,7 @@ void Pilot::wait_for_agents(std::int64_t now_ms) {
 }
 
 void Pilot::lose(const record::Infra& why, std::int64_t now_ms) {
-  say("the nodes are lost (infra." + why.kind + "): " + why.why);
+  log("the nodes are lost (infra." + why.kind + "): " + why.why);
   append_line(revoked_file(channels()), why.why + "\n");
   for (Node& node : nodes_) {
     for (const auto& [name, mailbox] : node.batches) mailbox->lost = why;
@@ -274,7 +275,7 @@ void Pilot::end(std::int64_t now_ms) {
   since_ms_ = now_ms;
   stage_ = fruitless_ < kFruitless ? Stage::waiting : Stage::given_up;
   if (stage_ == Stage::given_up)
-    say("the nodes were lost " + std::to_string(fruitless_) +
+    log("the nodes were lost " + std::to_string(fruitless_) +
         " times without a case in between: given up");
 }
 
@@ -295,12 +296,12 @@ std::unique_ptr<launcher::RunningBatch> Pilot::start(launcher::BatchRequest requ
 }
 
 void Pilot::end_command() {
-  bool told = stage_ == Stage::ready;  // agents that are not there yet have nobody to tell them
+  bool asked = stage_ == Stage::ready;  // agents that have not arrived read no orders
   try {
     for (const Node& node : nodes_)
       append_line(orders_file(node.channel), record::to_line({.order = "leave"}));
   } catch (const record::WriteError&) {
-    told = false;  // a full disk: the scheduler tells them
+    asked = false;  // the disk is full: the scheduler ends them
   }
   const auto wait = [&](std::int64_t limit_ms) {
     for (const std::int64_t end_ms = launcher::steady_ms() + limit_ms;
@@ -308,7 +309,7 @@ void Pilot::end_command() {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return child_->poll().has_value();
   };
-  if (!told || !wait(kLeave_ms)) {
+  if (!asked || !wait(kLeave_ms)) {
     child_->kill(SIGTERM);
     wait(kLeave_ms / 3);
   }
@@ -323,13 +324,13 @@ void Pilot::release() {
   canceller_.reset();
   if (!setup_.cancel) return;
   try {
-    // Nothing to do for this launcher does not mean that an earlier one left nothing.
+    // Even if this launcher never asked for nodes, an earlier one may have left jobs.
     if (number_ == 0 && EarlierAgents(setup_.run_folder).folders() == 0) return;
   } catch (const record::WriteError&) {
-    // Their channels can't be written to: the scheduler tells them.
+    // Their channels can't be written to; the scheduler ends them.
   }
   if (const std::string trouble = clear_queue(*setup_.cancel, kClear_ms); !trouble.empty())
-    say(trouble);
+    log(trouble);
 }
 
 }  // namespace graphproof::cluster

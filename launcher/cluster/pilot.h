@@ -3,10 +3,9 @@
 // silent, the allocation is lost: cases that were running end infra.*, and the command is started
 // again, a bounded number of times.
 //
-//   RUN/pilots/p1/starter.log                 what the command said
-//   RUN/pilots/p1/node-0/{orders.jsonl, reports.jsonl, live.json}
-//   RUN/pilots/p1/revoked                     its agents must leave: written before anything of
-//   theirs runs elsewhere
+//   RUN/pilots/p1/starter.log     what the command printed
+//   RUN/pilots/p1/node-0/         orders.jsonl, reports.jsonl, live.json
+//   RUN/pilots/p1/revoked         its agents must leave; written before their work runs elsewhere
 #pragma once
 
 #include <cstdint>
@@ -26,35 +25,38 @@
 
 namespace graphproof::cluster {
 
+/// What a pilot needs before it asks for nodes.
 struct PilotSetup {
   std::filesystem::path run_folder;
   int nodes = 1, slots = 1;  // slots of a node
-  /// The command that brings the agents, whose channels are below the folder.
+  /// The command that brings the agents; their channels are below the folder that it is given.
   std::function<launcher::Command(const std::filesystem::path& channels)> command;
   std::optional<launcher::Command> cancel;  // ends what the command may have left in a queue
   std::int64_t queue_limit_ms =
       24 * 3600 * 1000ll;  // the command waits for nodes no longer than this
   std::string
-      granted;  // what the command says when it has the nodes; "": it has them from the start
-  // From there to an agent's first word: a container's image may have to be fetched.
+      granted;  // what the command prints when it has the nodes; "": it has them from the start
+  // The time from there to an agent's first report: the image of a container may have to be
+  // fetched.
   std::int64_t agent_start_ms = 15 * 60 * 1000;
   // Agents write once a second; a shared file system may show an old file for a minute.
   std::int64_t agent_silent_ms = 90000;
 };
 
-/// What to say of a node whose clock is not this host's; "" where they agree as far as can be told:
-/// a node is heard of once a second, and a shared file system may show what it wrote a minute late,
-/// so a clock that is behind shows less well.
+/// The notice about a node whose clock differs from this host's; "" where they agree as far as can
+/// be told. A node reports once a second, and a shared file system may show its report a minute
+/// late, so a clock that is behind is harder to see.
 std::string clock_trouble(const std::string& node, std::int64_t own_utc_ms,
                           std::int64_t node_utc_ms);
 
+/// The state of the allocation, and its agents.
 class Pilot final : public launcher::Allocation {
  public:
-  // Lost this often in a row without a case in between: nothing runs there.
+  // After this many losses in a row without a case in between, nothing can run there.
   static constexpr int kFruitless = 3;
-  // Between two starts: what was wrong for a moment may be over.
+  // The time between two starts: a passing problem may be over by then.
   static constexpr std::int64_t kAgain_ms = 2000;
-  // Agents end their ranks first, which mpirun needs a second or two for; a scheduler then clears
+  // Agents first end their ranks, for which mpirun needs a second or two; a scheduler then clears
   // the nodes.
   static constexpr std::int64_t kLeave_ms = 30000;
 
@@ -79,7 +81,7 @@ class Pilot final : public launcher::Allocation {
     bool hello = false, left = false;
     std::string name;
     std::int64_t heard_ms = 0, live_updated_ms = 0;
-    bool told_clock = false;
+    bool clock_reported = false;
     std::map<std::string, std::shared_ptr<Mailbox>> batches;
   };
 
@@ -92,13 +94,13 @@ class Pilot final : public launcher::Allocation {
   void end(std::int64_t now_ms);
   void cancel();
   void end_command();
-  /// Whatever the command started on this host: an srun whose node is out of reach outlives its
-  /// salloc.
+  /// Kills whatever the command started on this host: an srun whose node is out of reach outlives
+  /// its salloc.
   void kill_command() const;
   std::filesystem::path channels() const;
   std::string starter_text() const;
   std::string starter_log() const;
-  /// While the command has not brought all agents.
+  /// One round while the command has not brought all agents.
   void wait_for_agents(std::int64_t now_ms);
 
   const PilotSetup setup_;
@@ -109,7 +111,7 @@ class Pilot final : public launcher::Allocation {
   std::unique_ptr<launcher::Child> child_, canceller_;
   std::chrono::milliseconds interval_;
   std::int64_t since_ms_ = 0, granted_ms_ = 0, looked_ms_ = 0, live_ms_ = 0;
-  bool told_waiting_ = false, released_ = false;
+  bool waiting_reported_ = false, released_ = false;
   record::Infra gave_up_;
 };
 

@@ -47,7 +47,7 @@ struct PilotTest : launcher::RunOfFakes {
     return result;
   }
 
-  /// When the first of these batches is running a case.
+  /// Whether the first of these batches runs a case.
   bool begun(const std::string& case_id) const {
     return fs::exists(folder / "cases" / case_id / "attempt-1/rank-0.evidence.jsonl");
   }
@@ -67,7 +67,7 @@ struct PilotTest : launcher::RunOfFakes {
   }
 };
 
-/// Something of every kind, in batches and alone.
+/// A plan with cases of every kind, in batches and alone.
 std::vector<PlanLine> mixed_plan() {
   return {fake_line(1, 1, ""),
           fake_line(2, 2, ""),
@@ -92,20 +92,20 @@ TEST_F(PilotTest, VerdictsAreThoseOfThisHostOnSlurmAndOnNamedHosts) {
     if (launcher == "mpirun") options.hosts = {"localhost", "localhost"};
     const auto result = go_on_nodes(pilot_setup(options, slurm.environment()), mixed_plan());
     all.push_back(verdicts(result));
-    for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, launcher) << said;
+    for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, launcher) << notices;
     EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
-    // On a busy machine the first pilot may be given up before its agents are there.
+    // On a busy machine the first pilot may be given up before its agents have arrived.
     int last = 1;
     while (fs::exists(folder / "pilots" / ("p" + std::to_string(last + 1)))) ++last;
     for (int node = 0; node < 2; ++node)
       EXPECT_NE(record::read_text(reports_file(channel_folder(
                                       folder / "pilots" / ("p" + std::to_string(last)), node)))
-                    .find("the launcher said so"),
+                    .find("the launcher ordered it"),
                 std::string::npos)
-          << "p" << last << ": " << said;
+          << "p" << last << ": " << notices;
   }
-  EXPECT_EQ(all[1], all[0]) << "slurm: " << said;
-  EXPECT_EQ(all[2], all[0]) << "mpirun: " << said;
+  EXPECT_EQ(all[1], all[0]) << "slurm: " << notices;
+  EXPECT_EQ(all[2], all[0]) << "mpirun: " << notices;
   EXPECT_EQ(all[0][0], "pass");
   EXPECT_EQ(all[0][2], "fail.numerics");
 }
@@ -126,7 +126,7 @@ TEST_F(PilotTest, LauncherAgentsAndRanksListenOnNoPort) {
     found.merge(launcher::listeners_of(pids));
   };
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << notices;
   EXPECT_EQ(looked_at, (std::set<std::string>{"agent", "graphproof-star", "graphproof_fake"}))
       << "as /proc shortens names";
   EXPECT_EQ(found, launcher::Listeners{});
@@ -139,14 +139,14 @@ TEST_F(PilotTest, ABatchSeesTheGpusThatItLeasedAndNoOther) {
   for (int number = 1; number <= 6; ++number)
     plan.push_back(fake_line(number, 1 + number % 2, "slow replay 0", "process"));
   ::setenv("SLURM_GPUS_PER_NODE", "2",
-           1);  // of an outer job: must not make every batch a whole node
+           1);  // of an outer job: it must not make every batch occupy a whole node
   auto environment = slurm.environment();
   environment["SLURM_GPUS_PER_NODE"] = "2";
   const auto result = go_on_nodes(pilot_setup({.nodes = 2, .slots = 2}, environment), plan);
   ::unsetenv("SLURM_GPUS_PER_NODE");
   std::set<std::string> leases;
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    EXPECT_EQ(verdict(result, i), "pass") << said;
+    EXPECT_EQ(verdict(result, i), "pass") << notices;
     const std::string env =
         record::read_text(folder / "batches" / result.cases[i].record.context.batch / "env");
     const std::size_t at = env.find("CUDA_VISIBLE_DEVICES=") + 21;
@@ -181,7 +181,7 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
     SCOPED_TRACE(row.what);
     fs::remove_all(folder);
     fs::create_directories(folder);
-    said.clear();
+    notices.clear();
     OwnSlurm slurm({.nodes = 1});
     PilotSetup pilot = pilot_setup({.nodes = 1, .slots = 2}, slurm.environment());
     pilot.agent_silent_ms = 3000;
@@ -196,16 +196,16 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
     };
     const auto result = go_on_nodes(std::move(pilot), plan);
     EXPECT_TRUE(lost);
-    EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+    EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << notices;
     std::vector<std::string> of_second;
     for (const record::Record& one : journal())
       if (one.case_id == plan[1].id) of_second.emplace_back(one.verdict.text());
-    EXPECT_EQ(of_second, (std::vector<std::string>{row.infra, "pass"})) << said;
+    EXPECT_EQ(of_second, (std::vector<std::string>{row.infra, "pass"})) << notices;
     EXPECT_EQ(result.cases[1].record.again, std::string("attempt 1 ended ") + row.infra);
     EXPECT_NE(result.cases[2].record.again.find("attempt 1 was ordered of a node that was lost"),
               std::string::npos)
         << "it had not begun: " << result.cases[2].record.again;
-    EXPECT_NE(said.find("the nodes are lost"), std::string::npos) << said;
+    EXPECT_NE(notices.find("the nodes are lost"), std::string::npos) << notices;
     EXPECT_TRUE(fs::exists(folder / "pilots/p2/node-0/reports.jsonl")) << "it was asked again";
     EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(15))) << slurm.queue();
   }
@@ -227,12 +227,12 @@ TEST_F(PilotTest, AnAgentThatNeverSpeaksIsNotWaitedForLikeOneInAQueue) {
   };
   EXPECT_EQ(verdicts(go_on_nodes(std::move(pilot), {fake_line(1, 2, "")})),
             (std::vector<std::string>{"pass"}))
-      << said;
+      << notices;
   EXPECT_NE(
-      said.find(
+      notices.find(
           "the nodes are there, and nothing was heard of the agents of those numbered 0 for 1 s"),
       std::string::npos)
-      << said;
+      << notices;
 
   fs::remove_all(folder);
   fs::create_directories(folder);
@@ -243,7 +243,7 @@ TEST_F(PilotTest, AnAgentThatNeverSpeaksIsNotWaitedForLikeOneInAQueue) {
       go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2},
                                           start, slurm.environment(), 1000),
               {fake_line(1, 2, "")});
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"infra.node"})) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"infra.node"})) << notices;
   EXPECT_NE(result.cases[0].record.reason.find(
                 "the task runs, and nothing was heard of its agent for 1 s"),
             std::string::npos)
@@ -258,8 +258,8 @@ TEST_F(PilotTest, TheNextRanksStartAheadOnANodeToo) {
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
   std::vector<std::string> starts;
   for (const record::Record& one : journal()) starts.push_back(one.context.start);
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>(4, "pass"))) << said;
-  EXPECT_EQ(starts, (std::vector<std::string>{"cold", "warm", "warm", "warm"})) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(4, "pass"))) << notices;
+  EXPECT_EQ(starts, (std::vector<std::string>{"cold", "warm", "warm", "warm"})) << notices;
   for (const record::Record& one : journal()) EXPECT_EQ(one.attempt, 1);
 }
 
@@ -269,11 +269,11 @@ TEST_F(PilotTest, RanksThatEndWhileTheyWaitOnANodeCostNoVerdict) {
   for (int number = 1; number <= 3; ++number)
     plan.push_back(fake_line(number, 2, "dies_before_begin replay 0", "process"));
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << notices;
   for (const record::Record& one : journal()) EXPECT_EQ(one.context.start, "cold");
-  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"),
+  EXPECT_NE(notices.find("ended before they were told to begin: no more are started ahead"),
             std::string::npos)
-      << said;
+      << notices;
 }
 
 TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
@@ -288,8 +288,8 @@ TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
     kill(agent_pid(), SIGKILL);
   };
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
-  EXPECT_TRUE(lost) << "nothing was started ahead: " << said;
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << said;
+  EXPECT_TRUE(lost) << "nothing was started ahead: " << notices;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << notices;
   std::vector<std::string> seen;
   for (const record::Record& one : journal())
     seen.push_back(one.name + " " + std::string(one.verdict.text()) + " of attempt " +
@@ -297,7 +297,7 @@ TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(seen, (std::vector<std::string>{"case1 infra.node of attempt 1",
                                             "case1 pass of attempt 2", "case2 pass of attempt 2"}))
-      << said;
+      << notices;
   EXPECT_EQ(result.cases[1].record.again,
             "attempt 1 was ordered of a node ahead of its turn, and did not begin");
 }
@@ -313,7 +313,8 @@ TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
       std::make_shared<Pilot>(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()));
   setup.plan = {fake_line(1, 1, "", "process"), fake_line(2, 2, "", "process"),
                 fake_line(3, 1, "", "process")};
-  // Agents go on; only to give the nodes back needs the controller, which is back by then.
+  // Agents go on without the controller. It is needed only to give the nodes back, and has returned
+  // by then.
   std::jthread back([&] {
     while (!killed) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -322,10 +323,10 @@ TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {
   const auto result = run(setup, listener);
   back.join();
   setup.allocation = nullptr;
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
-  EXPECT_EQ(said.find("lost"), std::string::npos) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << notices;
+  EXPECT_EQ(notices.find("lost"), std::string::npos) << notices;
   EXPECT_EQ(marked(), std::vector<std::string>{});
-  // A controller that comes back knows the allocation that nobody could give back to it.
+  // A controller that comes back still knows the allocation, which could not be given back to it.
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
 }
 
@@ -340,9 +341,9 @@ TEST_F(PilotTest, AnArrayHasATaskABatchAndTheSameVerdicts) {
   EXPECT_EQ(verdicts(result),
             (std::vector<std::string>{"pass", "pass", "fail.numerics", "fail.crash.signal",
                                       "fail.silent", "pass"}))
-      << said;
+      << notices;
   for (const auto& one : result.cases) EXPECT_EQ(one.record.context.engine, "slurm-array");
-  EXPECT_NE(said.find("array job"), std::string::npos) << said;
+  EXPECT_NE(notices.find("array job"), std::string::npos) << notices;
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10))) << slurm.queue();
 }
 
@@ -362,7 +363,7 @@ TEST_F(PilotTest, ATaskThatIsCancelledIsRunOnceMore) {
       go_with(std::make_shared<TaskArray>(record::Cluster{.engine = "slurm-array", .slots = 2},
                                           agents(), slurm.environment()),
               plan);
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"pass"})) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>{"pass"})) << notices;
   EXPECT_EQ(result.cases[0].record.again, "attempt 1 ended infra.preempted");
 }
 
@@ -378,7 +379,7 @@ TEST_F(PilotTest, AnArrayThatSlurmRefusesIsInfrastructure) {
       << result.cases[0].record.reason;
 }
 
-TEST(ClockTest, AClockThatIsOffIsToldWithWhatToDo) {
+TEST(ClockTest, AClockThatIsOffIsReportedWithWhatToDo) {
   for (const std::int64_t off_ms : {-60000, -1000, 0, 4000})
     EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'000'000 + off_ms), "") << off_ms;
   EXPECT_EQ(clock_trouble("n1", 1'000'000, 1'037'000),
@@ -395,7 +396,7 @@ TEST(TaskArrayTest, TheQueueTellsWhatWaitsRunsAndWillNeverStart) {
       "held\n17_5|CONFIGURING|None\n17_6|PENDING|JobHeldUser\nslurm_load_jobs error\n");
   EXPECT_EQ(tasks.running, (std::vector<int>{0, 1}));
   EXPECT_EQ(tasks.waiting, (std::vector<int>{2, 3, 5, 6}))
-      << "a job that somebody holds is somebody's to release";
+      << "a job that a user holds is for the user to release";
   EXPECT_EQ(tasks.held, (std::vector<int>{4}));
 }
 
@@ -433,7 +434,7 @@ TEST_F(PilotTest, AKilledLauncherLeavesNoJobAndItsRunIsResumed) {
   setup.allocation = std::make_shared<Pilot>(pilot);
   const auto result = go_on();
   setup.allocation = nullptr;
-  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << said;
+  EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << notices;
   for (const int index : {1, 2})
     EXPECT_EQ(result.cases[static_cast<std::size_t>(index)].record.again,
               "attempt 1 was cut off before it ended");

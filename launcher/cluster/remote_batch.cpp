@@ -99,8 +99,8 @@ void RemoteBatch::node_lost(const record::Infra& why, std::vector<record::Contex
     progress = progress || finished_[i] || launcher::was_begun(attempt(i));
   for (std::size_t i = 0; i < finished_.size(); ++i) {
     if (finished_[i]) continue;
-    // A batch that never got anywhere may do so again and again: its cases have that as their
-    // verdict, and one more try.
+    // A batch without progress may never make any. So its cases end with this verdict and get one
+    // more attempt.
     if ((launcher::was_begun(attempt(i)) || !progress) && !mailbox_->stop_asked) {
       finished_[i] = true;
       finished.push_back(launcher::context_of(request_, i));

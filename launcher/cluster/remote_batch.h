@@ -1,5 +1,5 @@
-// A batch on a node whose agent reports: what is heard of it is put into its mailbox, and comes out
-// as contexts.
+// A batch on a node whose agent reports: its reports are put into a mailbox, and come out as
+// contexts.
 #pragma once
 
 #include <deque>
@@ -15,20 +15,23 @@
 
 namespace graphproof::cluster {
 
-/// Filled by who hears the agent.
+/// What has been reported of one batch. The allocation fills it when it reads the agent's files.
 struct Mailbox {
   std::deque<record::Report> reports;    // of this batch
-  std::optional<record::LiveCase> live;  // the last that was seen
+  std::optional<record::LiveCase> live;  // the last one that was read
   std::optional<record::Infra> lost;     // its node is gone, and why
-  bool stop_asked = false;  // by who started it: an agent that never came can't be told
+  bool stop_asked =
+      false;  // the launcher gave the batch up; an agent that never came does not know it
 };
 
 /// The order that starts a request on `slots` of a node, or prestarts it there.
 record::Order start_order(const launcher::BatchRequest& request, std::vector<int> slots);
 
+/// One batch that an agent runs.
 class RemoteBatch final : public launcher::RunningBatch {
  public:
-  /// `orders`: the file that its agent reads.
+  /// Writes nothing by itself: start_order() must be in the file. `orders`: the file that the agent
+  /// reads.
   RemoteBatch(launcher::BatchRequest request, std::filesystem::path orders,
               std::shared_ptr<Mailbox> mailbox);
 
@@ -49,8 +52,8 @@ class RemoteBatch final : public launcher::RunningBatch {
   void ended(std::size_t index, std::vector<record::Context>& finished);
   void over(const record::Report& report);
   void node_lost(const record::Infra& why, std::vector<record::Context>& finished);
-  /// The next attempt at a case: what a node out of reach still writes must not meet what is
-  /// written elsewhere.
+  /// The next attempt at a case. It has a folder of its own, because a node out of reach may still
+  /// write into the old one.
   launcher::Attempt next_attempt(std::size_t index, const std::string& why) const;
   std::filesystem::path attempt(std::size_t index) const;
 

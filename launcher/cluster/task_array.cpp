@@ -20,7 +20,7 @@ using launcher::Child;
 
 constexpr std::int64_t kLookAtLive_ms = 1000;
 constexpr std::size_t kShownOfSaid = 300;
-/// sbatch takes a script and nothing else: this one runs the words behind it, whatever they are.
+/// sbatch takes only a script. This one runs its arguments, whatever they are.
 constexpr std::string_view kScript = "#!/bin/sh\nexec \"$@\"\n";
 
 std::string text_of(const fs::path& file) {
@@ -33,7 +33,7 @@ std::string text_of(const fs::path& file) {
   }
 }
 
-/// Its output is of this one alone.
+/// The output file belongs to this command alone.
 std::unique_ptr<Child> started(const launcher::Command& command, const fs::path& output) {
   std::error_code absent;
   fs::remove(output, absent);
@@ -162,21 +162,21 @@ void TaskArray::submit(Array& array, std::int64_t now_ms) {
 void TaskArray::check_submission(Array& array, std::int64_t now_ms) {
   const auto exit = array.submitting->poll();
   if (!exit && now_ms - array.started_ms < kCommand_ms) return;
-  const std::string said = text_of(array.channels / "submit.log");
+  const std::string output = text_of(array.channels / "submit.log");
   array.submitting.reset();
   array.asked_ms = now_ms;
-  // --parsable: "JOBID" or "JOBID;CLUSTER", below warnings if there are any.
-  const std::size_t line = said.rfind('\n');
-  const std::string last = line == said.npos ? said : said.substr(line + 1);
+  // With --parsable the output is "JOBID" or "JOBID;CLUSTER", after warnings if there are any.
+  const std::size_t line = output.rfind('\n');
+  const std::string last = line == output.npos ? output : output.substr(line + 1);
   const std::string job = last.substr(0, last.find(';'));
   if (exit == launcher::Exit{} && !job.empty() && job.find_first_not_of("0123456789") == job.npos) {
     array.job = job;
-    say("array job " + job + ": " + std::to_string(array.tasks.size()) + " batches of " +
+    log("array job " + job + ": " + std::to_string(array.tasks.size()) + " batches of " +
         std::to_string(array.slots) + " slots");
   } else {
-    lose_all(array, {"scheduler", exit ? "sbatch refused the array: " + said
+    lose_all(array, {"scheduler", exit ? "sbatch refused the array: " + output
                                        : "sbatch did not answer in " +
-                                             std::to_string(kCommand_ms / 1000) + " s: " + said});
+                                             std::to_string(kCommand_ms / 1000) + " s: " + output});
   }
 }
 
@@ -192,7 +192,7 @@ void TaskArray::hear(Array& array, bool look_at_live, std::int64_t now_ms) {
         lose(array, number, {"preempted", "the agent left: " + report.why});
         break;
       }
-      if (report.report == "doctor") say("doctor: " + report.why);
+      if (report.report == "doctor") log("doctor: " + report.why);
       if (report.report == "hello" || report.report == "doctor") continue;
       task->mailbox->reports.push_back(report);
       if (report.report != "over") continue;
@@ -202,7 +202,7 @@ void TaskArray::hear(Array& array, bool look_at_live, std::int64_t now_ms) {
       break;
     }
     if (!task) continue;
-    // Nobody is there to obey, and somebody may come hours later.
+    // No agent is there to obey, and one may still come hours later.
     if (task->mailbox->stop_asked && !task->heard) {
       cancel(array, number);
       lose(array, number, {"preempted", "the run was stopped before the task started"});
@@ -238,12 +238,13 @@ void TaskArray::ask_queue(Array& array, std::int64_t now_ms) {
   }
   const auto exit = array.asking->poll();
   if (!exit && now_ms - array.asked_ms < kCommand_ms) return;
-  const std::string said = text_of(file).empty() ? "" : record::read_text(file);
+  const std::string output = text_of(file).empty() ? "" : record::read_text(file);
   array.asking.reset();
-  // A job that is over and forgotten is an invalid one; any other failure says nothing.
-  const bool forgotten = exit && said.find("Invalid job id") != said.npos;
+  // For a job that is over and forgotten the id is invalid. Any other failure says nothing about
+  // it.
+  const bool forgotten = exit && output.find("Invalid job id") != output.npos;
   if (!forgotten && exit != launcher::Exit{}) return;
-  const QueuedTasks queue = forgotten ? QueuedTasks{} : read_queue(said);
+  const QueuedTasks queue = forgotten ? QueuedTasks{} : read_queue(output);
   const auto among = [](const std::vector<int>& tasks, std::size_t number) {
     return std::find(tasks.begin(), tasks.end(), static_cast<int>(number)) != tasks.end();
   };
@@ -273,8 +274,9 @@ void TaskArray::ask_queue(Array& array, std::int64_t now_ms) {
       task->missed_ms = now_ms;
     } else if (now_ms - task->missed_ms > kGone_ms) {
       lose(array, number,
-           {"node", "the task is in no queue any more, and its agent did not say goodbye: " +
-                        text_of(array.channels / ("task-" + std::to_string(number) + ".log"))});
+           {"node",
+            "the task is in no queue any more, and its agent did not report that it was leaving: " +
+                text_of(array.channels / ("task-" + std::to_string(number) + ".log"))});
     }
   }
 }
@@ -290,14 +292,14 @@ void TaskArray::lose(Array& array, std::size_t task, const record::Infra& why) {
   try {
     append_line(revoked_file(array.tasks[task]->channel), why.why + "\n");
   } catch (const record::WriteError&) {
-    // A full disk: the task is cancelled, or over.
+    // The disk is full. The task is cancelled, or over.
   }
   array.tasks[task]->mailbox->lost = why;
   array.tasks[task].reset();
 }
 
 void TaskArray::lose_all(Array& array, const record::Infra& why) {
-  say(why.why);
+  log(why.why);
   for (std::size_t task = 0; task < array.tasks.size(); ++task) lose(array, task, why);
 }
 
@@ -306,12 +308,13 @@ void TaskArray::check_leaving(std::int64_t now_ms) {
     for (const std::string& line : agent.reports.next())
       if (record::report_from(record::parse_json(line, "reports"), "reports").report == "leaving")
         return true;
-    return now_ms - agent.told_ms > kLeave_ms;
+    return now_ms - agent.ordered_ms > kLeave_ms;
   });
 }
 
 void TaskArray::release() {
-  // A run that has ended has nothing on a node: its last agents say when they have cleared theirs.
+  // A run that has ended leaves nothing on a node: its last agents report when they have removed
+  // their folders.
   try {
     for (std::int64_t now_ms = launcher::steady_ms(); !leaving_.empty();
          now_ms = launcher::steady_ms()) {
@@ -319,7 +322,7 @@ void TaskArray::release() {
       std::this_thread::sleep_for(interval_);
     }
   } catch (const record::ReadError&) {
-    // One that writes what nobody can read is not waited for.
+    // An agent whose reports can't be read is not waited for.
   }
   bool left = false;
   for (Array& array : arrays_) {
@@ -330,7 +333,7 @@ void TaskArray::release() {
   if (!left) return;
   if (const std::string trouble = clear_queue(cancel_command(start_.run_id, own_), kClear_ms);
       !trouble.empty())
-    say(trouble);
+    log(trouble);
 }
 
 }  // namespace graphproof::cluster

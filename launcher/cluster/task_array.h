@@ -1,8 +1,9 @@
-// One array task a batch: for runs so large that no allocation of one's own holds them. Slurm packs
-// the tasks; each has an agent with one batch, which talks to the launcher as a pilot's does.
+// One array task a batch, for runs so large that no single allocation is large enough. Slurm packs
+// the tasks; each has an agent with one batch, which communicates with the launcher as a pilot's
+// does.
 //
-//   RUN/pilots/a1/script, submit.log, task-N.log
-//   RUN/pilots/a1/node-N/{orders.jsonl, reports.jsonl, live.json}     of task N
+//   RUN/pilots/a1/                script, submit.log, task-N.log
+//   RUN/pilots/a1/node-N/         orders.jsonl, reports.jsonl, live.json of task N
 #pragma once
 
 #include <chrono>
@@ -25,35 +26,37 @@
 
 namespace graphproof::cluster {
 
-/// What squeue (format "%i|%T|%r") says of the tasks of an array that are not over, by their
-/// numbers. Tasks that wait are listed together ("17_[3-5,9%4]"). `held` names those that Slurm
-/// will never start by itself: its state is PENDING for ever, with a reason such as "launch failed
-/// requeued held".
+/// The tasks of an array that are not over, by their numbers, as squeue (format "%i|%T|%r") lists
+/// them. Tasks that wait are listed together ("17_[3-5,9%4]"). `held` are those that Slurm will
+/// never start by itself: their state stays PENDING, with a reason such as "launch failed requeued
+/// held".
 struct QueuedTasks {
   std::vector<int> waiting, running, held;
 };
 QueuedTasks read_queue(const std::string& text);
 
+/// The arrays that were submitted, and the agents of their tasks.
 class TaskArray final : public launcher::Allocation {
  public:
   // Slurm's default MaxArraySize is 1001.
   static constexpr int kTasks = 1000;
-  // Batches that the run loop starts in one round are one array: submitted when none was added for
-  // this long.
+  // Batches that the run loop starts in one round become one array, which is submitted when none
+  // was added for this long.
   static constexpr std::int64_t kCollect_ms = 100;
-  // squeue asks the controller, which all users share.
+  // How often squeue is run: it asks the controller, which all users share.
   static constexpr std::int64_t kQueue_ms = 5000;
-  // A command of Slurm's that has not answered by now is asked again: its controller may be gone
-  // for a while.
+  // A Slurm command that has not answered by now is run again: the controller may be away for a
+  // while.
   static constexpr std::int64_t kCommand_ms = 30000;
-  // A task that is in no queue has ended: what its agent wrote is seen by then, on a shared file
-  // system too.
+  // A task that is in no queue has ended. After this time its agent's reports are visible on a
+  // shared file system too.
   static constexpr std::int64_t kGone_ms = 10000;
-  // As of a pilot's: agents write once a second.
+  // As for a pilot: agents write once a second.
   static constexpr std::int64_t kAgentSilent_ms = 90000;
-  // From a task's start to its agent's first word: a container's image may have to be fetched.
+  // The time from a task's start to its agent's first report: the image of a container may have to
+  // be fetched.
   static constexpr std::int64_t kAgentStart_ms = 15 * 60 * 1000;
-  // An agent that was told to leave has nothing left to end but itself.
+  // An agent that was ordered to leave has nothing left to end but itself.
   static constexpr std::int64_t kLeave_ms = 30000;
 
   TaskArray(record::Cluster cluster, AgentStart start, launcher::Environment own,
@@ -81,17 +84,17 @@ class TaskArray final : public launcher::Allocation {
   struct Array {
     std::filesystem::path channels;
     int slots = 1;
-    std::vector<std::optional<Task>> tasks;  // nothing: over
-    std::string job;                         // "" until sbatch has said it
+    std::vector<std::optional<Task>> tasks;  // nothing: the task is over
+    std::string job;                         // "" until sbatch has printed it
     std::unique_ptr<launcher::Child> submitting, asking;
     std::int64_t started_ms = 0, asked_ms = 0, grown_ms = 0;
     bool closed = false;  // no task is added any more
   };
 
-  /// Its batch is over and it was told so.
+  /// An agent whose batch is over and that was ordered to leave.
   struct Leaving {
     LineReader reports;
-    std::int64_t told_ms = 0;
+    std::int64_t ordered_ms = 0;
   };
 
   void submit(Array& array, std::int64_t now_ms);

@@ -1,4 +1,4 @@
-// The groups of cases that wait for slots: their names, and what the schedule is told of them.
+// The groups of cases that wait for slots: their names, and what the schedule gets of them.
 // Which starts when is decided by the schedule (schedule.h). Without IO.
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace graphproof::launcher {
 namespace {
 
-/// Slots of one island that are `free`, and how many of it are usable at all.
+/// The free slots of one island, and how many of it are usable at all.
 struct Island {
   int node = 0, usable = 0;
   std::vector<Slot> free;
@@ -20,7 +20,7 @@ std::vector<Slot> first(std::vector<Slot> slots, std::size_t count) {
   return slots;
 }
 
-/// What runs alone needs no batch to end first while nothing has started.
+/// An exclusive batch goes first: while nothing has started, it need not wait for another's end.
 bool goes_before(const Queued& left, const Queued& right) {
   if (left.exclusive != right.exclusive) return left.exclusive;
   if (left.slots != right.slots) return left.slots > right.slots;
@@ -99,7 +99,7 @@ std::optional<std::vector<Slot>> Schedule::place_within(int slots, const Flags& 
     if (free[slot]) island.free.push_back(static_cast<Slot>(slot));
   }
   const auto wanted = static_cast<std::size_t>(slots);
-  // The island that is left with the fewest: larger gaps stay for larger batches.
+  // The island that is left with the fewest free slots: larger gaps stay for larger batches.
   const bool fits_one = std::any_of(islands.begin(), islands.end(),
                                     [&](const Island& island) { return island.usable >= slots; });
   if (fits_one) {
@@ -167,7 +167,7 @@ Schedule::Reservation Schedule::reserve(const Queued& queued, Flags free,
     return left->expected_end_ms < right->expected_end_ms;
   });
   Queued alone = queued;
-  alone.exclusive = false;  // asked for here is the moment when all have ended
+  alone.exclusive = false;  // the question here is when all others have ended
   Reservation reservation{now_ms, Flags(places_.size(), queued.exclusive)};
   for (const Running* running : by_end) {
     for (const Slot slot : running->slots)
@@ -232,7 +232,7 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
     running_.push_back({queued, slots, now_ms + expected_ms(queued), {}});
   };
   std::vector<bool> begun(waiting_.size());
-  // What was prepared has its processes there already.
+  // A prestarted batch has its ranks on these slots already.
   for (std::size_t index = 0; index < waiting_.size(); ++index) {
     const auto& slots = waiting_[index].prestarted_on;
     if (!slots || !std::all_of(slots->begin(), slots->end(),
@@ -243,7 +243,8 @@ std::vector<Start> Schedule::start(std::int64_t now_ms) {
   }
   std::optional<std::size_t> passed;
   std::optional<Reservation> reservation;
-  // Of batches alike one answer is enough: looking for a place costs a walk over all slots.
+  // One answer is enough for batches of the same kind, because to look for a place costs a walk
+  // over all slots.
   std::set<std::pair<int, bool>> no_place;
   int free_count = count(free_);
   if (free_count > 0)

@@ -28,7 +28,7 @@ std::vector<Place> islands(int count, int size) {
   return places;
 }
 
-TEST(ScheduleTest, TheLongestStartsFirstAndOthersBesideIt) {
+TEST(ScheduleTest, TheLongestStartsFirstAndOthersAtTheSameTime) {
   Schedule schedule(4);
   schedule.add({"short", 2, 1});
   schedule.add({"long", 2, 9});
@@ -96,8 +96,7 @@ TEST(ScheduleTest, EveryStartHoldsItsOwnSlots) {
   EXPECT_EQ(starts[0].slots, (std::vector<Slot>{1, 3}));
 }
 
-/// Starts and ends narrow batches of a second each until none starts any more; returns how many
-/// ran.
+/// Starts and ends narrow batches of one second until none starts any more. Returns how many ran.
 int narrow_batches(Schedule& schedule, std::int64_t& now_ms) {
   int narrow = 0;
   for (auto starts = schedule.start(now_ms); !starts.empty(); starts = schedule.start(now_ms))
@@ -252,7 +251,7 @@ TEST(ScheduleTest, ASlotThatIsStruckTwiceIsNotLeasedAgain) {
   EXPECT_EQ(schedule.drop_unfit(), Names{"wide"});
 }
 
-TEST(ScheduleTest, WhatIsPreparedForSlotsThatAreLostIsToldSo) {
+TEST(ScheduleTest, ABatchWhosePrestartSlotsAreLostIsNoLongerPrestarted) {
   Schedule schedule(2);
   for (const char* name : {"runs", "next"}) schedule.add({name, 1, 5, false, {}, "key"});
   schedule.add({"elsewhere", 1, 9});
@@ -277,7 +276,7 @@ TEST(ScheduleTest, SlotsOfALostNodeAreWithdrawnWhenTheirBatchHasEnded) {
   EXPECT_EQ(schedule.withdrawn(), slots);
 }
 
-TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
+TEST(ScheduleTest, TheNextOfTheSameKeyIsPrestartedOnTheSlotsOfTheOneBefore) {
   Schedule schedule(2);
   for (const char* name : {"first", "second", "third"})
     schedule.add({name, 2, 5, false, {}, "key"});
@@ -292,7 +291,7 @@ TEST(ScheduleTest, TheNextOfTheSameKeyIsPreparedOnTheSlotsOfTheOneBefore) {
   EXPECT_EQ(names(schedule.start(0)), Names{"second"});
 }
 
-TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
+TEST(ScheduleTest, ABatchPrestartedOnSlotsThatAreLostWaitsLikeAnyOther) {
   Schedule schedule(2);
   schedule.add({"first", 1, 9, false, {}, "key"});
   schedule.add({"second", 1, 8});
@@ -306,7 +305,7 @@ TEST(ScheduleTest, WhatWasPreparedOnSlotsThatAreLostWaitsLikeAnyOther) {
   EXPECT_EQ(names(schedule.start(0)), Names{"third"});
 }
 
-TEST(ScheduleTest, WhatWasPreparedMayBeTakenOutAndAnotherTakesItsPlace) {
+TEST(ScheduleTest, APrestartedBatchMayBeTakenOutAndAnotherTakesItsPlace) {
   Schedule schedule(1);
   for (const char* name : {"first", "second", "third"})
     schedule.add({name, 1, 5, false, {}, "key"});
@@ -318,7 +317,7 @@ TEST(ScheduleTest, WhatWasPreparedMayBeTakenOutAndAnotherTakesItsPlace) {
   EXPECT_EQ(names(schedule.start(0)), Names{"third"});
 }
 
-TEST(ScheduleTest, SlotsThatStayFreeTakeWhatWasPreparedOnOthers) {
+TEST(ScheduleTest, SlotsThatStayFreeTakeABatchThatWasPrestartedOnOthers) {
   Schedule schedule(2);
   schedule.add({"long", 1, 90, false, {}, "key"});
   schedule.add({"short", 1, 8});
@@ -331,7 +330,7 @@ TEST(ScheduleTest, SlotsThatStayFreeTakeWhatWasPreparedOnOthers) {
       << "its own slots may be free at any moment";
   EXPECT_TRUE(schedule.prestarted("next"));
   EXPECT_TRUE(schedule.start(5000 + Schedule::kIdle_ms).empty())
-      << "who holds its processes is to end them first";
+      << "its processes are to be ended first";
   EXPECT_FALSE(schedule.prestarted("next"));
   EXPECT_TRUE(schedule.prestart().empty());
   const auto starts = schedule.start(5000 + Schedule::kIdle_ms + 1);
@@ -355,7 +354,7 @@ TEST(ScheduleTest, SlotsThatAreFreeForAMomentOnlyMoveNothing) {
   EXPECT_TRUE(schedule.prestarted("next"));
 }
 
-TEST(ScheduleTest, NothingIsPreparedBesideWhatMeasures) {
+TEST(ScheduleTest, NothingIsPrestartedWhileABatchMeasuresTime) {
   Schedule schedule(2);
   schedule.add({"timed", 1, 9, true, {}, "key"});
   schedule.add({"next", 1, 8, false, {}, "key"});
@@ -375,8 +374,8 @@ TEST(ScheduleTest, DroppedBatchesNeverStart) {
   EXPECT_TRUE(schedule.idle());
 }
 
-/// Runs everything that `schedule` has to its end, each batch for as long as it takes, and looks at
-/// every lease.
+/// Runs everything in `schedule` to its end, each batch for as long as it takes, and checks every
+/// lease.
 void run_all(Schedule& schedule, const std::map<std::string, Queued>& queued,
              const std::vector<Place>& places,
              const std::function<std::int64_t(const Queued&)>& takes_ms) {

@@ -1,5 +1,5 @@
-// Nodes that somebody else lends to a run: a cluster's scheduler, or hosts that were named. The run
-// loop leases their slots as it does this host's; a batch lies on one node.
+// Nodes that are lent to a run: by the scheduler of a cluster, or because their hosts were named.
+// The run loop leases their slots as it does those of its own host; a batch lies on one node.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,40 @@
 
 namespace graphproof::launcher {
 
+/// No method but release() waits. For one thread.
 class Allocation {
  public:
   virtual ~Allocation() = default;
 
-  /// Who hears what the user should know.
-  void listen(std::function<void(const std::string&)> said) { said_ = std::move(said); }
+  /// Sets the function that gets what the user should know.
+  void listen(std::function<void(const std::string&)> notice) { notice_ = std::move(notice); }
 
-  /// One round: asks for the nodes, hears them, asks again when they are lost. Never waits.
+  /// One round: asks for the nodes, reads their reports, asks again when they are lost.
   virtual void step(std::int64_t now_ms) = 0;
   /// Whether a batch may be started now. Also true when the nodes are given up: batches then end
   /// infra.scheduler.
   virtual bool ready() const = 0;
-  /// Starts it on these slots, which are of one node. REQUIRES: can_prestart(), where it is to be
-  /// held.
+  /// Starts or prestarts the batch on these slots, which are of one node. REQUIRES: can_prestart(),
+  /// if it is to be prestarted.
   virtual std::unique_ptr<RunningBatch> start(BatchRequest request, const std::vector<Slot>& slots,
                                               std::int64_t now_ms) = 0;
-  /// Whether ranks may be started there now, ahead of their turn.
+  /// Whether ranks may now be started there before their turn.
   virtual bool can_prestart() const { return false; }
-  /// Gives the nodes back; what still runs there is ended. Waits, up to a deadline of its own.
+  /// Gives the nodes back, and ends what still runs there. Waits, up to a deadline of its own.
   /// Throws nothing.
   virtual void release() = 0;
 
   virtual int nodes() const = 0;
-  /// Processes of this host that it waits for itself.
+  /// The processes of this host for which the allocation waits itself.
   virtual std::vector<int> children() const = 0;
 
  protected:
-  void say(const std::string& text) const {
-    if (said_) said_(text);
+  void log(const std::string& notice) const {
+    if (notice_) notice_(notice);
   }
 
  private:
-  std::function<void(const std::string&)> said_;
+  std::function<void(const std::string&)> notice_;
 };
 
 }  // namespace graphproof::launcher

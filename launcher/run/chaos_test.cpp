@@ -1,8 +1,8 @@
-// Whatever ends or disturbs a run, at whatever moment: after it was resumed in peace every case has
-// exactly one verdict, what had one was not run again, and nothing is left on the host.
+// Whatever ends or disturbs a run at whatever moment, after an undisturbed resume every case has
+// exactly one verdict, no case with a verdict was run again, and nothing is left on the host.
 //
 // GRAPHPROOF_CHAOS_ROUNDS (20), GRAPHPROOF_CHAOS_SEED and GRAPHPROOF_CHAOS_FIRST (0, a round)
-// choose how long and which; the target `chaos` runs 500.
+// choose the number of rounds and which they are; the target `chaos` runs 500.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What happens to a run at some moment of it.
+/// What happens to a run at a random moment of it.
 enum class Disaster {
   kill_launcher,
   interrupt,
@@ -37,7 +37,7 @@ constexpr const char* kDisasters[] = {"kill_launcher", "interrupt",    "interrup
                                       "full_disk",     "read_only",    "clock_step"};
 constexpr int kDisasterCount = std::size(kDisasters);
 
-/// A case whose ranks or starter were hit may say so; every other one must not notice.
+/// A case whose ranks or starter were hit may show it in its verdict; no other case may.
 bool hits_a_case(Disaster disaster) {
   return disaster == Disaster::kill_rank || disaster == Disaster::kill_starter ||
          disaster == Disaster::stop_rank;
@@ -84,8 +84,8 @@ struct ChaosTest : ChaosOfFakes {
     }
   }
 
-  /// One launcher, disturbed or not, from its start to its end. Returns its exit code; -1 when it
-  /// was killed.
+  /// Runs one launcher, disturbed or not, from its start to its end. Returns its exit code; -1 when
+  /// it was killed.
   int launch(const std::vector<Disaster>& disasters, std::mt19937& random,
              const FakeHost& host) const {
     Background launcher(
@@ -145,7 +145,7 @@ TEST_F(ChaosTest, EveryCaseHasOneVerdictAndNothingIsLeftWhateverHappens) {
     const auto before =
         fs::exists(folder / "run.json") ? final_cases() : std::map<std::string, std::vector<int>>();
     int code = launch({}, random, host);
-    // What infrastructure trouble took is tried once more by each resume, and then stands.
+    // A case that ended infra.* is tried once more by each resume, and then its verdict stands.
     for (int again = 0; code == 3 && again < 2; ++again) code = launch({}, random, host);
     EXPECT_TRUE(code == 1 || code == 3) << what << "exit code " << code;
     for (const auto& [id, attempts] : before)
@@ -186,8 +186,8 @@ TEST_F(ChaosTest, AJournalThatEndsAtAnyByteIsGoneOnWith) {
   const std::string whole = record::read_text(file);
   const int resumes = number_in("GRAPHPROOF_CHAOS_ROUNDS", 20);
   std::mt19937 random(static_cast<unsigned>(number_in("GRAPHPROOF_CHAOS_SEED", 20260101)));
-  // Resuming starts a judge for every record that is missing, so not at every byte, unless more
-  // rounds are asked for.
+  // A resume starts a judge for every record that is missing, so not every byte is tried, unless
+  // more rounds are asked for.
   std::set<std::size_t> to_resume{0, whole.size() - 1};
   for (std::size_t at = whole.find('\n'); at != whole.npos; at = whole.find('\n', at + 1))
     to_resume.insert({at, std::min(at + 1, whole.size() - 1)});

@@ -1,5 +1,5 @@
-// What a case leaves on the host is found and named, by verdict; what goes by itself is not. Each
-// row plants one leftover.
+// What a case leaves on the host is found and named in its verdict, and what goes by itself is not.
+// Each row plants one leftover.
 #include <dlfcn.h>
 
 #include <fstream>
@@ -20,7 +20,8 @@ struct CleanupTest : RunOfFakes {
       unsetenv(variable);
   }
 
-  /// A GPU of the tests' libnvidia-ml with 500 MiB in use, where cases run one after the other.
+  /// Gives the run a GPU of the tests' libnvidia-ml with 500 MiB in use, on which cases run one
+  /// after the other.
   void use_one_gpu() {
     const fs::path used = folder.parent_path() / "used",
                    processes = folder.parent_path() / "processes";
@@ -38,7 +39,7 @@ struct CleanupTest : RunOfFakes {
 
 struct Planted {
   const char* script;
-  const char* verdict;  // of a case that is the last one of its processes; "": see hidden()
+  const char* verdict;  // of a case that is the last of its processes; "": see hidden()
   const char* named;    // in the record's first failing message
 };
 
@@ -54,8 +55,8 @@ const Planted kPlanted[] = {
     {"brief_daemon compare 1", "pass", ""},
 };
 
-/// A process without session and mark is known by its control group; where there is none, by the
-/// port that it holds.
+/// A process without session and mark is found by its control group; where there is none, by the
+/// port on which it listens.
 Planted hidden() {
   const bool group = Cgroup::make("cleanup-test-" + std::to_string(getpid())) != nullptr;
   return group ? Planted{"", "fail.cleanup.process", "sleep"}
@@ -74,7 +75,7 @@ TEST_F(CleanupTest, WhatIsThereAfterTheLastProcessIsTheLastCases) {
     return names;
   };
   const std::set<std::string> before =
-      of_fakes();  // another program's, or of a test that was killed
+      of_fakes();  // of another program, or of a test that was killed
   std::set<std::string> system_v_before;
   for (const SystemV& object : own_system_v()) system_v_before.insert(object.name());
   const auto result = go(plan);
@@ -122,7 +123,7 @@ TEST_F(CleanupTest, WhatACaseLeavesToTheNextOneOfItsProcessesIsTheFirstCases) {
 
 TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
   ASSERT_NO_FATAL_FAILURE(use_one_gpu());
-  // Each with an environment of its own, so that none starts warm before its turn.
+  // Each case has an environment of its own, so that none is prestarted.
   const auto result =
       go({fake_line(1, 1, "", "process"), fake_line(2, 1, "gpu_memory build 0", "process"),
           fake_line(3, 1, "good build 0", "process")});
@@ -130,7 +131,8 @@ TEST_F(CleanupTest, GpuMemoryThatStaysIsTheCases) {
   EXPECT_EQ(verdict(result, 1), "fail.cleanup.gpu_memory") << result.cases[1].record.reason;
   EXPECT_NE(result.cases[1].record.reason.find("134217728 bytes on GPU 0"), std::string::npos)
       << result.cases[1].record.reason;
-  EXPECT_EQ(verdict(result, 2), "infra.gpu") << "it would be measured with what somebody holds";
+  EXPECT_EQ(verdict(result, 2), "infra.gpu")
+      << "it would be measured with memory that another process uses";
   EXPECT_NE(result.cases[2].record.reason.find(
                 "too few are left: slots 0: 134217728 bytes stayed in use after batch b002"),
             std::string::npos)
@@ -147,7 +149,8 @@ TEST_F(CleanupTest, AServerOfTheMultiProcessServiceIsTheMachinesAndHidesNothing)
       << result.cases[1].record.reason;
 }
 
-/// As a rank inside a driver call that never returns: seen for as long as anybody looks.
+/// A process that SIGKILL does not end, like a rank inside a driver call that never returns: it is
+/// there at every look.
 struct StuckInTheDriver : ProcessTable {
   explicit StuckInTheDriver(std::string mark) : mark(std::move(mark)) {}
   std::vector<Process> of(int session, std::string_view of_mark,
@@ -161,7 +164,7 @@ struct StuckInTheDriver : ProcessTable {
   void send(int pid, int signal) const override {
     if (pid != kPid) ProcessTable::send(pid, signal);
   }
-  static constexpr int kPid = 1 << 23;  // beyond what the kernel gives out
+  static constexpr int kPid = 1 << 23;  // larger than any number that the kernel gives
   std::string mark;
 };
 
@@ -172,8 +175,8 @@ TEST_F(CleanupTest, AProcessThatCannotBeEndedKeepsItsSlotAndTheOthersGoOn) {
   auto plan =
       std::vector{fake_line(0, 1, "hang replay 0", "process"), fake_line(1, 1, "", "process"),
                   fake_line(2, 2, "", "process"), fake_line(3, 1, "", "process")};
-  plan[0].expected_seconds = 100;  // so that the wide one waits for it
-  // Planned, so that no debugger is waited for.
+  plan[0].expected_seconds = 100;  // so that the wide case waits for it
+  // The hang is planned, so that no debugger is waited for.
   plan[0].expect = {.kind = "hazard", .rule = "R035", .verdict = "fail.hang.replay"};
   const auto result = go(plan);
   EXPECT_EQ(verdict(result, 0), "xfail") << result.cases[0].record.reason;
@@ -189,7 +192,7 @@ TEST_F(CleanupTest, AProcessThatCannotBeEndedKeepsItsSlotAndTheOthersGoOn) {
                                                " stuck-rank of batch b001"),
             std::string::npos)
       << result.cases[2].record.reason;
-  EXPECT_NE(said.find("which even SIGKILL does not end"), std::string::npos) << said;
+  EXPECT_NE(notices.find("which even SIGKILL does not end"), std::string::npos) << notices;
 }
 
 }  // namespace

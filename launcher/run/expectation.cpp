@@ -26,7 +26,7 @@ std::map<std::string, double> earlier_seconds(const fs::path& runs, std::string_
         if (record.verdict.in("pass") && record.context.device == device && record.seconds > 0)
           samples[record.case_id].push_back(record.seconds);
     } catch (const record::ReadError&) {
-      // Whoever asks for that run is told.
+      // The verb that reads that run reports it.
     }
   }
   std::map<std::string, double> seconds;

@@ -43,7 +43,7 @@ TEST(ExpectationTest, TheMedianOfPassingAttemptsOfThisDeviceIsExpected) {
   plan[1].expected_seconds = 7;
   expect(plan, earlier_seconds(runs.path(), "sim"));
   EXPECT_EQ(plan[0].expected_seconds, 4);
-  EXPECT_EQ(plan[1].expected_seconds, 7) << "what nobody saw keeps what was planned";
+  EXPECT_EQ(plan[1].expected_seconds, 7) << "a case without records keeps what was planned";
 }
 
 TEST(ExpectationTest, OnlyTheNewestRunsCountAndADamagedOneForNothing) {

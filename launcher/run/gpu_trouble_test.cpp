@@ -1,5 +1,5 @@
-// GPUs that go wrong under a case: it is tried once more on another one, which excuses no failure
-// of its own.
+// GPUs that go wrong while a case runs on them: the case is tried once more on another GPU. That
+// excuses no failure of its own.
 #include <dlfcn.h>
 
 #include <fstream>
@@ -30,11 +30,11 @@ struct GpuTroubleTest : RunOfFakes {
     setup.gpus.clear();
     for (int gpu = 0; gpu < count; ++gpu) setup.gpus.push_back(std::to_string(gpu));
   }
-  /// Of a machine that was well until now.
+  /// The next run is on a machine without trouble so far.
   reports::RunResult go_well(std::vector<record::PlanLine> plan) {
     fs::remove_all(folder);
     fs::create_directories(folder);
-    said.clear();
+    notices.clear();
     fs::remove(scratch.path() / "trouble");
     setenv("GRAPHPROOF_FAKE_NVML_TROUBLE", (scratch.path() / "trouble").c_str(), 1);
     return go(std::move(plan));
@@ -94,10 +94,11 @@ TEST_F(GpuTroubleTest, AProgramsXidExcusesNothingAndIsNotTriedAgain) {
 TEST_F(GpuTroubleTest, TheGpusThatMetTroubleAreAskedForASumBeforeTheirNextCase) {
   gpus(4);
   go_well({fake_line(1, 2, "xid replay 0", "process")});
-  const auto first = said.find("doctor: all_reduce: 4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s");
-  EXPECT_NE(first, said.npos) << said;
-  EXPECT_NE(said.find("doctor: all_reduce: 2 ranks, 64 MiB: 0.42 ms, 240.2 GB/s", first), said.npos)
-      << said;
+  const auto first = notices.find("doctor: all_reduce: 4 ranks, 64 MiB: 0.42 ms, 240.2 GB/s");
+  EXPECT_NE(first, notices.npos) << notices;
+  EXPECT_NE(notices.find("doctor: all_reduce: 2 ranks, 64 MiB: 0.42 ms, 240.2 GB/s", first),
+            notices.npos)
+      << notices;
 }
 
 TEST_F(GpuTroubleTest, TheOtherCasesOfTheBatchRunElsewhere) {
@@ -133,10 +134,10 @@ TEST_F(GpuTroubleTest, AGpuThatIsIllTwiceIsNotLeasedAgain) {
     EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   int ill = 0;
   for (const record::Record& one : journal()) ill += one.verdict.in("infra.gpu");
-  EXPECT_EQ(ill, 2) << said;
-  EXPECT_NE(said.find("not leased again, slots 0: GPU 0: Xid 79: it has fallen off the bus"),
+  EXPECT_EQ(ill, 2) << notices;
+  EXPECT_NE(notices.find("not leased again, slots 0: GPU 0: Xid 79: it has fallen off the bus"),
             std::string::npos)
-      << said;
+      << notices;
 }
 
 }  // namespace

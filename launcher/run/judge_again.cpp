@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The attempts that came to an end, in their order; one that was cut off has no context.
+/// The attempts that came to an end, in their order. One that was cut off has no context.
 std::vector<int> ended_attempts(const fs::path& run_folder, const std::string& case_id) {
   std::vector<int> numbers = attempt_numbers(run_folder, case_id);
   std::erase_if(numbers, [&](int number) {

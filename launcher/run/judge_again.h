@@ -1,6 +1,6 @@
-// Judges the attempt folders of a run once more, with today's checks and outcome rules: evidence is
-// kept, so an old run can be asked a new question, and a check can be shown to be needed by leaving
-// it out.
+// Judges the attempt folders of a run once more, with today's checks and outcome rules. Evidence is
+// kept, so a new question can be put to an old run, and a check can be shown to be needed by
+// leaving it out.
 #pragma once
 
 #include <filesystem>
@@ -22,18 +22,18 @@ namespace graphproof::launcher {
 /// For every planned case with an attempt folder: runs the judge (which replaces checks.json), then
 /// the outcome rules, folding a second attempt into the first as the run did. Cases without one are
 /// not_run, or skipped as planned. The journal is not touched. `dropped`: checks that the judge
-/// leaves out. REQUIRES: `folder` is writable and holds run.json and plan.jsonl.
+/// leaves out. REQUIRES: `folder` is writable and has run.json and plan.jsonl.
 reports::RunResult judge_again(const std::filesystem::path& folder,
                                const std::filesystem::path& judge_program,
                                const reports::CheckEffects& effects,
                                const std::vector<std::string>& dropped = {});
 
-/// A run as the judge left it, read once, so that it can be decided with and without any of its
-/// checks.
+/// A run as the judge left it, read once, so that its verdicts can be decided with and without any
+/// of its checks.
 class JudgedRun {
  public:
-  /// REQUIRES: `folder` holds run.json and plan.jsonl. Throws ReadError; a checks.json that can't
-  /// be read counts as missing.
+  /// REQUIRES: `folder` has run.json and plan.jsonl. Throws ReadError; a checks.json that can't be
+  /// read counts as missing.
   explicit JudgedRun(const std::filesystem::path& folder);
 
   /// The outcome rules, as judge_again applies them. `dropped`: checks that count as never made.
@@ -42,7 +42,7 @@ class JudgedRun {
 
  private:
   struct Attempt {
-    std::string folder;  // in the run folder
+    std::string folder;  // relative to the run folder
     record::Context context;
     std::optional<record::Checks> checks;
   };

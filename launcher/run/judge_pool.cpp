@@ -14,12 +14,12 @@ std::string ended_badly(const Exit& exit) {
          std::to_string(exit.value) + "; its output is in judge.log";
 }
 
-// A judge that says more than this is broken, and its first words tell why.
+// A judge that prints more than this is broken, and its first lines explain why.
 constexpr std::size_t kKept_bytes = 1 << 16;
 
-/// Throws record::WriteError.
-void keep_words(const MemoryFile& said, const std::filesystem::path& folder) {
-  record::write_atomically(folder / "judge.log", said.first(kKept_bytes));
+/// Writes judge.log. Throws record::WriteError.
+void keep_output(const MemoryFile& output, const std::filesystem::path& folder) {
+  record::write_atomically(folder / "judge.log", output.first(kKept_bytes));
 }
 
 JudgePool::Judged read(const std::filesystem::path& folder, const std::string& otherwise) {
@@ -66,7 +66,7 @@ std::vector<JudgePool::Judged> JudgePool::step(std::int64_t now_ms) {
         ended);
     next = running_.erase(next);
   }
-  while (running_.size() < kSideBySide && !(waiting_.empty() && alone_.empty()))
+  while (running_.size() < kAtOnce && !(waiting_.empty() && alone_.empty()))
     start(next(), now_ms, ended);
   return ended;
 }
@@ -75,20 +75,19 @@ void JudgePool::end(const Running& judge, const std::string& why, std::vector<Ju
   for (const std::filesystem::path& folder : judge.attempt_folders) {
     Judged judged = read(folder, why);
     if (!judged.checks && judge.attempt_folders.size() > 1) {
-      // It is not told which of them broke the judge.
+      // It is not known which of them broke the judge.
       alone_.push_back(folder);
       continue;
     }
-    if (!judged.checks) keep_words(judge.said, folder);
+    if (!judged.checks) keep_output(judge.output, folder);
     ended.push_back(std::move(judged));
   }
 }
 
 std::vector<std::filesystem::path> JudgePool::next() {
   std::deque<std::filesystem::path>& from = alone_.empty() ? waiting_ : alone_;
-  // So that judges that may run side by side do.
-  const std::size_t judges = kSideBySide - running_.size(),
-                    fair = (from.size() + judges - 1) / judges;
+  // The attempts are divided, so that judges that may run at the same time do.
+  const std::size_t judges = kAtOnce - running_.size(), fair = (from.size() + judges - 1) / judges;
   std::vector<std::filesystem::path> folders;
   for (std::size_t left = alone_.empty() ? std::min(fair, kShared) : 1; left > 0; --left) {
     folders.push_back(std::move(from.front()));
@@ -102,10 +101,10 @@ void JudgePool::start(std::vector<std::filesystem::path> folders, std::int64_t n
   const std::size_t words = command_.arguments.size();
   command_.arguments.insert(command_.arguments.end(), folders.begin(), folders.end());
   try {
-    MemoryFile said;
-    Child child(command_, said.descriptor(), said.descriptor());
+    MemoryFile output;
+    Child child(command_, output.descriptor(), output.descriptor());
     running_.push_back(
-        {std::move(folders), std::move(said), std::move(child), now_ms + kDeadline_ms});
+        {std::move(folders), std::move(output), std::move(child), now_ms + kDeadline_ms});
   } catch (const std::system_error& error) {
     for (std::filesystem::path& folder : folders)
       ended.push_back({std::move(folder), std::nullopt, error.what()});

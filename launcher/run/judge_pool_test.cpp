@@ -39,7 +39,7 @@ struct JudgePoolTest : testing::Test {
   const record::ScratchFolder folder;
 };
 
-TEST_F(JudgePoolTest, WhatAJudgeSaysIsKeptOnlyWhereThereWasTrouble) {
+TEST_F(JudgePoolTest, TheOutputOfAJudgeIsKeptOnlyWhereThereWasTrouble) {
   const std::string checks =
       R"({"schema":"graphproof-checks/1","case":"0000000000abc000","attempt":1,"ranks":[],)"
       R"("figures":{},"checks":[]})";
@@ -55,8 +55,8 @@ TEST_F(JudgePoolTest, WhatAJudgeSaysIsKeptOnlyWhereThereWasTrouble) {
   EXPECT_EQ(record::read_text(folder.path() / "judge.log"), "evidence breaks me\n");
 }
 
-/// Judges as the program does, but for a folder that breaks it, and notes how many folders each
-/// judge was given.
+/// Judges as the program does, except that one folder breaks it, and notes how many folders each
+/// judge got.
 constexpr char kJudgesAll[] = R"(echo $# >>"$(dirname "$0")/given"
 for one; do
   case "$one" in *breaks*) echo broken by "$one" >&2; exit 3;; esac
@@ -79,7 +79,7 @@ struct SharedJudgeTest : JudgePoolTest {
     EXPECT_TRUE(pool.idle());
     return all;
   }
-  /// In the order of their numbers: two judges run side by side.
+  /// In the order of their numbers, because two judges run at the same time.
   std::multiset<int> given() const {
     std::ifstream in(folder.path() / "given");
     return {std::istream_iterator<int>(in), {}};

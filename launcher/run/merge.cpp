@@ -47,7 +47,7 @@ Part read_part(const fs::path& folder) {
           record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl")};
 }
 
-/// What has to be the same in all parts, for one run is a result about one stack.
+/// What has to be the same in all parts, because one run is a result about one stack.
 std::vector<std::pair<std::string, std::string>> identity(const Part& part) {
   const record::Stack& stack = part.run.stack;
   return {{"plan", part.shard.plan_sha256},
@@ -66,7 +66,7 @@ std::vector<std::pair<std::string, std::string>> identity(const Part& part) {
           {"slots", std::to_string(part.run.slots)}};
 }
 
-/// In the order of their numbers.
+/// The parts in the order of their numbers.
 std::vector<Part> read_parts(const std::vector<fs::path>& folders) {
   std::vector<Part> parts;
   for (const fs::path& folder : folders) parts.push_back(read_part(folder));
@@ -91,14 +91,14 @@ std::vector<Part> read_parts(const std::vector<fs::path>& folders) {
     if (parts[i].shard.number == parts[i - 1].shard.number)
       refuse("shard " + name_of(parts[i].shard) + " is there twice",
              parts[i - 1].folder.string() + " and " + parts[i].folder.string(), "each shard once",
-             "which of two verdicts counts is nobody's to choose here", "leave one out");
+             "it is not known which of two verdicts counts", "leave one out");
   for (int number = 1; number <= parts.front().shard.count; ++number)
     if (std::none_of(parts.begin(), parts.end(),
                      [&](const Part& part) { return part.shard.number == number; }))
       refuse("shard " + name_of({number, parts.front().shard.count, ""}) + " is missing",
              std::to_string(parts.size()) + " of " + std::to_string(parts.front().shard.count) +
                  " shards",
-             "all of them", "a case that nobody ran must not look as if it had not been planned",
+             "all of them", "a case that was never run must not look as if it had not been planned",
              "run it: the same command with --shard " +
                  name_of({number, parts.front().shard.count, ""}));
   return parts;
@@ -120,7 +120,7 @@ std::vector<record::PlanLine> whole_plan(const std::vector<Part>& parts) {
   return plan;
 }
 
-/// Batches of several runs have the same names.
+/// A name of its own, because batches of several runs have the same names.
 std::string batch_of(const std::string& batch, const Part& part) {
   return batch + "-s" + std::to_string(part.shard.number);
 }
@@ -129,7 +129,7 @@ void copy_folder(const fs::path& from, const fs::path& to) {
   std::error_code absent;
   if (!fs::exists(from, absent)) return;
   fs::create_directories(to.parent_path());
-  // Evidence is never written again, so a link costs no disk; another file system takes a copy.
+  // Evidence is never written again, so a link costs no disk. Another file system gets a copy.
   std::error_code failed;
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::create_hard_links, failed);
   if (!failed) return;
@@ -151,7 +151,7 @@ void copy_attempts(const Part& part, const MergeInto& into) {
       for (record::RankContext& rank : context.ranks)
         rank.log.file =
             "batches/" + context.batch + "/" + fs::path(rank.log.file).filename().string();
-      // Replaces the link, and leaves what it linked to.
+      // This replaces the link, and leaves the file to which it linked.
       record::write_json(file, record::to_json(context));
     }
   }
@@ -191,7 +191,7 @@ reports::RunResult merge(const std::vector<fs::path>& shards, const MergeInto& i
       run.started = std::min(run.started, part.run.started);
       const reports::RunResult result = read_run(part.folder);
       if (ending == reports::Ending::finished) ending = result.ending;
-      wall_seconds = std::max(wall_seconds, result.wall_seconds);  // side by side
+      wall_seconds = std::max(wall_seconds, result.wall_seconds);  // shards run at the same time
       copy_attempts(part, into);
       record::JournalContent recorded = record::read_journal(part.folder / "journal.jsonl");
       for (record::Record& record : recorded.records) {

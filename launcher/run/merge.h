@@ -1,5 +1,5 @@
-// The runs of a plan's shards joined to one run: the whole plan in its order, every record and
-// every attempt's evidence. The result is a run folder like any other.
+// The runs of the shards of a plan joined to one run: the whole plan in its order, every record and
+// the evidence of every attempt. The result is a run folder like any other.
 #pragma once
 
 #include <filesystem>
@@ -12,22 +12,23 @@
 
 namespace graphproof::launcher {
 
-/// The lines of the plan that are the shard's.
+/// The lines of the plan that belong to the shard.
 std::vector<record::PlanLine> lines_of(const record::Shard& shard,
                                        const std::vector<record::PlanLine>& plan);
 
+/// The run that is made.
 struct MergeInto {
-  std::filesystem::path folder;  // exists; its own
+  std::filesystem::path folder;  // exists and is empty
   std::string run_id;
   std::vector<std::string> command;
 };
 
-/// Throws matrix::InputError, before `into` is written, when a run is no shard, is there twice, is
-/// of another plan, seed or stack, or when one is missing: a case that nobody ran must not look as
-/// if it had not been planned.
+/// Writes the joined run. Throws matrix::InputError, before `into` is written, when a run is no
+/// shard, is there twice, is of another plan, seed or stack, or when one is missing: a case that
+/// was never run must not look as if it had not been planned.
 reports::RunResult merge(const std::vector<std::filesystem::path>& shards, const MergeInto& into);
 
-/// Checks alone, as merge() does first.
+/// Only the checks that merge() makes first.
 void expect_mergeable(const std::vector<std::filesystem::path>& shards);
 
 }  // namespace graphproof::launcher

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBatch = "b";
 
-/// How the attempt ended. Nothing where that was not written, or was lost with the host's power:
-/// its evidence then may be too.
+/// How the attempt ended. Nothing where that was not written, or was lost when the host lost its
+/// power, because its evidence may be lost as well then.
 std::optional<record::Context> context_in(const fs::path& attempt) {
   const fs::path file = attempt / "context.json";
   std::error_code absent;
@@ -29,11 +29,11 @@ std::optional<record::Context> context_in(const fs::path& attempt) {
   }
 }
 
-/// What the journal and the folder say of one case.
+/// What the journal and the folder contain of one case.
 struct Standing {
   const record::Record* last = nullptr;
   int infra_count = 0;
-  int highest = 0;  // attempt that has a folder
+  int highest = 0;  // number of an attempt that has a folder
 };
 
 class Sorting {
@@ -46,7 +46,8 @@ class Sorting {
     if (standing.highest > recorded) {
       const fs::path attempt = folder_ / attempt_folder(line.id, standing.highest);
       if (auto ended = context_in(attempt)) return judge(line, standing, std::move(*ended));
-      // A folder without evidence is of an attempt that did not begin; those before it did.
+      // A folder without evidence belongs to an attempt that did not begin; the attempts before it
+      // did.
       next = was_begun(attempt) ? standing.highest + 1 : standing.highest;
     }
     if (next > recorded + 1) {

@@ -41,7 +41,7 @@ record::Record recorded(const record::PlanLine& line, const char* verdict, int a
 }
 
 struct PendingWorkTest : testing::Test {
-  /// An attempt's folder: empty, with evidence, or ended.
+  /// Makes the folder of an attempt: empty, with evidence, or ended.
   void attempt(const record::PlanLine& line, int number, const std::string& state) {
     const fs::path attempt = folder.path() / attempt_folder(line.id, number);
     fs::create_directories(attempt);
@@ -101,7 +101,7 @@ TEST_F(PendingWorkTest, WhatWasCutOffGetsTheNextNumberAndSaysWhy) {
   EXPECT_EQ(left.attempts[1].number, 1) << "it had not begun";
   EXPECT_EQ(left.cut_off, 1);
   EXPECT_EQ(left.batch_count, 12);
-  // Killed once more before the second attempt began.
+  // The launcher was killed once more before the second attempt began.
   attempt(line('a'), 2, "empty");
   const PendingWork again = of({line('a')}, {});
   EXPECT_EQ(again.attempts.at(0).number, 2);

@@ -10,7 +10,8 @@ namespace {
 
 // junit.xml is written again at most this often: with thousands of cases it is not small.
 constexpr std::int64_t kJunit_ms = 2000;
-// It is written whole, and grows with the run: at most a hundredth of the time goes there.
+// junit.xml is written as a whole, and grows with the run. It takes at most a hundredth of the
+// time.
 constexpr std::int64_t kJunitShare = 100;
 
 bool failed(const record::Record& record) {

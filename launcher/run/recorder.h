@@ -1,5 +1,5 @@
-// Keeps what a run finds: every record in the journal, junit.xml for whoever reads it meanwhile,
-// and the figures of the progress line.
+// Keeps what a run finds: every record in the journal, junit.xml for programs that read it
+// meanwhile, and the figures of the progress line.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@
 
 namespace graphproof::launcher {
 
+/// The records of one launcher. For one thread.
 class Recorder {
  public:
   /// Opens the journal and writes junit.xml. `earlier`: the records of an earlier launcher of this
   /// run, oldest first. `setup` must outlive it. Throws record::WriteError.
   Recorder(const RunSetup& setup, const std::vector<record::Record>& earlier);
 
-  /// The verdict of every earlier record stands, save those of the cases in `open`, which run or
-  /// are judged again.
+  /// Counts the earlier records. Their verdicts stand, except those of the cases in `open`, which
+  /// run or are judged again.
   void begin(const std::set<std::string>& open);
 
   /// Adds a record to the journal. `verdict_stands`: it is the case's last one. Throws

@@ -1,5 +1,4 @@
-// A run goes on after whatever ended its launcher, with the verdicts of a run that nobody
-// disturbed.
+// A run goes on after whatever ended its launcher, with the verdicts of an undisturbed run.
 #include <fstream>
 #include <map>
 #include <random>
@@ -23,7 +22,8 @@ struct ResumeTest : RunOfFakes {
       found[one.plan.name] = one.record.verdict.text();
     return found;
   }
-  /// Every planned case has a record, each attempt at most one, and none that counts before it.
+  /// Every planned case has a final record, each attempt at most one record, and no final record
+  /// comes before another of its case.
   void expect_each_case_once() const {
     std::set<std::pair<std::string, int>> attempts;
     std::map<std::string, int> final;
@@ -85,16 +85,17 @@ TEST_F(ResumeTest, AProcessThatOutlivedTheKilledLauncherIsEndedFirst) {
   setup.plan = {fake_line(1, 1, "daemon build 0"), fake_line(2, 1, "slow replay 0"),
                 fake_line(3, 1, "slow replay 0")};
   Background first([this] { return run(setup, {}); });
-  ASSERT_TRUE(
-      wait_for([this] { return marked().size() >= 3; }));  // mpirun, the rank and what it left
+  ASSERT_TRUE(wait_for([this] {
+    return marked().size() >= 3;
+  }));  // mpirun, the rank and the process that it left behind
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   first.send(SIGKILL);
   first.wait();
   ASSERT_TRUE(wait_for([this] { return marked().size() == 1; }))
       << "the daemon alone ignores SIGTERM";
   const auto result = go_on();
-  EXPECT_NE(said.find("ending "), std::string::npos) << said;
-  EXPECT_NE(said.find("which the earlier launcher left"), std::string::npos) << said;
+  EXPECT_NE(notices.find("ending "), std::string::npos) << notices;
+  EXPECT_NE(notices.find("which the earlier launcher left"), std::string::npos) << notices;
   EXPECT_EQ(verdict(result, 0), "fail.cleanup.process");
   EXPECT_EQ(verdict(result, 1), "pass");
 }
@@ -143,7 +144,7 @@ TEST_F(ResumeTest, ANearlyFullDiskStartsNothing) {
   EXPECT_EQ(result.ending, reports::Ending::disk);
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(verdict(result, i), "infra.disk");
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::infrastructure);
-  EXPECT_NE(said.find("nearly full"), std::string::npos) << said;
+  EXPECT_NE(notices.find("nearly full"), std::string::npos) << notices;
   EXPECT_EQ(read_run(folder).ending, reports::Ending::disk);
   setup.disk_floor_bytes = kDiskFloor_bytes;
   EXPECT_EQ(reports::exit_code(go_on()), record::ExitCode::ok);
@@ -167,7 +168,7 @@ TEST_F(ResumeTest, GpuMinutesThatAreUsedUpStopStartingAndTheRestIsResumed) {
   EXPECT_EQ(result.ending, reports::Ending::budget);
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::interrupted);
   EXPECT_EQ(verdict(result, 7), "not_run");
-  EXPECT_NE(said.find("--max-gpu-minutes is reached"), std::string::npos) << said;
+  EXPECT_NE(notices.find("--max-gpu-minutes is reached"), std::string::npos) << notices;
   setup.run.options.max_gpu_ms = 0;
   EXPECT_EQ(reports::exit_code(go_on()), record::ExitCode::ok);
   expect_each_case_once();
@@ -200,7 +201,7 @@ TEST_F(ResumeTest, MaxFailStopsStartingAndTheRestIsResumed) {
   setup.run.options.max_fail = 2;
   std::vector<record::PlanLine> plan{fake_line(0, 1, "", "process")};
   for (const int i : {1, 2}) plan.push_back(fake_line(i, 1, "wrong replay 0", "process"));
-  // Longer than it takes to judge those two.
+  // This is longer than it takes to judge those two.
   constexpr std::size_t kLast = 11;
   for (std::size_t i = 3; i <= kLast; ++i)
     plan.push_back(fake_line(static_cast<int>(i), 1, "slow replay 0", "process"));
@@ -220,15 +221,15 @@ TEST_F(ResumeTest, CasesThatAllFailAlikeEndTheRun) {
   for (int i = 0; i < 24; ++i) plan.push_back(fake_line(i, 1, "exit7 build 0", "process"));
   const auto result = go(plan);
   EXPECT_EQ(result.ending, reports::Ending::circuit_breaker);
-  EXPECT_NE(said.find("the first 12 cases all ended fail.crash.exception"), std::string::npos)
-      << said;
+  EXPECT_NE(notices.find("the first 12 cases all ended fail.crash.exception"), std::string::npos)
+      << notices;
   EXPECT_EQ(verdict(result, 23), "not_run");
   EXPECT_EQ(result.cases[23].record.rule, 13);
   EXPECT_EQ(reports::exit_code(result), record::ExitCode::product);
 }
 
-/// What goes wrong the same way wherever it runs: after a kill the verdicts must be those of a
-/// quiet run.
+/// Cases that go wrong in the same way wherever they run: after a kill the verdicts must be those
+/// of an undisturbed run.
 std::vector<record::PlanLine> mixed_plan() {
   return {fake_line(0, 1, ""),
           fake_line(1, 1, "wrong replay 0"),

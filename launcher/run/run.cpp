@@ -48,21 +48,21 @@ reports::RunResult go(const RunSetup& setup, const RunListener& listener, Pendin
     write_reports(result, setup.folder);
   } catch (const record::WriteError& error) {
     if (ending != reports::Ending::disk) throw;
-    if (listener.said) listener.said(error.what());
+    if (listener.notice) listener.notice(error.what());
   }
   return result;
 }
 
-/// Ends every process that carries the run's mark: its launcher is dead, since we hold the lock.
+/// Ends every process with the run's mark. Its launcher is dead, because this one has the lock.
 void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   const ProcessTable host;
   const ProcessTable& processes = setup.processes ? *setup.processes : host;
   const std::string mark = setup.run.run_id + ".";
   const std::vector<Process> left = processes.of(0, mark, 0);
   if (left.empty()) return;
-  if (listener.said)
+  if (listener.notice)
     for (const std::string& process : named(left))
-      listener.said("ending " + process + ", which the earlier launcher left");
+      listener.notice("ending " + process + ", which the earlier launcher left");
   Ending ending(processes, 0, mark, false, steady_ms());
   while (!ending.step(steady_ms())) std::this_thread::sleep_for(std::chrono::milliseconds(25));
   if (ending.unkillable().empty()) return;
@@ -72,7 +72,7 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
                             "restart the machine, or its driver, then resume again"});
 }
 
-/// How long the earlier launchers took, as far as they could say it.
+/// How long the earlier launchers took, as far as they recorded it.
 double seconds_so_far(const fs::path& folder) {
   std::error_code absent;
   if (const fs::path file = folder / "live.json"; fs::exists(file, absent))
@@ -82,7 +82,8 @@ double seconds_so_far(const fs::path& folder) {
   return 0;
 }
 
-/// What says how the earlier launcher ended, and what it was writing when it was killed.
+/// Removes the files that say how the earlier launcher ended, and what it was writing when it was
+/// killed.
 void remove_stale_files(const fs::path& folder) {
   std::error_code ignored;
   for (const char* name : {"summary.json", "live.json"}) fs::remove(folder / name, ignored);
@@ -100,9 +101,9 @@ std::string plan_sha256(const std::vector<record::PlanLine>& plan) {
 
 reports::RunResult run(const RunSetup& setup, const RunListener& listener) {
   const RunLock lock(setup.folder);
-  // Of a start that was cut off before the run had its plan.
+  // Stale files are of a start that was cut off before the run had its plan.
   remove_stale_files(setup.folder);
-  // run.json last: a folder with it is a run whose plan is whole.
+  // run.json comes last: a folder with it is a run whose plan is whole.
   const std::string plan = plan_text(setup.plan);
   record::write_atomically(setup.folder / "plan.jsonl", plan);
   record::Run run = setup.run;
@@ -117,7 +118,7 @@ reports::RunResult resume(const RunSetup& setup, const RunListener& listener) {
   remove_abandoned_host_folders(setup.run.run_id);
   remove_cgroups(setup.run.run_id + ".");
   const record::JournalContent journal = record::read_journal(setup.folder / "journal.jsonl");
-  if (!journal.dropped.empty() && listener.said) listener.said(journal.dropped);
+  if (!journal.dropped.empty() && listener.notice) listener.notice(journal.dropped);
   const double seconds = seconds_so_far(setup.folder);
   remove_stale_files(setup.folder);
   return go(setup, listener, pending_work(setup.folder, setup.plan, journal.records),

@@ -25,8 +25,8 @@ std::string formatted(const std::tm& parts, const char* format) {
   return std::string(text, std::strftime(text, sizeof text, format, &parts));
 }
 
-/// Points `link` to `target`, replacing an older link but nothing else. A link is a convenience: no
-/// error if it fails.
+/// Makes `link` point to `target`, replacing an older link but nothing else. A link is a
+/// convenience, so no error is reported if that fails.
 void point(const fs::path& link, const fs::path& target) {
   std::error_code ignored;
   const fs::path fresh = link.string() + ".new";
@@ -47,8 +47,8 @@ bool is_run(const fs::path& folder) {
 
 std::string make_run_id(std::time_t now, std::uint64_t salt) {
   static constexpr char digits[] = "0123456789abcdef";
-  // Multiplied by a large odd number, so that neighbouring salts differ in the digits that are
-  // kept.
+  // The salt is multiplied by a large odd number, so that neighbouring salts differ in the digits
+  // that are kept.
   const std::uint64_t mixed = (salt * 0x9E3779B97F4A7C15ull) >> 48;
   std::string id = formatted(utc(now), "%Y%m%d-%H%M%S-");
   for (int shift = 12; shift >= 0; shift -= 4) id += digits[(mixed >> shift) & 15];
@@ -95,7 +95,7 @@ fs::path find_run(const fs::path& runs, const std::string& text) {
   for (const fs::path& candidate : {fs::path(text), runs / text})
     if (is_run(candidate)) return fs::canonical(candidate);
   const std::vector<std::string> known = run_ids(runs);
-  // The link may point to a folder that was removed since.
+  // The link may point to a folder that was removed meanwhile.
   if (text == "latest" && !known.empty()) return fs::canonical(runs / known.front());
   throw matrix::InputError({"no such run", "`" + text + "`",
                             "a run folder, an id under " + runs.string() + "/, or `latest`",
@@ -107,7 +107,7 @@ fs::path find_run(const fs::path& runs, const std::string& text) {
 }
 
 CaseReference split_reference(const std::string& text) {
-  // A slash behind an equals sign belongs to an axis value of a case's name.
+  // A slash after an equals sign belongs to an axis value in the name of a case.
   const std::size_t slash = text.rfind('/', text.find('='));
   if (slash == std::string::npos) return {std::nullopt, text};
   return {text.substr(0, slash), text.substr(slash + 1)};

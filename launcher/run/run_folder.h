@@ -1,6 +1,6 @@
-// Where runs lie and how they are named: runs/RUN_ID in the current folder, `latest` beside them,
-// or a folder of the user's choice. Errors are matrix::InputError: what to do about them is up to
-// who typed the name.
+// Where runs lie and how they are named: runs/RUN_ID in the current folder, with the link
+// runs/latest, or a folder that the user chose. Errors are matrix::InputError, because the user who
+// typed the name can mend it.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace graphproof::launcher {
 
-/// UTC YYYYMMDD-HHMMSS-xxxx. `salt` tells runs of one second apart.
+/// UTC YYYYMMDD-HHMMSS-xxxx. `salt` distinguishes runs that start in the same second.
 std::string make_run_id(std::time_t now, std::uint64_t salt);
-/// 2026-11-21T10:15:00Z
+/// "2026-11-21T10:15:00Z".
 std::string utc_text(std::time_t now);
 
 /// Makes the folder of a new run, mode 0700, and points runs/latest to it. `run_dir` is the folder
@@ -25,7 +25,7 @@ std::filesystem::path create_run_folder(const std::filesystem::path& runs,
                                         const std::optional<std::string>& run_dir,
                                         const std::string& run_id);
 
-/// RUN as users write it: a path, an id under `runs`, or `latest`.
+/// Finds RUN as users write it: a path, an id under `runs`, or `latest`.
 std::filesystem::path find_run(const std::filesystem::path& runs, const std::string& text);
 
 /// The ids under `runs`, newest first.

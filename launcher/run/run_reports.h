@@ -1,5 +1,5 @@
-// What a run folder says as a whole: its reports are written from its records, and can be written
-// again from them.
+// The reports of a whole run. They are written from its records, and can be written again from
+// them.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ namespace graphproof::launcher {
 /// Writes summary.json, summary.md, junit.xml and faults.json of a run into `folder`.
 void write_reports(const reports::RunResult& result, const std::filesystem::path& folder);
 
-/// A run as its folder shows it: by the summary's ending and time if there is one, otherwise by the
-/// journal alone.
+/// The result of a run as its folder has it: with the ending and time of the summary if there is
+/// one, otherwise from the journal alone.
 reports::RunResult read_run(const std::filesystem::path& folder);
 
 }  // namespace graphproof::launcher

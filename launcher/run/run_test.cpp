@@ -66,7 +66,7 @@ TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
   std::vector<record::PlanLine> plan;
   for (const BadRank& row : kBadRanks) {
     plan.push_back(line(static_cast<int>(plan.size()), 2, row.script));
-    plan.back().isolation = "process";  // one attempt each: what they do alone is what they do
+    plan.back().isolation = "process";  // one attempt each, because alone they do the same
   }
   plan.push_back(line(100, 1, ""));
   const auto result = go(plan);
@@ -94,8 +94,8 @@ TEST_F(LauncherRunTest, EveryBadRankGetsItsOwnVerdictAndTheOthersGoOn) {
   EXPECT_EQ(context(plan[5].id).first_dead->exit, (record::Exit{"exited", 7}));
 }
 
-/// Every phase of a case that a rank can be in; teardown_process, which follows the last case, is
-/// `die_late`.
+/// Every phase in which a rank can hang; teardown_process, which follows the last case, is the
+/// script `die_late`.
 constexpr record::Phase kPhases[] = {record::Phase::validate,       record::Phase::init,
                                      record::Phase::build,          record::Phase::eager,
                                      record::Phase::warmup,         record::Phase::capture,
@@ -130,8 +130,8 @@ TEST_F(LauncherRunTest, ARankThatHangsInAnyPhaseIsNamedWithThatPhase) {
     plan.push_back(
         line(static_cast<int>(plan.size()), 2, "hang " + std::string(record::name(phase)) + " 1"));
     plan.back().isolation = "process";
-    // Planned, so that neither a debugger is waited for nor the circuit breaker sees ten cases that
-    // hang alike.
+    // The hang is planned, so that no debugger is waited for and the circuit breaker does not see
+    // ten cases that hang alike.
     plan.back().expect = {.kind = "fault",
                           .rule = {},
                           .fault = "M61",
@@ -161,7 +161,8 @@ TEST_F(LauncherRunTest, AMismatchIsFollowedByARunOfAllRanksThatNamesTheFirstDive
             "rank 1, step 3, microbatch 1, layer 0, attn, forward, aten::mul, element 17: eager "
             "0.125, graph 0.25 (190 of 2048 "
             "elements differ; 411 results before it agree)");
-  EXPECT_NE(said.find("case1: first divergent tensor: rank 1, step 3"), std::string::npos) << said;
+  EXPECT_NE(notices.find("case1: first divergent tensor: rank 1, step 3"), std::string::npos)
+      << notices;
   EXPECT_FALSE(fs::exists(folder / result.cases[1].record.artefacts / "divergence"))
       << "the second case has passed";
 }
@@ -171,7 +172,7 @@ TEST_F(LauncherRunTest, ALookForTheDivergentTensorThatFailsChangesNoVerdictAndEn
     SCOPED_TRACE(script);
     fs::remove_all(folder);
     fs::create_directories(folder);
-    said.clear();
+    notices.clear();
     auto plan = std::vector{line(1, 2, script), line(2, 1, "")};
     plan[0].isolation = "process";
     const auto result = go(plan);
@@ -179,14 +180,15 @@ TEST_F(LauncherRunTest, ALookForTheDivergentTensorThatFailsChangesNoVerdictAndEn
     EXPECT_EQ(verdict(result, 1), "pass");
     EXPECT_EQ(record::read_journal(folder / "journal.jsonl").records.size(), 2u)
         << "a record comes of attempts alone";
-    EXPECT_NE(said.find("case1: first divergent tensor: not found: the run that was to find it did "
-                        "not end well"),
-              std::string::npos)
-        << said;
+    EXPECT_NE(
+        notices.find("case1: first divergent tensor: not found: the run that was to find it did "
+                     "not end well"),
+        std::string::npos)
+        << notices;
   }
 }
 
-TEST_F(LauncherRunTest, NobodyLooksForTheDivergentTensorOfAPlantedFault) {
+TEST_F(LauncherRunTest, TheDivergentTensorOfAPlantedFaultIsNotSearched) {
   auto plan = std::vector{line(1, 2, "wrong replay 1")};
   plan[0].expect = {.kind = "fault",
                     .rule = {},
@@ -208,7 +210,7 @@ TEST_F(LauncherRunTest, StatusZeroWithoutAResultIsSilence) {
 }
 
 TEST_F(LauncherRunTest, ARankThatCrashesAfterGoodbyeNeverPasses) {
-  // mpirun does not always name such a rank, so this is tried more than once.
+  // mpirun does not always name such a rank, so several are tried.
   std::vector<record::PlanLine> plan;
   for (int i = 0; i < 6; ++i) {
     plan.push_back(line(i, 2, "die_late replay 1"));
@@ -235,7 +237,7 @@ TEST_F(LauncherRunTest, WhatFailsOnlyInABatchIsAnIsolationFailureAndTheRestGoesO
   EXPECT_NE(verdict(result, 2), "not_run");
 }
 
-TEST_F(LauncherRunTest, CasesThatTheRanksRefuseBeforeTheirTurnHoldUpNobody) {
+TEST_F(LauncherRunTest, CasesThatTheRanksRefuseBeforeTheirTurnHoldUpNoOther) {
   const char* script = "second_first none 0";
   const auto result = go({line(1, 2, script), line(2, 2, script), line(3, 2, script)});
   for (std::size_t i = 0; i < 3; ++i)
@@ -297,7 +299,7 @@ TEST_F(LauncherRunTest, WithoutMpirunOneRankRunsAndSeveralOnSimAreInfrastructure
 }
 
 TEST_F(LauncherRunTest, AMissingRankProgramIsInfrastructure) {
-  // Without its starter too, beside it, and through mpirun.
+  // Neither the program nor graphproof-start in its folder exists; mpirun is tried as well.
   for (const fs::path& program : {fs::path("/nonexistent/graphproof-rank-sim"),
                                   setup.rank_program.parent_path() / "nothing-there"}) {
     fs::remove_all(folder);
@@ -310,9 +312,9 @@ TEST_F(LauncherRunTest, AMissingRankProgramIsInfrastructure) {
   }
 }
 
-// On GPUs no rank is MPI's: each way to fail is told by our own starter, and nobody listens on a
-// port.
-TEST_F(LauncherRunTest, RanksWithoutMpiEndInTheSameVerdictsAndNobodyListens) {
+// On GPUs no rank uses MPI: each way to fail is reported by graphproof-start, and no process
+// listens on a port.
+TEST_F(LauncherRunTest, RanksWithoutMpiEndInTheSameVerdictsAndListenOnNoPort) {
   int looks = 0;
   listener.progress = [&](const reports::Progress&) {
     std::vector<int> pids{getpid()};

@@ -409,7 +409,7 @@ void Runner::end_all_processes() {
 }
 
 void Runner::log(const std::string& message) const {
-  if (listener_.said) listener_.said(message);
+  if (listener_.notice) listener_.notice(message);
 }
 
 }  // namespace graphproof::launcher

@@ -14,10 +14,10 @@
 namespace graphproof::launcher {
 namespace {
 
-/// The text behind the first `"key":"` of a line that record::to_line() wrote; empty if there is
-/// none. Quotes within texts are escaped in JSON, so what is found is that key; a value with an
-/// escape in it is none of ours and is left alone.
-std::string_view text_behind(std::string_view line, std::string_view key_and_quote) {
+/// The text after the first `"key":"` of a line that record::to_line() wrote; empty if there is
+/// none. Quotes within texts are escaped in JSON, so what is found is that key. A value with an
+/// escape in it was not written by this project and is left to the parser.
+std::string_view text_after(std::string_view line, std::string_view key_and_quote) {
   const std::size_t at = line.find(key_and_quote);
   if (at == line.npos) return {};
   const std::size_t begin = at + key_and_quote.size(), end = line.find('"', begin);
@@ -32,21 +32,21 @@ void for_each_line(std::string_view text, Line&& use) {
     use(text.substr(begin, end - begin));
 }
 
-/// The journal's lines of each case; those that do not tell their case at a glance are parsed.
+/// The journal's lines of each case. Lines in which the case is not found at a glance are parsed.
 std::unordered_map<std::string, std::vector<std::string_view>> lines_by_case(
     std::string_view journal, const std::filesystem::path& file) {
   std::unordered_map<std::string, std::vector<std::string_view>> lines;
   for_each_line(journal, [&](std::string_view line) {
-    std::string id(text_behind(line, "\"case\":\""));
+    std::string id(text_after(line, "\"case\":\""));
     if (id.empty()) id = record::record_from(record::parse_json(line, file), file).case_id;
     lines[std::move(id)].push_back(line);
   });
   return lines;
 }
 
-/// Nothing is done about it when the run is resumed, whichever rule gave the verdict.
+/// Whether the verdict stands when the run is resumed, whichever rule gave it.
 bool stands(std::string_view line) {
-  const auto verdict = record::Verdict::from(text_behind(line, "\"verdict\":\""));
+  const auto verdict = record::Verdict::from(text_after(line, "\"verdict\":\""));
   return verdict && !verdict->in("infra") && verdict->exit_code() != record::ExitCode::product;
 }
 
@@ -67,7 +67,7 @@ Resumable resumable(const std::filesystem::path& folder) {
   std::vector<record::PlanLine> open;
   std::vector<record::Record> records;
   for_each_line(plan, [&](std::string_view line) {
-    const std::string id(text_behind(line, "\"id\":\""));
+    const std::string id(text_after(line, "\"id\":\""));
     const bool glance = line.find("\"skip\":null") != line.npos && !id.empty();
     const auto own = lines.find(id);
     if (glance && own != lines.end() && stands(own->second.back())) {
@@ -98,7 +98,7 @@ Tally tally(const std::filesystem::path& folder) {
       std::filesystem::exists(journal_file, absent) ? record::read_text(journal_file) : "";
   std::unordered_map<std::string, std::string> verdicts;
   for_each_line(journal, [&](std::string_view line) {
-    std::string id(text_behind(line, "\"case\":\"")), verdict(text_behind(line, "\"verdict\":\""));
+    std::string id(text_after(line, "\"case\":\"")), verdict(text_after(line, "\"verdict\":\""));
     if (id.empty() || verdict.empty()) {
       const record::Record record =
           record::record_from(record::parse_json(line, journal_file), journal_file);
@@ -110,7 +110,7 @@ Tally tally(const std::filesystem::path& folder) {
   Tally tally;
   for_each_line(plan, [&](std::string_view line) {
     ++tally.planned;
-    if (const auto found = verdicts.find(std::string(text_behind(line, "\"id\":\"")));
+    if (const auto found = verdicts.find(std::string(text_after(line, "\"id\":\"")));
         found != verdicts.end()) {
       ++tally.counts[found->second];
     } else if (line.find("\"skip\":null") != line.npos) {

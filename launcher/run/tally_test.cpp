@@ -62,8 +62,8 @@ TEST(TallyTest, WhatCanBeResumedIsWhatRemainsWhateverIsOnlyCounted) {
     plan_text += record::to_line(plan.back());
   }
   std::ofstream(folder.path() / "plan.jsonl") << plan_text;
-  // 0, 1: done; 2: a failure in a batch; 3: infra once; 4: infra twice; 5: cut off; 7: failed and
-  // its attempt alone was cut off; 8: unexercised; the others were never touched.
+  // Cases 0 and 1 are done; 2 failed in a batch; 3 ended infra once, 4 twice; 5 was cut off; 7
+  // failed and its attempt alone was cut off; 8 is unexercised; the others were never touched.
   const std::pair<int, const char*> records[] = {
       {0, "pass"},       {1, "xfail"},      {2, "fail.numerics"}, {3, "infra.node"},
       {4, "infra.node"}, {4, "infra.node"}, {7, "fail.numerics"}, {8, "unexercised"}};

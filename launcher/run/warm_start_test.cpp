@@ -1,5 +1,5 @@
-// Ranks that are started before their slots are free: what that saves, and that nobody's verdict
-// depends on it.
+// Ranks that are started before their slots are free: what that saves, and that no verdict depends
+// on it.
 #include <dlfcn.h>
 
 #include "launcher/testing/run_of_fakes.h"
@@ -39,7 +39,7 @@ TEST_F(WarmStartTest, TheNextRanksStartWhileACaseRunsAndTheRecordSaysSo) {
   EXPECT_LT(result.wall_seconds, cold_seconds);
 }
 
-TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotTellWhoseItsMemoryIs) {
+TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotKnowWhoseItsMemoryIs) {
   const auto early = [this](const char* device) {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
@@ -71,7 +71,7 @@ TEST_F(WarmStartTest, AGpuIsLeftToTheCaseOnItWhereTheDriverDoesNotTellWhoseItsMe
   unsetenv("GRAPHPROOF_FAKE_NVML");
 }
 
-TEST_F(WarmStartTest, MemoryThatTheDriverGivesToNobodyIsAskedForAgainWithoutTheRanksThatWait) {
+TEST_F(WarmStartTest, MemoryOfUnlistedProcessesIsMeasuredAgainWithoutThePrestartedRanks) {
   const std::filesystem::path processes = scratch.path() / "processes";
   setenv("GRAPHPROOF_FAKE_NVML", "/dev/null", 1);
   setenv("GRAPHPROOF_FAKE_NVML_PROCESSES", processes.c_str(), 1);
@@ -80,14 +80,14 @@ TEST_F(WarmStartTest, MemoryThatTheDriverGivesToNobodyIsAskedForAgainWithoutTheR
   ASSERT_NE(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
   setup.run.device = "cuda";
   setup.gpus = {"0"};
-  // Ranks that are started ahead have memory that the driver does not list.
+  // Prestarted ranks have memory that the driver does not list.
   const auto result = go(alone(2, "on_gpu replay 0"));
   for (std::size_t i = 0; i < 2; ++i)
     EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   std::ifstream lines(processes);
   const auto begun = std::count(std::istreambuf_iterator<char>(lines), {}, '\n');
   EXPECT_EQ(begun, 3) << "the second's ranks were ended, and begun again";
-  EXPECT_EQ(said.find("not leased again"), said.npos) << said;
+  EXPECT_EQ(notices.find("not leased again"), notices.npos) << notices;
   for (const char* variable : {"GRAPHPROOF_FAKE_NVML", "GRAPHPROOF_FAKE_NVML_PROCESSES"})
     unsetenv(variable);
 }
@@ -97,10 +97,11 @@ TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}));
-  EXPECT_NE(said.find("the ranks of batch b002 ended before they were told to begin: no more are "
-                      "started ahead"),
-            said.npos)
-      << said;
+  EXPECT_NE(
+      notices.find("the ranks of batch b002 ended before they were told to begin: no more are "
+                   "started ahead"),
+      notices.npos)
+      << notices;
 }
 
 TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot) {
@@ -111,8 +112,8 @@ TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot)
                                   programs / "graphproof-start");
   setup.rank_program = programs / "rank";
   const auto plan = alone(3, "slow replay 0");
-  // The first case's ranks run by then. The second's were started ahead with them, unless this
-  // machine has much else to do.
+  // The ranks of the first case run by then. Those of the second were prestarted with them, unless
+  // this machine is busy.
   std::jthread remover([&](std::stop_token stop) {
     while (!stop.stop_requested() && !std::filesystem::exists(folder / "cases" / plan[0].id /
                                                               "attempt-1/rank-0.evidence.jsonl"))
@@ -129,8 +130,9 @@ TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot)
         << result.cases[i].record.reason;
   }
   EXPECT_EQ(starts().back(), "cold");
-  EXPECT_NE(said.find("ended before they were told to begin: no more are started ahead"), said.npos)
-      << said;
+  EXPECT_NE(notices.find("ended before they were told to begin: no more are started ahead"),
+            notices.npos)
+      << notices;
 }
 
 TEST_F(WarmStartTest, SlotsThatStayFreeTakeTheCaseWhoseRanksWaitElsewhere) {
@@ -158,7 +160,7 @@ TEST_F(WarmStartTest, CasesOfAnotherEnvironmentStartCold) {
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold", "cold"}));
 }
 
-TEST_F(WarmStartTest, NothingIsStartedBesideWhatMeasuresTime) {
+TEST_F(WarmStartTest, NothingStartsWhileACaseMeasuresTime) {
   setup.effects["D99.time"] = {"fail.perf", {"sim"}};
   auto plan = alone(3, "slow replay 0");
   for (auto& line : plan) line.required_checks.push_back("D99.time");
@@ -178,7 +180,7 @@ TEST_F(WarmStartTest, AnInterruptEndsRanksThatWait) {
   EXPECT_EQ(journal().size(), 6u);
 }
 
-TEST_F(WarmStartTest, ACaseThatFailsBesideRanksThatWaitIsRunAloneAndTheyGoOn) {
+TEST_F(WarmStartTest, ACaseThatFailsNextToPrestartedRanksIsRunAloneAndTheyGoOn) {
   auto plan = alone(4, "slow replay 0");
   plan[1].environment = {{"GRAPHPROOF_FAKE", "exit7 build 0"}};
   const auto result = go(plan);

@@ -1,6 +1,5 @@
-// For tests that end and disturb runs at random moments: a plan with something of every kind, a
-// host that obeys the test (fake_host.h), and what must hold of a run's folder whatever happened to
-// it.
+// For tests that end and disturb runs at random moments: a plan with cases of every kind, a host
+// that obeys the test (fake_host.h), and what must hold for a run folder whatever happened to it.
 #pragma once
 
 #include <cstdlib>
@@ -26,7 +25,7 @@ inline int number_in(const char* variable, int otherwise) {
 struct ChaosOfFakes : RunOfFakes {
   ChaosOfFakes() {
     setenv(kFakeHostVariable, (scratch.path() / "fake-host").c_str(), 1);
-    setup.disk_floor_bytes = 1;  // the disk is met full, not nearly full
+    setup.disk_floor_bytes = 1;  // so that the disk becomes full, and not only nearly full
     for (auto& [phase, limit_ms] : setup.run.options.limits_ms) limit_ms = 2000;
     setup.plan = {fake_line(0, 1, ""),
                   fake_line(1, 1, "wrong replay 0"),
@@ -38,7 +37,7 @@ struct ChaosOfFakes : RunOfFakes {
                   fake_line(7, 2, ""),
                   fake_line(8, 1, "", "process"),
                   fake_line(9, 4, "signal capture 2", "process"),
-                  fake_line(10, 4, "slow replay 0", "process"),  // one starts ahead of its turn
+                  fake_line(10, 4, "slow replay 0", "process"),  // one of them is prestarted
                   fake_line(11, 4, "slow replay 0", "process")};
   }
 
@@ -61,7 +60,8 @@ struct ChaosOfFakes : RunOfFakes {
     return found;
   }
 
-  /// Cases whose verdict stands by the journal as it is now, and the attempts that they have.
+  /// The cases whose verdict stands by the journal as it is now, with the numbers of their
+  /// attempts.
   std::map<std::string, std::vector<int>> final_cases() const {
     std::map<std::string, std::vector<int>> found;
     for (const auto& [id, record] : record::last_records(journal()))
@@ -111,7 +111,8 @@ struct ChaosOfFakes : RunOfFakes {
   }
 };
 
-/// The host's calls are intercepted by preloading, which only a fresh process can do.
+/// Restarts the test program with fake_host.so preloaded, because only a fresh process can have its
+/// calls intercepted.
 inline int main_with_fake_host(int count, char** arguments) {
   const std::string host =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fake_host.so";

@@ -10,6 +10,7 @@
 
 namespace graphproof::launcher {
 
+/// See the members: the test sets `is_over`, `failed` and `left`, and reads the others.
 class FakeBatch final : public RunningBatch {
  public:
   explicit FakeBatch(const std::string& name, int pid = 0) : pid(pid) { batch_.batch = name; }

@@ -1,6 +1,6 @@
-// Preloaded into the processes of the chaos test: the calls by which files are made and written,
-// and those that ask for the time of day, answer as a host does whose state is that of fake_host.h.
-// Everything else goes to the C library.
+// Preloaded into the processes of the chaos test. The calls that make and write files, and those
+// that ask for the time of day, answer as a host in the state of fake_host.h would. Everything else
+// goes to the C library.
 #include "launcher/testing/fake_host.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ namespace {
 
 using graphproof::launcher::FakeHostState;
 
-/// Asked again until the test has made it.
+/// The state. The file is opened again until the test has made it.
 FakeHostState* state() {
   static FakeHostState* mapped = nullptr;
   if (mapped == nullptr)
@@ -47,7 +47,7 @@ bool below(int descriptor) {
   return length > 0 && below(std::string_view(path, static_cast<std::size_t>(length)));
 }
 
-/// Sets errno and says so when nothing can be made or changed there.
+/// Sets errno and returns true when nothing can be made or changed there.
 bool refused(bool makes) {
   FakeHostState& host = *state();
   const int error = host.read_only ? EROFS : makes && host.free_bytes <= 0 ? ENOSPC : 0;
@@ -57,7 +57,8 @@ bool refused(bool makes) {
   return true;
 }
 
-/// How many of `wanted` bytes fit, which are taken; -1 with errno when none does.
+/// How many of `wanted` bytes fit on the disk; takes them from the free space. -1 with errno when
+/// none does.
 ssize_t room(std::size_t wanted) {
   FakeHostState& host = *state();
   if (refused(true)) return -1;
@@ -82,7 +83,7 @@ bool absent(const char* path) { return access(path, F_OK) != 0; }
 
 extern "C" {
 
-/// The test asks whether its calls come here.
+/// Tells the test that its calls come here.
 int graphproof_fake_host() { return 1; }
 
 int open(const char* path, int flags, ...) {

@@ -1,6 +1,6 @@
 // What a host may do to a launcher, for the chaos test: the disk under one folder fills up or turns
-// read-only, and the wall clock is set. fake_host.cpp, preloaded into every process of the test,
-// obeys this state, which they all map.
+// read-only, and the wall clock is set. fake_host.cpp, which is preloaded into every process of the
+// test, obeys this state, which they all map.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ inline constexpr char kFakeHostVariable[] = "GRAPHPROOF_FAKE_HOST";
 
 struct FakeHostState {
   std::atomic<std::int64_t>
-      free_bytes;  // left on the disk under `folder`; what does not fit fails with ENOSPC
+      free_bytes;  // free on the disk under `folder`; a write that does not fit fails with ENOSPC
   std::atomic<bool> read_only;  // nothing under `folder` can be written or made: EROFS
   std::atomic<std::int64_t>
       clock_step_s;                   // the wall clock is off by this much; steady clocks are not
@@ -33,7 +33,8 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
                   std::atomic<bool>::is_always_lock_free,
               "the state is shared between processes");
 
-/// The state in `file`, which is made when `create`; null when it is not there, or not whole yet.
+/// Maps the state in `file`, which is made if `create`. Null when it does not exist or is not
+/// complete yet.
 inline FakeHostState* map_fake_host(const char* file, bool create) {
   const int descriptor = open(file, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
   if (descriptor < 0) return nullptr;
@@ -48,7 +49,7 @@ inline FakeHostState* map_fake_host(const char* file, bool create) {
   return memory == MAP_FAILED ? nullptr : static_cast<FakeHostState*>(memory);
 }
 
-/// The test's side of it.
+/// The state as the test sets it.
 class FakeHost {
  public:
   /// REQUIRES: `file` lies in a folder that can be written.

@@ -1,6 +1,6 @@
 // mpirun for tests that start ranks thousands of times: `mpirun [OPTIONS] PROGRAM BATCH_FILE`
-// starts the ranks in process groups of their own, ends the others when one fails, and says so in
-// the words of Open MPI. Takes milliseconds, where the real one takes half a second;
+// starts the ranks in process groups of their own, ends the others when one fails, and reports that
+// with the sentences of Open MPI. It takes milliseconds, where the real one takes half a second;
 // launcher_run_test runs the real one.
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,7 +18,8 @@ volatile sig_atomic_t asked_to_end = 0;
 
 void ask(int) { asked_to_end = 1; }
 
-/// Also after a rank failed, as the real one: SIGTERM, and SIGKILL a moment later.
+/// Ends the ranks, also after one has failed, as the real one does: SIGTERM, and SIGKILL a moment
+/// later.
 void end_all(const std::vector<pid_t>& ranks) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     for (const pid_t rank : ranks) kill(rank, signal);

@@ -1,10 +1,11 @@
-// libnvidia-ml.so.1 for the launcher's tests: four GPUs, 0 and 1 joined by NVLink, 2 and 3 too, and
-// one MIG device. Their used memory, in MiB, is the sum of the lines of the file that
-// GRAPHPROOF_FAKE_NVML names, and what the processes have that are lines "PID MIB LISTED" of
-// GRAPHPROOF_FAKE_NVML_PROCESSES, as long as they live; the driver lists those whose LISTED is 1,
-// or 2 for a server of the Multi-Process Service. GRAPHPROOF_FAKE_NVML_MODE is the compute mode.
-// What goes wrong are lines "KIND NUMBER GPU" of the file GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is
-// reported once, of "ecc" errors the numbers are added, "heat" stays.
+// libnvidia-ml.so.1 for the launcher's tests: four GPUs, of which NVLink joins 0 with 1 and 2 with
+// 3, and one MIG device. Their used memory in MiB is the sum of the lines of the file that
+// GRAPHPROOF_FAKE_NVML names, and of the memory of processes: lines "PID MIB LISTED" of the file
+// GRAPHPROOF_FAKE_NVML_PROCESSES, which count while the process lives. The driver lists those whose
+// LISTED is 1, or 2 for a server of the Multi-Process Service. GRAPHPROOF_FAKE_NVML_MODE is the
+// compute mode. What goes wrong are lines "KIND NUMBER GPU" of the file
+// GRAPHPROOF_FAKE_NVML_TROUBLE: an "xid" is reported once, the numbers of "ecc" errors are added,
+// "heat" stays.
 #include <errno.h>
 #include <signal.h>
 
@@ -131,7 +132,7 @@ int nvmlEventSetCreate(void** set) {
 }
 int nvmlEventSetFree(void*) { return 0; }
 int nvmlDeviceRegisterEvents(void*, unsigned long long, void*) {
-  // What was reported before is not heard.
+  // What was reported before is left out.
   xids_told = 0;
   for_each_trouble([&](const std::string& kind, int, int) { xids_told += kind == "xid"; });
   return 0;

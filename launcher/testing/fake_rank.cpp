@@ -1,11 +1,14 @@
-// A rank and a judge for the launcher's own tests. As a rank (arguments: --divergence where it is
-// to look for the first divergent tensor, and a batch file) it goes through each case with honest
-// heartbeats and evidence, save what GRAPHPROOF_FAKE says: "BEHAVIOUR PHASE RANK", for example
-// "hang replay 1"; a third word, "2", restricts it to the second case of the batch. "meet
-// AXIS=VALUE,AXIS=VALUE" is wrong where the case has all of these values; of a hundred such cases
-// below a folder named shrink GRAPHPROOF_FAKE_LUCK pass all the same. As a judge (argument: an
-// attempt folder) it finds every rank's evidence complete or not, and fails D01.lockstep where a
-// compare line says that something differs.
+// A rank and a judge for the launcher's own tests.
+//
+// As a rank (arguments: --divergence where it searches for the first divergent tensor, and a batch
+// file) it goes through each case with honest heartbeats and evidence, except for what the
+// environment variable GRAPHPROOF_FAKE asks for: "BEHAVIOUR PHASE RANK", for example "hang replay
+// 1"; a further word, "2", restricts it to the second case of the batch. "meet
+// AXIS=VALUE,AXIS=VALUE" gives wrong numbers where the case has all of these values; of a hundred
+// such cases below a folder named shrink, GRAPHPROOF_FAKE_LUCK pass all the same.
+//
+// As a judge (argument: an attempt folder) it finds the evidence of every rank complete or not, and
+// fails D01.lockstep where a compare line says that something differs.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <semaphore.h>
@@ -91,7 +94,7 @@ class FakeRank {
       beat({.event = "ready"});
       while (access(go, F_OK) != 0) usleep(1000);
     }
-    // Ranks refuse what they refuse before they run anything.
+    // Ranks refuse the cases that they refuse before they run any other.
     if (script_.behaviour == "second_first" && batch_.cases.size() > 1)
       std::rotate(batch_.cases.begin(), batch_.cases.begin() + 1, batch_.cases.begin() + 2);
     int cases = 0;
@@ -143,7 +146,7 @@ class FakeRank {
       if (script_.phase == record::name(phase) &&
           (script_.only_case == 0 || script_.only_case == count))
         misbehave();
-      // A rank that stops holds the others up at their next collective.
+      // A rank that stops holds up the others at their next collective.
       if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
       evidence.write("phase", {{"phase", record::name(phase)}, {"arm", line.arm}, {"ms", 0.1}});
     }
@@ -160,11 +163,11 @@ class FakeRank {
                                {"equal", equal},
                                {"mismatch", nullptr}});
     evidence.end(true, Phase::teardown_comm, now_ms());
-    // Long enough for the launcher to look between two cases, and to look again, also on a busy
-    // machine.
+    // This is long enough for the launcher to look between two cases, and to look again, also on a
+    // busy machine.
     if (script_.only_case != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-    // Longer than it takes to lose a node; what was lost is run again as another attempt, which is
-    // quick.
+    // This is longer than it takes to lose a node. A lost case is run again as another attempt,
+    // which is quick.
     if (script_.behaviour == "once_slow" && one.attempt == 1 &&
         (script_.only_case == 0 || script_.only_case == count))
       std::this_thread::sleep_for(std::chrono::seconds(20));
@@ -217,14 +220,15 @@ class FakeRank {
     const char* luck = std::getenv("GRAPHPROOF_FAKE_LUCK");
     const std::size_t below = one.evidence_folder.find("/shrink/");
     if (luck == nullptr || below == std::string::npos) return true;
-    // By what names the job alone, so that the same question gets the same answers.
+    // Drawn from what identifies the case in its job, so that the same question gets the same
+    // answers.
     std::uint32_t hash = 2166136261u;
     for (const char c : one.evidence_folder.substr(one.evidence_folder.find('/', below + 8)))
       hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
     return static_cast<int>((hash >> 8) % 100) >= std::atoi(luck);
   }
 
-  /// In its first run and its third; the word behind the behaviour names the file that counts them.
+  /// In its first run and its third. The word after the behaviour names the file that counts them.
   bool wrong_this_time() const {
     std::ofstream(script_.phase, std::ios::app) << "x";
     const auto runs = fs::file_size(script_.phase);
@@ -273,7 +277,7 @@ class FakeRank {
     }
     if (mine("brief_daemon") && fork() == 0) {
       setsid();
-      usleep(300000);  // gone before the launcher counts it as left
+      usleep(300000);  // ended before the launcher counts it as left behind
       _exit(0);
     }
   }
@@ -286,7 +290,7 @@ class FakeRank {
     sleep_for_ever();
   }
 
-  /// A segment in /dev/shm that nobody removes: with this process in its name, or mapped for as
+  /// A segment in /dev/shm that is not removed: with this process in its name, or mapped for as
   /// long as it runs.
   static void leave_shm(const std::string& name, bool mapped) {
     const std::string path = "/dev/shm/" + name;
@@ -300,7 +304,7 @@ class FakeRank {
     close(file);
   }
 
-  /// One of each kind, that nobody removes.
+  /// One object of each kind, which is not removed.
   static void make_system_v() {
     const int semaphores = semget(IPC_PRIVATE, 2, IPC_CREAT | 0600),
               memory = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600),
@@ -314,7 +318,7 @@ class FakeRank {
       _exit(8);
   }
 
-  /// Stays open in this process and in those that it starts.
+  /// A socket that stays open in this process and in those that it starts.
   static void listen_on_a_port() {
     const int server = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -326,7 +330,7 @@ class FakeRank {
     usleep(1200000);  // as long as a rank that uses it
   }
 
-  /// A process without mark and session that holds this one's descriptors for a few seconds.
+  /// A process without mark and session that has this one's descriptors open for a few seconds.
   static void hide() {
     if (fork() != 0) return;
     setsid();
@@ -339,20 +343,20 @@ class FakeRank {
     _exit(8);
   }
 
-  /// As a process that leaves a context on the GPU: the tests' libnvidia-ml reads this file.
+  /// Acts like a process that leaves a context on the GPU: the tests' libnvidia-ml reads this file.
   static void add_gpu_memory() {
     std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML"), std::ios::app) << 128 << "\n";
   }
 
-  /// As a process with a context, which the driver lists or not: the tests' libnvidia-ml reads this
-  /// file.
+  /// Acts like a process with a context, which the driver lists or not: the tests' libnvidia-ml
+  /// reads this file.
   static void take_gpu_memory(bool listed) {
     std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_PROCESSES"), std::ios::app)
         << getpid() << " 700 " << listed << "\n";
   }
 
-  /// As the first program that connects to the control daemon of the Multi-Process Service. The
-  /// server outlives it: init stands for it.
+  /// Acts like the first program that connects to the control daemon of the Multi-Process Service.
+  /// The server outlives it: init stands for it.
   static void start_mps_server() {
     std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_PROCESSES"), std::ios::app) << "1 96 2\n";
   }
@@ -362,7 +366,7 @@ class FakeRank {
            std::string::npos;
   }
 
-  /// As the driver does: the tests' libnvidia-ml reads this file.
+  /// Reports as the driver does: the tests' libnvidia-ml reads this file.
   static void report_trouble(const std::string& line) {
     std::ofstream(std::getenv("GRAPHPROOF_FAKE_NVML_TROUBLE"), std::ios::app) << line << "\n";
   }

@@ -1,4 +1,4 @@
-// A run whose ranks and judge follow a script (fake_rank.cpp): for the launcher's own tests and
+// A run whose ranks and judge follow a script (fake_rank.cpp), for the launcher's own tests and
 // benches.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace graphproof::launcher {
 
-/// Case `number` of such a run; `script` is what GRAPHPROOF_FAKE says to its ranks.
+/// The plan line of case `number`; `script` is the value of GRAPHPROOF_FAKE for its ranks.
 inline record::PlanLine fake_line(int number, int ranks, const std::string& script,
                                   const std::string& isolation = "batch") {
   record::PlanLine line;
@@ -28,7 +28,7 @@ inline record::PlanLine fake_line(int number, int ranks, const std::string& scri
   return line;
 }
 
-/// All but the plan, on sim with four slots; a phase may take two seconds.
+/// The setup without a plan, on sim with four slots; a phase may take two seconds.
 inline RunSetup fake_setup(const std::filesystem::path& folder, const std::string& run_id,
                            const std::filesystem::path& fake_rank) {
   RunSetup setup;

@@ -1,6 +1,6 @@
-// For tests of the whole run loop: a run over mpirun and ranks that follow a script
-// (fake_rank.cpp), in a folder of the test's own, whose launcher may be this process or a child
-// that the test kills.
+// For tests of the whole run loop: a run over mpirun with ranks that follow a script
+// (fake_rank.cpp), in a folder of the test's own. The launcher may be this process or a child that
+// the test kills.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,6 +63,7 @@ class Background {
   bool ended_ = false;
 };
 
+/// One run folder; the test sets up the run in `setup` and reads what the user would in `notices`.
 struct RunOfFakes : testing::Test {
   RunOfFakes() {
     std::filesystem::create_directories(folder);
@@ -71,7 +72,7 @@ struct RunOfFakes : testing::Test {
     setup = fake_setup(
         folder, std::string("20260101-000000-") + digits,
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "graphproof_fake_rank");
-    listener.said = [this](const std::string& text) { said += text + "\n"; };
+    listener.notice = [this](const std::string& text) { notices += text + "\n"; };
   }
   void SetUp() override {
     ASSERT_FALSE(find_program("mpirun", own_environment()).empty())
@@ -92,7 +93,7 @@ struct RunOfFakes : testing::Test {
     return result;
   }
 
-  /// This run's private folders on this host.
+  /// The private folders of this run on this host.
   std::vector<std::string> host_folders() const {
     const std::string prefix = "graphproof-" + std::to_string(getuid()) + "-" +
                                setup.run.run_id.substr(setup.run.run_id.size() - 4) + "-";
@@ -103,7 +104,7 @@ struct RunOfFakes : testing::Test {
     return names;
   }
 
-  /// Processes of any batch of this run.
+  /// The processes of all batches of this run.
   std::vector<std::string> marked() const {
     std::vector<std::string> names;
     for (const Process& process : processes_of(0, setup.run.run_id + "."))
@@ -128,13 +129,13 @@ struct RunOfFakes : testing::Test {
     return false;
   }
 
-  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher
-  // looks for.
+  // The folder is not in /dev/shm, where ScratchFolder is by default, because the launcher looks
+  // there for what ranks leave.
   const record::ScratchFolder scratch{"/tmp"};
   const std::filesystem::path folder = scratch.path() / "run";
   RunSetup setup;
   RunListener listener;
-  std::string said;
+  std::string notices;
 };
 
 inline std::string verdict(const reports::RunResult& result, std::size_t index) {

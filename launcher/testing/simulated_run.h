@@ -1,5 +1,5 @@
-// Runs of a thousand cases without a case: what a schedule makes of them, beside the time that no
-// schedule can beat. For the schedule's test and its bench.
+// Simulated runs of a thousand cases: how long they take by a schedule, compared with the time that
+// no schedule can beat. For the schedule's test and its bench.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline int power_up_to(std::mt19937& random, int most) {
   return 1 << pick(random, 0, static_cast<int>(std::log2(most)));
 }
 
-/// World sizes of a run: a name, and one of them for a machine of `gpus`.
+/// The world sizes of a run: a name, and a function that draws one for a machine of `gpus` GPUs.
 struct WorldSizes {
   const char* name;
   int (*one)(std::mt19937&, int gpus);
@@ -46,7 +46,7 @@ constexpr WorldSizes kWorldSizes[] = {
      [](std::mt19937& random, int gpus) { return pick(random, 1, std::min(gpus, 8)); }},
 };
 
-/// By which factor a case takes longer than expected.
+/// The factor by which a case takes longer than expected.
 struct Expectations {
   const char* name;
   double (*wrong)(std::mt19937&);
@@ -62,7 +62,7 @@ constexpr Expectations kExpectations[] = {
      [](std::mt19937& random) { return std::lognormal_distribution(0.0, 0.5)(random); }},
 };
 
-/// Durations as those of cases: many short, few long; the median is 20 s.
+/// Durations like those of cases: many short, few long; the median is 20 s.
 inline std::vector<SimulatedCase> simulated_cases(const WorldSizes& sizes,
                                                   const Expectations& expectations, int gpus,
                                                   unsigned seed) {
@@ -77,9 +77,9 @@ inline std::vector<SimulatedCase> simulated_cases(const WorldSizes& sizes,
   return cases;
 }
 
-/// The largest of: GPU-seconds over GPUs; the longest case; and for each width up to half of an
-/// island and of the machine: what is wider than the rest of it has one alone, what is narrower
-/// than the width counts for nothing, since it may fill what is left.
+/// The largest of three bounds: GPU-seconds divided by GPUs; the longest case; and for each width
+/// up to half of an island and of the machine, that wider cases each occupy one alone, while cases
+/// narrower than the width count for nothing because they may fill what is left.
 inline double lower_bound_s(const std::vector<SimulatedCase>& cases, int gpus) {
   double longest = 0, bound = 0;
   for (const SimulatedCase& one : cases) longest = std::max(longest, one.seconds);
@@ -88,7 +88,7 @@ inline double lower_bound_s(const std::vector<SimulatedCase>& cases, int gpus) {
       double parts = 0;
       for (const SimulatedCase& one : cases) {
         const int gpus_here =
-            one.gpus % whole == 0 ? whole : one.gpus;  // what is wider takes whole islands
+            one.gpus % whole == 0 ? whole : one.gpus;  // a wider case takes whole islands
         const double share = gpus_here > whole - width ? 1
                              : gpus_here < width       ? 0
                                                        : static_cast<double>(gpus_here) / whole;

@@ -77,7 +77,7 @@ launcher::RunListener ProgressPrinter::listener() {
     finished(record, progress);
   };
   if (live_) listener.progress = [this](const reports::Progress& progress) { live(progress); };
-  listener.said = [this](const std::string& text) {
+  listener.notice = [this](const std::string& text) {
     end();
     out_ << record::printable(text) << std::endl;
   };

@@ -45,7 +45,7 @@ std::string NodeNetworks::missing() {
   return link.exit == launcher::Exit{} ? "" : "bridges are not permitted here: " + link.error;
 }
 
-// A network that nobody routes: of the addresses for private use, chosen by this process.
+// A network that is not routed: from the addresses for private use, chosen by this process.
 NodeNetworks::NodeNetworks(int nodes)
     : nodes_(nodes),
       name_("gp" + std::to_string(getpid())),

@@ -9,23 +9,23 @@ namespace graphproof::cluster {
 
 class NodeNetworks {
  public:
-  /// Why there can be none on this machine; "" where there can.
+  /// Why this machine can have none; "" where it can.
   static std::string missing();
 
-  /// Networks for nodes 1 to `nodes`. Throws std::runtime_error with the command that failed;
+  /// Makes networks for nodes 1 to `nodes`. Throws std::runtime_error with the command that failed;
   /// nothing is left then.
   explicit NodeNetworks(int nodes);
-  /// Removes them. REQUIRES: no process runs in them.
+  /// Removes the networks. REQUIRES: no process runs in them.
   ~NodeNetworks();
   NodeNetworks(const NodeNetworks&) = delete;
   NodeNetworks& operator=(const NodeNetworks&) = delete;
 
-  /// This host's address in their network, and a node's.
+  /// The address of this host in their network, and of a node.
   std::string host_address() const { return net_ + ".1"; }
   std::string address(int node) const { return net_ + "." + std::to_string(10 + node); }
-  /// Words before a command that is to run in a node's network.
+  /// The words that go before a command to run it in a node's network.
   std::vector<std::string> inside(int node) const { return {"ip", "netns", "exec", space(node)}; }
-  /// No packet passes until it is mended.
+  /// Cuts the link: no packet passes until it is mended.
   void link(int node, bool up) const;
 
  private:

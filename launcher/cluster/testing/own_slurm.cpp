@@ -25,11 +25,11 @@ using launcher::Command;
 using launcher::Environment;
 using launcher::Output;
 
-// Up in 0.2 s on an idle machine; a busy one may take many times as long.
+// It starts in 0.2 s on an idle machine; a busy one may take many times as long.
 constexpr std::chrono::milliseconds kUp{20000}, kDown{10000}, kLook{20};
 constexpr std::int64_t kCommand_ms = 20000;
 
-/// Any character devices do as GPUs: nobody opens them.
+/// Any character devices serve as GPUs, because they are not opened.
 constexpr std::array<const char*, 6> kDevices = {"/dev/null",   "/dev/zero",    "/dev/full",
                                                  "/dev/random", "/dev/urandom", "/dev/tty"};
 
@@ -44,8 +44,8 @@ std::string host() {
   return std::string(name).substr(0, std::string(name).find('.'));
 }
 
-/// The first of `count` free ports in a row: beside those from which the kernel takes ports for
-/// others.
+/// The first of `count` free ports in a row, outside the range from which the kernel takes ports
+/// for other sockets.
 int free_ports(int count) {
   for (int first = 20000 + getpid() % 200 * 40; first < 30000; first += 40) {
     int port = first;
@@ -65,7 +65,7 @@ int free_ports(int count) {
                            " free ports in a row between 20000 and 30000");
 }
 
-/// slurmd and slurmctld are in /usr/sbin, which a user's PATH may lack.
+/// slurmd and slurmctld are in /usr/sbin, which may be missing in a user's PATH.
 Environment with_sbin(Environment environment) {
   environment["PATH"] += ":/usr/sbin:/sbin";
   return environment;
@@ -132,21 +132,21 @@ OwnSlurm::OwnSlurm(Size size)
   start_controller();
   for (int node = 1; node <= size_.nodes; ++node) start_node(node);
   if (!wait_until(kUp, [&] { return up(); })) {
-    const std::string said = logs();
+    const std::string text = logs();
     for (int node = 1; node <= size_.nodes; ++node)
       end("slurmd-n" + std::to_string(node) + ".pid", SIGKILL);
     end("slurmctld.pid", SIGKILL);
-    throw std::runtime_error("Slurm's nodes did not come up:\n" + said);
+    throw std::runtime_error("Slurm's nodes did not come up:\n" + text);
   }
 }
 
 OwnSlurm::~OwnSlurm() {
-  // Only what still runs: a job that ends on its own needs no word of a controller that may be
-  // dead.
+  // Only jobs that still run are cancelled: a job that ends by itself needs no controller, which
+  // may be dead.
   try {
     launcher::run_to_end({{"scancel", "-u", user()}, environment()}, 5000);
   } catch (const std::exception&) {
-    // Then its daemons end with their jobs.
+    // The daemons then end with their jobs.
   }
   for (int node = 1; node <= size_.nodes; ++node)
     end("slurmd-n" + std::to_string(node) + ".pid", SIGTERM);
@@ -222,7 +222,7 @@ void OwnSlurm::end(const std::string& pid_file, int signal) const {
   const auto daemon = pid(pid_file);
   if (!daemon) return;
   kill(*daemon, signal);
-  // A daemon belongs to init, which may be slow to collect it: a zombie is gone.
+  // A daemon is a child of init, which may be slow to collect it: a zombie counts as gone.
   if (!wait_until(kDown, [&] { return !launcher::running_process(*daemon); }))
     kill(*daemon, SIGKILL);
 }

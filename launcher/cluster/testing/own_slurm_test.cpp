@@ -1,4 +1,4 @@
-// The Slurm of the tests is a real one: what it does is what our commands were written for.
+// The Slurm of the tests is a real one, and behaves as the commands of this project assume.
 #include "launcher/cluster/testing/own_slurm.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,8 @@ TEST_F(OwnSlurmTest, NodesHaveGpusThatJobsSeeAndLease) {
   EXPECT_TRUE(slurm.empty_within(std::chrono::seconds(10)));
 }
 
-// Without --kill-on-bad-exit the others would go on: seen with six ranks that span for ten minutes.
+// Without --kill-on-bad-exit the others would go on, as was seen with six ranks that ran for ten
+// minutes.
 TEST_F(OwnSlurmTest, AStepEndsWithItsFirstFailedTaskOnlyIfAsked) {
   const OwnSlurm slurm({.nodes = 2, .gpus = 1});
   const auto run = [&](const char* kill_on_bad_exit, const char* goes_on_after_s) {
@@ -50,12 +51,12 @@ TEST_F(OwnSlurmTest, AStepEndsWithItsFirstFailedTaskOnlyIfAsked) {
         60000);
   };
   EXPECT_EQ(run("--kill-on-bad-exit=0", "2").out, "went on\n");
-  // Longer than Slurm needs to tell the other node on a busy machine.
+  // This is longer than Slurm needs to notify the other node on a busy machine.
   EXPECT_EQ(run("--kill-on-bad-exit=1", "45").out, "");
 }
 
-/// Several nodes share this host, and one is started after another in the same minute: each row is
-/// what went wrong where one of them met another, or another Slurm's remains.
+/// Several nodes share this host, and they are started one after another in the same minute. Each
+/// row is a fault that was seen where one of them met another, or the files of another Slurm.
 TEST_F(OwnSlurmTest, ItsNodesShareAHostAndMeetNowhere) {
   const OwnSlurm slurm({.nodes = 2, .gpus = 2});
   const fs::path etc = fs::path(slurm.environment().at("SLURM_CONF")).parent_path(),

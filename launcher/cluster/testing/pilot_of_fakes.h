@@ -1,5 +1,5 @@
-// For tests of runs on nodes: an allocation whose agents are the program's own and whose ranks
-// follow a script.
+// For tests of runs on nodes: an allocation with the program's own agents, whose ranks follow a
+// script.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace graphproof::cluster {
 
-/// REQUIRES: the caller is a program of the build's folder of tests.
+/// REQUIRES: the caller is a program in the build's folder of tests.
 inline AgentStart agents_of_fakes(const launcher::RunSetup& setup) {
   const std::filesystem::path tests = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   return {
@@ -19,7 +19,7 @@ inline AgentStart agents_of_fakes(const launcher::RunSetup& setup) {
       setup.rank_program};
 }
 
-/// `setup` becomes that of a run on such nodes; launcher slurm, if `options` name none.
+/// Makes `setup` that of a run on such nodes; the launcher is slurm, if `options` name none.
 inline PilotSetup pilot_of_fakes(launcher::RunSetup& setup, record::Cluster options,
                                  const launcher::Environment& environment) {
   if (options.engine == "local") options.engine = "slurm";
@@ -36,7 +36,7 @@ inline PilotSetup pilot_of_fakes(launcher::RunSetup& setup, record::Cluster opti
                          return pilot_command(options, agents, environment);
                        },
                    .cancel = {},
-                   .granted = said_when_granted(options)};
+                   .granted = granted_message(options)};
   if (options.engine == "slurm") pilot.cancel = cancel_command(setup.run.run_id, environment);
   return pilot;
 }
