@@ -1,0 +1,346 @@
+// Evidence of the captures, graphs and replays of a watched process.
+#pragma once
+
+#include "reports/record/evidence/table/field_table.h"
+
+namespace graphproof::record {
+
+struct WatchedCaptureLine {
+  static constexpr std::string_view kKind = "watched_capture",
+                                    kDoc = "A capture: where it was made, and what became of it.";
+  std::int64_t capture = 0;
+  bool ended = false;
+  std::int64_t result = 0;
+  std::string result_name;
+  std::string error;
+  std::vector<std::string> driver_words;
+  std::vector<std::string> stack;
+  std::int64_t thread = 0;
+  std::int64_t end_thread = 0;
+  std::string stream;
+  std::string mode;
+  std::int64_t step = 0;
+  double ms = 0;
+  std::optional<std::vector<std::int64_t>> pool;
+  std::optional<std::int64_t> generators;
+  std::int64_t streams = 0;
+  std::map<std::string, std::int64_t> work_by_thread;
+  std::string graph;
+  std::int64_t nodes = 0;
+  std::map<std::string, std::int64_t> unjoined;
+  std::int64_t released = 0;
+  std::int64_t released_bytes = 0;
+  std::int64_t collectives = 0;
+  std::string collectives_signature;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &WatchedCaptureLine::capture, "number of the capture in its process, from 1",
+          1, kPositive);
+    field("ended", &WatchedCaptureLine::ended, "whether its end was seen", true);
+    field("result", &WatchedCaptureLine::result, "error code of its end; 0 for success", 0, kCount);
+    field("result_name", &WatchedCaptureLine::result_name,
+          "name of the code; empty where the end was not seen", "CUDA_SUCCESS");
+    field("error", &WatchedCaptureLine::error, "what PyTorch raised; empty for nothing", "");
+    field("driver_words", &WatchedCaptureLine::driver_words,
+          "what the driver logged of refused calls", JsonText{R"([])"});
+    field("stack", &WatchedCaptureLine::stack,
+          "Python stack of its beginning, the innermost call first; empty where there is none",
+          JsonText{R"(["train.py:41 main"])"});
+    field("thread", &WatchedCaptureLine::thread, "thread that began it", 4711, kPositive);
+    field("end_thread", &WatchedCaptureLine::end_thread,
+          "thread that ended it; 0 where the end was not seen", 4711, kCount);
+    field("stream", &WatchedCaptureLine::stream, "origin stream", "0x55d0c0ffee00", kFilled);
+    field("mode", &WatchedCaptureLine::mode, "capture mode", "global",
+          {.one_of = "global|thread_local|relaxed|unknown"});
+    field("step", &WatchedCaptureLine::step, "training steps before its end", 0, kCount);
+    field("ms", &WatchedCaptureLine::ms,
+          "time from its beginning to its end (ms); 0 where the end was not seen", 41.5, kCount);
+    field("pool", &WatchedCaptureLine::pool,
+          "PyTorch's graph pool; absent where PyTorch did not make the capture",
+          JsonText{R"([0, 9])"}, kCount);
+    field("generators", &WatchedCaptureLine::generators,
+          "random generators registered with the graph; likewise", 1, kCount);
+    field("streams", &WatchedCaptureLine::streams, "streams that took part", 2, kCount);
+    field("work_by_thread", &WatchedCaptureLine::work_by_thread,
+          "calls that captured work, by thread", JsonText{R"({"4711": 325})"});
+    field("graph", &WatchedCaptureLine::graph, "signature of the graph; empty without one",
+          "5566778899aabbcc", kDigestOrEmpty);
+    field("nodes", &WatchedCaptureLine::nodes, "nodes of the graph, nested ones included", 325,
+          kCount);
+    field("unjoined", &WatchedCaptureLine::unjoined,
+          "work that the end of the graph does not wait for, by name", JsonText{R"({})"});
+    field("released", &WatchedCaptureLine::released,
+          "memory ranges given back to the driver during the capture", 0, kCount);
+    field("released_bytes", &WatchedCaptureLine::released_bytes, "their sum (bytes)", 0, kCount);
+    field("collectives", &WatchedCaptureLine::collectives, "calls of NCCL that it captured", 4,
+          kCount);
+    field("collectives_signature", &WatchedCaptureLine::collectives_signature,
+          "digest of these calls in order; empty for none", "0b1c2d3e4f506172", kDigestOrEmpty);
+  }
+};
+
+struct ForeignCallLine {
+  static constexpr std::string_view
+      kKind = "foreign_call",
+      kDoc = "A driver call of another thread during a capture, or one that a capture refused.";
+  std::int64_t capture = 0;
+  std::string function;
+  std::int64_t thread = 0;
+  std::string thread_name;
+  bool captures_work = false;
+  std::int64_t result = 0;
+  std::int64_t count = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &ForeignCallLine::capture, "number of the capture", 1, kPositive);
+    field("function", &ForeignCallLine::function, "driver call", "cuMemHostAlloc", kFilled);
+    field("thread", &ForeignCallLine::thread, "thread id", 4712, kPositive);
+    field("thread_name", &ForeignCallLine::thread_name, "its name", "pt_pinned");
+    field("captures_work", &ForeignCallLine::captures_work,
+          "whether this thread also captured work", false);
+    field("result", &ForeignCallLine::result, "error code; 0 for success", 900, kCount);
+    field("count", &ForeignCallLine::count, "how often", 1, kPositive);
+  }
+};
+
+struct ShapedKernel {
+  std::string name;
+  std::int64_t count = 0;
+  std::vector<std::int64_t> shape;
+  std::int64_t shared_bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("name", &ShapedKernel::name, "name, as the compiler mangled it",
+          "ncclDevKernel_AllReduce_Sum_f32_RING_LL", kFilled);
+    field("count", &ShapedKernel::count, "nodes of this kernel and shape", 4, kPositive);
+    field("shape", &ShapedKernel::shape, "grid and block: six numbers",
+          JsonText{R"([2, 1, 1, 64, 1, 1])"});
+    field("shared_bytes", &ShapedKernel::shared_bytes, "dynamic shared memory (bytes)", 0, kCount);
+  }
+};
+
+struct WatchedGraphLine {
+  static constexpr std::string_view kKind = "watched_graph",
+                                    kDoc = "What graphs of one signature hold.";
+  std::string signature;
+  std::int64_t total = 0;
+  std::map<std::string, std::int64_t> nodes;
+  std::int64_t kernel_nodes = 0;
+  std::int64_t nccl_kernels = 0;
+  std::vector<ShapedKernel> kernels;
+  std::int64_t kernels_left_out = 0;
+  std::int64_t without_layout = 0;
+  std::int64_t without_parameters = 0;
+  std::int64_t maybe_tensor_map = 0;
+  std::int64_t conditional_bodies_unknown = 0;
+  std::string failure;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("signature", &WatchedGraphLine::signature,
+          "digest of types, names and launch shapes in order", "5566778899aabbcc", kDigest);
+    field("total", &WatchedGraphLine::total, "nodes, nested ones included", 325, kCount);
+    field("nodes", &WatchedGraphLine::nodes, "nodes by kind",
+          JsonText{R"({"kernel": 324, "memcpy": 1})"});
+    field("kernel_nodes", &WatchedGraphLine::kernel_nodes, "kernels", 324, kCount);
+    field("nccl_kernels", &WatchedGraphLine::nccl_kernels, "kernels of NCCL among them", 4, kCount);
+    field("kernels", &WatchedGraphLine::kernels,
+          "kernels by name and launch shape, the most frequent first");
+    field("kernels_left_out", &WatchedGraphLine::kernels_left_out,
+          "names and shapes that are not listed", 0, kCount);
+    field("without_layout", &WatchedGraphLine::without_layout,
+          "kernels whose parameters cannot be read: the driver knows no layout", 0, kCount);
+    field("without_parameters", &WatchedGraphLine::without_parameters,
+          "kernels whose parameters cannot be read: the node has none", 0, kCount);
+    field("maybe_tensor_map", &WatchedGraphLine::maybe_tensor_map,
+          "kernels with a parameter that can hold tensor maps, in which addresses are not seen", 0,
+          kCount);
+    field("conditional_bodies_unknown", &WatchedGraphLine::conditional_bodies_unknown,
+          "conditional nodes whose bodies were not seen", 0, kCount);
+    field("failure", &WatchedGraphLine::failure,
+          "driver call that ended the reading early; empty for none", "");
+  }
+};
+
+struct HostNodeLine {
+  static constexpr std::string_view
+      kKind = "host_node",
+      kDoc = "Host functions of a captured graph that belong to one library.";
+  std::int64_t capture = 0;
+  std::string library;
+  std::string function;
+  std::int64_t count = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &HostNodeLine::capture, "number of the capture", 1, kPositive);
+    field("library", &HostNodeLine::library, "file that holds the function; empty where none does",
+          "/opt/nccl/lib/libnccl.so.2");
+    field("function", &HostNodeLine::function,
+          "exported name nearest to it; empty where there is none", "");
+    field("count", &HostNodeLine::count, "nodes", 2, kPositive);
+  }
+};
+
+struct HostMemoryLine {
+  static constexpr std::string_view kKind = "host_memory",
+                                    kDoc =
+                                        "A copy in a captured graph from or to memory of the host.";
+  std::int64_t capture = 0;
+  std::string side;
+  std::string memory;
+  std::string address;
+  std::int64_t bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("capture", &HostMemoryLine::capture, "number of the capture", 1, kPositive);
+    field("side", &HostMemoryLine::side, "side of the copy that is on the host", "source",
+          {.one_of = "source|target"});
+    field("memory", &HostMemoryLine::memory, "kind of memory", "pageable",
+          {.one_of = "pageable|pinned|registered|managed|unknown"});
+    field("address", &HostMemoryLine::address, "where it begins", "0x7f0000000200", kFilled);
+    field("bytes", &HostMemoryLine::bytes, "bytes that are copied", 256, kCount);
+  }
+};
+
+struct ExecutableGraphLine {
+  static constexpr std::string_view kKind = "executable_graph",
+                                    kDoc = "A graph that was instantiated.";
+  std::int64_t executable = 0;
+  std::int64_t capture = 0;
+  std::string graph;
+  std::int64_t thread = 0;
+  std::int64_t step = 0;
+  double ms = 0;
+  std::optional<std::int64_t> bytes;
+  std::optional<std::int64_t> free_bytes;
+  std::int64_t nccl_kernels = 0;
+  std::int64_t operands = 0;
+  bool destroyed = false;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &ExecutableGraphLine::executable,
+          "number of the executable graph in its process, from 1", 1, kPositive);
+    field("capture", &ExecutableGraphLine::capture,
+          "capture that it came of; 0 for a graph built by hand", 1, kCount);
+    field("graph", &ExecutableGraphLine::graph, "signature", "5566778899aabbcc", kDigest);
+    field("thread", &ExecutableGraphLine::thread, "thread that instantiated it", 4711, kPositive);
+    field("step", &ExecutableGraphLine::step, "training steps before", 0, kCount);
+    field("ms", &ExecutableGraphLine::ms, "time that it took (ms)", 3.5, kCount);
+    field("bytes", &ExecutableGraphLine::bytes,
+          "device memory that was free before and not after (bytes); absent where it could not be "
+          "asked",
+          1048576);
+    field("free_bytes", &ExecutableGraphLine::free_bytes,
+          "free device memory after (bytes); likewise", std::int64_t{85898288896}, kCount);
+    field("nccl_kernels", &ExecutableGraphLine::nccl_kernels, "kernels of NCCL", 4, kCount);
+    field("operands", &ExecutableGraphLine::operands,
+          "words of its parameters that point into memory of the process", 640, kCount);
+    field("destroyed", &ExecutableGraphLine::destroyed, "whether it was destroyed before the end",
+          false);
+  }
+};
+
+struct ReplaysLine {
+  static constexpr std::string_view
+      kKind = "replays",
+      kDoc = "How often an executable graph was launched and updated, over the whole run.";
+  std::int64_t executable = 0;
+  std::int64_t launches = 0;
+  std::int64_t launches_failed = 0;
+  std::int64_t uploads = 0;
+  std::optional<std::int64_t> first_step;
+  std::optional<std::int64_t> last_step;
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> per_step_least;
+  std::optional<std::int64_t> per_step_most;
+  std::optional<double> first_s;
+  std::optional<double> last_s;
+  std::int64_t kernels_before = 0;
+  std::int64_t updates = 0;
+  std::int64_t node_updates = 0;
+  std::int64_t updates_refused = 0;
+  std::int64_t updates_of_operands = 0;
+  std::int64_t launches_after_free = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &ReplaysLine::executable, "number of the executable graph", 1, kPositive);
+    field("launches", &ReplaysLine::launches, "launches", 100, kCount);
+    field("launches_failed", &ReplaysLine::launches_failed, "launches that the driver refused", 0,
+          kCount);
+    field("uploads", &ReplaysLine::uploads, "uploads", 0, kCount);
+    field("first_step", &ReplaysLine::first_step,
+          "training steps before the first launch; absent where no step or no launch was seen", 3,
+          kCount);
+    field("last_step", &ReplaysLine::last_step, "training steps before the last launch; likewise",
+          99, kCount);
+    field("steps", &ReplaysLine::steps, "training steps with launches that ended; likewise", 96,
+          kCount);
+    field("per_step_least", &ReplaysLine::per_step_least,
+          "fewest launches in one of them; absent where there is none", 1, kCount);
+    field("per_step_most", &ReplaysLine::per_step_most, "most launches in one of them; likewise", 1,
+          kCount);
+    field("first_s", &ReplaysLine::first_s,
+          "first launch (s from the start of the probe); absent without launches", 12.5, kCount);
+    field("last_s", &ReplaysLine::last_s, "last launch (s from the start of the probe); likewise",
+          60.1, kCount);
+    field("kernels_before", &ReplaysLine::kernels_before,
+          "kernels that the launching threads started outside graphs since their previous graph "
+          "launch, summed",
+          50, kCount);
+    field("updates", &ReplaysLine::updates, "updates from another graph", 0, kCount);
+    field("node_updates", &ReplaysLine::node_updates, "updates of single nodes", 0, kCount);
+    field("updates_refused", &ReplaysLine::updates_refused, "updates that the driver refused", 0,
+          kCount);
+    field("updates_of_operands", &ReplaysLine::updates_of_operands,
+          "updates after which it points to other memory", 0, kCount);
+    field("launches_after_free", &ReplaysLine::launches_after_free,
+          "launches after memory of an operand went back to the driver", 0, kCount);
+  }
+};
+
+struct GraphUpdateLine {
+  static constexpr std::string_view
+      kKind = "graph_update",
+      kDoc = "An update of an executable graph; of equal ones the first few.";
+  std::int64_t executable = 0;
+  std::string function;
+  std::int64_t result = 0;
+  std::string result_name;
+  std::optional<std::int64_t> update_result;
+  bool operands_moved = false;
+  bool operands_read = false;
+  std::int64_t step = 0;
+  std::vector<std::string> driver_words;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &GraphUpdateLine::executable, "number of the executable graph", 1,
+          kPositive);
+    field("function", &GraphUpdateLine::function, "driver call", "cuGraphExecUpdate_v2", kFilled);
+    field("result", &GraphUpdateLine::result, "error code; 0 for success", 0, kCount);
+    field("result_name", &GraphUpdateLine::result_name, "name of the code", "CUDA_SUCCESS",
+          kFilled);
+    field("update_result", &GraphUpdateLine::update_result,
+          "CUgraphExecUpdateResult of a whole update", 0, kCount);
+    field("operands_moved", &GraphUpdateLine::operands_moved,
+          "whether the graph points to other memory now", false);
+    field("operands_read", &GraphUpdateLine::operands_read, "whether its operands were read again",
+          true);
+    field("step", &GraphUpdateLine::step, "training steps before", 12, kCount);
+    field("driver_words", &GraphUpdateLine::driver_words, "what the driver logged",
+          JsonText{R"([])"});
+  }
+};
+
+/// The kinds of this file, in the order of the reference page.
+using WatchedGraphKinds = Kinds<WatchedCaptureLine, ForeignCallLine, WatchedGraphLine, HostNodeLine,
+                                HostMemoryLine, ExecutableGraphLine, ReplaysLine, GraphUpdateLine>;
+
+}  // namespace graphproof::record

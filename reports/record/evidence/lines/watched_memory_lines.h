@@ -1,0 +1,277 @@
+// Evidence of the memory and the communication of a watched process.
+#pragma once
+
+#include "reports/record/evidence/table/field_table.h"
+
+namespace graphproof::record {
+
+struct OperandBlock {
+  std::string address;
+  std::int64_t bytes = 0;
+  std::vector<std::int64_t> pool;
+  std::string node;
+  std::string place;
+  std::string how;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("address", &OperandBlock::address, "where the block begins", "0x7f0000000200", kFilled);
+    field("bytes", &OperandBlock::bytes, "its size (bytes)", 512, kPositive);
+    field("pool", &OperandBlock::pool, "pool of PyTorch's allocator", JsonText{R"([0, 0])"},
+          kCount);
+    field("node", &OperandBlock::node, "kernel, copy or fill that points to it", "scale");
+    field("place", &OperandBlock::place,
+          "where in the node: an address of a copy or fill, a whole parameter, or a field of a "
+          "larger one, which may be padding",
+          "parameter",
+          {.one_of = "copy_source|copy_target|fill_target|allocation|parameter|field"});
+    field("how", &OperandBlock::how,
+          "how it was seen that the block is free; empty for a block that was free at the capture",
+          "the block is free");
+  }
+};
+
+struct OperandBlocksLine {
+  static constexpr std::string_view kKind = "operand_blocks",
+                                    kDoc =
+                                        "Whether the blocks of PyTorch's allocator that a graph "
+                                        "points to still have their owner.";
+  std::int64_t executable = 0;
+  std::string moment;
+  std::int64_t step = 0;
+  std::int64_t launches = 0;
+  std::int64_t blocks = 0;
+  bool known = false;
+  bool pool_known = false;
+  std::int64_t freed_blocks = 0;
+  std::vector<OperandBlock> freed;
+  std::optional<std::int64_t> outside;
+  std::optional<std::int64_t> own_pool;
+  std::optional<std::int64_t> free_at_capture;
+  std::vector<OperandBlock> free_at_capture_blocks;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &OperandBlocksLine::executable, "number of the executable graph", 1,
+          kPositive);
+    field("moment", &OperandBlocksLine::moment,
+          "when this was looked up: after the capture, after an update, in a later snapshot, or "
+          "when a block was freed",
+          "sample", {.one_of = "capture|update|sample|free"});
+    field("step", &OperandBlocksLine::step, "training steps before", 12, kCount);
+    field("launches", &OperandBlocksLine::launches, "launches of the graph before", 12, kCount);
+    field("blocks", &OperandBlocksLine::blocks, "blocks outside its own pool that it points to", 14,
+          kCount);
+    field("known", &OperandBlocksLine::known,
+          "whether the operands are those of the graph as it is now", true);
+    field("pool_known", &OperandBlocksLine::pool_known, "whether its own pool is known", true);
+    field("freed_blocks", &OperandBlocksLine::freed_blocks,
+          "of these blocks, those that were freed", 1, kCount);
+    field("freed", &OperandBlocksLine::freed, "the first of them");
+    field("outside", &OperandBlocksLine::outside,
+          "addresses outside PyTorch's allocator; only where operands were looked up", 2, kCount);
+    field("own_pool", &OperandBlocksLine::own_pool,
+          "addresses in its own pool, whose blocks are free by design; likewise", 40, kCount);
+    field("free_at_capture", &OperandBlocksLine::free_at_capture,
+          "blocks outside its own pool that were free right after the capture; likewise", 0,
+          kCount);
+    field("free_at_capture_blocks", &OperandBlocksLine::free_at_capture_blocks,
+          "the first of them");
+  }
+};
+
+struct ReleasedOperand {
+  std::string address;
+  std::string node;
+  std::string place;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("address", &ReleasedOperand::address, "the address", "0x7f0000000200", kFilled);
+    field("node", &ReleasedOperand::node, "kernel, copy or fill that has it", "scale");
+    field("place", &ReleasedOperand::place, "where in the node", "parameter",
+          {.one_of = "copy_source|copy_target|fill_target|allocation|parameter|field"});
+  }
+};
+
+struct OperandReleasedLine {
+  static constexpr std::string_view
+      kKind = "operand_released",
+      kDoc = "Memory that an executable graph points to went back to the driver.";
+  std::int64_t executable = 0;
+  std::string address;
+  std::int64_t bytes = 0;
+  std::string memory;
+  std::string function;
+  std::int64_t thread = 0;
+  std::int64_t step = 0;
+  std::int64_t words = 0;
+  std::int64_t addresses = 0;
+  std::vector<ReleasedOperand> operands;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("executable", &OperandReleasedLine::executable, "number of the executable graph", 1,
+          kPositive);
+    field("address", &OperandReleasedLine::address, "where the memory begins", "0x7f0000000000",
+          kFilled);
+    field("bytes", &OperandReleasedLine::bytes, "its size (bytes)", 4096, kPositive);
+    field("memory", &OperandReleasedLine::memory, "kind of memory", "device",
+          {.one_of = "device|stream_ordered|managed|mapped|pinned|registered"});
+    field("function", &OperandReleasedLine::function, "driver call that gave it back",
+          "cuMemFree_v2", kFilled);
+    field("thread", &OperandReleasedLine::thread, "thread id", 4711, kPositive);
+    field("step", &OperandReleasedLine::step, "training steps before", 12, kCount);
+    field("words", &OperandReleasedLine::words, "words of the graph's parameters that point there",
+          1, kPositive);
+    field("addresses", &OperandReleasedLine::addresses,
+          "of these, addresses for sure: not fields of larger parameters", 1, kCount);
+    field("operands", &OperandReleasedLine::operands, "the first of them");
+  }
+};
+
+struct PoolMemory {
+  std::vector<std::int64_t> pool;
+  std::int64_t segments = 0;
+  std::int64_t total_bytes = 0;
+  std::int64_t active_bytes = 0;
+  std::int64_t allocated_bytes = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("pool", &PoolMemory::pool,
+          "pool of PyTorch's allocator; [0, 0] is the memory outside pools", JsonText{R"([0, 9])"},
+          kCount);
+    field("segments", &PoolMemory::segments, "segments", 3, kCount);
+    field("total_bytes", &PoolMemory::total_bytes, "their size (bytes)", 6291456, kCount);
+    field("active_bytes", &PoolMemory::active_bytes,
+          "of it, in blocks that are in use or not yet reusable (bytes)", 4194304, kCount);
+    field("allocated_bytes", &PoolMemory::allocated_bytes,
+          "of it, in blocks that are allocated (bytes)", 4194304, kCount);
+  }
+};
+
+struct MemoryPoolsLine {
+  static constexpr std::string_view
+      kKind = "memory_pools",
+      kDoc = "What PyTorch's allocator held, at snapshots 1, 2, 4, 8, ...";
+  std::int64_t snapshot = 0;
+  double seconds = 0;
+  std::vector<PoolMemory> pools;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("snapshot", &MemoryPoolsLine::snapshot, "number of the snapshot, from 1", 4, kPositive);
+    field("seconds", &MemoryPoolsLine::seconds, "when (s from the start of the probe)", 12.5,
+          kCount);
+    field("pools", &MemoryPoolsLine::pools, "its pools");
+  }
+};
+
+struct CommunicatorLine {
+  static constexpr std::string_view kKind = "communicator", kDoc = "A communicator of NCCL.";
+  std::string communicator;
+  std::string name;
+  std::int64_t nodes = 0;
+  std::int64_t ranks = 0;
+  std::int64_t rank = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("communicator", &CommunicatorLine::communicator,
+          "NCCL's hash of it, the same on all its ranks", "0xabcd", kFilled);
+    field("name", &CommunicatorLine::name, "name that the program gave it", "tp");
+    field("nodes", &CommunicatorLine::nodes, "machines", 1, kCount);
+    field("ranks", &CommunicatorLine::ranks, "ranks", 2, kPositive);
+    field("rank", &CommunicatorLine::rank, "rank of this process", 0, kCount);
+  }
+};
+
+struct NcclCallLine {
+  static constexpr std::string_view kKind = "nccl_call", kDoc = "Calls of NCCL that are alike.";
+  std::string communicator;
+  std::string function;
+  std::string datatype;
+  std::int64_t elements = 0;
+  std::int64_t peer = 0;
+  std::optional<bool> captured;
+  std::int64_t capture = 0;
+  std::int64_t count = 0;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("communicator", &NcclCallLine::communicator, "NCCL's hash of the communicator", "0xabcd",
+          kFilled);
+    field("function", &NcclCallLine::function, "the call", "AllReduce", kFilled);
+    field("datatype", &NcclCallLine::datatype, "type of the elements", "ncclFloat32");
+    field("elements", &NcclCallLine::elements, "elements of one call", 1024, kCount);
+    field("peer", &NcclCallLine::peer, "root or peer; -1 for none", 0, {.at_least = -1});
+    field("captured", &NcclCallLine::captured,
+          "whether they were captured; absent where NCCL does not tell", true);
+    field("capture", &NcclCallLine::capture,
+          "number of the capture; 0 for none or where it is unknown", 1, kCount);
+    field("count", &NcclCallLine::count, "calls", 7, kCount);
+  }
+};
+
+struct NcclRegistrationLine {
+  static constexpr std::string_view kKind = "nccl_registration",
+                                    kDoc =
+                                        "Buffer registrations of one process in the log of NCCL.";
+  std::string file;
+  std::int64_t registered = 0;
+  std::int64_t ipc = 0;
+  std::int64_t nvls = 0;
+  std::int64_t network = 0;
+  std::int64_t graph_skipped = 0;
+  std::vector<std::string> notes;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("file", &NcclRegistrationLine::file, "the log", "nccl.node-1.4711", kFilled);
+    field("registered", &NcclRegistrationLine::registered, "buffers registered by the user", 2,
+          kCount);
+    field("ipc", &NcclRegistrationLine::ipc, "registrations for peers on the machine", 1, kCount);
+    field("nvls", &NcclRegistrationLine::nvls, "registrations for NVLink SHARP", 1, kCount);
+    field("network", &NcclRegistrationLine::network, "registrations for the network", 0, kCount);
+    field("graph_skipped", &NcclRegistrationLine::graph_skipped,
+          "registrations of a captured call that NCCL skipped", 1, kCount);
+    field("notes", &NcclRegistrationLine::notes,
+          "the first lines that tell of skipped or failed registrations",
+          JsonText{R"(["Skipping graph registration"])"});
+  }
+};
+
+struct LiveGraphsLine {
+  static constexpr std::string_view
+      kKind = "live_graphs",
+      kDoc =
+          "Executable graphs that were alive when a communicator or process group was torn down.";
+  std::string what;
+  double seconds = 0;
+  std::int64_t executables = 0;
+  std::int64_t executables_with_nccl = 0;
+  std::vector<std::int64_t> with_nccl;
+  std::vector<std::string> stack;
+
+  template <class Visitor>
+  static void fields(Visitor& field) {
+    field("what", &LiveGraphsLine::what, "what was torn down", "destroy_process_group", kFilled);
+    field("seconds", &LiveGraphsLine::seconds, "when (s from the start of the probe)", 60.5,
+          kCount);
+    field("executables", &LiveGraphsLine::executables, "executable graphs alive", 2, kCount);
+    field("executables_with_nccl", &LiveGraphsLine::executables_with_nccl,
+          "of these, those with kernels of NCCL", 1, kCount);
+    field("with_nccl", &LiveGraphsLine::with_nccl, "the first of them", JsonText{R"([1])"});
+    field("stack", &LiveGraphsLine::stack,
+          "Python stack, the innermost call first; empty where there is none",
+          JsonText{R"(["train.py:88 main"])"});
+  }
+};
+
+/// The kinds of this file, in the order of the reference page.
+using WatchedMemoryKinds =
+    Kinds<OperandBlocksLine, OperandReleasedLine, MemoryPoolsLine, CommunicatorLine, NcclCallLine,
+          NcclRegistrationLine, LiveGraphsLine>;
+
+}  // namespace graphproof::record
