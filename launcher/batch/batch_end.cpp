@@ -47,7 +47,7 @@ std::optional<record::Infra> ended_from_outside(const std::optional<Culprit>& cu
   if (starter && starter->signalled)
     return record::Infra{
         starter->value == SIGKILL || starter->value == SIGTERM ? "preempted" : "launch",
-        "what started its ranks ended by signal " + std::to_string(starter->value) +
+        "the starter of its ranks ended by signal " + std::to_string(starter->value) +
             ", which the launcher did not send"};
   // No case sends SIGTERM. The end of an allocation sends it to every process of it, and a rank may
   // be gone before the starter and the agent have theirs.

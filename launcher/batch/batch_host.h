@@ -19,6 +19,7 @@
 
 namespace graphproof::launcher {
 
+/// What a batch host needs to know of the run.
 struct BatchHostSetup {
   std::filesystem::path run_folder;
   std::filesystem::path rank_program;
@@ -27,6 +28,7 @@ struct BatchHostSetup {
   const ProcessTable* processes = nullptr;  // null: the host's
 };
 
+/// The host's resources for one run. They are released with it. For one thread.
 class BatchHost {
  public:
   /// Makes the run's folders on this host and starts to listen to the driver. Throws

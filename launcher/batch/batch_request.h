@@ -18,6 +18,7 @@
 
 namespace graphproof::launcher {
 
+/// A batch, and where it is to run.
 struct BatchRequest {
   record::Batch batch;  // heartbeat_fifo, store, log_folder and mark are filled in at the start
   std::vector<Attempt> attempts;          // of batch.cases, in the same order

@@ -28,6 +28,7 @@
 
 namespace graphproof::launcher {
 
+/// One batch on this host. It must not outlive what its request points to. For one thread.
 class BatchRun final : public RunningBatch {
  public:
   // A rank died: mpirun ends the others by itself within this time, or the launcher does.

@@ -14,6 +14,7 @@
 
 namespace graphproof::launcher {
 
+/// The ended cases of one batch.
 class BetweenCases {
  public:
   // Looking costs milliseconds; cases that are shorter than this share one look.
@@ -24,6 +25,7 @@ class BetweenCases {
   /// `leftovers` must outlive it.
   explicit BetweenCases(Leftovers& leftovers) : leftovers_(leftovers) {}
 
+  /// A case that may be handed out, and what it has left behind.
   struct Finished {
     std::size_t case_index = 0;
     record::Cleanup left;
@@ -38,6 +40,7 @@ class BetweenCases {
                                const std::vector<std::string>& left_behind);
 
  private:
+  /// What was found after a case, and is given time to go.
   struct Suspicion {
     std::size_t case_index = 0;  // the last that had ended
     std::int64_t since_ms = 0;

@@ -54,6 +54,7 @@ class GpuMemoryWait {
   // The driver frees a dead process's memory a moment after its end.
   static constexpr std::int64_t kSettle_ms = 3000;
 
+  /// The state of the successor, where there is one.
   struct Successor {
     bool uses_device = false;  // it has been allowed to
     bool over = false;

@@ -15,6 +15,7 @@
 
 namespace graphproof::launcher {
 
+/// The troubles of one batch.
 class GpuTroubleLog {
  public:
   /// `health` null: nothing is heard of; otherwise it must outlive this.

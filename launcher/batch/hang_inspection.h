@@ -16,8 +16,10 @@
 
 namespace graphproof::launcher {
 
+/// The inspection of one hang.
 class HangInspection {
  public:
+  /// Where it finds the ranks, and where it writes.
   struct Places {
     std::filesystem::path evidence_folder;   // of the case that hangs
     std::filesystem::path node_folder;       // where ranks have the pipes of their flight recorders

@@ -7,6 +7,7 @@
 
 namespace graphproof::launcher {
 
+/// The wait of the ranks of one batch.
 class PrestartWait {
  public:
   /// `waits`: false for ranks that may begin at once.
@@ -19,6 +20,7 @@ class PrestartWait {
   /// They could not be started.
   void fail() { failed_ = true; }
 
+  /// What the ranks show.
   struct Ranks {
     bool ended = false;  // the starter or a rank has ended
     bool ready = false;  // every rank could begin

@@ -18,6 +18,7 @@
 
 namespace graphproof::launcher {
 
+/// The ranks of one batch. Their folders are removed with it; the processes must be ended before.
 class StartedRanks {
  public:
   // How often the process table is read. A death is noticed within this time, and also by mpirun's

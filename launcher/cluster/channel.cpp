@@ -18,7 +18,7 @@ void append_line(const std::filesystem::path& file, const std::string& line) {
     throw record::WriteError({.what = std::string(what) + " " + file.string(),
                               .got = std::strerror(errno),
                               .want = "a file that can be appended to",
-                              .why = "launcher and agent talk through it",
+                              .why = "launcher and agent communicate through it",
                               .next = "free space in the run folder, then graphproof resume"});
   };
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

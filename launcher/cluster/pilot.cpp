@@ -203,7 +203,7 @@ void Pilot::watch(std::int64_t now_ms) {
   }
   if (exit)
     return lose({stage_ == Stage::ready ? "node" : "scheduler",
-                 "what brought the agents ended by itself (" +
+                 "the command that started the agents ended by itself (" +
                      std::string(exit->signalled ? "signal " : "exit code ") +
                      std::to_string(exit->value) + "): " + starter_log()},
                 now_ms);
@@ -235,13 +235,13 @@ void Pilot::wait_for_agents(std::int64_t now_ms) {
     if (!nodes_[node].hello) missing += (missing.empty() ? "" : ", ") + std::to_string(node);
   if (!waiting_reported_ && now_ms - since_ms_ > kReportWaiting_ms) {
     waiting_reported_ = true;
-    log("waiting for nodes: of " + std::to_string(setup_.nodes) + " those numbered " + missing +
+    log("waiting for nodes: numbers " + missing + " of " + std::to_string(setup_.nodes) +
         " are missing; " + starter_log());
   }
   if (granted_ms_ != 0 && now_ms - granted_ms_ > setup_.agent_start_ms)
     return lose(
-        {"node", "the nodes are there, and nothing was heard of the agents of those numbered " +
-                     missing + " for " + std::to_string(setup_.agent_start_ms / 1000) + " s"},
+        {"node", "the nodes were granted, but nothing was heard of the agents numbered " + missing +
+                     " for " + std::to_string(setup_.agent_start_ms / 1000) + " s"},
         now_ms);
   if (granted_ms_ == 0 && now_ms - since_ms_ > setup_.queue_limit_ms) {
     fruitless_ = kFruitless;  // another start would wait just as long

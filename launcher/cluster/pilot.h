@@ -75,6 +75,7 @@ class Pilot final : public launcher::Allocation {
 
  private:
   enum class Stage { clearing, waiting, asking, ready, ending, given_up };
+  /// A node of the allocation, as its agent reports it.
   struct Node {
     std::filesystem::path channel;
     LineReader reports;

@@ -202,7 +202,7 @@ TEST_F(PilotTest, NodesThatAreLostAreAskedForAgainAndTheRunGoesOn) {
       if (one.case_id == plan[1].id) of_second.emplace_back(one.verdict.text());
     EXPECT_EQ(of_second, (std::vector<std::string>{row.infra, "pass"})) << notices;
     EXPECT_EQ(result.cases[1].record.again, std::string("attempt 1 ended ") + row.infra);
-    EXPECT_NE(result.cases[2].record.again.find("attempt 1 was ordered of a node that was lost"),
+    EXPECT_NE(result.cases[2].record.again.find("attempt 1 was given to a node that was lost"),
               std::string::npos)
         << "it had not begun: " << result.cases[2].record.again;
     EXPECT_NE(notices.find("the nodes are lost"), std::string::npos) << notices;
@@ -228,10 +228,9 @@ TEST_F(PilotTest, AnAgentThatNeverSpeaksIsNotWaitedForLikeOneInAQueue) {
   EXPECT_EQ(verdicts(go_on_nodes(std::move(pilot), {fake_line(1, 2, "")})),
             (std::vector<std::string>{"pass"}))
       << notices;
-  EXPECT_NE(
-      notices.find(
-          "the nodes are there, and nothing was heard of the agents of those numbered 0 for 1 s"),
-      std::string::npos)
+  EXPECT_NE(notices.find(
+                "the nodes were granted, but nothing was heard of the agents numbered 0 for 1 s"),
+            std::string::npos)
       << notices;
 
   fs::remove_all(folder);
@@ -271,7 +270,7 @@ TEST_F(PilotTest, RanksThatEndWhileTheyWaitOnANodeCostNoVerdict) {
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(3, "pass"))) << notices;
   for (const record::Record& one : journal()) EXPECT_EQ(one.context.start, "cold");
-  EXPECT_NE(notices.find("ended before they were told to begin: no more are started ahead"),
+  EXPECT_NE(notices.find("ended before their turn: no more ranks are started before their turn"),
             std::string::npos)
       << notices;
 }
@@ -288,7 +287,7 @@ TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
     kill(agent_pid(), SIGKILL);
   };
   const auto result = go_on_nodes(pilot_setup({.nodes = 1, .slots = 2}, slurm.environment()), plan);
-  EXPECT_TRUE(lost) << "nothing was started ahead: " << notices;
+  EXPECT_TRUE(lost) << "nothing was prestarted: " << notices;
   EXPECT_EQ(verdicts(result), (std::vector<std::string>(2, "pass"))) << notices;
   std::vector<std::string> seen;
   for (const record::Record& one : journal())
@@ -299,7 +298,7 @@ TEST_F(PilotTest, RanksThatWaitAreLostWithTheirNodeWhichIsNoVerdict) {
                                             "case1 pass of attempt 2", "case2 pass of attempt 2"}))
       << notices;
   EXPECT_EQ(result.cases[1].record.again,
-            "attempt 1 was ordered of a node ahead of its turn, and did not begin");
+            "attempt 1 was given to a node before its turn, and did not begin");
 }
 
 TEST_F(PilotTest, ADeadControllerDoesNotEndTheRun) {

@@ -75,7 +75,7 @@ void RemoteBatch::over(const record::Report& report) {
 
 launcher::Attempt RemoteBatch::next_attempt(std::size_t index, const std::string& why) const {
   launcher::Attempt next = request_.attempts[index];
-  next.again = "attempt " + std::to_string(next.number) + " was ordered of a node " + why;
+  next.again = "attempt " + std::to_string(next.number) + " was given to a node " + why;
   ++next.number;
   return next;
 }
@@ -84,7 +84,7 @@ std::vector<launcher::Attempt> RemoteBatch::not_done() const {
   if (!prestarted_ && !prestart_failed_) return not_done_;
   std::vector<launcher::Attempt> all;
   for (std::size_t i = 0; i < finished_.size(); ++i)
-    all.push_back(next_attempt(i, "ahead of its turn, and did not begin"));
+    all.push_back(next_attempt(i, "before its turn, and did not begin"));
   return all;
 }
 

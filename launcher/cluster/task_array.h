@@ -73,6 +73,7 @@ class TaskArray final : public launcher::Allocation {
   std::vector<int> children() const override;
 
  private:
+  /// A task, as its agent and the queue show it.
   struct Task {
     std::filesystem::path channel;
     LineReader reports;
@@ -81,6 +82,7 @@ class TaskArray final : public launcher::Allocation {
     std::int64_t missed_ms = 0, runs_ms = 0;  // since when no queue has it, since when it runs
     std::int64_t live_updated_ms = 0, live_seen_ms = 0;
   };
+  /// A submitted array of tasks with the same number of slots.
   struct Array {
     std::filesystem::path channels;
     int slots = 1;

@@ -10,12 +10,14 @@
 
 namespace graphproof::launcher {
 
+/// The figures of an all-reduce that gave the right sum.
 struct AllReduce {
   int ranks = 0;
   std::int64_t bytes = 0;
   double ms = 0, bus_gb_s = 0;
 };
 
+/// The result of a try.
 struct AllReduceTry {
   std::optional<AllReduce> got;
   std::string fault;  // why there is no figure; "" if there is one

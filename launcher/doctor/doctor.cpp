@@ -267,7 +267,7 @@ std::vector<Finding> examine(const HostFacts& facts) {
            "ranks that share the GPU (--ranks-per-gpu) run at the same time and not in turns", ""});
     if (gpu.exclusive_process)
       findings.push_back({"gpu_" + gpu.name + "_mode", Health::ok, "exclusive process", "any",
-                          "ranks are then never started ahead", ""});
+                          "ranks are then never started before their turn", ""});
   }
   return findings;
 }

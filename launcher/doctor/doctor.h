@@ -18,6 +18,7 @@ namespace graphproof::launcher {
 
 enum class Health { ok, warning, failure };
 
+/// What one check found, as a message: what was got, what is wanted, why, and what to do next.
 struct Finding {
   std::string check;  // "open_files"
   Health health = Health::ok;
@@ -35,6 +36,7 @@ struct HostFacts {
   std::vector<std::string> nccl_libraries;    // those that the rank program would load
   std::vector<std::string> marked_processes;  // "4711 graphproof-rank" of runs, of this user
   std::vector<std::string> folder_faults;     // what a run folder must be able to do and cannot
+  /// The state of a GPU.
   struct Gpu {
     std::string name;
     std::optional<std::int64_t> used_bytes;

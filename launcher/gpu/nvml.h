@@ -64,6 +64,7 @@ class Nvml {
   /// From now on xids() returns what the driver reports of `gpus`; of a MIG device, what it reports
   /// of the whole GPU.
   void listen(const std::vector<std::string>& gpus);
+  /// An error report of the driver.
   struct Xid {
     std::string gpu;
     int number = 0;
@@ -79,6 +80,7 @@ class Nvml {
 
  private:
   struct Library;
+  /// A process on a GPU.
   struct User {
     int pid;
     std::optional<std::int64_t> bytes;  // nothing where the driver does not say

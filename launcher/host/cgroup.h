@@ -16,6 +16,7 @@ namespace graphproof::launcher {
 /// costs as much as reading all mounts, so a caller that needs the folder often keeps it.
 std::filesystem::path cgroup_parent();
 
+/// The group of one batch.
 class Cgroup {
  public:
   /// Makes the group of the batch with this mark (processes.h). Null where none can be made.

@@ -35,6 +35,7 @@ struct Exit {
 /// executed.
 std::filesystem::path find_program(const std::string& program, const Environment& environment);
 
+/// A running child, or one that has ended.
 class Child {
  public:
   /// Starts the command. Standard output and error go to the end of `output` (errors to `errors` if

@@ -10,6 +10,7 @@ namespace graphproof::launcher {
 // journal meet a full disk: a case leaves 200 KiB of evidence, and logs are longer.
 inline constexpr std::int64_t kDiskFloor_bytes = 16 << 20;
 
+/// The free space of one folder.
 class DiskFloor {
  public:
   // Space is asked for at most this often: on a shared file system it is a question to a server.

@@ -11,6 +11,7 @@
 
 namespace graphproof::launcher {
 
+/// The end of one batch, or of all batches of a run.
 class Ending {
  public:
   // mpirun needs about a second to pass a SIGTERM on and to clear its ranks.

@@ -7,6 +7,7 @@
 
 namespace graphproof::launcher {
 
+/// Owns its descriptor.
 class MemoryFile {
  public:
   /// Throws std::system_error. Children do not inherit it, except as their output (Child).

@@ -47,6 +47,7 @@ std::vector<Process> running_processes();
 /// start, and no session can be joined. So a look for the batch reads only newer processes, and not
 /// all of the host's.
 struct Looks {
+  /// A process as the looks know it.
   struct Seen {
     ino_t folder;  // of /proc/PID: another one when the number was given out again
     std::uint64_t look;

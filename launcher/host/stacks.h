@@ -21,6 +21,7 @@ class StackCollection {
   // answers at once.
   static constexpr std::int64_t kDebugger_ms = 30000;
 
+  /// A rank and its process.
   struct Target {
     int rank = 0;
     std::int64_t pid = 0;

@@ -12,6 +12,7 @@
 
 namespace graphproof::launcher {
 
+/// The waiting groups of one run, and the schedule that places them.
 class BatchQueue {
  public:
   /// `effects` must outlive it. `ranks_per_gpu`: with more than one, a batch with more ranks than

@@ -76,6 +76,7 @@ struct JudgedAttempt {
 /// in another place after trouble of the infrastructure, or one more run of a failure, alone.
 enum class NextAttempt { none, alone, elsewhere, confirmation };
 
+/// What the runner has to do.
 struct CaseDecision {
   reports::Outcome outcome;  // of this attempt's record, with what earlier attempts showed
   CaseHistory history;       // with which the next attempt is decided

@@ -11,6 +11,7 @@
 
 namespace graphproof::launcher {
 
+/// The searches of one run, by their batches.
 class DivergenceSearches {
  public:
   // This holds in addition to the limits of the phases. The verdict exists already, and its
@@ -29,6 +30,7 @@ class DivergenceSearches {
   std::optional<record::Record> remove(const std::string& batch);
 
  private:
+  /// A search that waits or runs.
   struct Search {
     record::Record record;
     std::optional<std::int64_t> started_ms;

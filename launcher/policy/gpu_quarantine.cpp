@@ -9,8 +9,8 @@ GpuQuarantine::Observation GpuQuarantine::observe(const record::Context& context
   const std::vector<Slot> slots = schedule_.slots_of(batch);
   Observation observation;
   if (context.infra) troubled_.insert(batch);
-  if (context.infra && context.infra->kind == "gpu" && !ill_.contains(batch)) {
-    ill_.emplace(batch, slots);
+  if (context.infra && context.infra->kind == "gpu" && !avoided_.contains(batch)) {
+    avoided_.emplace(batch, slots);
     if (const std::vector<Slot> struck_out = schedule_.strike(batch); !struck_out.empty())
       observation.notices.push_back(withdraw(struck_out, context.infra->why));
     observation.end_batch = true;
@@ -34,17 +34,17 @@ std::string GpuQuarantine::withdraw_from(const std::string& batch,
 }
 
 std::vector<Slot> GpuQuarantine::avoided(const std::string& batch) const {
-  const auto found = ill_.find(batch);
-  return found == ill_.end() ? std::vector<Slot>() : found->second;
+  const auto found = avoided_.find(batch);
+  return found == avoided_.end() ? std::vector<Slot>() : found->second;
 }
 
 std::string GpuQuarantine::withdraw(const std::vector<Slot>& slots, const std::string& why) {
   schedule_.withdraw(slots);
   std::vector<std::string> names;
   for (const Slot slot : slots) names.push_back(std::to_string(slot));
-  const std::string text = "slots " + matrix::listed(names, names.size()) + ": " + why;
-  reasons_ += (reasons_.empty() ? "" : "; ") + text;
-  return "not leased again, " + text;
+  const std::string which = "slots " + matrix::listed(names, names.size());
+  reasons_ += (reasons_.empty() ? "" : "; ") + which + ": " + why;
+  return which + " are not leased again: " + why;
 }
 
 }  // namespace graphproof::launcher

@@ -15,6 +15,7 @@
 
 namespace graphproof::launcher {
 
+/// The withdrawn slots of one run, and why they are.
 class GpuQuarantine {
  public:
   /// `schedule` must outlive it. `users`: which processes are on the GPU of a slot now, for the
@@ -22,6 +23,7 @@ class GpuQuarantine {
   GpuQuarantine(Schedule& schedule, std::function<std::string(Slot)> users)
       : schedule_(schedule), users_(std::move(users)) {}
 
+  /// What follows from a context.
   struct Observation {
     std::vector<std::string> notices;
     bool end_batch = false;  // its other cases run elsewhere
@@ -43,8 +45,8 @@ class GpuQuarantine {
 
   Schedule& schedule_;
   const std::function<std::string(Slot)> users_;
-  std::map<std::string, std::vector<Slot>> ill_;  // by batch: its slots, if a GPU met trouble
-  std::set<std::string> troubled_;                // batches with a case that ended infra.*
+  std::map<std::string, std::vector<Slot>> avoided_;  // by batch: its slots, if a GPU met trouble
+  std::set<std::string> troubled_;                    // batches with a case that ended infra.*
   std::string reasons_;
 };
 

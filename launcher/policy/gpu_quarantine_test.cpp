@@ -48,7 +48,8 @@ TEST_F(GpuQuarantineTest, SlotsThatMetTroubleInTwoBatchesAreWithdrawn) {
   schedule.add({"b002", 2, 1});
   schedule.start();
   const auto seen = quarantine.observe(context("b002", "gpu"));
-  EXPECT_EQ(seen.notices, std::vector<std::string>{"not leased again, slots 0, 1: GPU 0: Xid 79"});
+  EXPECT_EQ(seen.notices,
+            std::vector<std::string>{"slots 0, 1 are not leased again: GPU 0: Xid 79"});
   EXPECT_EQ(schedule.withdrawn(), (std::vector<Slot>{0, 1}));
   EXPECT_EQ(quarantine.reasons(), "slots 0, 1: GPU 0: Xid 79");
 }
@@ -66,16 +67,18 @@ TEST_F(GpuQuarantineTest, MemoryThatStaysInUseWithdrawsItsSlotAloneAndNamesWhoHa
   one.cleanup.gpu_memory = {{.gpu = 1, .bytes = 4096}};
   const auto seen = quarantine.observe(one);
   EXPECT_FALSE(seen.end_batch);
-  EXPECT_EQ(seen.notices,
-            std::vector<std::string>{
-                "not leased again, slots 1: 4096 bytes stayed in use after batch b001 (slot 1)"});
+  EXPECT_EQ(
+      seen.notices,
+      std::vector<std::string>{
+          "slots 1 are not leased again: 4096 bytes stayed in use after batch b001 (slot 1)"});
   EXPECT_EQ(schedule.withdrawn(), std::vector<Slot>{1});
 }
 
 TEST_F(GpuQuarantineTest, ProcessesThatCannotBeKilledKeepTheSlotsOfTheirBatch) {
-  EXPECT_EQ(quarantine.withdraw_from("b001", {"4711 rank", "4712 rank"}),
-            "not leased again, slots 0, 1: held by 4711 rank, 4712 rank of batch b001, which even "
-            "SIGKILL does not end");
+  EXPECT_EQ(
+      quarantine.withdraw_from("b001", {"4711 rank", "4712 rank"}),
+      "slots 0, 1 are not leased again: held by 4711 rank, 4712 rank of batch b001, which even "
+      "SIGKILL does not end");
   EXPECT_EQ(schedule.withdrawn(), (std::vector<Slot>{0, 1}));
 }
 

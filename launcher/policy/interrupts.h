@@ -4,12 +4,14 @@
 
 namespace graphproof::launcher {
 
+/// What the run loop does about an interrupt.
 enum class InterruptAction {
   none,
   finish_running,  // no case is started any more; those that run end by themselves
   end_running,     // the same, and all processes are ended now
 };
 
+/// The interrupts of one run.
 class Interrupts {
  public:
   /// What is due now. `count`: interrupts since the start of the run, as Signals counts them. Two

@@ -116,12 +116,14 @@ class Schedule {
   int busy_slots() const;
 
  private:
+  /// A batch that waits.
   struct Waiting {
     Queued queued;
     int passed_over = 0;
     std::optional<std::vector<Slot>> prestarted_on;  // slots of the batch that it waits for
     bool elsewhere = false;  // other slots are free for it: it is not prestarted again
   };
+  /// A batch that has slots.
   struct Running {
     Queued queued;
     std::vector<Slot> slots;

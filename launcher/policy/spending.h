@@ -13,6 +13,7 @@
 
 namespace graphproof::launcher {
 
+/// The time and the slot time of one run.
 class Spending {
  public:
   /// `started_ms`: when this launcher started. The time budget is of one launcher.
@@ -32,6 +33,7 @@ class Spending {
   std::optional<RunEnd> reached(std::int64_t now_ms) const;
 
  private:
+  /// The slots of a running batch.
   struct Lease {
     int ranks = 0;
     std::int64_t since_ms = 0;

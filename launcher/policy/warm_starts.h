@@ -15,6 +15,7 @@
 
 namespace graphproof::launcher {
 
+/// The prestarted batches of one run.
 class WarmStarts {
  public:
   using Batch = std::shared_ptr<RunningBatch>;

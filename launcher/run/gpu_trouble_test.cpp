@@ -135,7 +135,7 @@ TEST_F(GpuTroubleTest, AGpuThatIsIllTwiceIsNotLeasedAgain) {
   int ill = 0;
   for (const record::Record& one : journal()) ill += one.verdict.in("infra.gpu");
   EXPECT_EQ(ill, 2) << notices;
-  EXPECT_NE(notices.find("not leased again, slots 0: GPU 0: Xid 79: it has fallen off the bus"),
+  EXPECT_NE(notices.find("slots 0 are not leased again: GPU 0: Xid 79: it has fallen off the bus"),
             std::string::npos)
       << notices;
 }

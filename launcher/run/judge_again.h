@@ -41,6 +41,7 @@ class JudgedRun {
                             const std::set<std::string>& dropped = {}) const;
 
  private:
+  /// An attempt as its folder has it.
   struct Attempt {
     std::string folder;  // relative to the run folder
     record::Context context;

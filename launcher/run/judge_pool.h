@@ -34,6 +34,7 @@ class JudgePool {
 
   void add(std::filesystem::path attempt_folder);
 
+  /// The result for one attempt.
   struct Judged {
     std::filesystem::path attempt_folder;
     std::optional<record::Checks> checks;  // nothing: the judge left none that can be read
@@ -46,6 +47,7 @@ class JudgePool {
   bool idle() const { return waiting_.empty() && alone_.empty() && running_.empty(); }
 
  private:
+  /// A judge at work.
   struct Running {
     std::vector<std::filesystem::path> attempt_folders;
     MemoryFile output;  // kept as judge.log only where there was trouble

@@ -68,7 +68,7 @@ void end_left_behind(const RunSetup& setup, const RunListener& listener) {
   if (ending.unkillable().empty()) return;
   throw matrix::InputError({"processes of the earlier launcher can't be ended",
                             matrix::listed(named(ending.unkillable())), "none of this run",
-                            "even SIGKILL does not end them: they hold what the next cases need",
+                            "even SIGKILL does not end them: they use what the next cases need",
                             "restart the machine, or its driver, then resume again"});
 }
 

@@ -16,6 +16,7 @@ namespace graphproof::launcher {
 
 using RunningBatches = std::list<std::shared_ptr<RunningBatch>>;
 
+/// The status of one launcher's part of a run.
 class RunStatus {
  public:
   /// `earlier_seconds`: what earlier launchers of this run took. `setup` and `listener` must

@@ -50,7 +50,7 @@ BatchHostSetup host_setup(const RunSetup& setup) {
 /// Which processes are on the GPU of a slot, for a notice; "" where the driver is not asked.
 std::string users_of(const BatchHost& host, Slot slot) {
   if (host.nvml() == nullptr) return "";
-  return " (on it now, as the driver tells: " + host.nvml()->users(host.gpu(slot)) + ")";
+  return " (processes on it now: " + host.nvml()->users(host.gpu(slot)) + ")";
 }
 
 /// The batch, if its ranks are on this host.
@@ -147,8 +147,9 @@ void Runner::check_bounds(std::int64_t now_ms) {
     case InterruptAction::none:
       break;
     case InterruptAction::finish_running:
-      end_run({reports::Ending::interrupted,
-               "interrupted: running cases end, no others start; once more ends them at once"});
+      end_run(
+          {reports::Ending::interrupted,
+           "interrupted: running cases end, no others start; interrupt again to end them at once"});
       break;
     case InterruptAction::end_running:
       end_run({reports::Ending::interrupted, "interrupted again: ending all processes"});
@@ -263,7 +264,7 @@ void Runner::release(RunningBatch& batch, std::int64_t now_ms) {
     // Its folders are in use until its processes are gone, so its cases start under another name;
     // and cold, as all do from now on: what goes wrong there is not to be tried for ever.
     log("the ranks of batch " + name +
-        " ended before they were told to begin: no more are started ahead");
+        " ended before their turn: no more ranks are started before their turn");
     warm_starts_.disable();
     spending_.forget(name);
   } else {

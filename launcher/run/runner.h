@@ -31,6 +31,7 @@
 
 namespace graphproof::launcher {
 
+/// One launcher's part of a run.
 class Runner {
  public:
   /// REQUIRES: the folder is locked and holds run.json and plan.jsonl. `earlier`: the records of an

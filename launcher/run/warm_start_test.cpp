@@ -98,8 +98,8 @@ TEST_F(WarmStartTest, RanksThatEndWhileTheyWaitCostNoVerdict) {
     EXPECT_EQ(verdict(result, i), "pass") << result.cases[i].record.reason;
   EXPECT_EQ(starts(), (std::vector<std::string>{"cold", "cold", "cold"}));
   EXPECT_NE(
-      notices.find("the ranks of batch b002 ended before they were told to begin: no more are "
-                   "started ahead"),
+      notices.find("the ranks of batch b002 ended before their turn: no more ranks are started "
+                   "before their turn"),
       notices.npos)
       << notices;
 }
@@ -130,7 +130,7 @@ TEST_F(WarmStartTest, RanksThatCannotBeStartedAheadStartColdAndSayWhyTheyCannot)
         << result.cases[i].record.reason;
   }
   EXPECT_EQ(starts().back(), "cold");
-  EXPECT_NE(notices.find("ended before they were told to begin: no more are started ahead"),
+  EXPECT_NE(notices.find("ended before their turn: no more ranks are started before their turn"),
             notices.npos)
       << notices;
 }

@@ -22,6 +22,7 @@ inline int number_in(const char* variable, int otherwise) {
   return text != nullptr ? std::atoi(text) : otherwise;
 }
 
+/// A run of fakes on a fake host.
 struct ChaosOfFakes : RunOfFakes {
   ChaosOfFakes() {
     setenv(kFakeHostVariable, (scratch.path() / "fake-host").c_str(), 1);

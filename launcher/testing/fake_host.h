@@ -20,6 +20,7 @@ namespace graphproof::launcher {
 // Names the file that holds a FakeHostState.
 inline constexpr char kFakeHostVariable[] = "GRAPHPROOF_FAKE_HOST";
 
+/// The state that all processes of a test share.
 struct FakeHostState {
   std::atomic<std::int64_t>
       free_bytes;  // free on the disk under `folder`; a write that does not fit fails with ENOSPC

@@ -17,6 +17,7 @@ namespace graphproof::launcher {
 
 constexpr int kSimulatedCases = 1000, kIslandGpus = 8;
 
+/// A case of a simulated run.
 struct SimulatedCase {
   int gpus = 1;
   double seconds = 0, expected_seconds = 0;

@@ -7,6 +7,7 @@
 
 namespace graphproof::cluster {
 
+/// The networks of one test.
 class NodeNetworks {
  public:
   /// Why this machine can have none; "" where it can.

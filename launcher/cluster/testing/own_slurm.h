@@ -21,8 +21,10 @@
 
 namespace graphproof::cluster {
 
+/// The cluster of one test; it ends with it.
 class OwnSlurm {
  public:
+  /// The nodes of the cluster, which are alike.
   struct Size {
     int nodes = 3, gpus = 2, cpus = 8;
     bool networks =

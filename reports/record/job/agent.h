@@ -28,10 +28,12 @@ struct OrderedCase {
 
 /// A line of orders.jsonl, by the launcher.
 ///   start            batch, isolation, slots, cases: run them on these slots of the node
-///   hold             the same and beside: start its ranks, which wait while that batch has the
-///   slots go               batch: one that is held may begin stop             batch: end its
-///   processes now; the case in progress gets no context stop_after_case  batch: end them when the
-///   case in progress has ended leave            nothing else: end what runs, then yourself
+///   hold             the same, and beside: prestart the ranks, which wait while the batch that
+///                    `beside` names still has the slots
+///   go               batch: a prestarted batch may begin
+///   stop             batch: end its processes now; the case in progress gets no context
+///   stop_after_case  batch: end its processes when the case in progress has ended
+///   leave            nothing else: end what runs, then the agent itself
 struct Order {
   std::string order;
   std::string batch;
@@ -44,12 +46,14 @@ struct Order {
 };
 
 /// A line of reports.jsonl, by the agent.
-///   hello    node, pid, job, gpus: the agent is there
+///   hello    node, pid, job, gpus: the agent has arrived
 ///   ended    batch, case, attempt: its context.json is written
 ///   over     batch, not_done, immortal: nothing of the batch runs any more
-///   lost     batch: ranks that were held ended, or did not get ready; over follows, of which no
-///   case is decided doctor   why: what a look at the node found, before its first case or after
-///   infrastructure trouble leaving  why: the agent's last line
+///   lost     batch: prestarted ranks ended, or did not get ready; `over` follows, and no case of
+///            the batch is decided
+///   doctor   why: what the doctor found on the node, before its first case or after trouble of the
+///            infrastructure
+///   leaving  why: the agent's last line
 struct Report {
   std::string report;
   std::string node;
