@@ -122,7 +122,7 @@ const std::vector<Folder>& folders() {
        {"launcher/batch"},
        {"launcher/testing", "reports/record/testing"}},
       {"launcher/run",
-       "A run: schedule, journal, retries, reports.",
+       "A run: its loop, the journal, judging, merging, reports.",
        {"launcher/doctor", "launcher/policy", "reports/print"},
        {"launcher/testing"}},
       {"launcher/testing",
