@@ -6,8 +6,7 @@
 namespace graphproof::structure {
 
 std::string page_head(std::string_view title, std::string_view purpose, std::string_view source) {
-  return fmt::format("# {}\n\n{}\nGenerated from {}, which is where it is changed.\n", title,
-                     purpose, source);
+  return fmt::format("# {}\n\n{}\nGenerated from {}; change it there.\n", title, purpose, source);
 }
 
 std::string table_row(const std::vector<std::string>& cells) {

@@ -1,5 +1,6 @@
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include "matrix/catalogue/catalogue.h"
 #include "reports/outcome/outcome.h"
@@ -90,9 +91,13 @@ std::string verdicts() {
       "checks the one whose verdict stands first decides. A record also keeps `observed`, the "
       "verdict without the plan's expectation.\n\n" +
       table_head({"verdict", "exit code", "meaning"});
-  for (const record::VerdictRow& row : record::kVerdicts)
-    text += table_row({code(row.text), std::to_string(record::value(row.exit_code)),
-                       meaning_of(*Verdict::from(row.text))});
+  bool hang = false;  // one row for all phases
+  for (const record::VerdictRow& row : record::kVerdicts) {
+    const Verdict verdict = *Verdict::from(row.text);
+    if (verdict.in("fail.hang") && std::exchange(hang, true)) continue;
+    text += table_row({code(verdict.in("fail.hang") ? "fail.hang.PHASE" : row.text),
+                       std::to_string(record::value(row.exit_code)), meaning_of(verdict)});
+  }
   return text;
 }
 
