@@ -10,7 +10,7 @@ std::optional<double> figure(const record::Record& record, const std::string& na
   return found == record.figures.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// Of the solo arms where the run has them, else of the arms that ran free.
+/// The figure `solo` of the solo arms, or `free_run` of the free run if the case has no solo arms.
 std::optional<double> figure(const record::Record& record, const std::string& solo,
                              const std::string& free_run) {
   const auto value = figure(record, solo);
@@ -33,7 +33,7 @@ std::vector<Benefit> benefits(const RunResult& run) {
   for (const CaseResult& one : run.cases) {
     const record::Record& record = one.record;
     if (run.run.options.ranks_per_gpu > 1 && record.ranks > run.run.slots)
-      continue;  // they wait for each other's turn on a GPU
+      continue;  // ranks that share a GPU wait for each other
     const auto eager_ms = figure(record, "eager_step_ms", "eager_ms"),
                graph_ms = figure(record, "graph_step_ms", "replay_ms");
     if (record.verdict != "pass"_verdict || !eager_ms || !graph_ms) continue;
@@ -43,7 +43,8 @@ std::vector<Benefit> benefits(const RunResult& run) {
                 .graph_ms = *graph_ms};
     row.launch_ms = figure(record, "graph_launch_ms", "launch_ms");
     row.busy_share = figure(record, "eager_busy_share");
-    // All graphs of an arm; the older figure is the longest capture alone.
+    // capture_seconds covers all graphs of an arm. Older runs have only capture_ms, the longest
+    // capture.
     const auto captures_s = figure(record, "capture_seconds");
     row.capture_ms = captures_s ? 1000 * *captures_s : figure(record, "capture_ms").value_or(0);
     row.graphs = static_cast<int>(figure(record, "graphs").value_or(0));

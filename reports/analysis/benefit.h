@@ -1,5 +1,5 @@
-// What a graph was worth in each case: step time with and without, what capturing cost, and after
-// how many steps it has paid for itself. A capture is no speed-up until this says so.
+// The benefit of graphs in each case: the time of a step with and without them, the time of the
+// captures, and the number of steps after which the captures have paid for themselves.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,26 +11,27 @@
 
 namespace graphproof::reports {
 
-/// Above this share of an eager step the GPU is busy already, and a graph can only take the host
-/// out of what is left.
+/// If the GPU is busy for more than this share of an eager step, a graph can gain little: it only
+/// removes the time in which the GPU waits for the host.
 inline constexpr double kBusyShare = 0.95;
 
+/// The figures of one case. Times of steps are those of the slowest rank.
 struct Benefit {
   std::string case_id, name;
-  double eager_ms = 0, graph_ms = 0;  // of a step; the slowest rank's
-  std::optional<double> launch_ms;    // of it, the host's part with the graph
-  std::optional<double> busy_share;   // of an eager step, the GPU's
-  double capture_ms = 0;              // of all graphs of a rank
-  int graphs = 0;
-  std::int64_t extra_bytes = 0;  // held by the graphs beside what eager needs
-  /// Steps after which capture time has come back; nothing where a step does not get faster.
+  double eager_ms = 0, graph_ms = 0;  // of a step
+  std::optional<double> launch_ms;    // the part of graph_ms that the host spends on launches
+  std::optional<double> busy_share;   // the part of an eager step in which the GPU works, 0 to 1
+  double capture_ms = 0;              // of all graphs of a rank together
+  int graphs = 0;                     // of a rank
+  std::int64_t extra_bytes = 0;       // that the graphs hold in addition to the memory of eager
+  /// Steps after which the captures have paid for themselves; absent if steps are not faster.
   std::optional<double> break_even_steps;
-  /// gain, none, or not expected (the GPU is above kBusyShare busy without a graph).
+  /// gain, none, or not expected (without a graph the GPU is busy for more than kBusyShare).
   std::string meaning;
 };
 
-/// A row for each case that passed and has both step times, in plan order. Cases that did not pass
-/// have none: how fast a wrong graph is says nothing.
+/// One row for each case that passed and has both step times, in plan order. The speed of a graph
+/// that computes something else is no benefit, so cases that did not pass have no row.
 std::vector<Benefit> benefits(const RunResult& run);
 
 nlohmann::json to_json(const Benefit& benefit);

@@ -49,7 +49,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The verdict or one of its families: "fail.hang" is one of "fail.hang.replay".
+/// Whether `verdict` is `family` or belongs to it: "fail.hang.replay" belongs to "fail.hang".
 bool of_family(std::string_view verdict, std::string_view family) {
   return !family.empty() && verdict.starts_with(family) &&
          (verdict.size() == family.size() || verdict[family.size()] == '.');
@@ -67,10 +67,10 @@ std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks) {
 }
 
 std::vector<Symptom> symptoms(const record::Record& record, const std::vector<ErrorFact>& errors) {
-  std::string said;
-  for (const ErrorFact& error : errors) said += lower(error.message) + "\n";
+  std::string messages;
+  for (const ErrorFact& error : errors) messages += lower(error.message) + "\n";
   for (const record::Failing& one : record.failing)
-    said += lower(one.message.what + "\n" + one.message.got) + "\n";
+    messages += lower(one.message.what + "\n" + one.message.got) + "\n";
   const auto with_code = [&](const Row& row) {
     return row.code && std::any_of(errors.begin(), errors.end(), [&](const ErrorFact& error) {
              return error.type == "cuda" && error.code == *row.code;
@@ -78,7 +78,7 @@ std::vector<Symptom> symptoms(const record::Record& record, const std::vector<Er
   };
   const auto with_words = [&](const Row& row) {
     return std::any_of(row.words.begin(), row.words.end(), [&](const std::string& words) {
-      return said.find(words) != std::string::npos;
+      return messages.find(words) != std::string::npos;
     });
   };
   const auto with_verdict = [&](const Row& row) {

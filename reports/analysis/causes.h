@@ -1,5 +1,5 @@
-// From a symptom to its likely causes, their fixes and what would confirm them
-// (causes/causes.json). A help for people: no verdict depends on it.
+// The likely causes of a failure, their fixes and what would confirm each (causes.json). This helps
+// people; no verdict depends on it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,25 +11,26 @@
 
 namespace graphproof::reports {
 
+/// One row of causes.json for a symptom.
 struct Cause {
   std::string cause, fix, confirm;
 };
+/// A kind of failure and what may have caused it.
 struct Symptom {
   std::string symptom;
   std::vector<Cause> likely;  // the most common first
 };
 
-/// An `error` line of an attempt's evidence.
+/// An `error` line in the evidence of an attempt.
 struct ErrorFact {
   std::string type, call, message;
   int code = 0;
 };
-/// Those of all ranks, in rank order.
+/// The error lines of all ranks, in rank order.
 std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks);
 
-/// What the record and its errors look like: first by error code, then by text, then by verdict
-/// (observed, where an expectation changed it). Nothing for a record that is as wanted and has no
-/// error.
+/// The symptoms that match the record and its errors: at most one by error code, one by text and
+/// one by verdict (the observed one). Empty for a record that is as expected and has no error.
 std::vector<Symptom> symptoms(const record::Record& record, const std::vector<ErrorFact>& errors);
 
 nlohmann::json to_json(const std::vector<Symptom>& symptoms);

@@ -42,7 +42,7 @@ std::map<std::string, std::string> parts(const record::Run& run) {
                                             {"MPI", stack.mpi},
                                             {"kernel", stack.kernel},
                                             {"device", run.device},
-                                            {"engine", run.engine},
+                                            {"launcher", run.engine},
                                             {"seed", std::to_string(run.seed)},
                                             {"GPUs", ""}};
   for (const std::string& gpu : stack.gpus) all["GPUs"] += (all["GPUs"].empty() ? "" : ", ") + gpu;
@@ -80,8 +80,8 @@ std::set<Value> values_of(const CaseResult& one) {
 
 std::string equation(const Value& value) { return value.first + " == " + value.second; }
 
-/// Single values and pairs of them, the one that tells `inside` from `outside` best first. A value
-/// that every compared case has tells nothing.
+/// Single axis values and pairs of them, the one that distinguishes `inside` from `outside` best
+/// first. A value that all compared cases have distinguishes nothing.
 std::vector<Explanation> explain(const std::vector<std::set<Value>>& inside,
                                  const std::vector<std::set<Value>>& outside) {
   constexpr std::size_t kShown = 3;
@@ -97,9 +97,10 @@ std::vector<Explanation> explain(const std::vector<std::set<Value>>& inside,
                              [&](const Value& value) { return one.contains(value); });
         }));
   };
-  std::vector<Value> telling;
+  std::vector<Value> distinguishing;
   for (const auto& [value, count] : counts)
-    if (holding(outside, {value}) < static_cast<int>(outside.size())) telling.push_back(value);
+    if (holding(outside, {value}) < static_cast<int>(outside.size()))
+      distinguishing.push_back(value);
 
   std::vector<Explanation> found;
   const auto add = [&](const std::vector<Value>& values) {
@@ -107,17 +108,18 @@ std::vector<Explanation> explain(const std::vector<std::set<Value>>& inside,
                     .inside = holding(inside, values),
                     .outside = holding(outside, values)};
     if (values.size() > 1) one.expression += " and " + equation(values[1]);
-    // Worth saying only where it is more common inside than outside.
+    // It explains something only if it is more common inside than outside.
     const double share_inside = one.inside / static_cast<double>(inside.size());
     const double share_outside = one.outside / static_cast<double>(outside.size());
     if (share_inside > share_outside) found.push_back(std::move(one));
   };
-  for (const Value& value : telling) add({value});
-  for (std::size_t i = 0; i < telling.size(); ++i)
-    for (std::size_t j = i + 1; j < telling.size(); ++j)
-      if (telling[i].first != telling[j].first) add({telling[i], telling[j]});
-  // Right about the most cases, then the shortest, then by name: the same input gives the same
-  // order.
+  for (const Value& value : distinguishing) add({value});
+  for (std::size_t i = 0; i < distinguishing.size(); ++i)
+    for (std::size_t j = i + 1; j < distinguishing.size(); ++j)
+      if (distinguishing[i].first != distinguishing[j].first)
+        add({distinguishing[i], distinguishing[j]});
+  // First those that are right about the most cases, then the shortest, then by name, so that the
+  // same input gives the same order.
   const auto wrong = [&](const Explanation& one) {
     return static_cast<int>(inside.size()) - one.inside + one.outside;
   };
@@ -126,14 +128,14 @@ std::vector<Explanation> explain(const std::vector<std::set<Value>>& inside,
                      return std::pair(wrong(left), left.expression.size()) <
                             std::pair(wrong(right), right.expression.size());
                    });
-  // Worse than calling nothing a change is no explanation.
+  // An expression that is wrong about as many cases as changed explains nothing.
   std::erase_if(
       found, [&](const Explanation& one) { return wrong(one) >= static_cast<int>(inside.size()); });
   if (found.size() > kShown) found.resize(kShown);
   return found;
 }
 
-/// Collects a group's cases and, at the end, what explains them among all compared cases.
+/// Collects the cases of a group and finds at the end what explains them among all compared cases.
 struct Grouping {
   std::vector<CaseChange> changes;
   std::set<std::string> ids;
@@ -156,7 +158,7 @@ std::string shown(double value) {
   return text;
 }
 
-/// Figures of time end in _ms, of memory in _bytes.
+/// The names of times end in _ms, those of memory in _bytes.
 bool is_time(const std::string& figure) { return figure.ends_with("_ms"); }
 bool is_memory(const std::string& figure) { return figure.ends_with("_bytes"); }
 
@@ -192,7 +194,7 @@ Comparison compare(const RunResult& left, const RunResult& right) {
     else if (before.record.verdict != now.record.verdict)
       changed.add(change);
     if (was != Standing::acceptable || is != Standing::acceptable)
-      continue;  // figures of a failure mean little
+      continue;  // the figures of a failure are not comparable
     for (const auto& [figure, value] : now.record.figures) {
       const auto old = before.record.figures.find(figure);
       if (old == before.record.figures.end() || !(old->second > 0) || !(value > 0)) continue;
@@ -299,7 +301,7 @@ std::string text(const Comparison& comparison) {
     out += std::string(named.name) + " (" + named.meaning +
            "): " + std::to_string(group.cases.size()) + "\n";
     for (const Explanation& one : group.explained_by)
-      out += "  told apart by " + record::printable(one.expression) + ": holds for " +
+      out += "  distinguished by " + record::printable(one.expression) + ": true for " +
              std::to_string(one.inside) + " of them and " + std::to_string(one.outside) +
              " others\n";
     for (std::size_t i = 0; i < std::min(group.cases.size(), kShownCases); ++i) {

@@ -1,6 +1,6 @@
-// Two runs of the same matrix side by side: what changed in the stack, what broke, what healed,
-// what got slower, what grew, and which axis values tell the changed cases from the others. For a
-// release gate: exit 1 if anything broke.
+// Compares two runs of the same matrix: what changed in the stack; which cases broke, were healed,
+// became slower or use more memory; and which axis values distinguish the changed cases from the
+// others. As a release gate it exits with 1 if a case broke.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,36 +15,39 @@ namespace graphproof::reports {
 
 inline constexpr std::string_view kCompareSchema = "graphproof-compare/1";
 
-/// A time counts as slower or faster, and bytes as more or fewer, from this ratio on: two runs of
-/// one build on one machine differ by up to a tenth per case, because the figures are medians of a
-/// few steps on a shared host.
+/// A time counts as slower or faster, and a number of bytes as more or fewer, from this ratio on.
+/// Two runs of one build on one machine differ by up to a tenth in a case, because the figures are
+/// medians of a few steps on a shared host.
 inline constexpr double kNotable = 1.25;
 
+/// A part of the stack, such as NCCL, whose version or value differs.
 struct StackChange {
   std::string part, left, right;
 };
 
-/// A case whose verdict or figure is another one.
+/// A case whose verdict or figure differs.
 struct CaseChange {
   std::string case_id, name;
   std::string left, right;  // verdicts, or the figure's values
-  std::string figure;       // "" for a verdict
-  double ratio = 0;         // right / left; 0 for a verdict
+  std::string figure;       // empty if the verdict differs
+  double ratio = 0;         // right / left; 0 if the verdict differs
 };
 
-/// What the cases of a group have in common and the other compared cases do not: `expression` holds
-/// for `inside` of the group's cases and for `outside` of the others.
+/// An expression that distinguishes the cases of a group from the other compared cases. It is true
+/// for `inside` cases of the group and for `outside` of the others.
 struct Explanation {
   std::string expression;  // "allocator == expandable and impl == full_iteration"
   int inside = 0, outside = 0;
 };
 
+/// The cases that changed in one way.
 struct ChangeGroup {
   std::vector<CaseChange> cases;
-  std::vector<Explanation>
-      explained_by;  // the best first, at most three; empty when no value tells them apart
+  /// The best first, at most three; empty if no value distinguishes the cases.
+  std::vector<Explanation> explained_by;
 };
 
+/// See above. A change goes from `left`, the earlier run, to `right`.
 struct Comparison {
   std::string left, right;  // run names
   std::vector<StackChange> stack;
@@ -58,12 +61,12 @@ struct Comparison {
 
 Comparison compare(const RunResult& left, const RunResult& right);
 
-/// 1 if anything broke; else 4 if a case that was acceptable was not shown again or nothing was
-/// compared; else 0.
+/// 1 if a case broke; otherwise 4 if a case has no result on the right although it had one on the
+/// left, or if nothing was compared; otherwise 0.
 record::ExitCode exit_code(const Comparison& comparison);
 
 nlohmann::json to_json(const Comparison& comparison);
-/// For a terminal: the stack first, then the groups that are not empty, broke first.
+/// The text for a terminal: the stack, then the groups that have cases, `broke` first.
 std::string text(const Comparison& comparison);
 
 }  // namespace graphproof::reports

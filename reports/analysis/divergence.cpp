@@ -19,7 +19,7 @@ std::string text_of(const json& object, const char* key) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-/// The rank's line; nothing if it wrote none or its file can't be read.
+/// The line of `rank`; absent if it wrote none or its file cannot be read.
 std::optional<json> line_of(const std::filesystem::path& folder, int rank) {
   try {
     const record::Evidence evidence =
@@ -38,7 +38,7 @@ std::int64_t agreeing(const json& line) {
   return taps.is_number_integer() ? taps.get<std::int64_t>() : 0;
 }
 
-/// Another stage made it, and that rank's own line tells more.
+/// Another stage computed the tensor, and the line of that stage's rank says more.
 bool received(const json& line) { return text_of(line, "module") == "transfer"; }
 
 std::string named(int rank, const json& line) {
@@ -89,8 +89,7 @@ std::string divergence_text(const std::filesystem::path& attempt_folder, int ran
   }
   if (first) return record::printable(named(first->first, first->second));
   if (why.empty())
-    return "not found: the run that was to find it did not end well; its evidence is in " +
-           folder.string();
+    return "not found: the run that searched for it failed; its evidence is in " + folder.string();
   return record::printable("none: " + why);
 }
 

@@ -46,7 +46,7 @@ std::string registration_of(const AttemptFacts& facts) {
   return "";
 }
 
-/// What the cured case's ranks have in their environment beside this one's:
+/// The variables that differ in the environment of the ranks of the cured case, such as
 /// "NCCL_GRAPH_REGISTER=0".
 std::string setting_of(const matrix::AxisTable& axes, const matrix::Case& cured,
                        const matrix::Case& sick) {
@@ -103,8 +103,8 @@ class Cells {
   }
 
  private:
-  /// The hazard's own cure; of a cell that bit although nothing was expected to, the first that the
-  /// table knows.
+  /// The cure of the hazard. If the hazard has none and the case failed all the same, the first
+  /// cure of the table.
   std::optional<HazardCure> cure(const matrix::Hazard& hazard, const matrix::Case& sick,
                                  bool bit) const {
     const matrix::Hazard* source = &hazard;

@@ -1,6 +1,6 @@
-// What a run showed about hazards: every cell with what happened, the hung ranks and their last
-// collective, the cure and whether it holds, and whether the rule of each upstream dialect agrees.
-// Judging is the outcome's; printing is reports/print's.
+// The hazards of a run: for each case what happened, which ranks hung in which collective, whether
+// the cure works, and whether the rule of each upstream dialect predicts it. Verdicts come from
+// outcome.h; reports/print prints.
 #pragma once
 
 #include <filesystem>
@@ -16,26 +16,25 @@
 
 namespace graphproof::reports {
 
-/// The files of the attempt that a record is of; nothing where there is none.
+/// The files of the attempt that a record belongs to, as far as they exist.
 struct AttemptFacts {
   std::optional<record::Context> context;
   std::optional<record::Checks> checks;
 };
 using FactsOf = std::function<AttemptFacts(const record::Record&)>;
 
-/// Whether any case of the run has a hazard's expectation.
+/// Whether the plan of the run has a case that is expected to be hazardous.
 bool has_hazards(const RunResult& run);
 
-/// One cell for each such case, in plan order. A case that is in no table any more (an old run) is
-/// left out.
+/// One cell for each such case, in plan order. A case of an old run whose hazard is not in the
+/// table of this version is left out.
 record::Hazards hazards(const RunResult& run, const matrix::Catalogue& catalogue,
                         const FactsOf& facts_of);
-/// The same from a run folder.
+/// The same; reads the files of the attempts in a run folder.
 record::Hazards read_hazards(const RunResult& run, const matrix::Catalogue& catalogue,
                              const std::filesystem::path& run_folder);
 
-/// Whether the stack failed there: true or false where the cell showed it, nothing where it did not
-/// run.
+/// Whether the hazard occurred, that is, the product failed; absent if the case gave no result.
 std::optional<bool> bites(const record::HazardCell& cell);
 
 }  // namespace graphproof::reports

@@ -10,12 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kShownSteps = 400;  // of a curve; a screen has few more pixels
+constexpr std::size_t kShownSteps = 400;  // in a curve; a chart is not much wider in pixels
 constexpr const char* kMemory[] = {"allocated", "reserved", "pool", "device", "resident"};
 
 using Points = std::map<std::int64_t, double>;  // step -> value
 
-/// NaN, so that it shows, where either is NaN.
+/// NaN if either is NaN, so that a NaN is visible in the chart.
 double larger(double left, double right) {
   return std::isnan(left) || left >= right ? left : right;
 }
@@ -62,7 +62,8 @@ struct Gathered {
       keep_largest(difference[fields.at("subject")], fields.at("step"),
                    mismatch.is_null() ? 0.0 : record::number_from(mismatch.at("max_abs")));
     }
-    // A solo arm also looks before it is built and after it is gone; a curve is of its steps.
+    // A solo arm also measures memory before it is built and after it is gone. The curve shows only
+    // its steps.
     if (line.kind == "memory" && fields.value("when", "step") == "step")
       for (const char* quantity : kMemory)
         if (const auto found = fields.find(quantity); found != fields.end() && found->is_number())
@@ -87,12 +88,11 @@ json to_json(const std::map<std::string, Curve>& curves) {
 Series series_of(const std::vector<record::Evidence>& ranks) {
   Gathered gathered;
   for (const record::Evidence& evidence : ranks) {
-    // The last rank is on the last pipeline stage, which alone has losses.
+    // Only the last pipeline stage has losses, and the last rank belongs to it.
     const bool last_rank =
         evidence.file.filename() == record::evidence_file_name(static_cast<int>(ranks.size()) - 1);
     for (const record::EvidenceLine& line : evidence.lines) {
-      // A line of another shape belongs to a version that this page does not know; the others still
-      // draw.
+      // A line of another shape was written by another version. The other lines are still drawn.
       try {
         gathered.add(line, last_rank);
       } catch (const json::exception&) {

@@ -1,5 +1,5 @@
-// A case's curves for a page: what its ranks' evidence says step by step. Read, never judged:
-// verdicts come from records.
+// The curves of a case for its page, read step by step from the evidence of its ranks. Nothing here
+// judges: verdicts come from records.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace graphproof::reports {
 
-/// One value per step, in step order; a value that is not finite is null in JSON.
+/// One value for each step, in step order. A value that is not finite is null in JSON.
 struct Curve {
   std::vector<std::int64_t> steps;
   std::vector<double> values;
@@ -20,17 +20,20 @@ struct Curve {
   bool operator==(const Curve&) const = default;
 };
 
+/// All curves of one attempt.
 struct Series {
-  std::map<std::string, Curve> loss;  // by arm: mean over the microbatches of the last rank
-  std::map<std::string, Curve>
-      difference;  // by comparison's subject: largest absolute difference over all ranks
-  std::map<std::string, Curve> memory;  // by "arm quantity": bytes, the largest over all ranks
+  /// Keyed by arm: the mean loss over the microbatches, of the last rank.
+  std::map<std::string, Curve> loss;
+  /// Keyed by the compared quantity: the largest absolute difference over all ranks.
+  std::map<std::string, Curve> difference;
+  /// Keyed by "arm quantity": bytes, the largest over all ranks.
+  std::map<std::string, Curve> memory;
 
   bool empty() const { return loss.empty() && difference.empty() && memory.empty(); }
 };
 
-/// The curves of one attempt, of all ranks that left evidence: none where there is none. Curves of
-/// more than 400 steps keep every n-th step and the last.
+/// The curves of one attempt, from the evidence of all ranks that left some. Curves of more than
+/// 400 steps keep every n-th step and the last one.
 Series series_of(const std::vector<record::Evidence>& ranks);
 
 nlohmann::json to_json(const Series& series);

@@ -9,7 +9,7 @@ namespace {
 using record::FaultStatus;
 using record::operator""_verdict;
 
-// Rules of reports/outcome that say more than the verdict alone.
+// Rules of outcome.cpp that distinguish cases of one verdict.
 constexpr int kHarmlessRule = 82;
 constexpr int kEagerRule = 89;
 
@@ -26,14 +26,14 @@ record::FaultStatus fault_status(const record::Expect& expect, const record::Rec
   };
   if (record.verdict == "pass.killed"_verdict)
     return record.rule == kHarmlessRule ? FaultStatus::harmless : FaultStatus::killed;
-  // The eager arm fails, or ranks never came as far as the arms: nothing was shown about the fault.
+  // If the eager arm failed or no rank reached the arms, the fault was never tested.
   if (record.rule == kEagerRule || (record.phase && *record.phase < record::Phase::eager))
     return FaultStatus::unexercised;
   if (record.verdict == "fail.survived"_verdict)
     return record.observed.exit_code() == record::ExitCode::product ? FaultStatus::killed_elsewhere
                                                                     : FaultStatus::survived;
-  // Caught, but the machine was left unclean: the verdict says that, the status what became of the
-  // fault.
+  // The fault was caught, but the case left the machine unclean. The verdict reports the machine;
+  // the status reports the fault.
   if (record.verdict.in("fail") && std::any_of(failing.begin(), failing.end(), by_detector))
     return FaultStatus::killed;
   return FaultStatus::unexercised;
@@ -54,7 +54,7 @@ std::vector<record::FaultResult> faults(const RunResult& run) {
                             .clean_twin = "not_run"_verdict};
     for (const auto& [check, result] : one.checks)
       if (result == record::Result::fail) row.killed_by.push_back(check);
-    // The named detector first: it is the one that had to see it.
+    // The named detector comes first, because it is the one that has to fail.
     std::stable_partition(
         row.killed_by.begin(), row.killed_by.end(),
         [&expect](const std::string& check) { return of_detector(check, expect.detector); });

@@ -1,5 +1,5 @@
-// The kill matrix: what became of every planted fault of a run, and whether its clean twin was
-// silent.
+// The table of planted faults of a run: whether each was caught by its detector, and whether the
+// same case without the fault (its clean twin) passed.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace graphproof::reports {
 
-/// True for a check of that detector: "D04.learning_rate" belongs to "D04".
+/// Whether `check` belongs to `detector`: "D04.learning_rate" belongs to "D04".
 bool of_detector(const std::string& check, const std::string& detector);
 
-/// REQUIRES: expect.kind is fault.
+/// What `record` shows about the fault that `expect` names. REQUIRES: expect.kind is fault.
 record::FaultStatus fault_status(const record::Expect& expect, const record::Record& record);
 
-/// One row per planted fault, in plan order; empty if the run has none. A twin that is not in the
-/// plan is not_run.
+/// One row for each planted fault, in plan order; empty if the run has none. A clean twin that is
+/// not in the plan counts as not_run.
 std::vector<record::FaultResult> faults(const RunResult& run);
 
 }  // namespace graphproof::reports

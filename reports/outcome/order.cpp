@@ -9,8 +9,8 @@ namespace {
 
 std::size_t rank_of(const CaseResult& one) {
   const record::ExitCode code = exit_code(one.record.verdict, one.record.rule);
-  // A product failure is what a reader came for; that the run was interrupted stands in the closing
-  // line.
+  // Readers look for product failures first, although an interruption has precedence as the exit
+  // code of the run.
   if (code == record::ExitCode::product) return 0;
   const auto found =
       std::find(record::kExitPrecedence.begin(), record::kExitPrecedence.end(), code);

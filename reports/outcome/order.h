@@ -1,4 +1,4 @@
-// Which case a reader wants to see first.
+// The order in which reports show cases: failures first.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,15 @@
 
 namespace graphproof::reports {
 
-/// True if the case does not end the run with exit code 0: shown with all its parts.
+/// Whether the case by itself makes the exit code of the run other than 0. Reports show such a case
+/// in full.
 bool needs_attention(const CaseResult& one);
 
-/// Cases that need attention, the strongest exit code first, then the worst verdict, then plan
-/// order.
+/// The cases that need attention: product failures first, then by the precedence of exit codes,
+/// then by the severity of verdicts, then in plan order.
 std::vector<const CaseResult*> failures_first(const RunResult& run);
 
-/// The others, in plan order.
+/// The other cases, in plan order.
 std::vector<const CaseResult*> acceptable(const RunResult& run);
 
 }  // namespace graphproof::reports

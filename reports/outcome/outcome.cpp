@@ -19,39 +19,39 @@ using record::Result;
 using record::Verdict;
 using record::operator""_verdict;
 
-// Numbers grow with precedence inside each part: the first rule that applies decides. They are
+// The first rule that applies decides. Within each part the numbers follow that order. They are
 // written into every journal, so a rule keeps its number for ever.
 constexpr Rule kRules[] = {
-    // Nothing was run.
+    // The case was not run.
     {10, "the plan skips the case", {}},
-    {11, "the plan knows that this device cannot show the fault", ExitCode::ok},
+    {11, "the plan says that this device cannot show the fault", ExitCode::ok},
     {12, "not run: interrupted, or the budget is spent", ExitCode::interrupted},
     {13, "not run: the circuit breaker or --max-fail ended the run", ExitCode::coverage},
     {14, "not run: the run folder can no longer be written", {}},
-    // Not the product's doing.
+    // The product did not cause it.
     {20, "infrastructure failed", {}},
-    {21, "interrupted while it ran", ExitCode::interrupted},
-    // Refusals, before what follows from them.
+    {21, "the run was interrupted while the case ran", ExitCode::interrupted},
+    // Refusals decide before the failures that follow from them.
     {30, "every rank refused by the expected rule before device work", {}},
     {31,
      "refused, but not by every rank, the expected rule, in phase validate and before device work",
      {}},
-    {32, "accepted what the expected rule must refuse", {}},
-    {33, "refused, but nothing was to be refused", {}},
-    // A rank that did not come back.
+    {32, "a rank accepted what the expected rule must refuse", {}},
+    {33, "refused, although the plan expects no refusal", {}},
+    // A rank hung, failed or died.
     {40, "a rank was silent beyond its phase's limit", {}},
     {41, "a rank met an error in phase capture", {}},
     {42, "a rank ran out of device memory", {}},
     {43, "a rank met a device, communication or program error", {}},
     {44, "a rank died by a signal", {}},
     {45, "a rank ended with a status other than 0", {}},
-    {46, "silence without a complete result of every rank", {}},
-    // What the checks say.
+    {46, "no failure was reported, but a rank left no complete result", {}},
+    // What the checks found.
     {60, "a check failed", {}},
-    {61, "something was left behind", {}},
+    {61, "the case left something behind on the machine", {}},
     {65, "a required check was unexercised", {}},
-    {66, "nothing was shown", {}},
-    // Folding of attempts.
+    {66, "no check passed and none failed", {}},
+    // Several attempts of one case.
     {70, "fails in a batch and passes alone", {}},
     {71, "only some confirmations failed", {}},
     // What the plan expected.
@@ -60,10 +60,10 @@ constexpr Rule kRules[] = {
     {82, "the planted fault is harmless on this stack, with evidence", {}},
     {83, "the planted fault was not caught by its detector", {}},
     {84, "the hazard behaved as expected", {}},
-    {85, "the hazard no longer bites", {}},
-    {86, "the known issue behaved as written down", {}},
-    {87, "the known issue shows and has expired", {}},
-    {88, "the known issue no longer shows", {}},
+    {85, "the hazard did not occur", {}},
+    {86, "the known issue failed as expected", {}},
+    {87, "the known issue still fails, and its excuse has expired", {}},
+    {88, "the known issue no longer fails", {}},
     {89, "the eager arm itself fails", {}},
     {90, "every required check passed", {}},
 };
@@ -71,16 +71,16 @@ constexpr Rule kRules[] = {
 // cudaErrorMemoryAllocation; the simulated device uses the same number.
 constexpr std::int64_t kOutOfMemoryCode = 2;
 
-/// What one rule made of the facts.
+/// The result of one rule.
 struct Finding {
   Verdict verdict;
   int rule = 0;
   std::string reason;
-  std::optional<Failing> fact;  // what to show beside the failing checks
+  std::optional<Failing> fact;  // shown before the failing checks
   std::optional<Phase> phase;
 };
 
-/// The input with what several rules ask of it.
+/// The input, and questions about it that several rules ask.
 struct Facts {
   const OutcomeInput& input;
   const CheckEffects& effects;
@@ -98,7 +98,7 @@ struct Facts {
       if (one.rank == number) return &one;
     return nullptr;
   }
-  /// The first rank that died by itself; one that the launcher ended did not.
+  /// The first rank that died without being ended by the launcher; null if there is none.
   const record::FirstDead* dead() const {
     const auto& first = context().first_dead;
     return first && first->exit.kind != "killed" ? &*first : nullptr;
@@ -142,8 +142,7 @@ std::string place(const record::RankContext& rank) {
   return all;
 }
 
-// ---- what was seen
-// -------------------------------------------------------------------------------------------------
+// ---- Rules below 80: what happened.
 
 std::optional<Finding> never_started(const Facts& facts) {
   if (facts.plan().skip) {
@@ -158,10 +157,11 @@ std::optional<Finding> never_started(const Facts& facts) {
       "--max-fail ended the run"};
   const NotRun cause = facts.input.not_run;
   if (cause == NotRun::disk)
-    return Finding{
-        .verdict = "infra.disk"_verdict,
-        .rule = 14,
-        .reason = "the run folder could no longer be written before this case had its record"};
+    return Finding{.verdict = "infra.disk"_verdict,
+                   .rule = 14,
+                   .reason =
+                       "the run folder could no longer be written before the verdict of this case "
+                       "was recorded"};
   const bool resumable = cause == NotRun::interrupted || cause == NotRun::budget;
   return Finding{
       .verdict = "not_run"_verdict,
@@ -174,12 +174,12 @@ std::optional<Finding> infrastructure(const Facts& facts) {
   const record::Infra& infra = *facts.context().infra;
   const auto verdict = Verdict::from("infra." + infra.kind);
   // An unknown kind must not fall through to a verdict about the product.
-  return Finding{
-      .verdict = verdict.value_or("infra.node"_verdict),
-      .rule = 20,
-      .reason = infra.why,
-      .fact = facts.fact({}, "infrastructure failed (" + infra.kind + ")", infra.why,
-                         "a machine that can run the case", "says nothing about the product")};
+  return Finding{.verdict = verdict.value_or("infra.node"_verdict),
+                 .rule = 20,
+                 .reason = infra.why,
+                 .fact = facts.fact({}, "infrastructure failed (" + infra.kind + ")", infra.why,
+                                    "a machine that can run the case",
+                                    "this is not a result about the product")};
 }
 
 std::optional<Finding> interrupted(const Facts& facts) {
@@ -189,7 +189,7 @@ std::optional<Finding> interrupted(const Facts& facts) {
                  .reason = "the run was interrupted while this case ran"};
 }
 
-/// A refusal counts as the expected one only whole: rule, phase, and before any device work.
+/// The rule, the phase and the time (before any device work) all have to be the expected ones.
 bool as_expected(const record::Refusal& refusal, const std::string& rule) {
   return refusal.rule == rule && refusal.phase == Phase::validate && !refusal.device_initialised;
 }
@@ -214,7 +214,7 @@ std::optional<Finding> refusals(const Facts& facts) {
         .fact = facts.fact(acceptor->rank, rule + " did not refuse this case",
                            "phase " + text(*acceptor->last_phase) + " reached",
                            "a refusal by " + rule + " in phase validate",
-                           "a forbidden combination that is let through runs with unknown results"),
+                           "a forbidden combination that is not refused runs with unknown results"),
         .phase = acceptor->last_phase};
   }
   const record::Refusal& refusal = *first->refused;
@@ -226,7 +226,7 @@ std::optional<Finding> refusals(const Facts& facts) {
                    .fact = Failing{.check = "", .rank = first->rank, .message = refusal.message},
                    .phase = refusal.phase};
 
-  // Ranks that left no line at all cannot be said to have refused.
+  // A rank that left no evidence at all did not refuse.
   const bool whole_world = static_cast<int>(ranks.size()) == facts.context().world_size;
   for (const RankEvidence& rank : ranks)
     if (!rank.refused || !as_expected(*rank.refused, rule)) {
@@ -249,12 +249,12 @@ std::optional<Finding> refusals(const Facts& facts) {
   const auto died = [](const record::RankContext& rank) {
     return rank.exit && rank.exit->kind == "signal";
   };
-  const bool at_peace =
+  const bool ended_normally =
       facts.context().ended == "finished" && !facts.context().hang && !facts.context().first_dead &&
       std::none_of(facts.context().ranks.begin(), facts.context().ranks.end(), died);
-  const bool told_whole = std::all_of(ranks.begin(), ranks.end(),
-                                      [](const RankEvidence& rank) { return rank.complete; });
-  if (!whole_world || !at_peace || !told_whole) return std::nullopt;
+  const bool all_complete = std::all_of(ranks.begin(), ranks.end(),
+                                        [](const RankEvidence& rank) { return rank.complete; });
+  if (!whole_world || !ended_normally || !all_complete) return std::nullopt;
   return Finding{.verdict = "pass.rejected"_verdict,
                  .rule = 30,
                  .reason = "all " + std::to_string(ranks.size()) + " ranks refused by " + rule +
@@ -265,8 +265,8 @@ std::optional<Finding> refusals(const Facts& facts) {
 std::optional<Finding> hang(const Facts& facts) {
   if (!facts.context().hang) return std::nullopt;
   const record::Hang& hang = *facts.context().hang;
-  // A rank that died, or met an error before it fell silent, is the cause: the rules below say
-  // which. An error of a rank that waits is a consequence.
+  // If a rank died, or the missing rank met an error before it fell silent, that is the cause, and
+  // a rule below names it. An error of a waiting rank is a consequence of the hang.
   if (facts.dead() || facts.met_error(hang.missing_rank)) return std::nullopt;
   std::string got = "silent for longer than " + std::to_string(hang.limit_ms) + " ms in phase " +
                     text(hang.phase);
@@ -285,9 +285,9 @@ std::optional<Finding> hang(const Facts& facts) {
       .phase = hang.phase};
 }
 
-/// The rank whose error is the cause: the one that died first, then the missing one, then the
-/// earliest phase. Where a rank died by a signal and left no error, the errors of its peers only
-/// say that it is gone.
+/// The rank whose error is the cause: the one that died first, then the missing one, then the one
+/// whose error came in the earliest phase. If a rank died by a signal and left no error, there is
+/// no such rank: the errors of its peers only say that it is gone.
 const RankEvidence* first_error(const Facts& facts) {
   if (const record::FirstDead* dead = facts.dead()) {
     if (facts.met_error(dead->rank)) return facts.rank(dead->rank);
@@ -320,7 +320,7 @@ std::optional<Finding> errors(const Facts& facts) {
                            got, "no error"),
         .phase = error.phase};
   };
-  // In a capture too: what helps is more room, and not another capture.
+  // In a capture too: the remedy is more memory, not a different capture.
   if (error.type == "cuda" && error.code == kOutOfMemoryCode)
     return finding("fail.memory.oom"_verdict, 42);
   if (error.phase == Phase::capture) return finding("fail.capture"_verdict, 41);
@@ -330,8 +330,8 @@ std::optional<Finding> errors(const Facts& facts) {
 
 std::optional<Finding> deaths(const Facts& facts) {
   const Context& context = facts.context();
-  // A rank that ended the case and then died in the process's own teardown is no first_dead, and
-  // still a crash.
+  // A rank that finished the case and then died in the teardown of its process is not first_dead,
+  // but it crashed all the same.
   std::optional<record::FirstDead> dead = facts.dead() ? context.first_dead : std::nullopt;
   for (const record::RankContext& rank : context.ranks)
     if (!dead && rank.exit &&
@@ -358,23 +358,24 @@ std::optional<Finding> deaths(const Facts& facts) {
   return finding("fail.silent"_verdict, 46, "ended with status 0 before the case did");
 }
 
-/// Everything that lets a case look finished although somebody said nothing.
+/// A case that looks finished although a rank, the judge or the launcher reported nothing.
 std::optional<Finding> silence(const Facts& facts) {
   const Context& context = facts.context();
   const auto finding = [&](std::optional<int> rank, const std::string& what, const std::string& got,
                            const std::string& want) {
-    return Finding{
-        .verdict = "fail.silent"_verdict,
-        .rule = 46,
-        .reason = what + ": " + got,
-        .fact = facts.fact(rank, what, got, want, "what nobody reported cannot be called a pass")};
+    return Finding{.verdict = "fail.silent"_verdict,
+                   .rule = 46,
+                   .reason = what + ": " + got,
+                   .fact = facts.fact(rank, what, got, want,
+                                      "a case without a complete report must not count as a pass")};
   };
-  // Not the missing rank alone: a hang whose cause was not found above must not end as a pass.
+  // A hang whose cause no rule above found must not end as a pass.
   if (context.hang)
-    return finding(context.hang->missing_rank, "a hang without a cause", "rank silent", "a cause");
+    return finding(context.hang->missing_rank, "a rank hung, and no cause was found",
+                   "the rank was silent", "a cause");
   if (context.ended != "finished")
-    return finding({}, "the batch was ended (" + context.ended + ")",
-                   "no hang and no dead rank were named", "the reason why it was ended");
+    return finding({}, "the batch was ended early (" + context.ended + ")",
+                   "neither a hang nor a dead rank was reported", "the reason why it was ended");
   if (!facts.input.checks)
     return finding({}, "the judge left no checks.json", "nothing", "a result of every check");
   const int judged = static_cast<int>(facts.ranks().size());
@@ -400,7 +401,7 @@ std::optional<Finding> silence(const Facts& facts) {
 
 Verdict verdict_of_check(const Facts& facts, const CheckResult& result) {
   const auto effect = facts.effects.find(result.check);
-  // A check that the table does not know cannot be weighed; that is no reason to let it pass.
+  // The failure of a check that the table does not have counts as one whose kind is unknown.
   if (effect == facts.effects.end()) return "fail.silent"_verdict;
   if (effect->second.verdict == "fail.hang") {
     Phase phase = Phase::validate;
@@ -425,8 +426,7 @@ std::optional<Finding> failing_checks(const Facts& facts) {
   Finding finding{.verdict = verdict_of_check(facts, *worst),
                   .rule = 60,
                   .reason = worst->check + ": " + worst->message.what};
-  // Checks of the eager arm compare numbers: that is the kind of failure which rule 89 then calls
-  // eager's.
+  // Checks of the eager arm compare numbers. Rule 89 turns this failure into fail.eager.
   if (finding.verdict == "fail.eager"_verdict) {
     finding.verdict = "fail.numerics"_verdict;
     finding.phase = Phase::eager;
@@ -442,7 +442,7 @@ std::optional<Finding> left_behind(const Facts& facts) {
                    .reason = what + " left behind: " + got,
                    .fact = facts.fact({}, "the case left " + what + " behind", got,
                                       "nothing that was not there before",
-                                      "the next case starts on a machine that is not clean"),
+                                      "the next case would start on a machine that is not clean"),
                    .phase = Phase::teardown_process};
   };
   if (!cleanup.processes.empty())
@@ -487,7 +487,7 @@ std::optional<Finding> not_shown(const Facts& facts) {
     const std::string got = result == nullptr ? "no result" : std::string(name(result->result));
     return Finding{.verdict = "unexercised"_verdict,
                    .rule = 65,
-                   .reason = check + " is required and shows nothing: " + got,
+                   .reason = check + " is required and was not exercised: " + got,
                    .fact = Failing{.check = check,
                                    .rank = {},
                                    .message = {.what = result == nullptr ? check + " has no result"
@@ -503,9 +503,9 @@ std::optional<Finding> not_shown(const Facts& facts) {
   return Finding{.verdict = "unexercised"_verdict,
                  .rule = 66,
                  .reason = "no check passed and none failed",
-                 .fact = facts.fact({}, "nothing was shown", "no check passed and none failed",
+                 .fact = facts.fact({}, "nothing was tested", "no check passed and none failed",
                                     "at least one check that passes",
-                                    "a run in which nothing ran is no pass")};
+                                    "a case that no check looked at must not pass")};
 }
 
 Finding observe(const Facts& facts) {
@@ -518,13 +518,12 @@ Finding observe(const Facts& facts) {
   return {.verdict = "pass"_verdict, .rule = 90, .reason = "every required check passed"};
 }
 
-// ---- what the plan expected
-// ----------------------------------------------------------------------------------------
+// ---- Rules from 80: what the plan expected.
 
 bool acceptable(Verdict observed) { return observed.in("pass"); }
 bool product_failure(Verdict observed) { return observed.exit_code() == ExitCode::product; }
 
-/// Where the eager arm fails, graph arms are not judged: whatever they seem to show does not count.
+/// If the eager arm fails, the graph arms are not judged, because there is nothing to compare with.
 bool eager_failure(const Finding& seen) {
   return product_failure(seen.verdict) &&
          (seen.phase == Phase::eager || seen.verdict == "fail.eager"_verdict);
@@ -555,18 +554,18 @@ Finding expect_fault(const Facts& facts, const Finding& seen) {
   };
   const auto failed = std::find_if(results.begin(), results.end(), is(Result::fail));
 
-  // A fault planted in the graph arms cannot be what broke the eager one, unless its detector
-  // watches just that.
+  // A fault planted in the graph arms cannot have broken the eager arm, unless its detector is a
+  // check of the eager arm.
   const bool detector_is_eager =
       failed != results.end() && verdict_of_check(facts, **failed) == "fail.eager"_verdict;
   if (eager_failure(seen) && !detector_is_eager) return eager(seen);
-  // Faults act in the arms: what broke before them is another defect, whichever check saw it.
+  // Faults act in the arms. A failure before the arms is another defect, whichever check found it.
   const bool before_arms =
       seen.rule >= 31 && seen.rule <= 46 && seen.phase && *seen.phase < Phase::eager;
   if (before_arms) return seen;
 
   if (failed != results.end()) {
-    // The fault is caught, but a machine that is not clean is nobody's planted fault.
+    // The fault is caught, but no planted fault may leave the machine unclean.
     if (const auto left = left_behind(facts)) return *left;
     return {.verdict = "pass.killed"_verdict,
             .rule = 81,
@@ -587,16 +586,16 @@ Finding expect_fault(const Facts& facts, const Finding& seen) {
             .rule = 82,
             .reason = "fault " + expect.fault +
                       " is harmless here: " + facts.input.checks->harmless_because};
-  // A detector that did not look has neither caught the fault nor missed it. One without a result
-  // has: who drops a check drops what it catches.
+  // A detector that was not exercised has neither caught the fault nor missed it. A detector
+  // without any result has missed it: a check that is dropped catches nothing.
   const bool blind =
       !results.empty() && std::none_of(results.begin(), results.end(), is(Result::pass));
   if (blind && !product_failure(seen.verdict)) {
     const CheckResult& first = *results.front();
     return {.verdict = "unexercised"_verdict,
             .rule = 65,
-            .reason =
-                first.check + " is required and shows nothing: " + std::string(name(first.result)),
+            .reason = first.check +
+                      " is required and was not exercised: " + std::string(name(first.result)),
             .fact = Failing{.check = first.check,
                             .rank = {},
                             .message = {.what = first.message.what,
@@ -606,21 +605,22 @@ Finding expect_fault(const Facts& facts, const Finding& seen) {
                                         .next = facts.next()}}};
   }
   const bool elsewhere = product_failure(seen.verdict);
-  return {.verdict = "fail.survived"_verdict,
-          .rule = 83,
-          .reason = "fault " + expect.fault + " was not caught by its detector " + expect.detector +
-                    (elsewhere ? "; others saw " + std::string(seen.verdict.text()) : ""),
-          .fact = facts.fact(
-              {}, "planted fault " + expect.fault + " was not caught by " + expect.detector,
-              elsewhere ? std::string(seen.verdict.text()) + ", " + seen.reason
-                        : "every check of " + expect.detector + " is silent",
-              "a failing check of " + expect.detector,
-              "a detector that misses its own fault misses real ones"),
-          .phase = seen.phase};
+  return {
+      .verdict = "fail.survived"_verdict,
+      .rule = 83,
+      .reason = "fault " + expect.fault + " was not caught by its detector " + expect.detector +
+                (elsewhere ? "; it ended " + std::string(seen.verdict.text()) + " otherwise" : ""),
+      .fact =
+          facts.fact({}, "planted fault " + expect.fault + " was not caught by " + expect.detector,
+                     elsewhere ? std::string(seen.verdict.text()) + ", " + seen.reason
+                               : "no check of " + expect.detector + " failed",
+                     "a failing check of " + expect.detector,
+                     "a detector that misses its own fault misses real ones"),
+      .phase = seen.phase};
 }
 
-/// Whether what was seen is what was expected. Numbers that differ in the eager arm are not those
-/// of a graph.
+/// Whether what happened is what was expected. Numbers that differ in the eager arm do not count
+/// for an expected failure of graphs.
 bool shows(const Finding& seen, const std::string& expected) {
   if (seen.phase == Phase::eager && expected == "fail.eager") return true;
   return seen.verdict.in(expected) && !(seen.phase == Phase::eager && seen.rule == 60);
@@ -643,9 +643,9 @@ Finding expect_hazard(const Facts& facts, const Finding& seen) {
             .rule = 85,
             .reason = "hazard " + expect.rule + " ended " + std::string(seen.verdict.text()) +
                       ", expected " + expect.verdict,
-            .fact = facts.fact({}, "hazard " + expect.rule + " no longer bites",
+            .fact = facts.fact({}, "hazard " + expect.rule + " did not occur",
                                std::string(seen.verdict.text()), expect.verdict,
-                               "a rule that forbids what works keeps users from it")};
+                               "a rule that forbids a working combination keeps users from it")};
   return eager_failure(seen) ? eager(seen) : seen;
 }
 
@@ -663,21 +663,21 @@ Finding expect_known_issue(const Facts& facts, const Finding& seen) {
     return {.verdict = eager_failure(seen) ? "fail.eager"_verdict : seen.verdict,
             .rule = 87,
             .reason = "known issue " + expect.issue + " of " + expect.owner + " has expired on " +
-                      expect.until + " and still shows: " + seen.reason,
+                      expect.until + " and still fails: " + seen.reason,
             .fact = seen.fact,
             .phase = seen.phase};
   if (acceptable(seen.verdict))
     return {.verdict = "xpass"_verdict,
             .rule = 88,
-            .reason = "known issue " + expect.issue + " no longer shows",
-            .fact = facts.fact({}, "known issue " + expect.issue + " no longer shows",
+            .reason = "known issue " + expect.issue + " no longer fails",
+            .fact = facts.fact({}, "known issue " + expect.issue + " no longer fails",
                                std::string(seen.verdict.text()), expect.verdict,
                                "remove it from the matrix, so that it cannot come back unseen")};
   return eager_failure(seen) ? eager(seen) : seen;
 }
 
 Finding expect_rejected(const Facts& facts, const Finding& seen) {
-  // Only whole refusals (rule 30) are as wanted; nothing else may slip through as a pass.
+  // Only a complete refusal (rule 30) passes.
   if (seen.rule == 30 || product_failure(seen.verdict) || seen.rule == 20 || seen.rule == 21)
     return seen;
   return {.verdict = "fail.constraint"_verdict,
@@ -737,8 +737,8 @@ Outcome outcome(const OutcomeInput& input, const CheckEffects& effects) {
                   .counts = {},
                   .phase = decided.phase ? decided.phase : furthest(input)};
   if (decided.fact) outcome.failing.push_back(*decided.fact);
-  // What was left behind is named beside whatever decided: a rank that could not be ended keeps its
-  // slot.
+  // What was left behind is reported whatever decided: a rank that could not be ended keeps its
+  // slot, for example.
   if (input.context && decided.rule != 61)
     if (const auto left = left_behind(facts)) outcome.failing.push_back(*left->fact);
   if (!input.checks) return outcome;
@@ -773,7 +773,7 @@ Outcome fold(const Outcome& first, const Outcome& alone) {
   if (code == ExitCode::product) return alone;
   Outcome folded = first;
   if (code != ExitCode::ok || alone.verdict == "unexercised"_verdict) {
-    folded.reason += "; alone it showed nothing (" + std::string(alone.verdict.text()) + ")";
+    folded.reason += "; alone it gave no result (" + std::string(alone.verdict.text()) + ")";
     return folded;
   }
   folded.verdict = "fail.isolation"_verdict;

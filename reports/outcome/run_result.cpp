@@ -22,7 +22,7 @@ NotRun not_run(Ending ending) {
       return NotRun::max_fail;
     case Ending::disk:
       return NotRun::disk;
-    // A finished run has no such case; if it has one all the same, it counts as interrupted.
+    // A finished run should have no such case. If it has one, the case counts as interrupted.
     case Ending::finished:
     case Ending::interrupted:
       break;

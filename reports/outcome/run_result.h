@@ -1,4 +1,5 @@
-// A run as every report sees it: each planned case with its one record, whether it ran or not.
+// The result of a run from which every report is made: each planned case with one record, whether
+// it ran or not.
 #pragma once
 
 #include <filesystem>
@@ -16,38 +17,42 @@
 
 namespace graphproof::reports {
 
+/// Why the run ended.
 enum class Ending { finished, interrupted, budget, circuit_breaker, max_fail, disk };
-/// As summary.json spells it.
+/// The spelling in summary.json.
 std::string_view name(Ending ending);
-/// The ending spelled `text`; interrupted if there is none.
+/// The ending that is spelled `text`; interrupted for any other text.
 Ending ending_from(std::string_view text);
 
+/// One planned case and what became of it.
 struct CaseResult {
   record::PlanLine plan;
   record::Record record;
-  std::map<std::string, record::Result> checks;  // of the attempt that the record is of
+  std::map<std::string, record::Result> checks;  // of the attempt that `record` belongs to
 };
 
+/// A whole run.
 struct RunResult {
   record::Run run;
-  std::string
-      run_name;  // how a command line names this run: its id, or a path if it is not under runs/
+  /// How a command line names this run: its id, or a path if it is not in runs/.
+  std::string run_name;
   Ending ending = Ending::finished;
   double wall_seconds = 0;
   std::vector<CaseResult> cases;  // in plan order
 
-  /// What a user types to see this case alone: "./graphproof repro RUN/CASE".
+  /// The command that runs one case again, alone: "./graphproof repro RUN/CASE".
   std::string repro(const std::string& case_id) const;
 };
 
-/// Joins plan and records. A case without a record is skipped or not_run as the plan and `ending`
-/// say. `checks_of` reads the checks.json of a record's attempt; nothing if there is none.
+/// Joins the plan and the records. A case without a record becomes skipped or not_run, as the plan
+/// and `ending` require. `checks_of` reads the checks.json of the attempt that a record belongs to,
+/// and returns nullopt if there is none.
 RunResult run_result(
     record::Run run, const std::vector<record::PlanLine>& plan,
     const std::map<std::string, record::Record>& last_records, Ending ending, double wall_seconds,
     const std::function<std::optional<record::Checks>(const record::Record&)>& checks_of);
 
-/// The same from a run folder: run.json, plan.jsonl, journal.jsonl and the attempts' checks.json.
+/// Reads a run folder: run.json, plan.jsonl, journal.jsonl and the checks.json of each attempt.
 RunResult read_run_result(const std::filesystem::path& run_folder, Ending ending,
                           double wall_seconds);
 

@@ -5,7 +5,8 @@
 namespace graphproof::reports {
 namespace {
 
-/// Names of tensors and numbers of steps, ranks and bytes belong to the case, not to the defect.
+/// `text` without the names of tensors and the numbers of steps, ranks and bytes, which belong to
+/// the case and not to the defect.
 std::string without_particulars(const std::string& text) {
   std::string kept;
   bool quoted = false, number = false;
@@ -31,7 +32,7 @@ Signature signature(const record::Record& record) {
   const record::Failing& first = record.failing.front();
   made.check = first.check;
   made.what = without_particulars(first.message.what);
-  // "cuda 900 from CALL: ...": the number is the kind of error.
+  // In "cuda 900 from CALL: ..." the number identifies the error, so it is kept.
   const std::size_t call = first.message.got.find(" from ");
   if (first.check.empty() && call != std::string::npos)
     made.what += "; " + first.message.got.substr(0, first.message.got.find(": ", call));

@@ -1,6 +1,6 @@
-// What tells failures of one cause from those of another: the verdict that was observed, the check
-// that failed first, and what it says without what differs from case to case. One signature is
-// looked into at a time.
+// The signature of a failure: failures with equal signatures are taken to have one cause. It is the
+// observed verdict, the check that failed first, and the message of that check without the parts
+// that differ from case to case.
 #pragma once
 
 #include <compare>
@@ -10,18 +10,20 @@
 
 namespace graphproof::reports {
 
+/// See above. Signatures are ordered so that they can be keys.
 struct Signature {
   std::string verdict;  // observed, before an expectation was applied
-  std::string check;    // "" where no check stands for the failure
-  std::string
-      what;  // numbers as #, names in `` as `_`; of an error of a library also its kind and number
+  std::string check;    // empty if the failure is not one of a check
+  /// The message, with # for each number and `_` for each name in ``. For an error of a library
+  /// also its type and number.
+  std::string what;
 
   auto operator<=>(const Signature&) const = default;
 };
 
 /// REQUIRES: the record's observed verdict is a product failure.
 Signature signature(const record::Record& record);
-/// One line.
+/// The signature in one line.
 std::string to_text(const Signature& signature);
 
 }  // namespace graphproof::reports

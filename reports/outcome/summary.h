@@ -7,10 +7,11 @@
 
 namespace graphproof::reports {
 
+/// The content of summary.json.
 record::Summary summary(const RunResult& run);
 
-/// The strongest of all cases' exit codes; coverage (4) if nothing was selected or nothing ran;
-/// interrupted (5) if the run was.
+/// The strongest of the exit codes of all cases and of the run itself: coverage (4) if no case was
+/// selected or none ran, interrupted (5) if the run was interrupted or its budget was spent.
 record::ExitCode exit_code(const RunResult& run);
 
 }  // namespace graphproof::reports

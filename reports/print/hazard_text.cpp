@@ -42,12 +42,12 @@ std::string cure_text(const HazardCell& cell) {
          " (" + cell.cure->case_id + ")";
 }
 
-/// How one rule did over the cells that showed something.
+/// How well one rule predicted the cells that gave a result.
 struct Score {
   record::HazardPrediction rule;
   int agrees = 0, judged = 0;
-  int needless = 0;  // refuses what works
-  int misses = 0;    // allows what bites
+  int needless = 0;  // cells that the rule refuses although they work
+  int misses = 0;    // cells that the rule allows although they fail
 };
 
 std::vector<Score> scores(const Hazards& hazards) {
@@ -69,11 +69,11 @@ std::vector<Score> scores(const Hazards& hazards) {
 }
 
 std::string score_text(const Score& score) {
-  if (score.judged == 0) return "no cell showed anything";
+  if (score.judged == 0) return "no cell gave a result";
   std::string text = "agrees with " + std::to_string(score.agrees) + " of " +
                      std::to_string(score.judged) + " cells";
-  if (score.needless > 0) text += ", forbids " + std::to_string(score.needless) + " that work";
-  if (score.misses > 0) text += ", lets through " + std::to_string(score.misses) + " that fail";
+  if (score.needless > 0) text += ", refuses " + std::to_string(score.needless) + " that work";
+  if (score.misses > 0) text += ", allows " + std::to_string(score.misses) + " that fail";
   return text;
 }
 
@@ -94,9 +94,9 @@ Totals totals(const Hazards& hazards) {
 std::string head_text(const Hazards& hazards) {
   const Totals all = totals(hazards);
   return std::to_string(hazards.cells.size()) + " cells on " + hazards.device + ", NCCL " +
-         hazards.nccl_version + ": " + std::to_string(all.shown) + " shown, " +
-         std::to_string(all.bit) + " fail, " + std::to_string(all.surprising) +
-         " otherwise than expected";
+         hazards.nccl_version + ": " + std::to_string(all.shown) + " gave a result, " +
+         std::to_string(all.bit) + " failed, " + std::to_string(all.surprising) +
+         " not as expected";
 }
 
 bool worth_a_line(const HazardCell& cell) {
@@ -154,8 +154,7 @@ std::string hazard_markdown(const Hazards& hazards) {
           cure_text(cell)})
       if (!line.empty()) text += "  - " + markdown_text(line) + "\n";
   }
-  text += "\n" + row({"dialect", "rule", "covers", "against what was seen"}) +
-          row({"---", "---", "---", "---"});
+  text += "\n" + row({"dialect", "rule", "covers", "result"}) + row({"---", "---", "---", "---"});
   for (const Score& score : scores(hazards))
     text += row({markdown_text(score.rule.dialect), markdown_text(score.rule.rule),
                  markdown_text(score.rule.covers), markdown_text(score_text(score))});
@@ -164,7 +163,7 @@ std::string hazard_markdown(const Hazards& hazards) {
                                     "placement",  "expected", "observed",  "verdict"};
   for (const record::HazardPrediction& one : hazards.cells.front().predictions)
     heads.push_back(markdown_text(one.dialect + " " + one.rule));
-  text += "\nRules: `refuses` or `allows`, and whether that agrees with what was seen.\n\n" +
+  text += "\nRules: `refuses` or `allows`, and whether that agrees with the result.\n\n" +
           row(heads) + row(std::vector<std::string>(heads.size(), "---"));
   for (const HazardCell& cell : hazards.cells) {
     std::vector<std::string> cells = {markdown_text(cell.collective),

@@ -1,4 +1,4 @@
-// The hazards that a run showed, for the terminal and for summary.md.
+// The hazards of a run as text, for the terminal and for summary.md.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace graphproof::reports {
 
-/// What bit, with ranks, collective and cure; then how each dialect's rule did. "" without cells.
+/// The hazards that occurred, with ranks, collective and cure; then how well the rule of each
+/// dialect predicted them. Empty if there are no cells.
 std::string hazard_text(const record::Hazards& hazards, const TerminalStyle& style);
-/// The same as a section of summary.md, with every cell.
+/// The same as a section of summary.md, with a table of all cells.
 std::string hazard_markdown(const record::Hazards& hazards);
 
 }  // namespace graphproof::reports

@@ -140,7 +140,7 @@ TEST_F(HazardReport, HangIsNamedWithRanksCollectiveAndAProvenCure) {
   EXPECT_THAT(
       text,
       HasSubstr(
-          "hazards: 2 cells on cuda, NCCL 2.28.9: 2 shown, 1 fail, 0 otherwise than expected"));
+          "hazards: 2 cells on cuda, NCCL 2.28.9: 2 gave a result, 1 failed, 0 not as expected"));
   EXPECT_THAT(text, HasSubstr("captured all_gather, allocator expandable, placement per_rank, "
                               "NCCL_GRAPH_REGISTER unset"));
   EXPECT_THAT(text, HasSubstr("fail.hang.replay, expected fail.hang (H01, seen)"));
@@ -166,7 +166,7 @@ TEST_F(HazardReport, FailureThatNobodyExpectedIsShownWithACureToTry) {
       report(run_of_cells({cell(kSymmetric, "fail.hang.replay"_verdict, in_replay())}));
   EXPECT_EQ(seen.cells[0].hazard, "H00");
   EXPECT_EQ(seen.cells[0].cure->setting, "NCCL_GRAPH_REGISTER=0");
-  EXPECT_THAT(hazard_text(seen, {}), HasSubstr("1 fail, 1 otherwise than expected"));
+  EXPECT_THAT(hazard_text(seen, {}), HasSubstr("1 failed, 1 not as expected"));
 }
 
 TEST_F(HazardReport, EachDialectsRuleIsHeldAgainstWhatWasSeen) {
@@ -181,12 +181,12 @@ TEST_F(HazardReport, EachDialectsRuleIsHeldAgainstWhatWasSeen) {
   EXPECT_EQ(rule(seen.cells[2], "R060, removed").agrees, true);
   const std::string text = hazard_text(seen, {});
   EXPECT_THAT(text, HasSubstr("megatron-lm R059, transformer_engine graphs: agrees with 2 of 4 "
-                              "cells, forbids 2 that work"));
+                              "cells, refuses 2 that work"));
   EXPECT_THAT(text, HasSubstr("megatron-lm R060, removed, local and full_iteration graphs: agrees "
-                              "with 3 of 4 cells, lets through 1 that fail"));
+                              "with 3 of 4 cells, allows 1 that fail"));
   const std::string page = hazard_markdown(seen);
   EXPECT_THAT(page, HasSubstr("| megatron-lm | R059 | transformer\\_engine graphs | agrees with 2 "
-                              "of 4 cells, forbids 2 that work |"));
+                              "of 4 cells, refuses 2 that work |"));
   EXPECT_THAT(page,
               HasSubstr("| all\\_gather | captured | expandable | unset | per\\_rank | fail.hang | "
                         "fail.hang.replay | xfail | refuses, agrees | allows, **disagrees** |"));
@@ -199,7 +199,7 @@ TEST_F(HazardReport, CellThatDidNotRunNeitherAgreesNorDisagrees) {
   for (const record::HazardPrediction& one : seen.cells[0].predictions)
     EXPECT_EQ(one.agrees, std::nullopt);
   EXPECT_EQ(bites(seen.cells[0]), std::nullopt);
-  EXPECT_THAT(hazard_text(seen, {}), HasSubstr("0 shown, 0 fail"));
+  EXPECT_THAT(hazard_text(seen, {}), HasSubstr("0 gave a result, 0 failed"));
   EXPECT_THAT(hazard_text(seen, {}), HasSubstr("no cell showed anything"));
 }
 

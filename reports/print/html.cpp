@@ -69,7 +69,7 @@ json data(const RunResult& run, const DetailOf& detail_of) {
   return value;
 }
 
-/// JSON that may stand inside a <script>: no "</script>" and no "<!--" can end or open anything.
+/// JSON for the inside of a <script>. It has no "<", so it cannot end the script or open a comment.
 std::string in_script(const json& value) {
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6)
@@ -94,7 +94,7 @@ std::string html(const RunResult& run, const DetailOf& detail_of) {
   put(text, "/*datatables.js*/", page::embedded("datatables.js"));
   put(text, "/*chart.js*/", page::embedded("chart.js"));
   put(text, "/*page.js*/", page::embedded("page/page.js"));
-  // Last: what ranks wrote could hold the name of a place.
+  // The data comes last, because text that ranks wrote could contain the name of a place.
   put(text, "/*run.json*/", in_script(data(run, detail_of)));
   return text;
 }

@@ -1,6 +1,6 @@
-// report.html: one self-contained page of a run. It loads nothing from anywhere: the charts
-// (Chart.js) and the table (DataTables, jQuery) come from the distribution's packages at build time
-// and are inside.
+// report.html: a page that shows a run. It is one file and loads nothing: the libraries for charts
+// (Chart.js) and tables (DataTables, jQuery) are embedded at build time from the distribution's
+// packages.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace graphproof::reports {
 
-/// What an attempt's folder knows beside the record; nothing where there is none.
+/// What the folder of an attempt adds to the record; empty if there is no folder.
 struct CaseDetail {
   Series series;
   std::vector<ErrorFact> errors;
@@ -21,9 +21,9 @@ struct CaseDetail {
 };
 using DetailOf = std::function<CaseDetail(const record::Record&)>;
 
-/// The page. Text of ranks reaches it as JSON and is shown as text: no markup in a message can
-/// become part of the page. A case page shows the curves that `detail_of` finds, and the likely
-/// causes of what it looks like.
+/// The page as HTML. Text that ranks wrote is passed as JSON and shown as text, so markup in a
+/// message cannot become part of the page. The view of a case shows the curves that `detail_of`
+/// finds and the likely causes of its failure.
 std::string html(const RunResult& run, const DetailOf& detail_of);
 
 }  // namespace graphproof::reports

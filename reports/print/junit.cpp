@@ -30,7 +30,7 @@ Element element_of(const record::Record& record) {
   }
 }
 
-/// The parts of a message, one a line.
+/// The failing checks of a record, each part of a message on a line of its own.
 std::string body(const record::Record& record, const std::string& repro) {
   std::string text;
   const auto line = [&text](const std::string& label, const std::string& part) {

@@ -1,5 +1,6 @@
-// junit.xml. Written before the first case runs with every case as an error "did not finish", so
-// that a run that dies leaves a file that says so; verdicts replace those lines as they arrive.
+// junit.xml. It is first written before any case runs, with every case as an error "did not
+// finish", so that a run which dies leaves a correct file. Verdicts replace these errors as they
+// arrive.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +13,20 @@
 
 namespace graphproof::reports {
 
+/// The document in memory: the plan, and the records so far.
 class Junit {
  public:
-  /// `run_name` is what repro commands name: RunResult::run_name.
+  /// `run_name` names the run in repro commands (RunResult::run_name).
   Junit(std::string profile, std::string run_name, std::vector<record::PlanLine> plan);
 
-  /// Replaces what is said of the record's case. Acceptable verdicts are passed test cases;
-  /// skipped.* and an unexercised that costs nothing are skipped; infra and not_run are errors; the
-  /// rest failures.
+  /// Sets the result of the record's case. An acceptable verdict is a passed test case; skipped.*,
+  /// and unexercised with exit code 0, are skipped; infra.* and not_run are errors; all others are
+  /// failures.
   void add(const record::Record& record);
 
   /// The whole document. Control characters that XML cannot hold appear as \xNN.
   std::string text() const;
-  /// Atomically; see record::write_atomically.
+  /// Writes the document atomically (record::write_atomically).
   void write(const std::filesystem::path& file) const;
 
  private:

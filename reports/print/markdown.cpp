@@ -13,7 +13,7 @@
 namespace graphproof::reports {
 namespace {
 
-// A page is read, not searched: beyond these the files have the rest.
+// The page is meant to be read as a whole. The other files have the rest.
 constexpr std::size_t kShownFailures = 50;
 constexpr std::size_t kShownChecksOfOneCase = 5;
 constexpr std::size_t kSlowestCases = 10;

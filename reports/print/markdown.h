@@ -1,5 +1,5 @@
-// summary.md: a page for a pull request or a job's summary. Failures first, each with its five
-// parts and the command that reproduces it.
+// summary.md: a page for a pull request or the summary of a CI job. Failures come first, each with
+// the five parts of its message and the command that runs the case again.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace graphproof::reports {
 
+/// The whole page.
 std::string markdown(const RunResult& run);
 
-/// `text` for a line or a table cell of Markdown: no markup is made or broken by it.
+/// `text` escaped for a line or a table cell of Markdown.
 std::string markdown_text(const std::string& text);
 
 }  // namespace graphproof::reports

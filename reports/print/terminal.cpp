@@ -14,7 +14,7 @@
 namespace graphproof::reports {
 namespace {
 
-// A terminal is read from the bottom: more than this scrolls away, and the files have it all.
+// Output beyond this would scroll away. The files of the run have all of it.
 constexpr std::size_t kPrintedFailures = 20;
 constexpr std::size_t kPrintedChecks = 3;
 constexpr std::size_t kPrintedAcceptable = 40;
@@ -26,7 +26,7 @@ std::string paint(const std::string& text, Colour colour, const TerminalStyle& s
   return style.colour ? kStart[static_cast<int>(colour)] + text + "\033[0m" : text;
 }
 
-/// Columns of printable text: code points, as our own words are plain.
+/// The columns of printable text: one for each code point, because our texts have no wide ones.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -54,7 +54,8 @@ struct Cell {
   std::optional<Colour> colour;
 };
 
-/// Rows with columns as wide as their widest cell; the last one is cut at the style's width.
+/// A table whose columns are as wide as their widest cells. The last column is cut at the width of
+/// `style`.
 std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyle& style,
                   const std::string& indent) {
   std::vector<std::size_t> widths;
@@ -156,7 +157,7 @@ std::string progress_line(const Progress& progress, const TerminalStyle& style) 
   const std::string head = "[" + done + "/" + planned + "] ";
   const std::string line =
       cut(head + failed + rest, static_cast<std::size_t>(std::max(style.columns, 1)));
-  // Colour goes in after cutting: escapes take no columns.
+  // Colour is added after cutting, because escape sequences take no columns.
   const bool painted = progress.failed > 0 && line.size() >= head.size() + failed.size();
   if (!painted) return line;
   return head + paint(failed, Colour::red, style) + line.substr(head.size() + failed.size());

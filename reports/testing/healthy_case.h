@@ -1,4 +1,5 @@
-// For tests: a two-rank attempt in which all is well, and a run made of a few cases.
+// For tests: an attempt of two ranks in which everything is as it should be, and runs made of a few
+// cases.
 #pragma once
 
 #include <string>
@@ -115,7 +116,7 @@ inline record::Run run_of_tests() {
                     .environment = {}}};
 }
 
-/// A case that ended as `verdict` by `rule`; its id is sixteen times `digit`.
+/// A case that ended with `verdict` by `rule`. Its id is `digit` sixteen times.
 inline CaseResult ended(char digit, const std::string& name, record::Verdict verdict, int rule) {
   OutcomeInput input = healthy_case();
   input.plan.id = std::string(16, digit);
@@ -162,7 +163,8 @@ inline RunResult run_of(std::vector<CaseResult> cases, Ending ending = Ending::f
           .cases = std::move(cases)};
 }
 
-/// A pass, an unexercised, two failures and a killed fault, in no helpful order.
+/// A pass, an unexercised case, two failures and a fault that was killed, not in the order in which
+/// reports show them.
 inline RunResult mixed_run() {
   using record::operator""_verdict;
   CaseResult killed = ended('4', "fault=M23", "pass.killed"_verdict, 81);
