@@ -1,5 +1,8 @@
 #include "structure/generated_files.h"
 
+#include "launcher/cli/help/generated_files.h"
+#include "launcher/cli/verb.h"
+#include "matrix/catalogue/catalogue.h"
 #include "reports/record/evidence/line_description.h"
 #include "structure/folders_page.h"
 #include "structure/pages/pages.h"
@@ -7,17 +10,23 @@
 namespace graphproof::structure {
 
 const std::vector<GeneratedFile>& generated_files() {
-  static const std::vector<GeneratedFile> kFiles = {
-      {"docs/reference/axes.md", axes_page},
-      {"docs/reference/checks.md", checks_page},
-      {"docs/reference/evidence.md", record::evidence_page},
-      {"docs/reference/faults.md", faults_page},
-      {"docs/reference/folders.md", folders_page},
-      {"docs/reference/rules.md", rules_page},
-      {"docs/reference/verdicts.md", verdicts_page},
-      {"reports/record/schema/evidence.schema.json", record::evidence_schema},
-      {"reports/record/schema/examples/evidence.jsonl", record::evidence_examples},
-  };
+  static const std::vector<GeneratedFile> kFiles = [] {
+    std::vector<GeneratedFile> files = {
+        {"docs/reference/axes.md", axes_page},
+        {"docs/reference/checks.md", checks_page},
+        {"docs/reference/evidence.md", record::evidence_page},
+        {"docs/reference/faults.md", faults_page},
+        {"docs/reference/folders.md", folders_page},
+        {"docs/reference/rules.md", rules_page},
+        {"docs/reference/verdicts.md", verdicts_page},
+        {"reports/record/schema/evidence.schema.json", record::evidence_schema},
+        {"reports/record/schema/examples/evidence.jsonl", record::evidence_examples},
+    };
+    const matrix::Catalogue catalogue = matrix::load_catalogue();
+    for (const auto& [name, text] : cli::generated_files(cli::verbs(), catalogue.axes))
+      files.push_back({"launcher/cli/help/" + name, [text = text] { return text; }});
+    return files;
+  }();
   return kFiles;
 }
 

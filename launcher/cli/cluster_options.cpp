@@ -51,36 +51,54 @@ cluster::AgentStart agents(const record::Run& run, const fs::path& folder,
 
 void declare(CLI::App& app, ClusterOptions& options) {
   record::Cluster& cluster = options.cluster;
-  app.add_option(
-      "--launcher,--engine", cluster.engine,
-      "what starts the ranks: local, mpirun (with --hosts), slurm or slurm-array (default: local)");
+  app.option_defaults()->group("On a cluster");
+  app.add_option("--launcher,--engine", cluster.engine,
+                 "what starts the ranks; mpirun needs --hosts (default: local)")
+      ->type_name("local|mpirun|slurm|slurm-array");
   app.add_option("--hosts", options.hosts,
-                 "mpirun: hosts to run on, such as a,b; each gets an agent");
+                 "mpirun: the hosts to run on, such as a,b; an agent is started on each")
+      ->type_name("HOSTS");
   app.add_option("--nodes", cluster.nodes,
-                 "slurm: nodes of the one allocation; slurm-array: tasks at once (default: 1)");
-  app.add_option("--slots", cluster.slots, "of a node: its GPUs, or ranks on sim (default: 4)");
+                 "slurm: nodes of the one allocation; slurm-array: tasks at once (default: 1)")
+      ->type_name("N");
+  app.add_option("--slots", cluster.slots,
+                 "GPUs of a node, or ranks of a node with --device sim (default: 4)")
+      ->type_name("N");
   app.add_option("--cpus-per-slot", cluster.cpus_per_slot,
-                 "CPUs asked for with each slot (default: 1)");
-  app.add_option("--partition", cluster.partition, "passed to Slurm");
-  app.add_option("--account", cluster.account, "passed to Slurm");
-  app.add_option("--qos", cluster.qos, "passed to Slurm");
+                 "CPUs to request with each slot (default: 1)")
+      ->type_name("N");
+  app.add_option("--partition", cluster.partition, "passed to Slurm")->type_name("NAME");
+  app.add_option("--account", cluster.account, "passed to Slurm")->type_name("NAME");
+  app.add_option("--qos", cluster.qos, "passed to Slurm")->type_name("NAME");
   app.add_option("--time-limit", cluster.time_limit,
-                 "of the allocation or of each array task, such as 4h");
+                 "of the allocation or of each array task, such as 4h")
+      ->type_name("TIME");
   app.add_option("--constraint", cluster.constraints,
-                 "a node feature, or ARCH=FEATURE for --node-arch ARCH; may be given again");
+                 "a node feature for Slurm, or ARCH=FEATURE, which counts with --node-arch ARCH; "
+                 "may be given several times")
+      ->type_name("FEATURE");
   app.add_option("--node-arch", cluster.arch,
-                 "which of the ARCH=FEATURE constraints hold, such as sm_90");
-  app.add_option(
-      "--slurm-arg", cluster.slurm_arguments,
-      "passed to salloc or sbatch as it is, such as --slurm-arg=--mem=0; may be given again");
+                 "which of the ARCH=FEATURE constraints count, such as sm_90")
+      ->type_name("ARCH");
+  app.add_option("--slurm-arg", cluster.slurm_arguments,
+                 "passed to salloc or sbatch unchanged, such as --slurm-arg=--mem=0; may be given "
+                 "several times")
+      ->type_name("ARG");
   app.add_option("--container-image", cluster.container_image,
-                 "agents and ranks run in this image (pyxis)");
-  app.add_option("--container-mounts", cluster.container_mounts, "further mounts of it");
+                 "Slurm runs agents and ranks in this image (pyxis)")
+      ->type_name("IMAGE");
+  app.add_option("--container-mounts", cluster.container_mounts,
+                 "mounts for --container-image, as pyxis spells them")
+      ->type_name("MOUNTS");
   app.add_option("--apptainer", cluster.apptainer_image,
-                 "agents and ranks run in this image (apptainer exec)");
-  app.add_option("--env-file", cluster.environment_file, "NAME=VALUE lines for agents and ranks");
+                 "agents and ranks run in this image (apptainer exec)")
+      ->type_name("IMAGE");
+  app.add_option("--env-file", cluster.environment_file,
+                 "a file of NAME=VALUE lines: the environment of agents and ranks")
+      ->type_name("FILE");
   app.add_option("--queue-limit", options.queue_limit,
-                 "how long to wait for nodes, such as 2h (default: 24h)");
+                 "how long to wait for nodes, such as 2h (default: 24h)")
+      ->type_name("TIME");
 }
 
 record::Cluster cluster_of(const ClusterOptions& options) {

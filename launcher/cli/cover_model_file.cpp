@@ -21,11 +21,14 @@ constexpr std::array<std::pair<std::string_view, cover::Format>, 4> kFormats = {
 }  // namespace
 
 void declare(CLI::App& app, ModelOptions& options) {
-  app.add_option("MODEL", options.path, "the model's file")->required();
-  app.add_option(
-      "--format", options.format,
-      "pict, acts, clauses, graphproof (a matrix file), or auto (default: by the content)");
-  app.add_option("--device", options.device, "for a matrix file: sim, cuda or auto (default sim)");
+  app.add_option("MODEL", options.path, "the file of the model")->required()->type_name("FILE");
+  app.add_option("--format", options.format,
+                 "the format of the model; graphproof is a matrix file (default: auto, by its "
+                 "content)")
+      ->type_name("auto|pict|acts|clauses|graphproof");
+  app.add_option("--device", options.device,
+                 "for a matrix file: the device whose cases are meant (default: sim)")
+      ->type_name(kDevices);
 }
 
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings) {

@@ -96,15 +96,17 @@ void show_finding(const char* rule_of, const std::string& rule, const std::strin
 }  // namespace
 
 void declare_like(CLI::App& app, LikeOptions& options) {
+  app.option_defaults()->group("From a training configuration of Megatron-LM or Megatron Bridge");
   app.add_option_function<std::string>(
          "--like",
          [&options](const std::string& file) {
            options.given = true;
            options.file = file;
          },
-         "a training configuration of Megatron-LM or Megatron Bridge: FILE, or `--like -- "
-         "ARGS...`; its nearest case that this machine can run")
-      ->expected(0, 1);
+         "take the case nearest to this configuration that this machine can run; for a command "
+         "line write `--like -- ARGS...`")
+      ->expected(0, 1)
+      ->type_name("FILE");
   declare_surroundings(app, options);
 }
 

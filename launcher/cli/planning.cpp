@@ -155,25 +155,31 @@ launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
 }  // namespace
 
 void declare(CLI::App& app, PlanOptions& options) {
+  app.option_defaults()->group("Which cases");
   app.add_option("--profile", options.profile,
-                 "a shipped profile, or one of the matrix file (default: smoke)");
-  app.add_option("--matrix", options.matrix_file, "a matrix file of your own");
+                 "a shipped profile, or one of the matrix file (default: smoke)")
+      ->type_name("PROFILE");
+  app.add_option("--matrix", options.matrix_file, "a matrix file of your own")->type_name("FILE");
   app.add_option("--where", options.where,
-                 "run only cases for which this expression holds, such as 'tp == 2'");
-  app.add_option("--device", options.device, "auto, sim or cuda (default: auto)");
+                 "only cases for which this expression is true, such as 'tp == 2'")
+      ->type_name("EXPR");
+  app.add_option("--device", options.device, "auto takes the GPUs if there are any (default: auto)")
+      ->type_name(kDevices);
   declare_ranks_per_gpu(app, options.ranks_per_gpu);
-  app.add_option(
-      "--seed", options.seed,
-      "the run's one seed, and that of a drawn or covering plan (default: the profile's)");
-  app.add_option(
-      "--extend", options.extend,
-      "RUN or plan.jsonl: keep the cases of this earlier plan as far as they are still valid");
+  app.add_option("--seed", options.seed,
+                 "the one seed of the run, and of a plan that is drawn at random or covers "
+                 "combinations (default: the profile's)")
+      ->type_name("N");
+  app.add_option("--extend", options.extend,
+                 "a run, or a plan.jsonl: keep its cases as far as they are still valid")
+      ->type_name("RUN");
 }
 
 void declare_ranks_per_gpu(CLI::App& app, int& ranks_per_gpu) {
   app.add_option("--ranks-per-gpu", ranks_per_gpu,
-                 "run cases of more ranks than there are GPUs too: so many ranks share one; what "
-                 "they compute counts, their times do not (default: 1)");
+                 "let up to N ranks share a GPU, so that cases with more ranks than GPUs run too; "
+                 "their results count, their times do not (default: 1)")
+      ->type_name("N");
 }
 
 launcher::Device device_of(const std::string& wanted, const Surroundings& surroundings,
@@ -195,6 +201,7 @@ launcher::Device device_or_bare(const std::string& wanted, const Surroundings& s
     device = launcher::choose_device(wanted, surroundings.programs);
   } catch (const matrix::InputError&) {
     if (wanted == "cuda") throw;
+    device.note = "the rank programs are not built (./graphproof doctor builds them)";
   }
   return shared(std::move(device), ranks_per_gpu);
 }
@@ -241,22 +248,29 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device,
 }
 
 void declare(CLI::App& app, RunOptions& options) {
+  app.option_defaults()->group("How they run");
   app.add_option("--run-dir", options.run_dir,
-                 "the run's folder: absent or empty (default: runs/RUN_ID)");
+                 "the folder of the run, absent or empty (default: runs/RUN_ID)")
+      ->type_name("FOLDER");
   app.add_option("--isolation", options.isolation,
-                 "process: every case in processes of its own; batch: shared where they can be "
-                 "(default: as planned)");
-  app.add_option("--budget", options.budget,
-                 "start no more cases after this time, such as 30m or 1h30m; resume goes on");
-  app.add_option("--max-fail", options.max_fail,
-                 "start no more cases after this many failures (default: no bound)");
-  declare(app, options.cluster);
-  app.add_option("--max-gpu-minutes", options.max_gpu_minutes,
-                 "start no more cases once GPUs were leased for this long together");
-  app.add_option(
-      "--confirm", options.confirm,
-      "run each failure this often again, alone, to measure its rate; it never becomes a pass");
+                 "process: each case in processes of its own; batch: cases share processes where "
+                 "they can (default: as planned)")
+      ->type_name("planned|process|batch");
   app.add_flag("--cold", options.cold, "start no ranks before their slots are free");
+  app.add_option("--confirm", options.confirm,
+                 "run each failure N more times, alone, to measure how often it fails; the failure "
+                 "stays a failure")
+      ->type_name("N");
+  app.option_defaults()->group("When to start no more cases");
+  app.add_option("--budget", options.budget,
+                 "after this time, such as 30m or 1h30m; `resume` continues the run")
+      ->type_name("TIME");
+  app.add_option("--max-fail", options.max_fail, "after N failures (default: no limit)")
+      ->type_name("N");
+  app.add_option("--max-gpu-minutes", options.max_gpu_minutes,
+                 "after GPUs have been in use for this many minutes in total (default: no limit)")
+      ->type_name("MINUTES");
+  declare(app, options.cluster);
 }
 
 std::string new_run_id() {

@@ -114,28 +114,34 @@ bool is_harness(const dialect::OptionTable& options, const std::vector<std::stri
 }  // namespace
 
 void declare(CLI::App& app, ConfigurationOptions& options) {
-  app.add_option(
-      "FILE", options.file,
-      "a configuration as JSON or YAML, or a case's name; or `-- ARGS...` for a command line");
+  app.add_option("FILE", options.file,
+                 "a configuration as JSON or YAML, or the name of a case; write a command line as "
+                 "`-- ARGS...`")
+      ->type_name("FILE");
   declare_surroundings(app, options);
 }
 
 void declare_surroundings(CLI::App& app, ConfigurationOptions& options) {
-  app.add_option(
-      "--dialect", options.dialect,
-      "megatron-lm, megatron-bridge, legacy or graphproof (default: told from the input)");
+  app.add_option("--dialect", options.dialect,
+                 "whose options these are (default: detected from the input)")
+      ->type_name("megatron-lm|megatron-bridge|legacy|graphproof");
   app.add_option("--version", options.version,
-                 "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
-  app.add_option("--world-size", options.world_size, "ranks of the job")
+                 "a day of upstream's main branch, such as 2026-08-22 (default: the newest)")
+      ->type_name("DATE");
+  app.add_option("--world-size", options.world_size, "the number of ranks of the job")
+      ->type_name("N")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--arch", options.arch, "the GPU, such as sm_90");
+  app.add_option("--arch", options.arch, "the GPU architecture, such as sm_90")->type_name("ARCH");
   app.add_option("--env", options.environment,
-                 "NAME=VALUE of the job's environment; only what is given counts")
-      ->allow_extra_args(false);
-  app.add_option(
-         "--stack", options.stack,
-         "NAME=VALUE such as torch_version=2.11 or te_version=none; what is not given is unknown")
-      ->allow_extra_args(false);
+                 "a variable of the job's environment; others count as not set; may be given "
+                 "several times")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
+  app.add_option("--stack", options.stack,
+                 "a fact about the software, such as torch_version=2.11 or te_version=none; facts "
+                 "that are not given are unknown; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
 }
 
 TrainingConfiguration read_training_configuration(const ConfigurationOptions& options,

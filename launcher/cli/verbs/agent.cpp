@@ -10,10 +10,10 @@ namespace graphproof::cli {
 
 Action declare_agent(CLI::App& app) {
   const auto setup = std::make_shared<cluster::AgentSetup>();
-  app.add_option("--run", setup->run_folder, "the run's folder")->required();
+  app.add_option("--run", setup->run_folder, "the folder of the run")->required();
   app.add_option("--channels", setup->channels, "the folder of the agents' channels")->required();
-  app.add_option("--slots", setup->slots, "slots of this node")->required();
-  app.add_option("--rank-program", setup->rank_program, "what the ranks run")->required();
+  app.add_option("--slots", setup->slots, "the slots of this node")->required();
+  app.add_option("--rank-program", setup->rank_program, "the program of the ranks")->required();
   return [setup](Surroundings&) {
     return cluster::serve(*setup, launcher::own_environment()) == 0 ? record::ExitCode::ok
                                                                     : record::ExitCode::interrupted;

@@ -70,10 +70,13 @@ record::ExitCode execute_case(const CaseOptions& options, Surroundings& surround
 Action declare_case(CLI::App& app) {
   const auto options = std::make_shared<CaseOptions>();
   app.add_option("CASE", options->reference,
-                 "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE");
-  declare_like(app, options->like);
-  app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
+                 "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")
+      ->type_name("CASE");
+  app.add_option("--device", options->device,
+                 "auto takes the GPUs if there are any (default: auto)")
+      ->type_name(kDevices);
   app.add_flag("--json", options->json, "print the case as a line of plan.jsonl");
+  declare_like(app, options->like);
   return [options](Surroundings& surroundings) { return execute_case(*options, surroundings); };
 }
 

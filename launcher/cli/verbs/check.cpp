@@ -208,12 +208,14 @@ record::ExitCode execute_check(const CheckOptions& options, Surroundings& surrou
 
 Action declare_check(CLI::App& app) {
   const auto options = std::make_shared<CheckOptions>();
+  app.option_defaults()->group("The job that the configuration is for");
   declare(app, *options);
+  app.option_defaults()->group(kOutput);
   app.add_flag("--migrate", options->migrate,
-               "print today's spelling of older graph options instead");
-  app.add_flag("--all", options->all, "list the rules that are undecided, too");
+               "print today's spelling of older CUDA graph options, and judge nothing");
+  app.add_flag("--all", options->all, "also list the rules that could not be decided");
   app.add_flag("--json", options->json, "print {accepted, findings, effective}");
-  app.add_flag("--sarif", options->sarif, "print SARIF 2.1.0 for annotations in a code review");
+  app.add_flag("--sarif", options->sarif, "print SARIF 2.1.0, for annotations in a code review");
   return [options](Surroundings& surroundings) { return execute_check(*options, surroundings); };
 }
 

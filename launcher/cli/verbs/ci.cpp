@@ -66,14 +66,21 @@ record::ExitCode execute_ci(const CiOptions& options, Surroundings& surroundings
 
 Action declare_ci(CLI::App& app) {
   const auto options = std::make_shared<CiOptions>();
-  app.add_option("KIND", options->kind, "gitlab, github or slurm")->required();
-  app.add_option("--shards", options->pipeline.shards, "parts that run side by side (default: 4)");
-  app.add_option("--profile", options->pipeline.profile, "what to run (default: nightly)");
-  app.add_option("--device", options->pipeline.device, "cuda or sim (default: cuda)");
-  app.add_option("--budget", options->pipeline.budget, "of each shard, such as 4h");
+  app.add_option("KIND", options->kind, "gitlab, github or slurm")
+      ->required()
+      ->type_name("gitlab|github|slurm");
+  app.add_option("--shards", options->pipeline.shards, "parts that run concurrently (default: 4)")
+      ->type_name("N");
+  app.add_option("--profile", options->pipeline.profile, "what to run (default: nightly)")
+      ->type_name("PROFILE");
+  app.add_option("--device", options->pipeline.device, "where to run it (default: cuda)")
+      ->type_name("cuda|sim");
+  app.add_option("--budget", options->pipeline.budget, "the time budget of each shard, such as 4h")
+      ->type_name("TIME");
   app.add_option("--tag", options->pipeline.tags,
-                 "of the runners (default: gpu); may be given again");
-  app.add_flag("--json", options->json, "print the file's name and text as JSON");
+                 "a tag of the runners; may be given several times (default: gpu)")
+      ->type_name("TAG");
+  app.add_flag("--json", options->json, "print the name and the text of the file as JSON");
   return [options](Surroundings& surroundings) { return execute_ci(*options, surroundings); };
 }
 

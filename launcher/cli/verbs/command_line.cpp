@@ -1,62 +1,23 @@
-#include "launcher/cli/verb.h"
-
+// The command line of the program: which verb it names, what its options say, and how errors are
+// printed.
 #include <algorithm>
-#include <array>
 #include <exception>
 
+#include "launcher/cli/help/help_text.h"
+#include "launcher/cli/verb.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/text/message.h"
 
 namespace graphproof::cli {
 namespace {
 
-constexpr std::array kVerbs = {
-    Verb{"run", "plan, run and judge the cases of a profile or a matrix file", declare_run, true},
-    Verb{"resume", "go on with a run that was interrupted or killed", declare_resume},
-    Verb{"rerun", "run cases of a recorded run again, as a run of their own", declare_rerun},
-    Verb{"plan", "show which cases a run would have, and what removed the others", declare_plan},
-    Verb{
-        "case",
-        "read a case from its name: id, axes, ranks, expectation; or from a training configuration",
-        declare_case, true},
-    Verb{"explain", "the rules and checks that a case meets, and its verdict if it was run",
-         declare_explain},
-    Verb{"repro", "run one case again alone and show its evidence", declare_repro},
-    Verb{"shrink",
-         "which values of a failing case make it fail, and the smallest job that shows it",
-         declare_shrink},
-    Verb{"list", "axes, profiles, rules, checks, faults, runs or cases", declare_list},
-    Verb{"check", "what upstream rejects, rewrites or lets pass of a training configuration",
-         declare_check, true},
-    Verb{"rules", "the rules in full, or one of them; ours or an upstream's", declare_rules},
-    Verb{"report", "print a run's closing table again, and rebuild its reports", declare_report},
-    Verb{"compare", "two runs side by side: what changed in the stack, broke, healed, slowed, grew",
-         declare_compare},
-    Verb{"merge", "join the runs of a plan's shards to one run", declare_merge},
-    Verb{"ci", "print a pipeline that runs shards and merges them: gitlab, github or slurm",
-         declare_ci},
-    Verb{"status", "how far a run is, whether it still runs or not", declare_status},
-    Verb{"doctor", "can this machine run cases?", declare_doctor},
-    Verb{"selftest", "are ranks that lie caught here?", declare_selftest},
-    Verb{"cover",
-         "few rows that hold every combination of a few values: of a PICT or ACTS model, or a "
-         "matrix file",
-         declare_cover},
-    Verb{"agent", "internal: serves a launcher on a node of a cluster", declare_agent},
-    Verb{"verify", "do these rows cover what a model asks for?", declare_verify},
-    Verb{"order",
-         "in which order a pipeline stage captures its forwards and backwards, and its static "
-         "buffers",
-         declare_order},
-};
-
 std::vector<std::string> verb_names() {
   std::vector<std::string> names;
-  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
   return names;
 }
 
-/// CLI11 knows that something is unknown, but not what was meant.
+/// CLI11 reports that an option is unknown, but not which one was probably meant.
 matrix::InputError unknown_option(const CLI::App& app, const std::string& got) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -88,56 +49,42 @@ nlohmann::json as_json(const record::Message& message) {
           {"next", message.next}};
 }
 
-record::ExitCode run_verb(const std::vector<std::string>& arguments, Surroundings& surroundings) {
-  CLI::App app("graphproof: qualifies CUDA graphs for distributed training and inference",
-               "graphproof");
-  app.require_subcommand(0, 1);
-  std::vector<std::pair<CLI::App*, Action>> actions;
-  for (const Verb& verb : kVerbs) {
-    CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.meaning));
-    sub->allow_extras();
-    actions.emplace_back(sub, verb.declare(*sub));
-  }
+const Verb& verb_named(const std::string& name) {
+  for (const Verb& verb : verbs())
+    if (verb.name == name) return verb;
   const std::vector<std::string> names = verb_names();
-  if (!arguments.empty() && arguments[0].front() != '-' &&
-      std::find(names.begin(), names.end(), arguments[0]) == names.end())
-    throw matrix::InputError({"no verb `" + arguments[0] + "`", arguments[0],
-                              "one of " + matrix::listed(names), "",
-                              matrix::suggestion(arguments[0], names, "graphproof --help")});
-  const auto chosen = [&]() -> const CLI::App& {
-    for (const auto& [sub, action] : actions)
-      if (!arguments.empty() && sub->get_name() == arguments[0]) return *sub;
-    return app;
-  };
-  const bool takes_words = std::any_of(kVerbs.begin(), kVerbs.end(), [&](const Verb& verb) {
-    return verb.takes_words && !arguments.empty() && verb.name == arguments[0];
-  });
+  throw matrix::InputError({"no verb `" + name + "`", name, "one of " + matrix::listed(names), "",
+                            matrix::suggestion(name, names, "graphproof help")});
+}
+
+record::ExitCode run_verb(const std::vector<std::string>& arguments, Surroundings& surroundings) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+    surroundings.out << overview(verbs());
+    return record::ExitCode::ok;
+  }
+  const Verb& verb = verb_named(arguments[0]);
+  CLI::App app(std::string(verb.meaning), std::string(verb.name));
+  app.allow_extras();
+  const Action action = verb.declare(app);
   const auto dashes =
-      takes_words ? std::find(arguments.begin(), arguments.end(), "--") : arguments.end();
+      verb.takes_words ? std::find(arguments.begin(), arguments.end(), "--") : arguments.end();
   if (dashes != arguments.end()) surroundings.words.assign(dashes + 1, arguments.end());
   try {
-    app.parse(std::vector<std::string>(std::make_reverse_iterator(dashes), arguments.rend()));
-  } catch (const CLI::Success& help) {
-    app.exit(help, surroundings.out, surroundings.err);
+    // CLI11 takes the arguments in reverse order.
+    app.parse(std::vector<std::string>(std::make_reverse_iterator(dashes),
+                                       std::make_reverse_iterator(arguments.begin() + 1)));
+  } catch (const CLI::CallForHelp&) {
+    surroundings.out << help_text(verb, app);
     return record::ExitCode::ok;
-  } catch (const CLI::ExtrasError&) {
-    throw unknown_option(chosen(), app.remaining(true).front());
   } catch (const CLI::ParseError& error) {
-    throw bad_command_line(chosen(), error);
+    throw bad_command_line(app, error);
   }
-  for (const auto& [sub, action] : actions) {
-    if (!sub->parsed()) continue;
-    if (const auto extras = sub->remaining(); !extras.empty())
-      throw unknown_option(*sub, extras.front());
-    return action(surroundings);
-  }
-  surroundings.out << app.help();
-  return record::ExitCode::ok;
+  if (const auto extras = app.remaining(); !extras.empty())
+    throw unknown_option(app, extras.front());
+  return action(surroundings);
 }
 
 }  // namespace
-
-std::span<const Verb> verbs() { return kVerbs; }
 
 int run_command_line(const std::vector<std::string>& arguments, Surroundings& surroundings) {
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();

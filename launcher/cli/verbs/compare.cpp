@@ -28,8 +28,10 @@ record::ExitCode execute_compare(const CompareOptions& options, Surroundings& su
 
 Action declare_compare(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
-  app.add_option("A", options->left, "the run before: a folder or an id")->required();
-  app.add_option("B", options->right, "the run after (default: latest)");
+  app.add_option("A", options->left, "the earlier run: a folder or an id")
+      ->required()
+      ->type_name("RUN");
+  app.add_option("B", options->right, "the later run (default: latest)")->type_name("RUN");
   app.add_flag("--json", options->json, "print one JSON object");
   return [options](Surroundings& surroundings) { return execute_compare(*options, surroundings); };
 }

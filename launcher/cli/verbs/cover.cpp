@@ -246,30 +246,47 @@ record::ExitCode execute_cover(const CoverOptions& options, Surroundings& surrou
 
 Action declare_cover(CLI::App& app) {
   const auto options = std::make_shared<CoverOptions>();
+  app.option_defaults()->group("The model and the rows");
   declare(app, options->model);
   app.add_option("--strength", options->strength,
-                 "how many values have to meet in some row, 1 to 6 (default 2)");
-  app.add_option("--seconds", options->seconds,
-                 "end after so long with the best so far; without it steps decide");
-  app.add_option("--steps", options->steps,
-                 "moves of the search (default 200000, without end where --seconds is given)");
-  app.add_option("--seed", options->seed, "one seed gives one answer (default 1)");
-  app.add_option("--threads", options->threads,
-                 "share first answers and searches; the answer is the same");
-  app.add_option("--searches", options->searches,
-                 "independent searches, of which the best counts (default 1)");
-  app.add_option("--starts", options->starts,
-                 "first answers to choose from (default: by the model's size)");
+                 "how many parameters are combined, 1 to 6 (default: 2)")
+      ->type_name("T");
   app.add_option("--require", options->required,
-                 "CSV or JSON lines: rows that must be there; empty cells are free");
+                 "rows that must be in the result, as CSV or JSON lines; empty cells are free")
+      ->type_name("FILE");
   app.add_option("--extend", options->extend,
-                 "CSV or JSON lines: an earlier answer to keep as far as it is still valid");
+                 "rows of an earlier result to keep as far as they are still valid, as CSV or JSON "
+                 "lines")
+      ->type_name("FILE");
   app.add_option("--cost", options->cost,
-                 "JSON {parameter: {value: cost}}: make the total small instead of the number");
-  app.add_option(
-      "--out", options->out,
-      "write the rows here: CSV, or JSON lines for .jsonl (default: CSV on standard output)");
-  app.add_flag("--explain", options->explain, "why each excluded value or combination is excluded");
+                 "JSON {parameter: {value: cost}}: make the total cost small, not the number of "
+                 "rows")
+      ->type_name("FILE");
+  app.option_defaults()->group("The search");
+  app.add_option("--seconds", options->seconds,
+                 "stop after this time with the best result so far (default: --steps decides)")
+      ->type_name("SECONDS");
+  app.add_option("--steps", options->steps,
+                 "moves of the search (default: 200000, or no limit with --seconds)")
+      ->type_name("N");
+  app.add_option("--seed", options->seed, "the same seed gives the same result (default: 1)")
+      ->type_name("N");
+  app.add_option("--threads", options->threads,
+                 "work on several starts and searches at once; the result is the same (default: 1)")
+      ->type_name("N");
+  app.add_option("--searches", options->searches,
+                 "independent searches, of which the best result is taken (default: 1)")
+      ->type_name("N");
+  app.add_option("--starts", options->starts,
+                 "first results to choose from (default: by the size of the model)")
+      ->type_name("N");
+  app.option_defaults()->group(kOutput);
+  app.add_option("--out", options->out,
+                 "write the rows to this file: JSON lines if it ends in .jsonl or .json, otherwise "
+                 "CSV (default: CSV on standard output)")
+      ->type_name("FILE");
+  app.add_flag("--explain", options->explain,
+               "say why each combination that no row can have is impossible");
   app.add_flag("--json", options->json, "print a JSON report");
   return [options](Surroundings& surroundings) { return execute_cover(*options, surroundings); };
 }

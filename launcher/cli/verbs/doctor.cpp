@@ -51,7 +51,9 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
 
 Action declare_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
-  app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
+  app.add_option("--device", options->device,
+                 "auto takes the GPUs if there are any (default: auto)")
+      ->type_name(kDevices);
   app.add_flag("--json", options->json, "print one JSON object of graphproof-doctor/1");
   return [options](Surroundings& surroundings) { return execute_doctor(*options, surroundings); };
 }

@@ -107,8 +107,11 @@ Action declare_explain(CLI::App& app) {
   const auto options = std::make_shared<ExplainOptions>();
   app.add_option("CASE", options->reference,
                  "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")
-      ->required();
-  app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
+      ->required()
+      ->type_name("CASE");
+  app.add_option("--device", options->device,
+                 "auto takes the GPUs if there are any (default: auto)")
+      ->type_name(kDevices);
   app.add_flag("--json", options->json, "print one JSON object");
   return [options](Surroundings& surroundings) { return execute_explain(*options, surroundings); };
 }

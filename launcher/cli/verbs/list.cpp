@@ -134,8 +134,10 @@ record::ExitCode execute_list(const ListOptions& options, Surroundings& surround
 Action declare_list(CLI::App& app) {
   const auto options = std::make_shared<ListOptions>();
   app.add_option("WHAT", options->what, "axes, profiles, rules, checks, faults, runs or cases")
-      ->required();
-  app.add_option("--run", options->run, "of which run the cases are (default: latest)");
+      ->required()
+      ->type_name("axes|profiles|rules|checks|faults|runs|cases");
+  app.add_option("--run", options->run, "the run whose cases are listed (default: latest)")
+      ->type_name("RUN");
   app.add_flag("--json", options->json, "print a JSON list");
   return [options](Surroundings& surroundings) { return execute_list(*options, surroundings); };
 }

@@ -35,9 +35,12 @@ record::ExitCode execute_merge(const MergeOptions& options, Surroundings& surrou
 
 Action declare_merge(CLI::App& app) {
   const auto options = std::make_shared<MergeOptions>();
-  app.add_option("RUN", options->runs, "the runs of all shards: folders or ids")->required();
+  app.add_option("RUN", options->runs, "the runs of all shards: folders or ids")
+      ->required()
+      ->type_name("RUN");
   app.add_option("--run-dir", options->run_dir,
-                 "the folder of the new run: absent or empty (default: runs/RUN_ID)");
+                 "the folder of the new run, absent or empty (default: runs/RUN_ID)")
+      ->type_name("FOLDER");
   app.add_flag("--json", options->json, "print summary.json and nothing else");
   return [options](Surroundings& surroundings) { return execute_merge(*options, surroundings); };
 }

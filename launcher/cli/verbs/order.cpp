@@ -108,22 +108,31 @@ record::ExitCode execute_order(const OrderOptions& options, Surroundings& surrou
 
 Action declare_order(CLI::App& app) {
   const auto options = std::make_shared<OrderOptions>();
-  app.add_option("--pp", options->stage.pp, "pipeline size")->required();
-  app.add_option("--pp-rank", options->stage.rank, "this stage, from 0")->required();
-  app.add_option("--vpp", options->stage.chunks, "virtual stages of a rank (default 1: none)");
-  app.add_option("--microbatches", options->stage.microbatches, "microbatches of a step")
-      ->required();
-  app.add_option(
-         "--group", options->stage.group,
-         "microbatches that a virtual stage runs before the next does (default: pipeline size)")
+  app.add_option("--pp", options->stage.pp, "the pipeline-parallel size")
+      ->required()
+      ->type_name("N");
+  app.add_option("--pp-rank", options->stage.rank, "the rank of this stage, from 0")
+      ->required()
+      ->type_name("N");
+  app.add_option("--vpp", options->stage.chunks,
+                 "virtual pipeline stages of a rank (default: 1, which means none)")
+      ->type_name("N");
+  app.add_option("--microbatches", options->stage.microbatches, "the microbatches of a step")
+      ->required()
+      ->type_name("N");
+  app.add_option("--group", options->stage.group,
+                 "microbatches that a virtual stage runs before the next one does (default: the "
+                 "pipeline size)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
   app.add_option("--layers", options->layers,
-                 "layers of each virtual stage, as 2,1 (default: one each)")
+                 "the layers of each virtual stage, such as 2,1 (default: one each)")
+      ->type_name("N,...")
       ->delimiter(',');
   app.add_flag("--overlap-ep", options->overlap_ep,
-               "layer by layer, so that expert communication overlaps another microbatch");
+               "order by layers, so that expert communication overlaps another microbatch");
   app.add_flag("--wgrad", options->weight_gradients,
-               "with --overlap-ep: weight gradients as entries of their own, -l - 0.5");
+               "with --overlap-ep: weight gradients are entries of their own, printed as -l - 0.5");
   app.add_flag("--json", options->json, "print one JSON object");
   return [options](Surroundings& surroundings) { return execute_order(*options, surroundings); };
 }

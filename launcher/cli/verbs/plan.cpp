@@ -98,6 +98,9 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
 record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surroundings) {
   const launcher::Device device =
       device_or_bare(options.plan.device, surroundings, options.plan.ranks_per_gpu);
+  if (device.rank_program.empty())
+    surroundings.err << "planned for the simulated device with an unknown stack, because "
+                     << device.note << "\n";
   const Planned planned = make_plan(options.plan, device, surroundings, !options.explain.empty());
   if (options.json) {
     // Lines, not one value: the same text as plan.jsonl.
@@ -115,11 +118,13 @@ record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surr
 Action declare_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanVerbOptions>();
   declare(app, options->plan);
+  app.option_defaults()->group(kOutput);
   app.add_option("--explain", options->explain,
-                 "unreachable: values and combinations that no case has, each with the fewest "
-                 "rules that forbid it")
+                 "list the values and combinations that no case has, each with the fewest rules "
+                 "that forbid it")
+      ->type_name("unreachable")
       ->check(CLI::IsMember({"unreachable"}));
-  app.add_flag("--json", options->json, "print plan.jsonl; the counts go to the error stream");
+  app.add_flag("--json", options->json, "print plan.jsonl; the counts go to standard error");
   return [options](Surroundings& surroundings) { return execute_plan(*options, surroundings); };
 }
 

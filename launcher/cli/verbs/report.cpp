@@ -37,10 +37,12 @@ record::ExitCode execute_report(const ReportOptions& options, Surroundings& surr
 
 Action declare_report(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
-  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
+  app.add_option("RUN", options->run, "the folder or id of a run, or latest (default: latest)")
+      ->type_name("RUN");
   app.add_flag("--judge-again", options->judge_again,
-               "judge its evidence with today's checks; the journal stays as it is");
-  app.add_flag("--json", options->json, "print it as summary.json");
+               "judge the evidence again with the checks of this version; the journal stays as it "
+               "is");
+  app.add_flag("--json", options->json, "print summary.json and nothing else");
   return [options](Surroundings& surroundings) { return execute_report(*options, surroundings); };
 }
 

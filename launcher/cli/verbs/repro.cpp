@@ -108,16 +108,24 @@ Action declare_repro(CLI::App& app) {
   const auto options = std::make_shared<ReproOptions>();
   app.add_option("CASE", options->reference,
                  "an id prefix, a name such as impl=manual,tp=2, or RUN/CASE")
-      ->required();
-  app.add_option("--device", options->device, "auto, sim or cuda (default: the recorded run's)");
+      ->required()
+      ->type_name("CASE");
+  app.add_option("--device", options->device,
+                 "where to run it (default: the device of the recorded run)")
+      ->type_name(kDevices);
   declare_ranks_per_gpu(app, options->ranks_per_gpu);
   app.add_option("--run-dir", options->run_dir,
-                 "the new run's folder: absent or empty (default: runs/RUN_ID)");
+                 "the folder of the new run, absent or empty (default: runs/RUN_ID)")
+      ->type_name("FOLDER");
   app.add_option("--script", options->script,
-                 "write a shell script that starts the case without graphproof; - prints it");
-  app.add_option("--seed", options->seed, "the run's one seed (default: the recorded run's)");
+                 "run nothing; write a shell script that starts the case without graphproof; - "
+                 "prints it")
+      ->type_name("FILE");
+  app.add_option("--seed", options->seed,
+                 "the one seed of the run (default: that of the recorded run)")
+      ->type_name("N");
   app.add_flag("--json", options->json,
-               "print one JSON object: record, and a digest of each rank's evidence");
+               "print one JSON object: the record, and a digest of each rank's evidence");
   return [options](Surroundings& surroundings) { return execute_repro(*options, surroundings); };
 }
 

@@ -116,17 +116,23 @@ record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surrou
 
 Action declare_rerun(CLI::App& app) {
   const auto options = std::make_shared<RerunOptions>();
-  app.add_option("RUN", options->run, "the recorded run: its folder, id, or latest")->required();
-  app.add_option("CASE", options->cases, "cases of it: id prefixes or names");
-  app.add_flag("--failed", options->failed, "those with a product failure");
-  app.add_flag("--infra", options->infra, "those that ended infra.*");
+  app.add_option("RUN", options->run, "the recorded run: its folder, its id, or latest")
+      ->required()
+      ->type_name("RUN");
+  app.add_option("CASE", options->cases, "cases of it, as id prefixes or names")->type_name("CASE");
+  app.option_defaults()->group("Which cases");
+  app.add_flag("--failed", options->failed, "those whose verdict is a failure (exit code 1)");
+  app.add_flag("--infra", options->infra, "those whose verdict is infra.*");
   app.add_option("--verdict", options->verdict,
-                 "those with this verdict, or one that begins with it, such as fail.hang");
+                 "those whose verdict is this one or begins with it, such as fail.hang")
+      ->type_name("VERDICT");
   app.add_option("--where", options->where,
-                 "those for which this expression holds, such as 'tp == 2'; beside the others it "
-                 "narrows them");
+                 "those for which this expression is true, such as 'tp == 2'; together with the "
+                 "options above it narrows their choice")
+      ->type_name("EXPR");
   declare(app, options->options);
-  app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
+  app.option_defaults()->group(kOutput);
+  app.add_flag("--json", options->json, "print summary.json at the end and nothing else");
   return [options](Surroundings& surroundings) { return execute_rerun(*options, surroundings); };
 }
 

@@ -43,8 +43,9 @@ record::ExitCode execute_resume(const ResumeOptions& options, Surroundings& surr
 
 Action declare_resume(CLI::App& app) {
   const auto options = std::make_shared<ResumeOptions>();
-  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
-  app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
+  app.add_option("RUN", options->run, "the folder or id of a run, or latest (default: latest)")
+      ->type_name("RUN");
+  app.add_flag("--json", options->json, "print summary.json at the end and nothing else");
   return [options](Surroundings& surroundings) { return execute_resume(*options, surroundings); };
 }
 

@@ -119,13 +119,15 @@ record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surrou
 
 Action declare_rules(CLI::App& app) {
   const auto options = std::make_shared<RulesOptions>();
-  app.add_option("RULE", options->id, "one rule's id (default: all)");
-  app.add_option("--dialect", options->dialect,
-                 "graphproof (default), megatron-lm, megatron-bridge or legacy");
+  app.add_option("RULE", options->id, "the id of one rule (default: all rules)");
+  app.add_option("--dialect", options->dialect, "whose rules (default: graphproof)")
+      ->type_name("graphproof|megatron-lm|megatron-bridge|legacy");
   app.add_option("--version", options->version,
-                 "a day of upstream's main branch, such as 2026-08-22 (default: the newest)");
+                 "a day of upstream's main branch, such as 2026-08-22 (default: the newest)")
+      ->type_name("DATE");
   app.add_flag("--coverage", options->coverage,
-               "where each upstream rule is settled: here, by a check of a run, or nowhere");
+               "say where each upstream rule is covered: by a rule here, by a check of a run, or "
+               "nowhere");
   app.add_flag("--json", options->json, "print a JSON list");
   return [options](Surroundings& surroundings) { return execute_rules(*options, surroundings); };
 }

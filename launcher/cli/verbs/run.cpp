@@ -108,12 +108,13 @@ record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surrou
 Action declare_run(CLI::App& app) {
   const auto options = std::make_shared<RunVerbOptions>();
   declare(app, options->plan);
+  app.add_option("--shard", options->shard,
+                 "only the I-th of N parts of the plan, such as 1/4; `merge` joins their runs")
+      ->type_name("I/N");
   declare(app, options->run);
   declare_like(app, options->like);
-  app.add_option(
-      "--shard", options->shard,
-      "only the I-th of N parts of the plan, such as 1/4; graphproof merge joins their runs");
-  app.add_flag("--json", options->json, "print summary.json at the end, and nothing else");
+  app.option_defaults()->group(kOutput);
+  app.add_flag("--json", options->json, "print summary.json at the end and nothing else");
   return [options](Surroundings& surroundings) { return execute_run(*options, surroundings); };
 }
 

@@ -151,7 +151,9 @@ record::ExitCode execute_selftest(const SelftestOptions& options, Surroundings& 
 
 Action declare_selftest(CLI::App& app) {
   const auto options = std::make_shared<SelftestOptions>();
-  app.add_option("--device", options->device, "auto, sim or cuda (default: auto)");
+  app.add_option("--device", options->device,
+                 "auto takes the GPUs if there are any (default: auto)")
+      ->type_name(kDevices);
   app.add_flag("--json", options->json, "print one JSON object");
   return [options](Surroundings& surroundings) { return execute_selftest(*options, surroundings); };
 }

@@ -295,18 +295,27 @@ class Shrink {
 Action declare_shrink(CLI::App& app) {
   const auto options = std::make_shared<ShrinkOptions>();
   app.add_option("CASE", options->reference, "RUN/CASE: a case that failed, by id prefix or name")
-      ->required();
+      ->required()
+      ->type_name("CASE");
   app.add_option("--jobs", options->jobs,
-                 "how many jobs to ask for at a time (default: 1, which needs fewest)");
+                 "jobs to choose at a time; 1 needs the fewest in total (default: 1)")
+      ->type_name("N");
   app.add_option("--most-jobs", options->most_jobs,
-                 "to locate it; making it smaller comes on top (default: 100)");
+                 "jobs at most to find the values; making the case smaller takes some more "
+                 "(default: 100)")
+      ->type_name("N");
   app.add_option("--budget", options->budget,
-                 "start no more jobs after this time, such as 30m; the same command goes on");
+                 "start no more jobs after this time, such as 30m; the same command continues")
+      ->type_name("TIME");
   app.add_option("--assume-noise", options->noise,
-                 "B,A: how often a job that has the fault passes, and how often another fails "
-                 "(default: found out)");
-  app.add_option("--seed", options->seed, "of the choice of jobs (default: the run's)");
-  app.add_option("--device", options->device, "auto, sim or cuda (default: the run's)");
+                 "how often a job that has the fault passes, and how often another job fails "
+                 "(default: measured)")
+      ->type_name("B,A");
+  app.add_option("--seed", options->seed,
+                 "the seed for the choice of jobs (default: the seed of the run)")
+      ->type_name("N");
+  app.add_option("--device", options->device, "where to run (default: the device of the run)")
+      ->type_name(kDevices);
   app.add_flag("--json", options->json, "print one JSON object of graphproof-shrink/1");
   return [options](Surroundings& surroundings) { return Shrink(*options, surroundings).execute(); };
 }

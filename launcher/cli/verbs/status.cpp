@@ -161,9 +161,10 @@ record::ExitCode execute_status(const StatusOptions& options, Surroundings& surr
 
 Action declare_status(CLI::App& app) {
   const auto options = std::make_shared<StatusOptions>();
-  app.add_option("RUN", options->run, "a run's folder, id, or latest (default: latest)");
-  app.add_flag("--watch", options->watch, "again every second, until the run has ended");
-  app.add_flag("--json", options->json, "print one JSON object; with --watch one a line");
+  app.add_option("RUN", options->run, "the folder or id of a run, or latest (default: latest)")
+      ->type_name("RUN");
+  app.add_flag("--watch", options->watch, "print again every second until the run has ended");
+  app.add_flag("--json", options->json, "print one JSON object; with --watch one in each line");
   return [options](Surroundings& surroundings) { return execute_status(*options, surroundings); };
 }
 

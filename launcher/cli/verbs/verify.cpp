@@ -79,10 +79,12 @@ Action declare_verify(CLI::App& app) {
   const auto options = std::make_shared<VerifyOptions>();
   declare(app, options->model);
   app.add_option("FILE", options->rows,
-                 "the rows: CSV with a line of parameter names first, or JSON lines")
-      ->required();
+                 "the rows: CSV whose first line has the parameter names, or JSON lines")
+      ->required()
+      ->type_name("FILE");
   app.add_option("--strength", options->strength,
-                 "what the rows have to cover, 1 to 6 (default 2)");
+                 "how many parameters are combined, 1 to 6 (default: 2)")
+      ->type_name("T");
   app.add_flag("--json", options->json, "print a JSON report");
   return [options](Surroundings& surroundings) { return execute_verify(*options, surroundings); };
 }
