@@ -30,7 +30,7 @@ const std::vector<std::string>& launchers() {
 
 bool is_slurm(const record::Cluster& cluster) { return cluster.engine.starts_with("slurm"); }
 
-/// Slurm's own minutes.
+/// A duration in minutes, as Slurm takes it.
 std::string minutes(const std::string& duration, const std::string& option) {
   const matrix::Document document = matrix::parse_document(nlohmann::json(duration).dump(), option);
   return std::to_string(
@@ -110,7 +110,7 @@ record::Cluster cluster_of(const ClusterOptions& options) {
   std::istringstream hosts(options.hosts);
   for (std::string host; std::getline(hosts, host, ',');)
     if (!host.empty()) cluster.hosts.push_back(host);
-  // A name of a host is a word of mpirun's; one that begins with a dash would be an option.
+  // Host names become arguments of mpirun. One that begins with a dash would be an option.
   for (const std::string& host : cluster.hosts)
     if (host.front() == '-' || host.find_first_of(" :;") != host.npos)
       refuse("`" + host + "` is no host", host, "names separated by commas", "",
@@ -151,7 +151,8 @@ record::Cluster cluster_of(const ClusterOptions& options) {
   if (cluster.engine == "mpirun") cluster.nodes = static_cast<int>(cluster.hosts.size());
   if (!cluster.environment_file.empty()) {
     cluster.environment_file = fs::absolute(cluster.environment_file);
-    cluster::environment_file(cluster.environment_file);  // told now, not on a node
+    cluster::environment_file(
+        cluster.environment_file);  // a mistake is reported now, not on a node
   }
   return cluster;
 }
@@ -161,12 +162,13 @@ launcher::Device device_on(const record::Cluster& cluster, const std::string& wa
   if (cluster.engine == "local") return device_of(wanted, surroundings, ranks_per_gpu);
   if (ranks_per_gpu != 1)
     refuse("--ranks-per-gpu goes with --launcher local", "--launcher " + cluster.engine,
-           "--launcher local",
-           "nodes that have too few GPUs are a question of how many are asked for",
-           "ask for more GPUs, or leave it out");
+           "--launcher local", "on a cluster, more GPUs can be requested instead",
+           "request more GPUs, or leave it out");
   if (wanted == "auto")
-    refuse("which device have the nodes?", "--device auto", "--device cuda or --device sim",
-           "what other nodes have is not known before they are there", "add --device cuda");
+    refuse("--device has to name the device of the nodes", "--device auto",
+           "--device cuda or --device sim",
+           "the GPUs of other nodes are not known before the nodes are allocated",
+           "add --device cuda");
   if (wanted != "cuda") {
     launcher::Device device = device_of(wanted, surroundings);
     device.slots = cluster.slots;

@@ -1,4 +1,4 @@
-// The options by which a run gets other nodes than this host, and what they mean.
+// The options with which a run uses other nodes than this host, and their meaning.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,28 +15,30 @@
 
 namespace graphproof::cli {
 
+/// The values of the options. `cluster` has those that need no interpretation.
 struct ClusterOptions {
   record::Cluster cluster;
   std::string hosts, queue_limit;  // as they are written
 };
 void declare(CLI::App& app, ClusterOptions& options);
 
-/// The cluster that is asked for. InputError for what contradicts itself: hosts without mpirun, a
-/// partition without Slurm.
+/// The cluster that the options describe. Throws InputError for contradictions, such as hosts
+/// without mpirun or a partition without Slurm.
 record::Cluster cluster_of(const ClusterOptions& options);
 
-/// The device of its nodes, whose slots are those of one node: asked of a node, so it waits as long
-/// as that takes. On this host as device_of(). InputError where `wanted` is auto: what nodes have
-/// is not known before they are there; and where ranks are to share other hosts' GPUs.
+/// The device of the cluster's nodes, with the slots of one node. One node is asked for its stack,
+/// which may wait in a queue. For this host the same as device_of(). Throws InputError if `wanted`
+/// is auto, because the GPUs of nodes are not known before these are allocated, and if ranks would
+/// share GPUs on other hosts.
 launcher::Device device_on(const record::Cluster& cluster, const std::string& wanted,
                            const Surroundings& surroundings, int ranks_per_gpu = 1);
 
-/// Null for this host.
+/// What reserves the nodes and starts agents on them; null if the run uses this host.
 std::shared_ptr<launcher::Allocation> allocation(const record::Cluster& cluster,
                                                  const launcher::RunSetup& setup,
                                                  const Surroundings& surroundings);
 
-/// cluster.json of a run folder; that of this host where there is none.
+/// The cluster.json of a run folder; the default (this host) if there is none.
 record::Cluster recorded_cluster(const std::filesystem::path& run_folder);
 void write_cluster(const record::Cluster& cluster, const std::filesystem::path& run_folder);
 

@@ -37,7 +37,7 @@ cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings
       options.format == "graphproof" ||
       (options.format == "auto" && text.find("\"graphproof-matrix/") != std::string::npos);
   if (is_matrix_file) {
-    const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
+    const matrix::Machine machine = machine_of(device_for_planning(options.device, surroundings));
     cover::ModelFile file;
     const matrix::MatrixFile matrix_file =
         matrix::parse_matrix_file(text, options.path, surroundings.catalogue, read_input);

@@ -1,5 +1,5 @@
-// The model that `cover` and `verify` work on: a PICT or ACTS model, the clause form, or a matrix
-// file of ours.
+// The model file of `cover` and `verify`: a PICT model, an ACTS model, clauses in JSON, or a matrix
+// file of graphproof.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,16 +12,17 @@
 
 namespace graphproof::cli {
 
+/// The options that name a model.
 struct ModelOptions {
   std::string path, format = "auto", device = "sim";
 };
 void declare(CLI::App& app, ModelOptions& options);
 
-/// Throws InputError or ReadError. A matrix file is read for this machine: what it can't run is no
-/// row.
+/// Throws InputError or ReadError. A matrix file is read for this machine: a combination that the
+/// machine cannot run is forbidden.
 cover::ModelFile read_model_file(const ModelOptions& options, const Surroundings& surroundings);
 
-/// {"parameter": "value"} of some cells of a row.
+/// Some cells of a row as {"parameter": "value"}.
 nlohmann::json cells_json(const cover::Model& model, const cover::Cells& cells);
 
 }  // namespace graphproof::cli

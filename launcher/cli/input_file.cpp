@@ -13,8 +13,8 @@
 namespace graphproof::cli {
 namespace {
 
-constexpr std::size_t kMostBytes =
-    std::size_t{64} << 20;            // far above any input; a wrong path must not fill the memory
+// Much more than any input has. A wrong path must not fill the memory.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 constexpr int kPatience_ms = 30'000;  // for the next bytes of a pipe
 
 struct Descriptor {
@@ -38,13 +38,13 @@ const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
   if (S_ISSOCK(mode)) return "a socket";
-  return "no file";
+  return "something else than a file";
 }
 
 }  // namespace
 
 std::string read_input(const std::filesystem::path& file) {
-  // Without O_NONBLOCK a named pipe that nobody writes to would block here already.
+  // Without O_NONBLOCK, opening a named pipe that has no writer would block.
   const Descriptor descriptor{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat about{};
   if (descriptor.value < 0 || ::fstat(descriptor.value, &about) != 0)
@@ -63,8 +63,8 @@ std::string read_input(const std::filesystem::path& file) {
     pollfd ready{.fd = descriptor.value, .events = POLLIN, .revents = 0};
     if (::poll(&ready, 1, kPatience_ms) == 0)
       refuse(file,
-             "a pipe in which nothing comes for " + std::to_string(kPatience_ms / 1000) + " s",
-             "a file, or a pipe that is written to", "check its writer");
+             "a pipe in which nothing arrives for " + std::to_string(kPatience_ms / 1000) + " s",
+             "a file, or a pipe that a program writes to", "check the program that writes to it");
     const ssize_t got = ::read(descriptor.value, buffer, sizeof buffer);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0)

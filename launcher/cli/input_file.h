@@ -1,4 +1,4 @@
-// Files that users name: whatever they turn out to be, reading them ends.
+// Reads files that users name. Reading ends whatever the path turns out to be.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 namespace graphproof::cli {
 
 /// The bytes of `file`, a regular file or a pipe. Throws InputError for anything else, for more
-/// than 64 MiB, and where a pipe's writer says nothing for half a minute.
+/// than 64 MiB, and if nothing arrives in a pipe for half a minute.
 std::string read_input(const std::filesystem::path& file);
 
 }  // namespace graphproof::cli

@@ -28,8 +28,8 @@ std::string text_of(const dialect::Configuration& configuration, const char* opt
   return text != nullptr ? *text : matrix::value_text(found->second);
 }
 
-// The tuned recipe that a harness line names, sooner than a library one; null where none is
-// published.
+/// The published recipe that a command line of the harness names, or null. A tuned recipe (`perf`)
+/// is preferred to one of the library.
 const matrix::Recipe* recipe_of(const dialect::Configuration& configuration,
                                 const std::vector<matrix::Recipe>& recipes) {
   std::string precision = text_of(configuration, "harness_compute_dtype"),
@@ -47,8 +47,8 @@ const matrix::Recipe* recipe_of(const dialect::Configuration& configuration,
   return found;
 }
 
-// What a reader of this surface knows of: an option of the command line alone says nothing in a
-// configuration object, and the other way round, unless it was written there.
+/// Whether an option exists on this surface. One that exists only on the command line has no
+/// meaning in a configuration object, and the other way round.
 bool of_surface(const dialect::Option& option, dialect::Surface surface) {
   switch (option.where) {
     case dialect::Where::both:
@@ -65,7 +65,8 @@ bool of_surface(const dialect::Option& option, dialect::Surface surface) {
   return false;
 }
 
-// A recipe's own settings stand wherever neither a flag nor a rule wrote over them.
+/// The effective values of the options that exist on this surface or were written. The settings of
+/// a recipe count unless a flag or a rule changed them.
 TrainingValues values_of(const dialect::Dialect& dialect, const dialect::Configuration& effective,
                          const matrix::Recipe* recipe) {
   TrainingValues values;
@@ -107,13 +108,13 @@ void declare_like(CLI::App& app, LikeOptions& options) {
          "line write `--like -- ARGS...`")
       ->expected(0, 1)
       ->type_name("FILE");
-  declare_surroundings(app, options);
+  declare_job(app, options);
 }
 
 void expect_like(const LikeOptions& options, const Surroundings& surroundings,
                  const std::string& verb) {
   if (!options.given && !surroundings.words.empty())
-    throw matrix::InputError({.what = "`" + verb + "` does not take words behind `--`",
+    throw matrix::InputError({.what = "`" + verb + "` does not take arguments after `--`",
                               .got = surroundings.words.front(),
                               .want = "--like before them",
                               .why = "",
@@ -165,7 +166,7 @@ void show(const Like& like, const Surroundings& surroundings, std::ostream& out)
                        printable(to), one.why.empty() ? "" : " (" + printable(one.why) + ")");
   }
   if (!like.left_out.empty())
-    out << fmt::format("  dropped   {} (no axis says them)\n",
+    out << fmt::format("  dropped   {} (no axis for them)\n",
                        printable(fmt::format("{}", fmt::join(like.left_out, ", "))));
   for (const std::string& text : like.made.missing)
     out << fmt::format("  lacks     {}\n", printable(text));

@@ -1,5 +1,6 @@
-// --like: a user's training configuration becomes the nearest case that this machine can run, with
-// an account of what was kept, shrunk and dropped, and of the rules that the configuration meets.
+// --like: turns a training configuration of a user into the nearest case that this machine can run,
+// with an account of what was kept, made smaller and dropped, and of the rules that apply to the
+// configuration.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,28 +16,32 @@
 
 namespace graphproof::cli {
 
+/// The options that name a configuration.
 struct LikeOptions : ConfigurationOptions {
-  bool given = false;  // --like stood on the command line, with a FILE or with words behind `--`
+  bool given = false;  // the command line has --like, with a FILE or with arguments after `--`
 };
 void declare_like(CLI::App& app, LikeOptions& options);
-/// Words behind `--` mean a configuration only beside --like. Throws InputError.
+/// Throws InputError if there are arguments after `--` and no --like: only --like gives these a
+/// meaning.
 void expect_like(const LikeOptions& options, const Surroundings& surroundings,
                  const std::string& verb);
 
+/// The nearest case and how it was found.
 struct Like {
   std::string dialect;
-  dialect::Verdict verdict;  // of upstream, on the configuration as it is
-  std::string
-      recipe;  // of a performance harness: the published recipe whose settings it starts from
+  dialect::Verdict verdict;  // what upstream says about the configuration as it is
+  /// For a command line of the performance harness: the published recipe whose settings it uses.
+  std::string recipe;
   matrix::NearestCase made;
-  std::vector<std::string> left_out;  // options that were given and that no axis says
+  std::vector<std::string> left_out;  // options that were given and have no axis
 };
 
-/// Throws InputError for what can't be read, and for a graphproof case, which needs no likeness.
+/// Throws InputError for a configuration that cannot be read, and for a graphproof case, which is
+/// its own nearest case.
 Like like(const LikeOptions& options, const matrix::Machine& machine,
           const Surroundings& surroundings);
 
-/// A rejection first, then the account, then the rules.
+/// Prints a rejection by upstream, then the account, then the rules that apply.
 void show(const Like& like, const Surroundings& surroundings, std::ostream& out);
 nlohmann::json json_of(const Like& like, const Surroundings& surroundings);
 

@@ -1,5 +1,5 @@
-// Pipelines that run a profile in shards and merge them, for continuous integration. Text from
-// options, pure.
+// The text of pipelines for continuous integration that run a profile in shards and merge the runs.
+// Pure functions of their options.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace graphproof::cli {
 
+/// The options of a pipeline.
 struct Pipeline {
   std::string profile = "nightly", device = "cuda", budget;
   int shards = 4;
   std::vector<std::string> tags = {"gpu"};  // of the runners
 };
 
-/// Jobs that run side by side, then one that merges whatever they left, so that a shard which
-/// failed or was lost makes the pipeline fail and not the report.
+/// Jobs that run concurrently, and one that afterwards merges the runs they left. A shard that
+/// failed or was lost makes the pipeline fail, but the report is still made.
 std::string gitlab_pipeline(const Pipeline& pipeline);
 std::string github_pipeline(const Pipeline& pipeline);
-/// A script that submits an array of shards and a job that merges them, which waits for all of them
-/// however they end.
+/// A script that submits an array of shards and a job that merges them after all of them have
+/// ended, however they ended.
 std::string slurm_pipeline(const Pipeline& pipeline);
 
 }  // namespace graphproof::cli

@@ -42,7 +42,7 @@ matrix::MatrixFile matrix_file(const PlanOptions& options, const std::string& pr
                                    surroundings.catalogue, read_input);
 }
 
-/// The cases that an earlier plan wanted to pass: of a run, or of a plan.jsonl.
+/// The cases of an earlier plan that were expected to pass. `source` is a run or a plan.jsonl.
 std::vector<matrix::Case> earlier_cases(const std::string& source,
                                         const Surroundings& surroundings) {
   const fs::path file = fs::is_regular_file(source)
@@ -55,14 +55,14 @@ std::vector<matrix::Case> earlier_cases(const std::string& source,
   return cases;
 }
 
-/// --profile, or the only one that the matrix file has, or smoke.
+/// --profile, or the only profile of the matrix file, or smoke.
 std::string profile_of(const PlanOptions& options, const matrix::MatrixFile* file) {
   if (!options.profile.empty()) return options.profile;
   if (file == nullptr) return "smoke";
   if (file->profiles.size() == 1) return file->profiles.begin()->first;
   std::vector<std::string> names;
   for (const auto& [name, profile] : file->profiles) names.push_back(name);
-  throw matrix::InputError({"which profile of " + options.matrix_file + "?", "no --profile",
+  throw matrix::InputError({"no profile of " + options.matrix_file + " is chosen", "no --profile",
                             "one of " + matrix::listed(names),
                             "the file has " + std::to_string(names.size()) + " profiles",
                             "add --profile " + names.front()});
@@ -74,7 +74,8 @@ std::int64_t budget_ms(const std::string& text) {
   return matrix::duration_ms(matrix::Located(document));
 }
 
-// A failure's rate is known well enough then, and a typing error costs no day.
+// So many runs measure the rate of a failure well enough. The bound keeps a mistyped number from
+// taking days.
 constexpr int kMostConfirmations = 1000;
 
 record::Options recorded_options(const RunOptions& options, const Surroundings& surroundings) {
@@ -93,7 +94,7 @@ record::Options recorded_options(const RunOptions& options, const Surroundings& 
   if (options.max_gpu_minutes < 0 || options.confirm < 0 || options.confirm > kMostConfirmations) {
     const bool minutes = options.max_gpu_minutes < 0;
     throw matrix::InputError(
-        {minutes ? "--max-gpu-minutes can't be negative" : "--confirm is a number of runs",
+        {minutes ? "--max-gpu-minutes can't be negative" : "--confirm is out of range",
          minutes ? std::to_string(options.max_gpu_minutes) : std::to_string(options.confirm),
          minutes ? "more than 0; 0 for no bound" : "0 to " + std::to_string(kMostConfirmations), "",
          "leave it out"});
@@ -105,8 +106,8 @@ record::Options recorded_options(const RunOptions& options, const Surroundings& 
   return recorded;
 }
 
-/// What a verdict is a verdict about. Host, kernel and environment may change with a restart of the
-/// machine.
+/// Throws InputError if the stack is another one, because a verdict is about one stack. Host,
+/// kernel and environment may differ: a restart of the machine can change them.
 void expect_same_stack(const record::Run& recorded, const launcher::Device& device) {
   const auto parts = [](const record::Stack& stack, int slots) {
     return std::vector<std::pair<std::string, std::string>>{
@@ -128,11 +129,11 @@ void expect_same_stack(const record::Run& recorded, const launcher::Device& devi
            "one run is a result about one stack", "start a new run here, and compare the two"});
 }
 
-/// `device`, whose GPUs ranks share where a case has more of them.
+/// `device` with GPUs that up to `ranks_per_gpu` ranks share. Throws InputError if they cannot.
 launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
   if (ranks_per_gpu < 1)
     throw matrix::InputError({"--ranks-per-gpu must be at least 1", std::to_string(ranks_per_gpu),
-                              "1 or more", "", "leave it out for a GPU a rank"});
+                              "1 or more", "", "leave it out for one GPU for each rank"});
   device.ranks_per_gpu = ranks_per_gpu;
   if (ranks_per_gpu == 1) return device;
   if (device.name != "cuda")
@@ -145,7 +146,7 @@ launcher::Device shared(launcher::Device device, int ranks_per_gpu) {
   const auto nvml = launcher::Nvml::open();
   for (const std::string& gpu : device.gpus)
     if (nvml && nvml->exclusive_process(gpu))
-      throw matrix::InputError({"GPU " + gpu + " is of one process alone",
+      throw matrix::InputError({"GPU " + gpu + " accepts only one process",
                                 "compute mode EXCLUSIVE_PROCESS", "compute mode DEFAULT",
                                 "a second rank would get no context on it",
                                 "leave --ranks-per-gpu out, or have the mode changed"});
@@ -188,8 +189,8 @@ launcher::Device device_of(const std::string& wanted, const Surroundings& surrou
   return shared(launcher::choose_device(wanted, surroundings.programs), ranks_per_gpu);
 }
 
-launcher::Device device_or_bare(const std::string& wanted, const Surroundings& surroundings,
-                                int ranks_per_gpu) {
+launcher::Device device_for_planning(const std::string& wanted, const Surroundings& surroundings,
+                                     int ranks_per_gpu) {
   expect_device(wanted);
   launcher::Device device{.name = "sim",
                           .rank_program = {},
@@ -223,7 +224,7 @@ std::optional<matrix::MatrixFile> recorded_matrix(const record::Run& run,
     matrix::MatrixFile file = matrix_file(options, run.profile, surroundings);
     if (file.sha256 == run.matrix.sha256) return file;
   } catch (const matrix::InputError&) {
-    // Gone, or no longer what this version reads.
+    // The file is gone, or this version does not read it any more.
   }
   return std::nullopt;
 }
@@ -242,7 +243,7 @@ Planned make_plan(const PlanOptions& options, const launcher::Device& device,
   if (!options.extend.empty()) choices.previous = earlier_cases(options.extend, surroundings);
   planned.plan =
       matrix::make_plan(file, surroundings.catalogue, profile, machine_of(device), where, choices);
-  heed_shared_gpus(planned.plan.lines, device, surroundings.catalogue.checks);
+  apply_gpu_sharing(planned.plan.lines, device, surroundings.catalogue.checks);
   planned.seed = options.seed.value_or(static_cast<std::uint64_t>(planned.plan.seed));
   return planned;
 }
@@ -319,12 +320,12 @@ launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surr
   setup.plan = record::plan_from(record::read_text(folder / "plan.jsonl"), folder / "plan.jsonl");
   if (const std::string now = launcher::plan_sha256(setup.plan); setup.run.plan_sha256 != now)
     throw matrix::InputError(
-        {"the plan of run " + setup.run.run_id + " is not the one that it began with",
+        {"the plan of run " + setup.run.run_id + " has changed since the run began",
          setup.run.plan_sha256.empty() ? "a run without plan_sha256, of an older version"
                                        : "SHA-256 " + now,
          setup.run.plan_sha256.empty() ? "a run whose plan was hashed"
                                        : "SHA-256 " + setup.run.plan_sha256,
-         "records of one plan and cases of another are no result",
+         "verdicts of one plan and cases of another are not one result",
          "restore plan.jsonl, or start anew: graphproof run --profile " + setup.run.profile});
   const record::Cluster cluster = recorded_cluster(folder);
   const launcher::Device device =
@@ -338,30 +339,30 @@ launcher::RunSetup recorded_run(const fs::path& folder, const Surroundings& surr
   return setup;
 }
 
-void isolate(std::vector<record::PlanLine>& lines, const std::string& isolation) {
+void apply_isolation(std::vector<record::PlanLine>& lines, const std::string& isolation) {
   if (isolation.empty() || isolation == "planned") return;
   for (record::PlanLine& line : lines)
     if (line.expect.kind != "fault" && line.expect.kind != "hazard") line.isolation = isolation;
 }
 
-void fit(std::vector<record::PlanLine>& lines, const launcher::Device& device) {
+void skip_too_large(std::vector<record::PlanLine>& lines, const launcher::Device& device) {
   for (record::PlanLine& line : lines)
     if (!line.skip && line.ranks > device.most_ranks())
       line.skip =
           record::Skip{*record::Verdict::from("skipped.gpus"),
-                       std::to_string(line.ranks) + " ranks, and this machine has room for " +
+                       std::to_string(line.ranks) + " ranks, but this machine has room for " +
                            std::to_string(device.most_ranks())};
 }
 
-void heed_shared_gpus(std::vector<record::PlanLine>& lines, const launcher::Device& device,
-                      const matrix::CheckTable& checks) {
+void apply_gpu_sharing(std::vector<record::PlanLine>& lines, const launcher::Device& device,
+                       const matrix::CheckTable& checks) {
   for (record::PlanLine& line : lines) {
     if (device.ranks_per_gpu == 1 || line.skip || line.ranks <= device.slots) continue;
-    // Between ranks that share, NCCL takes its network in place of the memory of this host's other
-    // GPUs, which these cases are about.
+    // Between ranks that share a GPU, NCCL uses its network. These cases are about its access to
+    // the memory of other GPUs of the host.
     if (line.axes.value("model", "") == "collective")
       line.skip = record::Skip{*record::Verdict::from("skipped.gpus"),
-                               "it asks how NCCL reaches the other GPUs of a host, and " +
+                               "it tests how NCCL reaches other GPUs of a host, but " +
                                    std::to_string(line.ranks) + " ranks would share " +
                                    std::to_string(device.slots)};
     std::erase_if(line.required_checks, [&](const std::string& check) {
@@ -387,7 +388,7 @@ FoundCase find_case(const std::string& reference, const Surroundings& surroundin
       found.test_case = matrix::case_from_json(axes, found.line->axes, run / "plan.jsonl");
       return found;
     } catch (const matrix::InputError&) {
-      // A name needs no run to be understood; anything else was meant to be in it.
+      // A name has a meaning without a run. Anything else has to be a case of the run.
       const bool name =
           parts.case_text.find('=') != std::string::npos || parts.case_text == "default";
       if (parts.run || !name) throw;

@@ -9,7 +9,7 @@
 namespace graphproof::cli {
 namespace {
 
-// Stands for the folder while the text is made; no path and no value of an axis holds it.
+// Stands for the folder until the text is complete. No path and no value of an axis contains it.
 constexpr std::string_view kFolder = "@GRAPHPROOF_REPRO_FOLDER@";
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
@@ -18,12 +18,12 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-/// One word of a shell, whatever is in it; the folder stays a variable.
+/// `text` quoted as one word of a shell. The folder stays a variable.
 std::string word(const std::string& text) {
   return replaced("'" + replaced(text, "'", "'\\''") + "'", kFolder, "'\"$dir\"'");
 }
 
-/// The text of a here-document in which nothing but the folder is expanded.
+/// The text of a here-document in which only the folder is expanded.
 std::string here(std::string text) {
   for (const char* special : {"\\", "$", "`"})
     text = replaced(text, special, std::string("\\") + special);
@@ -36,7 +36,7 @@ std::string in_folder(const char* name) { return std::string(kFolder) + "/" + na
 
 std::string repro_script(const record::PlanLine& line, const launcher::Device& device,
                          const record::Limits& limits_ms, std::uint64_t seed) {
-  record::Batch batch{.run_id = "20000101-000000-0000",  // no run's
+  record::Batch batch{.run_id = "20000101-000000-0000",  // belongs to no run
                       .batch = "b001",
                       .device = device.name,
                       .world_size = line.ranks,
@@ -62,7 +62,7 @@ std::string repro_script(const record::PlanLine& line, const launcher::Device& d
     job.gpus.assign(
         device.gpus.begin(),
         device.gpus.begin() + std::min<std::ptrdiff_t>(line.ranks, std::ssize(device.gpus)));
-  // From an empty environment: what the script's own shell has is not ours to write down.
+  // The environment starts empty, so that the script does not repeat that of this process.
   const launcher::Command command = launcher::local_command(job, {});
   std::int64_t limit_ms = 0;
   for (const auto& [phase, phase_ms] : limits_ms) limit_ms += phase_ms;

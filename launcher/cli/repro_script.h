@@ -1,5 +1,5 @@
-// A case as a shell script of its own: environment, batch file, mpirun. For a machine or a debugger
-// where graphproof's launcher is not wanted.
+// A case as a shell script with its environment, batch file and mpirun command, to start it without
+// the launcher of graphproof, for example under a debugger.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace graphproof::cli {
 
-/// POSIX sh. Takes a folder as its argument, or makes one; leaves there batch.json, the ranks'
-/// logs, their heartbeats and, in case/, their evidence. Ends with mpirun's exit code, or 124 when
-/// the sum of the phases' limits has passed. It judges nothing. The only fixed paths in it are the
-/// rank program's; `limits_ms` holds every phase.
+/// A script for POSIX sh. It takes a folder as its argument, or makes one, and leaves batch.json,
+/// the logs and heartbeats of the ranks and, in case/, their evidence there. It judges nothing. Its
+/// exit code is that of mpirun, or 124 after the sum of the limits of all phases. The only fixed
+/// path in it is that of the rank program. REQUIRES: `limits_ms` has every phase.
 std::string repro_script(const record::PlanLine& line, const launcher::Device& device,
                          const record::Limits& limits_ms, std::uint64_t seed);
 

@@ -26,8 +26,8 @@ Outcome outcome_of(const reports::CaseResult& result, const reports::Signature& 
   if (observed != record::Verdict::from("pass") && !observed.in("unexercised"))
     return Outcome::invalid;
   if (signature.check.empty()) return Outcome::pass;
-  // A case in which the failing check has no say can't show the failure; one that it does not apply
-  // to can't have it.
+  // A case in which the check was unexercised says nothing about the failure. A case to which the
+  // check does not apply cannot have the failure.
   const auto check = result.checks.find(signature.check);
   const bool shown = check != result.checks.end() && check->second != record::Result::unexercised;
   return shown ? Outcome::pass : Outcome::invalid;
@@ -92,8 +92,8 @@ reports::RunResult ShrinkJobs::run_round(std::vector<record::PlanLine> plan) {
   if (fs::exists(folder / "run.json")) {
     launcher::RunSetup setup = recorded_run(folder, surroundings_);
     if (setup.run.plan_sha256 != launcher::plan_sha256(plan))
-      throw matrix::InputError({"a round of an earlier shrink asks for other cases",
-                                folder.string(), "the cases of this one",
+      throw matrix::InputError({"a round of an earlier shrink has other cases", folder.string(),
+                                "the cases that this one asks for",
                                 "another version made it, or its files were changed",
                                 "remove " + folder_.string() + " and start again"});
     result = launcher::read_run(folder);

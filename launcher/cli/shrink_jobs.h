@@ -1,6 +1,6 @@
-// The jobs of a shrink: cases run alone, in rounds that lie below the run that they explain. A
-// round that is there is read, one that was cut off is resumed, so that the same command goes on
-// where it was stopped.
+// The jobs of a shrink: cases that are run alone, in rounds. Each round is a run in a folder of the
+// run whose failure is searched. A round that exists is read and one that was cut off is resumed,
+// so that the same command continues where it was stopped.
 #pragma once
 
 #include <filesystem>
@@ -17,32 +17,35 @@
 
 namespace graphproof::cli {
 
-/// What a case's record says about the failure that is looked into. `invalid`: lost to the
-/// infrastructure, not run, failed in another way, or without the check that shows the failure.
+/// What the record of a case says about the failure with `signature`. `invalid`: it says nothing,
+/// because the case was lost to the infrastructure, was not run, failed in another way, or did not
+/// exercise the check that shows the failure.
 shrink::Outcome outcome_of(const reports::CaseResult& result, const reports::Signature& signature);
 
+/// One job and what became of it.
 struct JobResult {
   shrink::Outcome outcome = shrink::Outcome::invalid;
-  std::string case_id, name, verdict,
-      folder;  // folder: of the attempt, relative to the run; "" where nothing ran
-  bool infrastructure = false;
+  std::string case_id, name, verdict;
+  std::string folder;           // of the attempt, relative to the run; empty if nothing ran
+  bool infrastructure = false;  // the verdict is infra.*
 };
 
-/// Thrown out of run() when a signal stopped a round: the same command goes on.
+/// Thrown by ShrinkJobs::run() when a signal stopped a round.
 struct Interrupted {};
 
+/// Runs cases alone and reads what they show about one failure.
 class ShrinkJobs {
  public:
-  /// `run`: the recorded run, `folder`: below it, made where it is absent. The references outlive
-  /// this.
+  /// `run` is the recorded run. `folder` is inside `run_folder` and is created when a round needs
+  /// it. REQUIRES: `surroundings`, `run` and `device` outlive this object.
   ShrinkJobs(Surroundings& surroundings, const reports::RunResult& run,
              const launcher::Device& device, reports::Signature signature,
              std::filesystem::path run_folder, std::filesystem::path folder);
 
-  /// Whether this machine runs the case and no rule refuses it.
+  /// Whether this machine can run the case and no rule refuses it.
   bool allowed(const matrix::Case& test_case) const;
-  /// Runs them side by side as far as there are slots; results in their order. Cases that are not
-  /// allowed are not run.
+  /// Runs the cases, concurrently as far as there are slots, and returns their results in order.
+  /// Cases that are not allowed are not run.
   std::vector<JobResult> run(const std::vector<matrix::Case>& cases);
 
  private:

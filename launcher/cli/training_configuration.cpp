@@ -14,9 +14,9 @@
 namespace graphproof::cli {
 namespace {
 
-constexpr std::uintmax_t kLargestFile_bytes =
-    8u << 20;  // the largest that upstream writes have some hundred KiB; YAML of this size takes
-               // seconds
+// The largest configurations that upstream writes have a few hundred KiB. YAML of this size takes
+// seconds to read.
+constexpr std::uintmax_t kLargestFile_bytes = 8u << 20;
 
 std::pair<std::string, std::string> assignment(const std::string& text, const char* option) {
   const std::size_t equals = text.find('=');
@@ -54,7 +54,7 @@ matrix::Document read_document(const std::string& path) {
                               .got = error ? error.message() : "not readable",
                               .want = "a JSON or YAML file, or `-- ARGS...`",
                               .why = "",
-                              .next = "check the path; put a command line behind `--`",
+                              .next = "check the path; write a command line after `--`",
                               .place = {}});
   if (size_bytes > kLargestFile_bytes)
     throw matrix::InputError({.what = "a configuration file that is too large",
@@ -75,7 +75,8 @@ matrix::Document read_document(const std::string& path) {
 }
 
 bool is_case(const matrix::Document& document, const matrix::AxisTable& axes) {
-  // `model` names an axis of ours and a section of a container's configuration.
+  // `model` is an axis of graphproof and also a section of Megatron Bridge's configuration
+  // container.
   return document.value.is_object() && !document.value.empty() &&
          !(document.value.contains("model") && document.value["model"].is_object()) &&
          std::all_of(document.value.items().begin(), document.value.items().end(),
@@ -99,7 +100,8 @@ std::string dialect_of(const matrix::Document& document) {
              : "megatron-lm";
 }
 
-// A performance harness writes its options with underscores: --cuda_graph_impl.
+/// Whether the options are those of Megatron Bridge's performance harness, which spells them with
+/// underscores: --cuda_graph_impl.
 bool is_harness(const dialect::OptionTable& options, const std::vector<std::string>& words,
                 std::size_t begin) {
   int harness = 0, megatron = 0;
@@ -118,10 +120,10 @@ void declare(CLI::App& app, ConfigurationOptions& options) {
                  "a configuration as JSON or YAML, or the name of a case; write a command line as "
                  "`-- ARGS...`")
       ->type_name("FILE");
-  declare_surroundings(app, options);
+  declare_job(app, options);
 }
 
-void declare_surroundings(CLI::App& app, ConfigurationOptions& options) {
+void declare_job(CLI::App& app, ConfigurationOptions& options) {
   app.add_option("--dialect", options.dialect,
                  "whose options these are (default: detected from the input)")
       ->type_name("megatron-lm|megatron-bridge|legacy|graphproof");
@@ -149,9 +151,9 @@ TrainingConfiguration read_training_configuration(const ConfigurationOptions& op
   const std::vector<std::string>& words = surroundings.words;
   if (options.file.empty() == words.empty())
     throw matrix::InputError(
-        {.what = words.empty() ? "nothing to read" : "a file beside a command line",
-         .got = words.empty() ? "neither FILE nor words behind `--`" : options.file,
-         .want = "FILE, or -- ARGS...",
+        {.what = words.empty() ? "no configuration" : "a file and a command line",
+         .got = words.empty() ? "neither FILE nor arguments after `--`" : options.file,
+         .want = "either FILE or -- ARGS...",
          .why = "",
          .next = "graphproof check config.json, or graphproof check -- --cuda-graph-impl local",
          .place = {}});

@@ -1,5 +1,5 @@
-// The training configuration that a command line means: `FILE` or `-- ARGS...`, with what was said
-// of the machine. Shared by the verbs that take somebody's configuration.
+// The training configuration that a command line of graphproof names, as `FILE` or `-- ARGS...`,
+// and the options that describe the job around it. Shared by the verbs that take a configuration.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,38 +18,41 @@
 
 namespace graphproof::cli {
 
+/// The options of a verb that takes a configuration.
 struct ConfigurationOptions {
-  std::string file, dialect, version, arch;  // file: FILE, or a case's name
+  std::string file, dialect, version, arch;  // `file` may also be the name of a case
   std::optional<std::int64_t> world_size;
-  std::vector<std::string> environment, stack;  // K=V
+  std::vector<std::string> environment, stack;  // NAME=VALUE each
 };
-/// FILE, and what declare_surroundings declares: the dialect and what surrounds the configuration.
+/// Declares FILE, the dialect and the options that describe the job.
 void declare(CLI::App& app, ConfigurationOptions& options);
-void declare_surroundings(CLI::App& app, ConfigurationOptions& options);
+/// The same without FILE.
+void declare_job(CLI::App& app, ConfigurationOptions& options);
 
-/// Options of an upstream dialect, from a command line or a file.
+/// A configuration of an upstream project, from a command line or a file.
 struct UpstreamConfiguration {
   dialect::Dialect dialect;
   bool detected = false;  // the dialect was not named
   dialect::Reading reading;
-  std::vector<std::string> words;  // of a command line; empty for a file
-  std::size_t first_option = 0;
+  std::vector<std::string> words;  // the command line; empty for a file
+  std::size_t first_option = 0;    // index in `words`
   std::optional<matrix::Document> document;
 };
 
-/// A case of our own axes.
+/// A graphproof case.
 struct OwnCase {
   matrix::Case test_case;
   matrix::Machine machine;
 };
 
+/// What the command line names.
 struct TrainingConfiguration {
   std::variant<UpstreamConfiguration, OwnCase> value;
   std::string file;  // empty for a command line
 };
 
-/// Throws InputError for what can't be read: neither, both, no such file, broken JSON or YAML, a
-/// bad --stack.
+/// Throws InputError if there is neither FILE nor `-- ARGS...` or both, if the file is absent or is
+/// not valid JSON or YAML, and for a bad --stack or --env.
 TrainingConfiguration read_training_configuration(const ConfigurationOptions& options,
                                                   const Surroundings& surroundings);
 

@@ -13,7 +13,7 @@ using matrix::Json;
 
 constexpr int kDeepestNesting = 64;
 constexpr int kMostNodes =
-    100'000;  // aliases of aliases multiply; a configuration has some thousands
+    100'000;  // aliases of aliases multiply the nodes; a real configuration has some thousands
 
 class Builder {
  public:
@@ -30,7 +30,7 @@ class Builder {
     return std::move(document_);
   }
 
-  // yaml-cpp replaces what it can't read and goes on.
+  // yaml-cpp replaces bytes that it cannot read and continues.
   void expect_utf8() const {
     const std::string& text = *document_.text;
     for (std::size_t at = 0; at < text.size();) {

@@ -1,5 +1,5 @@
-// YAML as the located JSON document that the readers of matrix/ take: the same values, and the
-// lines where they stand.
+// Reads YAML as the located JSON document that the readers of matrix/ take: the values, and the
+// lines on which they are.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@
 namespace graphproof::cli {
 
 /// Plain scalars become null, booleans, integers and numbers as Python's loaders read them; quoted
-/// ones stay texts;
-/// `<<` merges. Throws matrix::InputError with the place.
+/// scalars stay strings; `<<` merges mappings. Throws matrix::InputError with the place.
 matrix::Document yaml_document(const std::string& text, const std::string& source);
 
 }  // namespace graphproof::cli

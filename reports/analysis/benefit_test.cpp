@@ -15,7 +15,7 @@ CaseResult timed(char digit, record::Verdict verdict, std::map<std::string, doub
   return result;
 }
 
-TEST(Benefit, CaptureTimeComesBackAfterSoManySteps) {
+TEST(Benefit, BreakEvenIsTheNumberOfStepsThatSaveTheCaptureTime) {
   const auto rows = benefits(run_of(
       {timed('1', "pass"_verdict, {{"eager_ms", 10}, {"replay_ms", 2}, {"capture_ms", 40}})}));
   ASSERT_EQ(rows.size(), 1u);

@@ -49,7 +49,7 @@ TEST(Causes, AHangIsNamedByItsPhaseAndAnyOtherByItsFamily) {
   EXPECT_EQ(symptoms(of("fail.hang.build"_verdict), {})[0].symptom, "a hang");
 }
 
-TEST(Causes, IllegalAccessAndOutOfMemoryAreSeenInWhatWasSaid) {
+TEST(Causes, IllegalAccessAndOutOfMemoryAreFoundInMessages) {
   EXPECT_EQ(symptoms(of("fail.crash.cuda"_verdict,
                         "CUDA error: an Illegal Memory Access was encountered"),
                      {})[0]

@@ -1,5 +1,5 @@
-// One row per way in which a case can end. Rows start from a healthy two-rank attempt and change
-// what makes them; two tests at the end hold that every rule and every verdict has a row.
+// One row for each way in which a case can end. A row starts from a healthy attempt of two ranks
+// and changes it. Two tests at the end require a row for every rule and every verdict.
 #include "reports/outcome/outcome.h"
 
 #include <gtest/gtest.h>
@@ -35,12 +35,11 @@ CheckEffects effects() {
           {"D61.speed", {"fail.perf", both}}};
 }
 
-// ---- what rows are made of
-// -------------------------------------------------------------------------------------------
+// ---- The changes that rows are made of.
 
 using In = OutcomeInput;
 
-/// A change of a healthy attempt; a + b is first a, then b.
+/// A change of a healthy attempt. a + b applies a first, then b.
 struct Change {
   std::function<void(In&)> apply;
 };
@@ -87,7 +86,7 @@ Change hazard(const char* verdict) {
   });
 }
 
-/// Every rank refused by `rule`; no check applies then.
+/// Every rank refused the case by `rule`, so no check applies.
 Change refuse(const char* rule = "R035") {
   return change([rule](In& in) {
     for (record::RankEvidence& rank : in.checks->ranks) {
@@ -125,7 +124,7 @@ Change hang(Phase phase) {
   });
 }
 
-/// The evidence of `rank` holds an error.
+/// The evidence of `rank` has an error.
 Change error(std::size_t rank, Phase phase, const char* type, std::int64_t code = 0) {
   return change([=](In& in) {
     record::RankEvidence& evidence = in.checks->ranks.at(rank);
@@ -139,7 +138,7 @@ Change error(std::size_t rank, Phase phase, const char* type, std::int64_t code 
   });
 }
 
-/// `rank` is the first to die; mpirun ends its peer.
+/// `rank` is the first to die, and mpirun ends its peer.
 Change die(int rank, Phase phase, const char* kind, int value) {
   return change([=](In& in) {
     in.context->ended = "died";
@@ -280,7 +279,7 @@ std::vector<Row> rows() {
            "fail.constraint"_verdict, 33),
       same("a refused fault", expect_fault() + refuse(), "fail.constraint"_verdict, 33),
 
-      // Ranks that did not come back.
+      // Ranks that hung, failed or died.
       same("the missing rank met an error first",
            hang(Phase::teardown_comm) + error(1, Phase::capture, "cuda", 900),
            "fail.capture"_verdict, 41),
@@ -328,7 +327,7 @@ std::vector<Row> rows() {
            die(1, Phase::replay, "signal", 11) + change([](In& in) { in.checks.reset(); }),
            "fail.crash.signal"_verdict, 44),
 
-      // Silence.
+      // Incomplete reports.
       same("no checks.json", change([](In& in) { in.checks.reset(); }), "fail.silent"_verdict, 46),
       same("incomplete evidence", change([](In& in) { in.checks->ranks[1].complete = false; }),
            "fail.silent"_verdict, 46),
@@ -383,7 +382,7 @@ std::vector<Row> rows() {
            fails("D01.lockstep") + change([](In& in) { in.context->cleanup.ports = {1}; }),
            "fail.numerics"_verdict, 60),
 
-      // Nothing shown.
+      // No check passed or failed.
       same("a required check unexercised", unexercised("D01.lockstep"), "unexercised"_verdict, 65),
       same("a required check not applicable", not_applicable("D01.lockstep"), "unexercised"_verdict,
            65),
@@ -468,9 +467,9 @@ std::vector<Row> rows() {
       {"harmless, with evidence",
        expect_fault() + change([](In& in) { in.checks->harmless_because = "seen in 100 replays"; }),
        "pass.killed"_verdict, "pass"_verdict, 82},
-      {"said to be harmless, and bites elsewhere", expect_fault() + change([](In& in) {
-                                                     in.checks->harmless_because = "x";
-                                                   }) + fails("D01.lockstep"),
+      {"called harmless, but the case fails otherwise", expect_fault() + change([](In& in) {
+                                                          in.checks->harmless_because = "x";
+                                                        }) + fails("D01.lockstep"),
        "fail.survived"_verdict, "fail.numerics"_verdict, 83},
       {"a fault on failing infrastructure", expect_fault() + change([](In& in) {
                                               in.context->infra =
@@ -489,7 +488,7 @@ std::vector<Row> rows() {
        "fail.hang.replay"_verdict, 84},
       {"fails in eager as expected", hazard("fail.eager") + hang(Phase::eager), "xfail"_verdict,
        "fail.hang.eager"_verdict, 84},
-      {"no longer bites", hazard("fail.hang"), "xpass"_verdict, "pass"_verdict, 85},
+      {"does not occur", hazard("fail.hang"), "xpass"_verdict, "pass"_verdict, 85},
       {"fails otherwise", hazard("fail.hang") + fails("D01.lockstep"), "fail.numerics"_verdict,
        "fail.numerics"_verdict, 60},
       {"differs in eager, where numbers of a graph were expected to",
@@ -497,27 +496,29 @@ std::vector<Row> rows() {
        "fail.numerics"_verdict, 89},
       {"fails in eager unexpectedly", hazard("fail.hang.replay") + hang(Phase::eager),
        "fail.eager"_verdict, "fail.hang.eager"_verdict, 89},
-      {"a hazard that shows nothing", hazard("pass") + unexercised("D01.lockstep"),
+      {"a hazard without a result", hazard("pass") + unexercised("D01.lockstep"),
        "unexercised"_verdict, "unexercised"_verdict, 65},
 
       // Known issues.
-      {"shows", known_issue("fail.hang.replay", "2027-03-01") + hang(Phase::replay),
+      {"still fails", known_issue("fail.hang.replay", "2027-03-01") + hang(Phase::replay),
        "xfail"_verdict, "fail.hang.replay"_verdict, 86},
-      {"shows on its last day", known_issue("fail.numerics", "2026-11-21") + fails("D01.lockstep"),
-       "xfail"_verdict, "fail.numerics"_verdict, 86},
-      {"shows in eager",
+      {"still fails on its last day",
+       known_issue("fail.numerics", "2026-11-21") + fails("D01.lockstep"), "xfail"_verdict,
+       "fail.numerics"_verdict, 86},
+      {"still fails in eager",
        known_issue("fail.eager", "2027-03-01") + error(0, Phase::eager, "cuda", 700),
        "xfail"_verdict, "fail.crash.cuda"_verdict, 86},
-      {"shows and has expired", known_issue("fail.numerics", "2026-11-20") + fails("D01.lockstep"),
-       "fail.numerics"_verdict, "fail.numerics"_verdict, 87},
-      {"no longer shows", known_issue("fail.numerics", "2027-03-01"), "xpass"_verdict,
+      {"still fails and has expired",
+       known_issue("fail.numerics", "2026-11-20") + fails("D01.lockstep"), "fail.numerics"_verdict,
+       "fail.numerics"_verdict, 87},
+      {"no longer fails", known_issue("fail.numerics", "2027-03-01"), "xpass"_verdict,
        "pass"_verdict, 88},
       {"fails in another way", known_issue("fail.hang", "2027-03-01") + fails("D01.lockstep"),
        "fail.numerics"_verdict, "fail.numerics"_verdict, 60},
       {"fails in eager and is known for another",
        known_issue("fail.hang.replay", "2027-03-01") + hang(Phase::eager), "fail.eager"_verdict,
        "fail.hang.eager"_verdict, 89},
-      {"a known issue that shows nothing",
+      {"a known issue without a result",
        known_issue("fail.hang", "2027-03-01") + unexercised("D01.lockstep"), "unexercised"_verdict,
        "unexercised"_verdict, 65},
   };
@@ -553,7 +554,7 @@ TEST(Outcome, OfEveryRowIsItsVerdict) {
 }
 
 TEST(Outcome, NothingThatIsLeftOutEndsAsAPass) {
-  // Whatever a launcher or a judge leaves out of a healthy attempt, the verdict must not stay
+  // If a launcher or a judge leaves anything out of a healthy attempt, the verdict must not stay
   // `pass`.
   const Change kChanges[] = {
       change([](In& in) { in.context.reset(); }),
@@ -575,7 +576,7 @@ TEST(Outcome, EveryVerdictHasARow) {
     missing.erase(row.verdict.text());
     missing.erase(row.observed.text());
   }
-  // Made by folding attempts, tested below.
+  // fold() and confirm() give these; they are tested below.
   EXPECT_EQ(missing, (std::set<std::string_view>{"fail.isolation", "flaky"}));
 }
 
@@ -630,7 +631,7 @@ TEST(Outcome, CountsChecksAndListsTheFailingOnes) {
   EXPECT_EQ(seen.failing[0].check, "D01.lockstep");
 }
 
-// ---- folding
+// ---- Several attempts of one case.
 
 Outcome of(Verdict verdict, int rule) {
   return {
@@ -656,7 +657,7 @@ TEST(Fold, AFailureAloneCounts) {
   EXPECT_EQ(folded.rule, 60);
 }
 
-TEST(Fold, AnAttemptThatShowedNothingHidesNoFailure) {
+TEST(Fold, AnAttemptWithoutAResultHidesNoFailure) {
   for (const Verdict alone : {"infra.gpu"_verdict, "not_run"_verdict, "unexercised"_verdict}) {
     const Outcome folded = fold(of("fail.numerics"_verdict, 60), of(alone, 65));
     EXPECT_EQ(folded.verdict, "fail.numerics"_verdict) << alone.text();
@@ -675,7 +676,7 @@ TEST(Confirm, SomeFailuresAreFlakyAndAllAreNot) {
   EXPECT_EQ(confirm(failed, kAll).verdict, "fail.numerics"_verdict);
 }
 
-// ---- faults
+// ---- The status of planted faults.
 
 TEST(FaultStatus, FollowsFromTheRecord) {
   using record::FaultStatus;

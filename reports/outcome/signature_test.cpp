@@ -13,7 +13,7 @@ record::Record failure(const char* verdict, const char* check, const char* what,
   return record;
 }
 
-TEST(SignatureTest, StepsRanksAndTensorsDoNotTellFailuresApart) {
+TEST(SignatureTest, StepsRanksAndTensorsDoNotDistinguishFailures) {
   const Signature left = signature(failure(
       "fail.numerics", "D01.lockstep", "`lockstep`: lockstep_graph differs at step 3 of rank 12"));
   EXPECT_EQ(left, signature(failure("fail.numerics", "D01.lockstep",

@@ -24,8 +24,7 @@ class HazardReport : public testing::Test {
     run.stack.sm = 90;
     return run;
   }
-  /// A planned cell that ended as `observed`, judged by the one verdict function's rule for
-  /// hazards.
+  /// A planned cell that ended as `observed`, with the verdict that outcome() gives it.
   static CaseResult cell(const std::string& settings, record::Verdict observed,
                          std::optional<record::Hang> hang = std::nullopt) {
     const matrix::Machine machine{
@@ -65,7 +64,7 @@ class HazardReport : public testing::Test {
             .last_collective = record::Collective{.sequence = 8, .op = "all_gather", .group = "dp"},
             .stacks = ""};
   }
-  /// Facts as if `hang` had been seen in every hung case.
+  /// The facts of attempts in which every hung case has the hang `hang`.
   static record::Hazards report(const RunResult& run) {
     return hazards(run, catalogue_, [](const record::Record& record) {
       AttemptFacts facts;
@@ -161,7 +160,7 @@ TEST_F(HazardReport, CureThatDidNotRunIsNotCalledOne) {
               HasSubstr("cure: NCCL_GRAPH_REGISTER=0, with which it ended not_run"));
 }
 
-TEST_F(HazardReport, FailureThatNobodyExpectedIsShownWithACureToTry) {
+TEST_F(HazardReport, UnexpectedFailureIsShownWithACureToTry) {
   const record::Hazards seen =
       report(run_of_cells({cell(kSymmetric, "fail.hang.replay"_verdict, in_replay())}));
   EXPECT_EQ(seen.cells[0].hazard, "H00");
@@ -169,7 +168,7 @@ TEST_F(HazardReport, FailureThatNobodyExpectedIsShownWithACureToTry) {
   EXPECT_THAT(hazard_text(seen, {}), HasSubstr("1 failed, 1 not as expected"));
 }
 
-TEST_F(HazardReport, EachDialectsRuleIsHeldAgainstWhatWasSeen) {
+TEST_F(HazardReport, EachDialectsRuleIsComparedWithTheResults) {
   const record::Hazards seen = report(run_of_cells(
       {cell(kHanging, "fail.hang.replay"_verdict, in_replay()), cell(kCured, "pass"_verdict),
        cell(kSymmetric, "pass"_verdict), cell(kInPlace, "pass"_verdict)}));
@@ -200,7 +199,7 @@ TEST_F(HazardReport, CellThatDidNotRunNeitherAgreesNorDisagrees) {
     EXPECT_EQ(one.agrees, std::nullopt);
   EXPECT_EQ(bites(seen.cells[0]), std::nullopt);
   EXPECT_THAT(hazard_text(seen, {}), HasSubstr("0 gave a result, 0 failed"));
-  EXPECT_THAT(hazard_text(seen, {}), HasSubstr("no cell showed anything"));
+  EXPECT_THAT(hazard_text(seen, {}), HasSubstr("no cell gave a result"));
 }
 
 TEST_F(HazardReport, RunWithoutHazardsHasNoSection) {

@@ -22,8 +22,8 @@ TEST(Html, HoldsEveryCaseAndLoadsNothing) {
   EXPECT_EQ(data["cases"][4]["repro"], "./graphproof repro 20261121-101500-3f2a/5555555555555555");
   EXPECT_EQ(data["cases"][2]["failing"][0]["check"], "D01.lockstep");
   EXPECT_EQ(data["faults"][0]["status"], "killed");
-  // The browser is told to load nothing either; what the libraries hold in their strings is not
-  // looked at.
+  // The content security policy forbids the browser to load anything. Addresses in the strings of
+  // the libraries are not tested.
   const std::string markup = page.substr(0, page.find("id=\"data\""));
   EXPECT_NE(markup.find("default-src 'none'"), std::string::npos);
   EXPECT_EQ(markup.find("src=\""), std::string::npos);

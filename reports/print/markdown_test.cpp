@@ -64,7 +64,7 @@ TEST(Markdown, MarkupInMessagesStaysText) {
   EXPECT_NE(text.find("`run 'x\\|y'`"), std::string::npos) << text;
 }
 
-TEST(Markdown, TellsWhereRanksSharedGpus) {
+TEST(Markdown, SaysWhereRanksSharedGpus) {
   RunResult run = run_of({ended('1', "tp=4", "pass"_verdict, 10)});
   EXPECT_EQ(markdown(run).find("ranks per GPU"), std::string::npos);
   run.run.options.ranks_per_gpu = 2;

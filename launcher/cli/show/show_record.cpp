@@ -43,7 +43,7 @@ json phases_of(const record::Evidence& evidence) {
   return list;
 }
 
-/// Comparisons counted by subject; those that differ in full.
+/// The number of comparisons of each quantity, and in full those that differ.
 json compares_of(const record::Evidence& evidence) {
   std::map<std::string, std::pair<int, int>> counts;
   json differing = json::array();
@@ -60,7 +60,7 @@ json compares_of(const record::Evidence& evidence) {
   return {{"subjects", list}, {"differing", differing}};
 }
 
-/// Steps by arm: how many, and the mean time of one.
+/// For each arm the number of steps and their mean time.
 json steps_of(const record::Evidence& evidence) {
   json list = json::array();
   for (const record::EvidenceLine* line : evidence.of("step")) {
@@ -80,7 +80,7 @@ json steps_of(const record::Evidence& evidence) {
   return list;
 }
 
-/// What the launcher last heard of the ranks; null without a context.json.
+/// The last state of the ranks that the launcher saw; null without a context.json.
 json last_seen(const std::filesystem::path& attempt_folder) {
   try {
     return record::read_json(attempt_folder / "context.json").value("ranks", json());
@@ -127,7 +127,7 @@ void show_message(const char* indent, const record::Message& message, std::ostre
 void show_rank(const json& digest, std::ostream& out) {
   out << fmt::format("rank {}: evidence {}\n", digest["rank"].get<int>(),
                      digest["complete"].get<bool>() ? "complete" : "incomplete");
-  // What a rank that ended well did last is of no interest.
+  // The last state of a rank that finished is of no interest.
   if (const json& seen = digest["last_seen"]; !digest["complete"].get<bool>() && seen.is_object())
     out << printable(fmt::format("  last seen in phase {}, arm {}, step {}, last collective {}, {} "
                                  "ms ago; process {}",

@@ -22,8 +22,8 @@ reports::TerminalStyle style_of(const Surroundings& surroundings) {
 
 namespace {
 
-/// What the run is expected to cost, by the plan.
-std::string price(const launcher::RunSetup& setup) {
+/// The expected cost of the run, from the expected times in the plan.
+std::string cost_line(const launcher::RunSetup& setup) {
   double slot_seconds = 0, longest_seconds = 0;
   for (const record::PlanLine& line : setup.plan) {
     if (line.skip) continue;
@@ -36,8 +36,8 @@ std::string price(const launcher::RunSetup& setup) {
   if (setup.run.options.max_gpu_ms > 0)
     bound =
         fmt::format("; at most {:.1f}", static_cast<double>(setup.run.options.max_gpu_ms) / 60000);
-  return fmt::format("price about {:.1f} {}-minutes{}, {} or more on {} slots\n", slot_seconds / 60,
-                     setup.run.device == "cuda" ? "GPU" : "rank", bound,
+  return fmt::format("expected cost {:.1f} {}-minutes{}, {} or more on {} slots\n",
+                     slot_seconds / 60, setup.run.device == "cuda" ? "GPU" : "rank", bound,
                      reports::clock_text(wall_seconds), setup.run.slots);
 }
 
@@ -67,7 +67,7 @@ void ProgressPrinter::begin(const launcher::RunSetup& setup) {
   out_ << fmt::format("run {}  profile {}  {} cases  {}\n", setup.run.run_id, setup.run.profile,
                       setup.plan.size(), record::printable(place))
        << stack_line(stack) << "\n"
-       << price(setup) << "folder " << setup.folder.string() << "\n"
+       << cost_line(setup) << "folder " << setup.folder.string() << "\n"
        << std::flush;
 }
 
@@ -125,7 +125,7 @@ void show_result(const reports::RunResult& result, const std::filesystem::path& 
     surroundings.out << reports::hazard_text(
                             reports::read_hazards(result, surroundings.catalogue, folder), style)
                      << "\n";
-  // Last, so that the verdict of the whole is what stays on the screen.
+  // The closing table comes last, because the end of the output stays on the screen.
   surroundings.out << reports::closing_table(result, style) << "evidence and reports in "
                    << folder.string() << std::endl;
 }

@@ -1,4 +1,4 @@
-// What a run prints while it goes and at its end.
+// Prints the progress of a run and its result.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 
 namespace graphproof::cli {
 
-/// On a terminal one line that is written over; elsewhere one line per finished case. With --json
-/// to the error stream, so that standard output holds the summary alone.
+/// Prints progress: on a terminal one line that is written over, otherwise one line for each
+/// finished case. With --json it goes to standard error, so that standard output has only the
+/// summary.
 class ProgressPrinter {
  public:
   ProgressPrinter(Surroundings& surroundings, bool json);
@@ -33,18 +34,19 @@ class ProgressPrinter {
   std::size_t shown_columns_ = 0;
 };
 
-/// The installed stack in a line.
+/// The stack in one line.
 std::string stack_line(const record::Stack& stack);
 
 reports::TerminalStyle style_of(const Surroundings& surroundings);
 
-/// The kill matrix if faults were planted, the closing table, and where the rest lies; or
-/// summary.json.
+/// Prints the table of planted faults and the hazards, if there are any, and the closing table;
+/// with `json` the summary instead.
 void show_result(const reports::RunResult& result, const std::filesystem::path& folder,
                  Surroundings& surroundings, bool json);
 
 using RunLoop = reports::RunResult (*)(const launcher::RunSetup&, const launcher::RunListener&);
-/// Runs (or resumes) with the progress on the screen, then shows the result; the run's exit code.
+/// Runs or resumes with progress on the screen, then shows the result. Returns the exit code of the
+/// run.
 record::ExitCode run_and_show(const launcher::RunSetup& setup, Surroundings& surroundings,
                               bool json, RunLoop loop = launcher::run);
 

@@ -32,10 +32,9 @@ std::vector<std::string> names(const std::vector<int>& parameters, const shrink:
   return found;
 }
 
-/// Of rows that have these values, and lack that one where one is given: how many failed and
-/// passed.
+/// How many rows failed and passed that have all values of the combination, or all but one.
 struct Tally {
-  std::string without;  // an axis; "" for all of the combination
+  std::string without;  // the axis whose value they do not have; empty for the whole combination
   int failed = 0, passed = 0;
 };
 std::vector<Tally> tallies(const ShrinkResult& result, const shrink::Space& space) {
@@ -61,23 +60,23 @@ std::string_view word(shrink::Outcome outcome) {
   return kWords[static_cast<std::size_t>(outcome)];
 }
 
-/// In one sentence what the state means for the reader.
+/// What the state means for the reader.
 std::string verdict_text(const ShrinkResult& result) {
   const double percent = 100 * result.answer.probability;
   switch (result.answer.state) {
     case shrink::State::confirmed:
       return fmt::format("confirmed, {:.1f} %", percent);
     case shrink::State::undecided:
-      return fmt::format("not confirmed, {:.1f} %: no row that is allowed tells more", percent);
+      return fmt::format("not confirmed, {:.1f} %: no allowed case would tell more", percent);
     case shrink::State::wide:
       return fmt::format("more than {} values are needed: no smaller combination fails by itself",
                          shrink::kMostValues);
     case shrink::State::not_reproduced:
       return "it did not fail again: nothing can be located";
     case shrink::State::out_of_jobs:
-      return fmt::format("not confirmed, {:.1f} %: the jobs are spent", percent);
+      return fmt::format("not confirmed, {:.1f} %: --most-jobs is used up", percent);
     case shrink::State::no_outcomes:
-      return "jobs ended without an outcome: look at their verdicts";
+      return "jobs gave no result: look at their verdicts";
     case shrink::State::running:
       return fmt::format("not confirmed, {:.1f} %: stopped before the end", percent);
   }
@@ -106,7 +105,7 @@ nlohmann::ordered_json known_issue(const ShrinkResult& result, const shrink::Spa
 }
 
 std::string reproducer(const ShrinkResult& result) {
-  // A word of the shell: JSON's brackets and quotes stay as they are.
+  // Quoted for a shell if the name has brackets or quotes of JSON.
   const bool plain = result.smallest_name.find_first_of("[]\"'(){}|;&<>*?$ ") == std::string::npos;
   return "./graphproof repro " + (plain ? result.smallest_name : "'" + result.smallest_name + "'") +
          " --device " + result.device;
@@ -179,13 +178,12 @@ void show_shrink(const ShrinkResult& result, const shrink::Space& space, std::os
   const shrink::Answer& answer = result.answer;
   const bool wide = answer.state == shrink::State::wide,
              again = answer.state != shrink::State::not_reproduced;
-  out << fmt::format("\n{} jobs ({} of them repeats, {} without an outcome){}\n",
-                     result.jobs.size(), answer.repeats,
-                     std::count_if(result.jobs.begin(), result.jobs.end(),
-                                   [](const ShrinkJob& job) {
-                                     return job.result.outcome == shrink::Outcome::invalid;
-                                   }),
-                     result.ending == "finished" ? "" : "; stopped: " + result.ending);
+  out << fmt::format(
+      "\n{} jobs ({} of them repeats, {} without a result){}\n", result.jobs.size(), answer.repeats,
+      std::count_if(
+          result.jobs.begin(), result.jobs.end(),
+          [](const ShrinkJob& job) { return job.result.outcome == shrink::Outcome::invalid; }),
+      result.ending == "finished" ? "" : "; stopped: " + result.ending);
   if (again && !wide) {
     const std::string values = answer.combination.empty()
                                    ? "(none: it fails whatever the axes are)"
@@ -199,8 +197,7 @@ void show_shrink(const ShrinkResult& result, const shrink::Space& space, std::os
   }
   const std::pair<const char*, const std::vector<int>*> lists[] = {
       {"irrelevant   {} (changed in cases that failed all the same)\n", &answer.irrelevant},
-      {"implied      {} (the rules leave no other value beside the combination)\n",
-       &answer.implied},
+      {"implied      {} (the rules allow no other value with the combination)\n", &answer.implied},
       {"open         {} (not shown to be irrelevant)\n", &answer.open},
       {"fixed        {} (one value in every allowed case)\n", &answer.fixed}};
   if (again)
@@ -222,8 +219,9 @@ void show_shrink(const ShrinkResult& result, const shrink::Space& space, std::os
     out << fmt::format("flaky        a case that has it passes about {:.0f} times in 100\n",
                        100 * answer.pass_triggered);
   if (!result.matrix_known)
-    out << "rules        the shipped ones alone: the run's matrix file is not at hand as it was, "
-           "so its own constraints are unknown\n";
+    out << "rules        only the shipped ones: the matrix file of the run is absent or changed, "
+           "so "
+           "its own constraints are unknown\n";
   if (const auto issue = known_issue(result, space); !issue.is_null())
     out << "known issue  " << issue.dump() << "\n";
   out << "smallest     " << printable(result.smallest_name)

@@ -1,4 +1,4 @@
-// For tests of verbs: the whole command line in this process, in a folder of the test's own.
+// For tests of verbs: runs a command line in this process, in a folder that belongs to the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,11 +14,13 @@
 
 namespace graphproof::cli {
 
+/// What a command line printed.
 struct Printed {
   int exit_code = 0;
   std::string out, err;
 };
 
+/// The fixture. `cli` is the whole program except for its main().
 struct CommandUnderTest : testing::Test {
   Printed cli(const std::vector<std::string>& arguments) const {
     std::ostringstream out, err;
@@ -31,15 +33,15 @@ struct CommandUnderTest : testing::Test {
     const int exit_code = run_command_line(arguments, surroundings);
     return {exit_code, out.str(), err.str()};
   }
-  /// Its path.
+  /// Writes a file into the folder and returns its path.
   std::string file(const std::string& name, const std::string& text) const {
     std::ofstream(top / name) << text;
     return top / name;
   }
 
   const matrix::Catalogue catalogue = matrix::load_catalogue();
-  // Not in /dev/shm, where ScratchFolder is by default: what ranks leave there is what the launcher
-  // looks for.
+  // Not in /dev/shm, the default of ScratchFolder, because the launcher looks for leftovers of
+  // ranks there.
   const record::ScratchFolder scratch{"/tmp"};
   const std::filesystem::path top = scratch.path();
 };

@@ -1,5 +1,5 @@
-// agent: internal. Serves a launcher on a node of a cluster; started by srun, sbatch or mpirun,
-// never by hand.
+// agent: serves a launcher on a node of a cluster. It is started by srun, sbatch or mpirun, never
+// by hand.
 #include "launcher/cluster/agent.h"
 
 #include <memory>

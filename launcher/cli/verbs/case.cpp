@@ -1,4 +1,4 @@
-// case: what a name or an id means, or which case is like a training configuration.
+// case: explains the name or id of a case, or finds the case nearest to a training configuration.
 #include <memory>
 
 #include "launcher/cli/like.h"
@@ -27,7 +27,7 @@ void show(const record::PlanLine& line, const matrix::Case& test_case, std::ostr
 }
 
 record::ExitCode show_like(const CaseOptions& options, Surroundings& surroundings) {
-  const matrix::Machine machine = machine_of(device_or_bare(options.device, surroundings));
+  const matrix::Machine machine = machine_of(device_for_planning(options.device, surroundings));
   const Like made = like(options.like, machine, surroundings);
   const record::PlanLine line =
       matrix::plan_case(surroundings.catalogue, made.made.runnable, machine,
@@ -47,7 +47,7 @@ record::ExitCode execute_case(const CaseOptions& options, Surroundings& surround
   expect_like(options.like, surroundings, "case");
   if (options.like.given == !options.reference.empty())
     throw matrix::InputError(
-        {.what = options.like.given ? "CASE beside --like" : "no case",
+        {.what = options.like.given ? "CASE together with --like" : "no case",
          .got = options.like.given ? options.reference : "neither CASE nor --like",
          .want = "one of them",
          .why = "",
@@ -55,7 +55,7 @@ record::ExitCode execute_case(const CaseOptions& options, Surroundings& surround
          .place = {}});
   if (options.like.given) return show_like(options, surroundings);
   const FoundCase found = find_case(options.reference, surroundings);
-  const launcher::Device device = device_or_bare(options.device, surroundings);
+  const launcher::Device device = device_for_planning(options.device, surroundings);
   const record::PlanLine line = matrix::plan_case(surroundings.catalogue, found.test_case,
                                                   machine_of(device), "asked for by name");
   if (options.json)

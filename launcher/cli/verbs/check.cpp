@@ -1,4 +1,4 @@
-// check: what upstream will reject, change silently or let pass although it is hazardous on this
+// check: what upstream rejects, changes silently, or accepts although it is hazardous on this
 // stack.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,7 +28,7 @@ struct CheckOptions : ConfigurationOptions {
 
 constexpr record::ExitCode kRejected = record::ExitCode::product;
 
-// Our own rules as findings of the same form.
+/// What graphproof's own rules say about a graphproof case, in the form of an upstream verdict.
 Verdict own_verdict(const OwnCase& own, const matrix::Catalogue& catalogue) {
   Verdict verdict;
   for (const matrix::Finding& finding : catalogue.rules.evaluate(own.test_case, own.machine)) {
@@ -50,7 +50,7 @@ Verdict own_verdict(const OwnCase& own, const matrix::Catalogue& catalogue) {
                                 .unknown = finding.unknown});
     Finding& added = verdict.findings.back();
     added.first = verdict.accepted && added.severity == "error" &&
-                  !added.unknown;  // our rank programs refuse in every stage
+                  !added.unknown;  // the rank programs refuse in every stage
     if (added.first) verdict.accepted = false;
   }
   return verdict;
@@ -59,8 +59,8 @@ Verdict own_verdict(const OwnCase& own, const matrix::Catalogue& catalogue) {
 void show(const Finding& finding, std::ostream& out) {
   out << fmt::format(
       "{} {}{}{}{}: {}\n", finding.rule, finding.severity,
-      finding.unknown ? ", unless a script of your own knows it" : "",
-      finding.first ? ", the first that upstream meets" : "",
+      finding.unknown ? ", unless your own script defines it" : "",
+      finding.first ? ", the first one that upstream reaches" : "",
       finding.stage == dialect::Stage::construct || finding.stage == dialect::Stage::run
           ? fmt::format(", at {}", dialect::stage_name(finding.stage))
           : "",
@@ -76,7 +76,8 @@ void show(const Finding& finding, std::ostream& out) {
     if (!text->empty()) out << fmt::format("  {:<5} {}\n", name, printable(*text));
 }
 
-// What the undecided rules read and nobody supplied, of "te_version=unknown, fp8=hybrid".
+/// The facts that undecided rules need and that are unknown, from texts such as
+/// "te_version=unknown, fp8=hybrid".
 std::set<std::string> missing_facts(const Verdict& verdict) {
   constexpr std::string_view kUnknown = "=unknown";
   std::set<std::string> names;
@@ -95,8 +96,8 @@ std::set<std::string> missing_facts(const Verdict& verdict) {
 void show(const Verdict& verdict, const std::string& dialect, bool all, std::ostream& out) {
   std::vector<std::string> undecided;
   for (const Finding& finding : verdict.findings) {
-    // An undecided rule lacks facts; a flag that upstream's parser does not have was written, and
-    // is never passed over.
+    // An undecided rule lacks facts and is only counted. A flag that upstream's parser does not
+    // have was written by the user and is always shown.
     if (finding.unknown && finding.rule != dialect::kUnknownFlag)
       undecided.push_back(finding.rule + " (" + finding.got + ")");
     else
@@ -105,9 +106,10 @@ void show(const Verdict& verdict, const std::string& dialect, bool all, std::ost
   if (!undecided.empty()) {
     const std::set<std::string> facts = missing_facts(verdict);
     out << fmt::format(
-        "{} undecided, because {} (--arch, --world-size, --stack NAME=VALUE){}\n", undecided.size(),
-        facts.empty() ? "something was not given"
-                      : printable(fmt::format("nobody gave {}", fmt::join(facts, ", "))),
+        "{} rules undecided, because {} (give --arch, --world-size or --stack NAME=VALUE){}\n",
+        undecided.size(),
+        facts.empty() ? "a fact is not known"
+                      : printable(fmt::format("these are not known: {}", fmt::join(facts, ", "))),
         all ? ":" : "; --all lists them");
     if (all)
       for (const std::string& text : undecided) out << "  " << printable(text) << "\n";
@@ -115,10 +117,10 @@ void show(const Verdict& verdict, const std::string& dialect, bool all, std::ost
   out << (verdict.accepted ? "accepted" : "rejected") << " by " << dialect << "\n";
 }
 
-// What a person wants to see of several hundred options: those that were given or rewritten, and
-// the three of graphs.
-json told_of_effective(const Verdict& verdict, const dialect::Configuration& read) {
-  json told = json::object();
+/// The options to show out of several hundred: those that were given or rewritten, and the three
+/// that control CUDA graphs.
+json shown_options_of(const Verdict& verdict, const dialect::Configuration& read) {
+  json shown = json::object();
   const json effective = dialect::effective_json(verdict.effective);
   for (const auto& [name, value] : effective.items()) {
     const auto before = read.values.find(name);
@@ -128,9 +130,9 @@ json told_of_effective(const Verdict& verdict, const dialect::Configuration& rea
     const bool of_graphs = name == "cuda_graph_impl" || name == "cuda_graph_modules" ||
                            name == "inference_cuda_graph_scope";
     if (changed || of_graphs || read.places.count(name) != 0 || name.starts_with("env."))
-      told[name] = value;
+      shown[name] = value;
   }
-  return told;
+  return shown;
 }
 
 record::ExitCode migrate(const UpstreamConfiguration& upstream, const CheckOptions& options,
@@ -156,7 +158,7 @@ record::ExitCode migrate(const UpstreamConfiguration& upstream, const CheckOptio
     if (migration.possible)
       surroundings.out << printable(line) << "\n";
     else
-      surroundings.err << "not migrated: the older spelling contradicts itself\n";
+      surroundings.err << "not migrated: the older options contradict each other\n";
   }
   return migration.possible ? record::ExitCode::ok : kRejected;
 }
@@ -165,10 +167,10 @@ record::ExitCode execute_check(const CheckOptions& options, Surroundings& surrou
   const TrainingConfiguration configuration = read_training_configuration(options, surroundings);
   std::string dialect = "graphproof";
   Verdict verdict;
-  json effective, told;
+  json effective, shown;
   if (const auto* own = std::get_if<OwnCase>(&configuration.value)) {
     if (options.migrate)
-      throw matrix::InputError({.what = "a graphproof case has no older spelling",
+      throw matrix::InputError({.what = "a graphproof case has no older options to migrate",
                                 .got = "--migrate",
                                 .want = "an upstream configuration",
                                 .why = "",
@@ -176,15 +178,15 @@ record::ExitCode execute_check(const CheckOptions& options, Surroundings& surrou
                                 .place = {}});
     verdict = own_verdict(*own, surroundings.catalogue);
     effective = matrix::effective_values(surroundings.catalogue.axes, own->test_case);
-    told = json::parse(matrix::canonical_text(own->test_case));
+    shown = json::parse(matrix::canonical_text(own->test_case));
   } else {
     const auto& upstream = std::get<UpstreamConfiguration>(configuration.value);
     if (options.migrate) return migrate(upstream, options, surroundings);
     verdict = dialect::check(upstream.dialect, upstream.reading);
     effective = dialect::effective_json(verdict.effective);
-    told = told_of_effective(verdict, upstream.reading.configuration);
+    shown = shown_options_of(verdict, upstream.reading.configuration);
     dialect = fmt::format("{} {}{}", upstream.dialect.name, upstream.dialect.version,
-                          upstream.detected ? " (dialect told from the input)" : "");
+                          upstream.detected ? " (detected from the input)" : "");
   }
   if (options.sarif) {
     surroundings.out << dialect::sarif(verdict, configuration.file).dump(2) << "\n";
@@ -195,8 +197,8 @@ record::ExitCode execute_check(const CheckOptions& options, Surroundings& surrou
     surroundings.out << result.dump(2) << "\n";
   } else {
     show(verdict, dialect, options.all, surroundings.out);
-    surroundings.out << "effective configuration, as far as it was given or rewritten:\n";
-    for (const auto& [name, value] : told.items())
+    surroundings.out << "effective configuration (options that were given or rewritten):\n";
+    for (const auto& [name, value] : shown.items())
       surroundings.out << printable(fmt::format("  {} = {}", name,
                                                 value.is_null() ? "None" : value.dump()))
                        << "\n";

@@ -1,4 +1,4 @@
-// check and rules as users meet them: what is read, what is said, and the exit codes.
+// The verbs check and rules: what they read, what they print, and their exit codes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -167,17 +167,18 @@ TEST_F(CheckTest, UndecidedRulesAreCountedAndListedWhenAskedFor) {
     return cli(arguments).out;
   };
   const std::string folded = shown({"check"}), listed = shown({"check", "--all"});
-  EXPECT_NE(folded.find(" undecided, because nobody gave "), std::string::npos) << folded;
+  EXPECT_NE(folded.find(" rules undecided, because these are not known: "), std::string::npos)
+      << folded;
   EXPECT_NE(folded.find("; --all lists them\n"), std::string::npos) << folded;
   EXPECT_EQ(folded.find("\n  R042 ("), std::string::npos) << folded;
   EXPECT_NE(listed.find("\n  R042 ("), std::string::npos) << listed;
 }
 
-TEST_F(CheckTest, AFlagThatNobodyKnowsIsShownThoughItMayBelongToTheScript) {
+TEST_F(CheckTest, AnUnknownFlagIsShownAlthoughItMayBelongToTheScript) {
   const auto checked =
       cli({"check", "--dialect", "megatron-lm", "--world-size", "1", "--", "--frobnicate", "7"});
   EXPECT_EQ(checked.exit_code, 0) << checked.out;
-  EXPECT_NE(checked.out.find("RN01 error, unless a script of your own knows it: an option that "
+  EXPECT_NE(checked.out.find("RN01 error, unless your own script defines it: an option that "
                              "upstream's parser does not have\n"
                              "  at    command line:1:1\n  got   --frobnicate\n"),
             std::string::npos)
@@ -185,7 +186,8 @@ TEST_F(CheckTest, AFlagThatNobodyKnowsIsShownThoughItMayBelongToTheScript) {
 }
 
 TEST_F(CheckTest, OnlyErrorsOfParsingAndConfigurationRefuse) {
-  // R146 to R149 and the like come when the model is built: findings, but accepted.
+  // R146 to R149 apply when the model is built. They are findings, but the configuration is
+  // accepted.
   const json verdict =
       json::parse(cli({"check", "--json", "--stack", "te_version=none",
                        file("l.json", R"({"cuda_graph_impl": "transformer_engine"})")})
@@ -213,8 +215,8 @@ TEST_F(CheckTest, WhatCannotBeReadIsExitTwo) {
     const char* says;
   };
   const Row rows[] = {
-      {{"check"}, "nothing to read"},
-      {{"check", "nowhere.json"}, "put a command line behind `--`"},
+      {{"check"}, "no configuration"},
+      {{"check", "nowhere.json"}, "write a command line after `--`"},
       {{"check", file("c.json", "{\"a\": 1, \"a\": 2}")}, "twice"},
       {{"check", file("c.yaml", "a: 1\na: 2\n")}, "the key `a` is there twice"},
       {{"check", file("d.yaml", "a: [1, 2\n")}, "YAML that can't be read"},

@@ -1,4 +1,4 @@
-// ci: prints a pipeline file that runs a profile in shards and merges them.
+// ci: prints a pipeline file that runs a profile in shards and merges their runs.
 #include <algorithm>
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace {
 
 struct Kind {
   const char* name;
-  const char* file;  // where it is looked for
+  const char* file;  // where the service expects it
   std::string (*text)(const Pipeline&);
 };
 
@@ -25,13 +25,13 @@ struct CiOptions {
   bool json = false;
 };
 
-/// What goes into a command of the pipeline is a word, and no more than that.
+/// Throws InputError unless `text` can be a word of a command without quoting.
 void expect_word(const std::string& option, const std::string& text) {
   if (text.find_first_not_of(
           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/") == text.npos)
     return;
-  throw matrix::InputError({option + " is no word", text, "letters, digits and _ - . : /",
-                            "it becomes part of a command",
+  throw matrix::InputError({option + " has other characters than a word", text,
+                            "letters, digits and _ - . : /", "it becomes part of a command",
                             "edit the printed file where it has to be something else"});
 }
 
@@ -45,10 +45,10 @@ record::ExitCode execute_ci(const CiOptions& options, Surroundings& surroundings
          matrix::suggestion(options.kind, names, "graphproof ci gitlab > .gitlab-ci.yml")});
   }
   const Pipeline& pipeline = options.pipeline;
-  // 256 is where GitHub ends a matrix, without a word.
+  // GitHub silently cuts a matrix at 256 jobs.
   if (pipeline.shards < 1 || pipeline.shards > 256)
     throw matrix::InputError({"--shards is out of range", std::to_string(pipeline.shards),
-                              "1 to 256", "services run no more jobs of a matrix",
+                              "1 to 256", "GitHub runs no more jobs of a matrix",
                               "a shard may have several nodes: --launcher slurm --nodes N"});
   expect_word("--profile", pipeline.profile);
   expect_word("--device", pipeline.device);

@@ -1,5 +1,4 @@
-// The command line as users meet it: what is printed, what is refused and with which exit code.
-// Nothing here starts a rank; the run loop has its own test.
+// The command line: what is printed, what is refused, and the exit codes. No rank is started here.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -19,10 +18,10 @@ using CliTest = CommandUnderTest;
 
 struct Refused {
   std::vector<std::string> arguments;
-  const char* says;
+  const char* message;
 };
 
-TEST_F(CliTest, WhatItDoesNotKnowIsExitTwoAndNamesTheNearest) {
+TEST_F(CliTest, UnknownWordsAreExitTwoAndTheNearestIsNamed) {
   const Refused rows[] = {
       {{"rum"}, "did you mean `run`?"},
       {{"run", "--porfile", "smoke"}, "did you mean `--profile`?"},
@@ -44,7 +43,7 @@ TEST_F(CliTest, WhatItDoesNotKnowIsExitTwoAndNamesTheNearest) {
   for (const Refused& row : rows) {
     const Printed printed = cli(row.arguments);
     EXPECT_EQ(printed.exit_code, 2) << row.arguments[0];
-    EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;
+    EXPECT_NE(printed.err.find(row.message), std::string::npos) << printed.err;
     EXPECT_EQ(printed.out, "");
   }
 }
@@ -65,8 +64,8 @@ TEST_F(CliTest, AMissingRankProgramIsAUsageErrorAndStartsNoRun) {
   EXPECT_NE(cuda.err.find("use --device sim"), std::string::npos) << cuda.err;
 }
 
-/// Two GPUs, of which a rank program and the driver's library (fake_nvml.cpp) tell; nothing is
-/// started on them.
+/// Two GPUs that a rank program and the driver's library (fake_nvml.cpp) report. Nothing is started
+/// on them.
 struct GpusOfOneProcess : CommandUnderTest {
   GpusOfOneProcess() {
     const fs::path library = fs::read_symlink("/proc/self/exe").parent_path() / "libfake_nvml.so";
@@ -109,7 +108,7 @@ TEST_F(GpusOfOneProcess, AreSharedByNoRanksAndNothingIsStartedThere) {
     EXPECT_EQ(printed.exit_code, 2);
     EXPECT_EQ(printed.out, "");
     EXPECT_EQ(printed.err,
-              "graphproof: GPU 2 is of one process alone\n"
+              "graphproof: GPU 2 accepts only one process\n"
               "  got   compute mode EXCLUSIVE_PROCESS\n"
               "  want  compute mode DEFAULT\n"
               "  why   a second rank would get no context on it\n"

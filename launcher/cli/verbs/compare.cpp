@@ -1,4 +1,4 @@
-// compare A B: two runs side by side, for a release gate. See reports/analysis/compare.h.
+// compare: compares two runs (reports/analysis/compare.h).
 #include <memory>
 
 #include "launcher/cli/verb.h"

@@ -1,4 +1,4 @@
-// cover: few rows for any combinatorial model, by the generator that plans use.
+// cover: runs the covering array generator, which plans use, on any combinatorial model.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kStepsWithoutEnd = std::int64_t{1} << 60;  // seconds alone decide then
-constexpr std::size_t kExplained = 50;  // what people read; --json has all
+constexpr std::int64_t kStepsWithoutEnd = std::int64_t{1} << 60;  // then only --seconds decides
+constexpr std::size_t kExplained = 50;                            // printed as text; --json has all
 
 struct CoverOptions {
   ModelOptions model;
@@ -35,8 +35,8 @@ struct CoverOptions {
   bool explain = false, json = false;
 };
 
-/// {"parameter": {"value": cost}}: a row costs the sum over its values, 1 and nothing else where
-/// none is named.
+/// Reads {"parameter": {"value": cost}}. The cost of a row is the sum over its values; values that
+/// are not named cost nothing. If no value has a cost, each row costs 1.
 std::function<double(const cover::Row&)> read_costs(const std::string& path,
                                                     const cover::Model& model) {
   const matrix::Document document = matrix::parse_document(read_input(path), path);
@@ -63,8 +63,8 @@ std::function<double(const cover::Row&)> read_costs(const std::string& path,
       costs[at][static_cast<std::size_t>(where - known.begin())] = cost.number(0, 1e12);
     }
   }
-  // A row of no cost at all would be free to repeat; each starts with a part of what the dearest
-  // value costs.
+  // A row without cost could be repeated for free. So every row has a small cost of its own, a
+  // fraction of the cost of the most expensive value.
   for (const auto& each : costs)
     smallest = std::max(smallest, *std::max_element(each.begin(), each.end()));
   const double start = smallest > 0 ? smallest * 1e-6 : 1;
@@ -118,7 +118,7 @@ record::ExitCode execute_cover(const CoverOptions& options, Surroundings& surrou
     return std::chrono::duration<double>(Clock::now() - began).count();
   };
   if (options.seconds && !(*options.seconds > 0))
-    throw matrix::InputError({"--seconds can't be met", fmt::format("{}", *options.seconds),
+    throw matrix::InputError({"--seconds is not positive", fmt::format("{}", *options.seconds),
                               "more than 0", "", "leave it out, or give it a positive number"});
   const cover::ModelFile file = read_model_file(options.model, surroundings);
   const cover::Model& model = file.model;
@@ -210,8 +210,8 @@ record::ExitCode execute_cover(const CoverOptions& options, Surroundings& surrou
   if (options.out.empty()) cover::write_rows(surroundings.out, model, rows, cover::RowFormat::csv);
   std::ostream& notes = options.out.empty() ? surroundings.err : surroundings.out;
   notes << fmt::format("{} rows in {:.2f} s, {} steps; {}\n", rows.size(), elapsed(), result.steps,
-                       proven ? "proven: fewer are impossible"
-                              : fmt::format("no fewer than {} are possible", result.at_least));
+                       proven ? "proven to be the fewest possible"
+                              : fmt::format("at least {} are needed", result.at_least));
   for (const cover::Demand& demand : result.demands)
     notes << fmt::format(
         "  {} parameters, {} at a time: {:.0f} combinations, {:.0f} covered, {:.0f} unreachable\n",
@@ -219,7 +219,7 @@ record::ExitCode execute_cover(const CoverOptions& options, Surroundings& surrou
         demand.raw - demand.valid);
   if (settings.cost) notes << fmt::format("  cost {:g}\n", result.cost);
   if (!result.searched)
-    notes << "  too large for the search within memory: this is the first answer\n";
+    notes << "  too large to search within memory: this is the result of the first construction\n";
   const auto kept = std::count_if(
       result.rows.begin(), result.rows.end(),
       [](const cover::PlannedRow& row) { return row.origin == cover::Origin::previous; });
@@ -229,7 +229,7 @@ record::ExitCode execute_cover(const CoverOptions& options, Surroundings& surrou
   cover::Oracle oracle(model);
   std::size_t shown = 0;
   for (const cover::Cells& cells : result.excluded) {
-    // A value that is never used is most often a mistake, so it is always told.
+    // A single value that no row can have is most often a mistake, so it is always reported.
     if (cells.size() > 1 && !options.explain) continue;
     if (++shown > kExplained) break;
     std::string text;

@@ -1,4 +1,4 @@
-// The verbs cover and verify as users meet them.
+// The verbs cover and verify.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,8 @@ TEST_F(CoverVerbTest, AnEarlierAnswerIsKept) {
   const Printed covered = cli({"cover", top / "m.pict", "--extend", top / "rows.csv", "--json"});
   ASSERT_EQ(covered.exit_code, 0) << covered.err;
   const auto report = nlohmann::json::parse(covered.out);
-  // A row more than a fresh answer at most: what would make it two is given up, and said.
+  // At most one row more than a fresh result. Earlier rows that would need more are dropped, and
+  // the number of dropped rows is printed.
   EXPECT_EQ(report.at("kept").size() + report.at("dropped").size(), before);
   EXPECT_GE(report.at("kept").size(), before - 1);
   EXPECT_LE(report.at("rows").get<int>(), 13);
@@ -125,7 +126,7 @@ TEST_F(CoverVerbTest, BadInputIsExitTwoWithPlaceAndHint) {
       {{"cover", contradiction}, "line 2, line 3"},
       {{"cover", model, "--format", "pct"}, "did you mean `pict`?"},
       {{"cover", model, "--strength", "9"}, "1 to 6"},
-      {{"cover", model, "--seconds", "0"}, "--seconds can't be met"},
+      {{"cover", model, "--seconds", "0"}, "--seconds is not positive"},
       {{"verify", model, file("rows.csv", "os,arch\n")}, "the header lacks a parameter"},
       {{"verify", model}, "FILE is required"},
   };

@@ -1,5 +1,5 @@
-// doctor: can this host run cases? The same look is taken before a run's first case and after
-// infrastructure trouble.
+// doctor: examines whether this host can run cases. A run examines its hosts in the same way before
+// the first case and after failures of the infrastructure.
 #include <fmt/format.h>
 
 #include <memory>
@@ -19,7 +19,7 @@ struct DoctorOptions {
 };
 
 record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surroundings) {
-  const launcher::Device device = device_or_bare(options.device, surroundings);
+  const launcher::Device device = device_for_planning(options.device, surroundings);
   std::error_code absent;
   const bool exists = std::filesystem::is_directory(surroundings.runs, absent);
   launcher::HostFacts facts =
@@ -39,7 +39,7 @@ record::ExitCode execute_doctor(const DoctorOptions& options, Surroundings& surr
           "{:<8} {:<20} {}{}\n", launcher::name(one.health), one.check, record::printable(one.got),
           one.health == launcher::Health::ok
               ? ""
-              : "; want " + one.want + "; " + one.why + "; next: " + one.next);
+              : "; want " + one.want + "; why: " + one.why + "; next: " + one.next);
     surroundings.out << fmt::format("{}: {} ({} slots on {})\n", facts.host, launcher::name(health),
                                     facts.slots, facts.device);
   }

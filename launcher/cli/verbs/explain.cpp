@@ -1,4 +1,4 @@
-// explain: which rules a case meets, which checks it must pass, and what its record says.
+// explain: prints the rules that apply to a case, the checks that it must pass, and its record.
 #include <fmt/format.h>
 
 #include <memory>
@@ -43,7 +43,7 @@ void print(const nlohmann::json& explained, std::ostream& out) {
       if (const std::string text = text_of(rule.value(part, nlohmann::json(""))); !text.empty())
         out << fmt::format("             {:<5} {}\n", std::string(part) + ":", text);
   }
-  out << "  " << holding << " apply and hold\n";
+  out << "  " << holding << " rules apply and hold\n";
   if (!explained.at("refusal").is_null())
     out << "refused by " << text_of(explained.at("refusal").at("rule")) << " in phase validate\n";
   if (const auto& missing = explained.at("missing"); !missing.empty())
@@ -65,7 +65,7 @@ void print(const std::vector<reports::Symptom>& symptoms, std::ostream& out) {
 
 record::ExitCode execute_explain(const ExplainOptions& options, Surroundings& surroundings) {
   const FoundCase found = find_case(options.reference, surroundings);
-  const launcher::Device device = device_or_bare(options.device, surroundings);
+  const launcher::Device device = device_for_planning(options.device, surroundings);
   nlohmann::json explained =
       matrix::explain(surroundings.catalogue, found.test_case, machine_of(device));
   std::optional<record::Record> record;

@@ -1,6 +1,6 @@
-// The commands and configurations that upstream's guides print, as users paste them: what `check`
-// says of each, and that each gives a case. Texts are our own; incomplete commands of the guides
-// got only what makes them a model (experts and the like), which each row names.
+// The commands and configurations in upstream's guides, as users would paste them: what `check`
+// says about each, and that each gives a case. The texts are our own. Where a command of a guide is
+// not complete, the row adds what makes it a model, such as experts.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,11 +19,11 @@ struct Row {
   const char* text;       // an object in JSON, YAML (a line ends it), or a command line
   const char* first;      // the rule that refuses it; empty: accepted
   const char* also;       // rules that are among the findings, separated by blanks
-  const char* effective;  // JSON: options and their values behind all fixes
+  const char* effective;  // JSON: options and their values after all rewrites
 };
 
-// Bridge's CUDA graph guide: Python assignments `cfg.a.b = value` as the configuration that they
-// write.
+// Bridge's guide to CUDA graphs. Its Python assignments `cfg.a.b = value` are given as the
+// configuration that they make.
 constexpr Row kBridge[] = {
     {"whole iteration, local",
      R"({"model": {"cuda_graph_impl": "local", "cuda_graph_scope": ["full_iteration"],
@@ -59,7 +59,7 @@ constexpr Row kBridge[] = {
                    "use_te_rng_tracker": true}, "rng": {"te_rng_tracker": true},
                    "rerun_state_machine": {"check_for_nan_in_loss": true}})",
      "B07", "", R"({})"},
-    {"moe beside moe_router",
+    {"moe together with moe_router",
      R"({"model": {"cuda_graph_impl": "transformer_engine",
                    "cuda_graph_scope": ["moe", "moe_router"], "use_te_rng_tracker": true,
                    "num_moe_experts": 8, "add_bias_linear": false},
@@ -147,7 +147,7 @@ constexpr Row kMegatron[] = {
     {"older: scope of inference",
      "--cuda-graph-impl local --cuda-graph-scope full_iteration_inference", "", "R026",
      R"({"cuda_graph_impl": "local", "inference_cuda_graph_scope": "block"})"},
-    {"older: modules beside the scope of inference",
+    {"older: modules together with the scope of inference",
      "--cuda-graph-impl local --cuda-graph-scope attn moe_router moe_preprocess "
      "full_iteration_inference --num-experts 8 --disable-bias-linear",
      "", "R026",
@@ -200,7 +200,7 @@ constexpr Guide kGuides[] = {
     {"bridge", kBridge}, {"megatron", kMegatron}, {"pytorch", kPyTorch}, {"reference", kReference}};
 
 struct GuidesTest : CommandUnderTest {
-  // The arguments that hand the row to a verb, behind `verb` and its options.
+  // The arguments that pass the row to a verb, after `verb` and its options.
   std::vector<std::string> arguments(const Row& row, std::vector<std::string> verb) const {
     const std::string text = row.text;
     if (text.front() == '{' || text.back() == '\n') {
@@ -260,7 +260,7 @@ TEST_F(GuidesTest, EachGivesACaseAndARejectedOneSaysSoFirst) {
     }
 }
 
-// Equivalences that the guides state: two spellings of one thing are one case.
+// Equivalences that the guides state: both spellings give the same case.
 TEST_F(GuidesTest, WhatTheGuidesCallTheSameIsTheSame) {
   const std::pair<const char*, const char*> kSame[] = {
       {"--enable-cuda-graph", "--cuda-graph-impl local"},
@@ -286,8 +286,8 @@ TEST_F(GuidesTest, WhatTheGuidesCallTheSameIsTheSame) {
   }
 }
 
-// No modules is the whole layer, which on a dense model is attention and MLP: the same rules are
-// met, whatever else is set.
+// No modules means the whole layer, which in a dense model is attention and MLP. The same rules
+// apply, whatever else is set.
 TEST_F(GuidesTest, NoModulesAreAttentionAndMlpOfADenseModel) {
   for (const char* implementation : {"local", "transformer_engine"})
     for (const char* rest :

@@ -1,4 +1,4 @@
-// list: what there is to choose from.
+// list: prints what there is to choose from.
 #include <fmt/format.h>
 
 #include <memory>
@@ -48,7 +48,7 @@ json list_cases(const ListOptions& options, const Surroundings& surroundings) {
   return list;
 }
 
-/// What can be listed, the columns that people see, and where the rows come from.
+/// Something that can be listed: its name, the columns of its text form, and its rows.
 struct Listing {
   std::string_view what;
   std::vector<const char*> columns;
@@ -92,7 +92,7 @@ std::string cell(const json& row, const char* column) {
   return record::printable(text);
 }
 
-/// Columns as wide as their widest cell, the last one as it is.
+/// Prints columns that are as wide as their widest cell. The last column is not padded.
 void print(const json& rows, const std::vector<const char*>& columns, std::ostream& out) {
   static constexpr std::size_t kWidest = 44;
   std::vector<std::size_t> widths;

@@ -1,4 +1,4 @@
-// graphproof: the program. What it does is in the verbs.
+// The program graphproof. What it does is in the verbs.
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 int main(int count, char** arguments) {
   using namespace graphproof;
-  // Whoever reads our output may go; the run is finished and recorded all the same.
+  // If the reader of the output ends, the run continues and is recorded.
   signal(SIGPIPE, SIG_IGN);
   try {
     const matrix::Catalogue catalogue = matrix::load_catalogue();

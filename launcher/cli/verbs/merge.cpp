@@ -1,4 +1,4 @@
-// merge: the runs of a plan's shards become one run.
+// merge: joins the runs of the shards of a plan into one run.
 #include "launcher/run/merge.h"
 
 #include <memory>

@@ -1,5 +1,5 @@
-// order: in which order a pipeline stage captures its forwards and backwards, and which static
-// input buffers it needs, for people who debug a capture order by hand.
+// order: prints the order in which a pipeline stage captures its forwards and backwards, and the
+// static input buffers that it needs. For debugging a capture order by hand.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,7 +13,7 @@
 namespace graphproof::cli {
 namespace {
 
-// Far beyond any pipeline, and an order of this length still prints in a second.
+// Much longer than any pipeline needs. An order of this length prints in a second.
 constexpr std::int64_t kMostForwards = 1'000'000;
 
 struct OrderOptions {
@@ -34,17 +34,17 @@ struct OrderOptions {
 void validate(const OrderOptions& options) {
   const order::Stage& stage = options.stage;
   if (options.weight_gradients && !options.overlap_ep)
-    refuse_order("weight gradients of their own", "--wgrad without --overlap-ep", "both",
-                 "only the order of layers has entries for them",
+    refuse_order("--wgrad needs --overlap-ep", "--wgrad without --overlap-ep", "both",
+                 "only the order of layers has entries for weight gradients",
                  "add --overlap-ep, or leave --wgrad out");
   if (!options.layers.empty() && static_cast<std::int64_t>(options.layers.size()) != stage.chunks)
-    refuse_order("the layers of the chunks",
+    refuse_order("--layers does not fit --vpp",
                  fmt::format("{} numbers for {} chunks", options.layers.size(), stage.chunks),
-                 "one number a chunk", "", "give --layers as many numbers as --vpp says");
+                 "one number for each chunk", "", "give --layers as many numbers as --vpp says");
   std::int64_t forwards = 0;
   for (const std::int64_t layers : options.layers) {
     if (layers < 0 || layers > kMostForwards)
-      refuse_order("the layers of a chunk", std::to_string(layers),
+      refuse_order("a number of --layers is out of range", std::to_string(layers),
                    fmt::format("0 to {}", kMostForwards), "", "give --layers other numbers");
     forwards += layers;
   }
@@ -52,9 +52,9 @@ void validate(const OrderOptions& options) {
   if (stage.chunks > kMostForwards || stage.microbatches > kMostForwards ||
       forwards * stage.microbatches > kMostForwards)
     refuse_order(
-        "the length of the order",
+        "the order is too long",
         fmt::format("{} microbatches of {} chunks or layers", stage.microbatches, forwards),
-        fmt::format("{} forwards at most", kMostForwards), "a longer one is no pipeline's",
+        fmt::format("{} forwards at most", kMostForwards), "no pipeline has a longer one",
         "give smaller numbers");
 }
 

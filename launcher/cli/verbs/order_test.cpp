@@ -1,5 +1,4 @@
-// The verb order as users meet it. The orders themselves:
-// workloads/pipeline/pipeline_order_test.cpp.
+// The verb order. The orders themselves are tested in workloads/pipeline/pipeline_order_test.cpp.
 #include <gtest/gtest.h>
 
 #include "launcher/cli/testing/command_under_test.h"
@@ -47,12 +46,12 @@ TEST_F(OrderVerbTest, WhatNoPipelineHasIsAUsageErrorThatSaysWhatToChange) {
     const char* part;
   } rows[] = {{{"--wgrad"}, "got   --wgrad without --overlap-ep"},
               {{"--layers", "2,1"}, "got   2 numbers for 1 chunks"},
-              {{"--layers", "-1"}, "the layers of a chunk"},
+              {{"--layers", "-1"}, "a number of --layers is out of range"},
               {{"--vpp", "0"}, "a pipeline's chunks"},
               {{"--pp-rank", "2"}, "a pipeline's rank"},
               {{"--group", "0"}, "the command line of `order` can't be read"},
               {{"--microbatches", "0"}, "a pipeline's microbatches"},
-              {{"--microbatches", "9000000000"}, "the length of the order"},
+              {{"--microbatches", "9000000000"}, "the order is too long"},
               {{"--layer", "2"}, "--layers"}};
   for (const auto& row : rows) {
     std::vector<std::string> arguments = {"order"};

@@ -1,4 +1,4 @@
-// plan: what a run would do on this machine, before anything runs.
+// plan: prints what a run would do on this machine. It runs nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,8 +13,8 @@
 namespace graphproof::cli {
 namespace {
 
-constexpr std::size_t kListedIdle =
-    100;  // there are some sixty shipped rules, and most matrices are about a few
+// More than there are shipped rules, most of which remove nothing from most matrices.
+constexpr std::size_t kListedIdle = 100;
 
 struct PlanVerbOptions {
   PlanOptions plan;
@@ -53,7 +53,7 @@ void print(const matrix::Covering& covering, bool explain, std::ostream& out) {
   if (explain)
     print(covering.not_covered, out);
   else if (!covering.not_covered.empty())
-    out << "  --explain unreachable names what is not covered, and why\n";
+    out << "  --explain unreachable lists what is not covered, and why\n";
   if (explain && covering.not_covered_left_out > 0)
     out << "  and " << covering.not_covered_left_out << " more\n";
 }
@@ -81,7 +81,7 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
   for (const auto& [verdict, lines] : plan.skipped)
     out << fmt::format("  {:>14} {}\n", lines, verdict);
   for (const std::string& rule : plan.unknown_rules)
-    out << "  undecided: " << rule << " reads a fact that this machine does not supply\n";
+    out << "  undecided: " << rule << " needs a fact that is not known on this machine\n";
   for (const std::string& text : plan.not_isolated) out << "  not isolated: " << text << "\n";
   double seconds = 0;
   for (const record::PlanLine& line : planned.plan.lines) {
@@ -97,13 +97,13 @@ void print(const Planned& planned, const launcher::Device& device, bool explain,
 
 record::ExitCode execute_plan(const PlanVerbOptions& options, Surroundings& surroundings) {
   const launcher::Device device =
-      device_or_bare(options.plan.device, surroundings, options.plan.ranks_per_gpu);
+      device_for_planning(options.plan.device, surroundings, options.plan.ranks_per_gpu);
   if (device.rank_program.empty())
     surroundings.err << "planned for the simulated device with an unknown stack, because "
                      << device.note << "\n";
   const Planned planned = make_plan(options.plan, device, surroundings, !options.explain.empty());
   if (options.json) {
-    // Lines, not one value: the same text as plan.jsonl.
+    // The text of plan.jsonl, so it is several lines and not one JSON value.
     for (const record::PlanLine& line : planned.plan.lines)
       surroundings.out << record::to_line(line);
     surroundings.err << planned.plan.summary().dump() << "\n";

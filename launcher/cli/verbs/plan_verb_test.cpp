@@ -1,4 +1,4 @@
-// The verb plan, and matrix files as users get them wrong.
+// The verb plan, and mistakes in matrix files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,16 +80,16 @@ TEST_F(PlanVerbTest, WhereRanksShareGpusThereIsRoomForMoreOfThem) {
     line.required_checks = {"D01.lockstep", "D31.device_trend"};
   }
   lines[3].axes["model"] = "collective";
-  fit(lines, device);
-  heed_shared_gpus(lines, device, catalogue.checks);
-  EXPECT_EQ(lines[0].skip.value().why, "8 ranks, and this machine has room for 4");
+  skip_too_large(lines, device);
+  apply_gpu_sharing(lines, device, catalogue.checks);
+  EXPECT_EQ(lines[0].skip.value().why, "8 ranks, but this machine has room for 4");
   EXPECT_FALSE(lines[1].skip);
   EXPECT_EQ(lines[1].required_checks, std::vector<std::string>{"D01.lockstep"})
       << "what the driver counts is not one rank's";
   EXPECT_FALSE(lines[2].skip);
   EXPECT_EQ(lines[2].required_checks.size(), 2u) << "each has a GPU";
   EXPECT_EQ(lines[3].skip.value().why,
-            "it asks how NCCL reaches the other GPUs of a host, and 4 ranks would share 2");
+            "it tests how NCCL reaches other GPUs of a host, but 4 ranks would share 2");
 }
 
 TEST_F(PlanVerbTest, SeedChoosesTheSample) {

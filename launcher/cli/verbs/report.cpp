@@ -1,5 +1,5 @@
-// report: a run's closing table again. Reports that are missing are rebuilt from the journal, so a
-// run whose launcher was killed gets them too.
+// report: prints the closing table of a run again. Missing reports are rebuilt from the journal, so
+// that a run whose launcher was killed has them too.
 #include <memory>
 
 #include "launcher/backend/programs.h"

@@ -1,4 +1,4 @@
-// repro: one case again, alone, in a run of its own, with its evidence.
+// repro: runs one case again, alone, in a new run, and prints its evidence.
 #include <memory>
 
 #include "launcher/cli/planning.h"
@@ -17,7 +17,7 @@ struct ReproOptions {
   std::string reference, device;
   std::optional<std::string> run_dir, script;
   std::optional<std::uint64_t> seed;
-  int ranks_per_gpu = 0;  // 0: the recorded run's
+  int ranks_per_gpu = 0;  // 0: as in the recorded run
   bool json = false;
 };
 
@@ -47,7 +47,7 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
   if (found.run)
     recorded =
         record::run_from(record::read_json(*found.run / "run.json"), *found.run / "run.json");
-  // The recorded device, because what is to be seen again was seen there.
+  // By default on the recorded device, because the failure was seen there.
   const std::string wanted = !options.device.empty() ? options.device
                              : recorded              ? recorded->device
                                                      : "auto";
@@ -57,8 +57,8 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
       wanted, surroundings, options.ranks_per_gpu == 0 ? recorded_share : options.ranks_per_gpu);
   record::PlanLine line =
       matrix::plan_case(surroundings.catalogue, found.test_case, machine_of(device), "repro");
-  // The recorded expectation, limits and environment on the same device; whether it fits is this
-  // machine's answer.
+  // On the recorded device the expectation, limits and environment are the recorded ones. Whether
+  // the case fits is a question for this machine.
   if (found.line && recorded->device == device.name) {
     const auto skip = line.skip;
     line = *found.line;
@@ -77,7 +77,7 @@ record::ExitCode execute_repro(const ReproOptions& options, Surroundings& surrou
                                 surroundings.catalogue.axes.version()};
   setup.run.seed = seed;
   setup.plan = {line};
-  heed_shared_gpus(setup.plan, device, surroundings.catalogue.checks);
+  apply_gpu_sharing(setup.plan, device, surroundings.catalogue.checks);
   ProgressPrinter printer(surroundings, options.json);
   printer.begin(setup);
   const reports::RunResult result = launcher::run(setup, printer.listener());

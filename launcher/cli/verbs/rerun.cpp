@@ -1,5 +1,6 @@
-// rerun: cases of a recorded run once more, from its plan, as a run of their own that names its
-// parent. The parent stays as it is: a failure that passes later is two results, not one.
+// rerun: runs cases of a recorded run again, from its plan, as a new run that names its parent. The
+// parent stays as it is: a failure that passes later is a second result and does not replace the
+// first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ struct RerunOptions {
   RunOptions options;
 };
 
-/// A verdict or a dotted prefix of one: fail.hang, infra.
+/// Throws InputError unless `text` is a verdict or a dotted prefix of one, such as fail.hang or
+/// infra.
 void expect_verdict(const std::string& text) {
   std::vector<std::string> known;
   for (const record::VerdictRow& row : record::kVerdicts) {
@@ -45,7 +47,7 @@ bool wanted(const RerunOptions& options, const record::Record& record) {
          (!options.verdict.empty() && record.verdict.in(options.verdict));
 }
 
-/// The ids of the cases that were named.
+/// The ids of the cases that the command line names.
 std::set<std::string> named_cases(const RerunOptions& options, const reports::RunResult& parent) {
   std::vector<matrix::KnownCase> known;
   for (const reports::CaseResult& one : parent.cases) known.push_back({one.plan.id, one.plan.name});
@@ -55,7 +57,7 @@ std::set<std::string> named_cases(const RerunOptions& options, const reports::Ru
   return ids;
 }
 
-/// Whether a case meets --where; one that nobody can tell of does not.
+/// Whether --where is true for a case. A case for which it is unknown is not selected.
 std::function<bool(const record::PlanLine&)> where(const RerunOptions& options,
                                                    const launcher::Device& device,
                                                    const Surroundings& surroundings) {
@@ -73,9 +75,10 @@ std::function<bool(const record::PlanLine&)> where(const RerunOptions& options,
 record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surroundings) {
   if (options.cases.empty() && !options.failed && !options.infra && options.verdict.empty() &&
       options.where.empty())
-    throw matrix::InputError(
-        {"which cases?", "no CASE and none of --failed, --infra, --verdict, --where", "one of them",
-         "a whole run again is graphproof run", "graphproof rerun " + options.run + " --failed"});
+    throw matrix::InputError({"no cases are selected",
+                              "no CASE and none of --failed, --infra, --verdict, --where",
+                              "one of them", "to repeat a whole run, use graphproof run",
+                              "graphproof rerun " + options.run + " --failed"});
   if (!options.verdict.empty()) expect_verdict(options.verdict);
   const reports::RunResult parent =
       launcher::read_run(launcher::find_run(surroundings.runs, options.run));
@@ -83,7 +86,7 @@ record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surrou
   const launcher::Device device = device_on(cluster_of(options.options.cluster), parent.run.device,
                                             surroundings, parent.run.options.ranks_per_gpu);
   const auto meets = where(options, device, surroundings);
-  // Alone it selects; beside a verdict it narrows.
+  // --where alone selects cases. Together with a selection by verdict it narrows that selection.
   const bool by_verdict = options.failed || options.infra || !options.verdict.empty();
   std::vector<record::PlanLine> lines;
   for (const reports::CaseResult& one : parent.cases) {
@@ -101,9 +104,9 @@ record::ExitCode execute_rerun(const RerunOptions& options, Surroundings& surrou
     return record::ExitCode::coverage;
   }
   launcher::RunSetup setup = new_run(device, options.options, surroundings);
-  fit(lines, device);
-  heed_shared_gpus(lines, device, surroundings.catalogue.checks);
-  isolate(lines, setup.run.options.isolation);
+  skip_too_large(lines, device);
+  apply_gpu_sharing(lines, device, surroundings.catalogue.checks);
+  apply_isolation(lines, setup.run.options.isolation);
   setup.run.profile = parent.run.profile;
   setup.run.matrix = parent.run.matrix;
   setup.run.seed = parent.run.seed;

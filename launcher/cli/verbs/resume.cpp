@@ -1,5 +1,6 @@
-// resume: goes on with a run whose launcher was killed, interrupted, out of time or out of disk.
-// Its plan, options and stack are the recorded ones; what has a record is not run again.
+// resume: continues a run whose launcher was killed, was interrupted, or ran out of time or disk
+// space. The plan, the options and the stack are the recorded ones. Cases with a record are not run
+// again.
 #include <fmt/format.h>
 
 #include <memory>
@@ -23,9 +24,9 @@ struct ResumeOptions {
 
 record::ExitCode execute_resume(const ResumeOptions& options, Surroundings& surroundings) {
   const std::filesystem::path folder = launcher::find_run(surroundings.runs, options.run);
-  // Told at once; the lock itself is taken before anything is done.
+  // This only reports the conflict early. The lock is taken before anything is done.
   if (const auto owner = launcher::RunLock::owner(folder))
-    throw matrix::InputError({"the run is not over", *owner, "a run whose launcher has ended",
+    throw matrix::InputError({"the run has not ended", *owner, "a run whose launcher has ended",
                               "two launchers in one run folder would run the same cases twice",
                               "watch it: graphproof status " + folder.string()});
   const reports::RunResult recorded = launcher::read_run(folder);

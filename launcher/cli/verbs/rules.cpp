@@ -1,5 +1,5 @@
-// rules: what is refused and why, in full; our own rules or those of an upstream dialect, and where
-// each is settled.
+// rules: prints rules in full, graphproof's own or those of an upstream dialect, and says where
+// each upstream rule is covered.
 #include <fmt/format.h>
 
 #include <map>
@@ -22,7 +22,7 @@ struct RulesOptions {
   bool coverage = false, json = false;
 };
 
-// Checks by name and by detector, and faults.
+/// The ids that a rule may name as covering it: checks, by name and by detector, and faults.
 std::set<std::string> known_ids(const matrix::Catalogue& catalogue) {
   std::set<std::string> ids;
   for (const json& row : matrix::list_checks(catalogue)) {
@@ -40,7 +40,7 @@ json rows_of(const RulesOptions& options, const matrix::Catalogue& catalogue) {
     return matrix::list_rules(catalogue);
   const std::string dialect = options.dialect.empty()
                                   ? "megatron-bridge"
-                                  : options.dialect;  // which has Megatron-LM's rules too
+                                  : options.dialect;  // Bridge has the rules of Megatron-LM too
   return dialect::list_upstream_rules(dialect::load_dialect(dialect, options.version),
                                       known_ids(catalogue));
 }
@@ -75,7 +75,7 @@ void show_coverage(const json& rows, std::ostream& out) {
 
 record::ExitCode execute_rules(const RulesOptions& options, Surroundings& surroundings) {
   if (options.coverage && options.dialect == "graphproof")
-    throw matrix::InputError({.what = "our own rules are all decided here",
+    throw matrix::InputError({.what = "--coverage is about upstream rules",
                               .got = "--coverage --dialect graphproof",
                               .want = "an upstream dialect",
                               .why = "",

@@ -25,7 +25,7 @@ struct RunVerbOptions {
   bool json = false;
 };
 
-// A plan of one line.
+/// The plan of --like, which has one case.
 Planned plan_like(const RunVerbOptions& options, const launcher::Device& device,
                   Surroundings& surroundings) {
   for (const auto& [name, given] :
@@ -33,10 +33,10 @@ Planned plan_like(const RunVerbOptions& options, const launcher::Device& device,
         {"--matrix", &options.plan.matrix_file},
         {"--where", &options.plan.where}})
     if (!given->empty())
-      throw matrix::InputError({.what = std::string("--like beside ") + name,
+      throw matrix::InputError({.what = std::string("--like together with ") + name,
                                 .got = *given,
                                 .want = "one of them",
-                                .why = "--like makes one case of a configuration",
+                                .why = "--like makes a plan of one case",
                                 .next = std::string("drop ") + name,
                                 .place = {}});
   const matrix::Machine machine = machine_of(device);
@@ -51,7 +51,7 @@ Planned plan_like(const RunVerbOptions& options, const launcher::Device& device,
   planned.plan.axes_version = surroundings.catalogue.axes.version();
   planned.plan.lines = {
       matrix::plan_case(surroundings.catalogue, made.made.runnable, machine, why)};
-  heed_shared_gpus(planned.plan.lines, device, surroundings.catalogue.checks);
+  apply_gpu_sharing(planned.plan.lines, device, surroundings.catalogue.checks);
   planned.seed = options.plan.seed.value_or(1);
   return planned;
 }
@@ -72,8 +72,8 @@ std::optional<ShardOption> shard_option(const std::string& text) {
         shard.number <= shard.count)
       return shard;
   }
-  throw matrix::InputError({"--shard is no part of a whole", text, "I/N with I from 1 to N",
-                            "each part is run once by somebody",
+  throw matrix::InputError({"--shard can't be read", text, "I/N with I from 1 to N",
+                            "each of the N parts has to be run once",
                             "write --shard 1/4, 2/4, 3/4 and 4/4, and then graphproof merge"});
 }
 
@@ -92,7 +92,7 @@ record::ExitCode execute_run(const RunVerbOptions& options, Surroundings& surrou
                       planned.plan.axes_version};
   setup.run.seed = planned.seed;
   setup.plan = std::move(planned.plan.lines);
-  isolate(setup.plan, setup.run.options.isolation);
+  apply_isolation(setup.plan, setup.run.options.isolation);
   if (part) {
     const record::Shard shard{part->number, part->count, launcher::plan_sha256(setup.plan)};
     record::write_json(setup.folder / "shard.json", record::to_json(shard));

@@ -1,6 +1,6 @@
-// The verbs that start ranks, as users meet them: with a rank program and a judge that follow a
-// script, on the simulated device. Every case ends `unexercised` there (exit 4), because that judge
-// knows one check only.
+// The verbs that start ranks, with a rank program and a judge that follow a script, on the
+// simulated device. Every case ends `unexercised` (exit code 4), because this judge has only one
+// check.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -88,7 +88,7 @@ TEST_F(RunVerbsTest, RerunTakesCasesByAnExpression) {
   const Printed none = cli({"rerun", parent, "--where", "impl == none", "--failed"});
   EXPECT_EQ(none.exit_code, 4);
   EXPECT_NE(none.err.find("has no such case"), std::string::npos)
-      << "beside --failed it narrows: " << none.err;
+      << "together with --failed it narrows: " << none.err;
 }
 
 TEST_F(RunVerbsTest, StatusIsWatchedUntilTheRunHasEnded) {
@@ -112,7 +112,7 @@ TEST_F(RunVerbsTest, DoctorLooksAtThisMachine) {
   EXPECT_NE(ill.out.find("failure  all_reduce"), std::string::npos) << ill.out;
 }
 
-TEST_F(RunVerbsTest, WhatRanksSayOfTheirStackCantMoveTheTerminal) {
+TEST_F(RunVerbsTest, TheStackThatRanksReportCantControlTheTerminal) {
   setenv("GRAPHPROOF_FAKE_DRIVER", "580\x1b[2J", 1);
   const Printed doctor = cli({"doctor", "--device", "sim"});
   unsetenv("GRAPHPROOF_FAKE_DRIVER");
@@ -120,7 +120,7 @@ TEST_F(RunVerbsTest, WhatRanksSayOfTheirStackCantMoveTheTerminal) {
   EXPECT_EQ(doctor.out.find('\x1b'), std::string::npos);
 }
 
-TEST_F(RunVerbsTest, SelftestMissesALieThatItsJudgeDoesNotSee) {
+TEST_F(RunVerbsTest, SelftestReportsADefectThatItsJudgeMisses) {
   const Printed selftest = cli({"selftest", "--device", "sim", "--json"});
   EXPECT_EQ(selftest.exit_code, 1) << "the judge of these tests sees nothing: " << selftest.err;
   EXPECT_GT(json_of(selftest).at("missed"), 0);
@@ -173,7 +173,7 @@ TEST_F(RunVerbsTest, AFinishedRunIsNotResumedAndKeepsItsExitCode) {
 
 TEST_F(RunVerbsTest, AKilledRunSaysWhatResumeWouldDoAndResumesTheRestAlone) {
   ASSERT_EQ(run().exit_code, 4);
-  // As a kill leaves it: the last record torn, no summary.
+  // The state after a kill: the last record is incomplete and there is no summary.
   std::string journal = record::read_text(latest() / "journal.jsonl");
   const std::size_t whole = journal.rfind('\n', journal.size() - 2) + 1;
   std::ofstream(latest() / "journal.jsonl") << journal.substr(0, whole + 20);
@@ -194,7 +194,7 @@ TEST_F(RunVerbsTest, AKilledRunSaysWhatResumeWouldDoAndResumesTheRestAlone) {
       << "the same record once more";
 }
 
-TEST_F(RunVerbsTest, ARunGoesOnOnlyWithItsOwnPlanOnItsOwnStack) {
+TEST_F(RunVerbsTest, ARunIsResumedOnlyWithItsOwnPlanOnItsOwnStack) {
   ASSERT_EQ(run().exit_code, 4);
   fs::remove(latest() / "summary.json");
   setenv("GRAPHPROOF_FAKE_DRIVER", "999.1", 1);
@@ -209,8 +209,7 @@ TEST_F(RunVerbsTest, ARunGoesOnOnlyWithItsOwnPlanOnItsOwnStack) {
   std::ofstream(latest() / "plan.jsonl") << text;
   printed = cli({"resume"});
   EXPECT_EQ(printed.exit_code, 2);
-  EXPECT_NE(printed.err.find("is not the one that it began with"), std::string::npos)
-      << printed.err;
+  EXPECT_NE(printed.err.find("has changed since the run began"), std::string::npos) << printed.err;
 }
 
 TEST_F(RunVerbsTest, ARunWhoseLauncherLivesIsNotResumedAndItsStatusNamesIt) {
@@ -235,7 +234,7 @@ TEST_F(RunVerbsTest, ARunWhoseLauncherLivesIsNotResumedAndItsStatusNamesIt) {
   EXPECT_NE(text.find("0:42 left"), std::string::npos) << text;
 }
 
-TEST_F(RunVerbsTest, ARerunIsARunOfItsOwnThatNamesItsParent) {
+TEST_F(RunVerbsTest, ARerunIsANewRunThatNamesItsParent) {
   ASSERT_EQ(run().exit_code, 4);
   const std::string parent = run_json().at("run_id");
   const auto lines = plan();

@@ -1,6 +1,6 @@
-// selftest: does this installation catch ranks that lie? A few defects, one for each kind of lie,
-// are planted into this machine's own ranks; each must be called by its name, and the same case
-// without it must pass.
+// selftest: tests whether this installation catches ranks that report wrong results. A few defects,
+// one of each kind, are planted into the ranks of this machine. Each must be caught by its
+// detector, and the same case without it must pass.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +19,12 @@ struct SelftestOptions {
   bool json = false;
 };
 
-/// A lie, and the planted fault or case that tells it. `verdict`: what the case must end as, or the
-/// beginning of it.
-struct Lie {
+/// A kind of wrong result, and the planted fault or the case that produces it. `verdict` is the
+/// verdict that the case must end with, or its beginning.
+struct Defect {
   std::string_view what, fault, case_name, verdict;
 };
-constexpr Lie kLies[] = {
+constexpr Defect kDefects[] = {
     {"wrong numbers from the second step on", "M23", "", "pass.killed"},
     {"one rank runs eagerly where the others replay", "M56", "", "pass.killed"},
     {"no replay at all, and the numbers agree", "M85", "", "pass.killed"},
@@ -36,28 +36,32 @@ constexpr Lie kLies[] = {
      "impl=full_iteration,tp=2,microbatches=2,env.GRAPHPROOF_EXIT=\"replay,1\"", "fail.crash"},
 };
 
-struct Caught {
-  const Lie* lie = nullptr;
-  std::string verdict;  // of the case that tells it; "" if it was not planned
-  std::string honest;   // of the same case without it; "" where there is none
-  bool shown = false;   // this machine can show it
+/// What became of one defect.
+struct DefectResult {
+  const Defect* defect = nullptr;
+  std::string verdict;     // of the case that has the defect; empty if it was not planned
+  std::string clean_twin;  // verdict of the same case without it; empty if there is none
+  bool ran = false;        // this machine can run the case
 
   bool caught() const {
-    return !verdict.empty() && record::Verdict::from(verdict)->in(lie->verdict);
+    return !verdict.empty() && record::Verdict::from(verdict)->in(defect->verdict);
   }
-  bool well() const { return !shown || (caught() && (honest.empty() || honest == "pass")); }
+  bool as_wanted() const {
+    return !ran || (caught() && (clean_twin.empty() || clean_twin == "pass"));
+  }
 };
 
-std::vector<record::PlanLine> lies(const launcher::Device& device, const Surroundings& surroundings,
-                                   std::uint64_t& seed) {
+std::vector<record::PlanLine> plan_of_defects(const launcher::Device& device,
+                                              const Surroundings& surroundings,
+                                              std::uint64_t& seed) {
   PlanOptions options{
       .profile = "faults", .matrix_file = "", .where = "", .device = device.name, .seed = {}};
   Planned planned = make_plan(options, device, surroundings);
   seed = planned.seed;
   std::vector<record::PlanLine> lines;
   const auto wanted = [](const record::PlanLine& line) {
-    return std::any_of(std::begin(kLies), std::end(kLies), [&](const Lie& lie) {
-      return !lie.fault.empty() && line.expect.fault == lie.fault;
+    return std::any_of(std::begin(kDefects), std::end(kDefects), [&](const Defect& defect) {
+      return !defect.fault.empty() && line.expect.fault == defect.fault;
     });
   };
   for (const record::PlanLine& line : planned.plan.lines) {
@@ -67,10 +71,10 @@ std::vector<record::PlanLine> lies(const launcher::Device& device, const Surroun
                                   });
     if (twin || wanted(line)) lines.push_back(line);
   }
-  for (const Lie& lie : kLies) {
-    if (lie.case_name.empty()) continue;
-    const matrix::Case test_case =
-        matrix::case_from_name(surroundings.catalogue.axes, std::string(lie.case_name), "selftest");
+  for (const Defect& defect : kDefects) {
+    if (defect.case_name.empty()) continue;
+    const matrix::Case test_case = matrix::case_from_name(
+        surroundings.catalogue.axes, std::string(defect.case_name), "selftest");
     lines.push_back(
         matrix::plan_case(surroundings.catalogue, test_case, machine_of(device), "selftest"));
     lines.back().isolation = "process";
@@ -78,18 +82,19 @@ std::vector<record::PlanLine> lies(const launcher::Device& device, const Surroun
   return lines;
 }
 
-std::vector<Caught> caught(const reports::RunResult& result) {
-  std::vector<Caught> found;
-  for (const Lie& lie : kLies) {
-    Caught one{.lie = &lie};
-    for (const reports::CaseResult& told : result.cases) {
-      const bool tells =
-          lie.fault.empty() ? told.plan.why == "selftest" : told.plan.expect.fault == lie.fault;
-      if (!tells) continue;
-      one.verdict = told.record.verdict.text();
-      one.shown = !told.plan.skip;
+std::vector<DefectResult> results_of(const reports::RunResult& result) {
+  std::vector<DefectResult> found;
+  for (const Defect& defect : kDefects) {
+    DefectResult one{.defect = &defect};
+    for (const reports::CaseResult& ended : result.cases) {
+      const bool has_it = defect.fault.empty() ? ended.plan.why == "selftest"
+                                               : ended.plan.expect.fault == defect.fault;
+      if (!has_it) continue;
+      one.verdict = ended.record.verdict.text();
+      one.ran = !ended.plan.skip;
       for (const reports::CaseResult& twin : result.cases)
-        if (twin.plan.id == told.plan.expect.clean_twin) one.honest = twin.record.verdict.text();
+        if (twin.plan.id == ended.plan.expect.clean_twin)
+          one.clean_twin = twin.record.verdict.text();
     }
     found.push_back(std::move(one));
   }
@@ -102,49 +107,48 @@ record::ExitCode execute_selftest(const SelftestOptions& options, Surroundings& 
   setup.run.profile = "selftest";
   setup.run.matrix = {"selftest", matrix::sha256_hex("selftest"),
                       surroundings.catalogue.axes.version()};
-  setup.plan = lies(device, surroundings, setup.run.seed);
+  setup.plan = plan_of_defects(device, surroundings, setup.run.seed);
   ProgressPrinter printer(surroundings, options.json);
   printer.begin(setup);
   const reports::RunResult result = launcher::run(setup, printer.listener());
   printer.end();
-  const std::vector<Caught> found = caught(result);
-  const auto shown =
-      std::count_if(found.begin(), found.end(), [](const Caught& one) { return one.shown; });
-  const auto ill =
-      std::count_if(found.begin(), found.end(), [](const Caught& one) { return !one.well(); });
+  const std::vector<DefectResult> found = results_of(result);
+  const auto ran = std::ranges::count_if(found, &DefectResult::ran);
+  const auto missed =
+      std::ranges::count_if(found, [](const DefectResult& one) { return !one.as_wanted(); });
   nlohmann::json rows = nlohmann::json::array();
-  for (const Caught& one : found) {
-    rows.push_back({{"lie", one.lie->what},
+  for (const DefectResult& one : found) {
+    rows.push_back({{"lie", one.defect->what},
                     {"verdict", one.verdict},
-                    {"want", one.lie->verdict},
-                    {"honest", one.honest},
-                    {"shown", one.shown},
-                    {"well", one.well()}});
+                    {"want", one.defect->verdict},
+                    {"honest", one.clean_twin},
+                    {"shown", one.ran},
+                    {"well", one.as_wanted()}});
     if (!options.json)
-      surroundings.out << fmt::format("{:<9} {:<48} {}{}\n",
-                                      !one.shown   ? "not shown"
-                                      : one.well() ? "caught"
-                                                   : "MISSED",
-                                      one.lie->what, one.verdict,
-                                      one.well()
-                                          ? ""
-                                          : fmt::format("; want {} and, without it, pass (got {})",
-                                                        one.lie->verdict, one.honest));
+      surroundings.out << fmt::format(
+          "{:<9} {:<48} {}{}\n",
+          !one.ran          ? "not run"
+          : one.as_wanted() ? "caught"
+                            : "MISSED",
+          one.defect->what, one.verdict,
+          one.as_wanted() ? ""
+                          : fmt::format("; want {}, and pass without the defect (got {})",
+                                        one.defect->verdict, one.clean_twin));
   }
   if (options.json)
     surroundings.out << nlohmann::json{{"run_id", setup.run.run_id},
-                                       {"shown", shown},
-                                       {"missed", ill},
+                                       {"shown", ran},
+                                       {"missed", missed},
                                        {"lies", rows}}
                             .dump(2)
                      << "\n";
   else
-    surroundings.out << fmt::format("{} of {} lies were caught; evidence in {}\n", shown - ill,
+    surroundings.out << fmt::format("{} of {} defects were caught; evidence in {}\n", ran - missed,
                                     found.size(), setup.folder.string());
   if (result.ending != reports::Ending::finished) return reports::exit_code(result);
-  return ill > 0      ? record::ExitCode::product
-         : shown == 0 ? record::ExitCode::coverage
-                      : record::ExitCode::ok;
+  return missed > 0 ? record::ExitCode::product
+         : ran == 0 ? record::ExitCode::coverage
+                    : record::ExitCode::ok;
 }
 
 }  // namespace

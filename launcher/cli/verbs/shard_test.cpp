@@ -1,7 +1,8 @@
-// Shards, their merging, and the pipelines that run them, as users meet them: ranks and judge
-// follow a script.
+// Shards, their merging, and the pipelines that run them, with ranks and a judge that follow a
+// script.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "launcher/cli/testing/command_under_test.h"
@@ -87,7 +88,7 @@ TEST_F(ShardTest, WhatIsNoPartitionOfOnePlanIsNotMerged) {
   std::ofstream(top / "changed/plan.jsonl") << text;
   const struct {
     std::initializer_list<const char*> runs;
-    const char* says;
+    const char* message;
   } rows[] = {
       {{"s1"}, "shard 2/2 is missing"},
       {{"s1", "s1"}, "shard 1/2 is there twice"},
@@ -98,7 +99,7 @@ TEST_F(ShardTest, WhatIsNoPartitionOfOnePlanIsNotMerged) {
   for (const auto& row : rows) {
     const Printed printed = cli(merge_of(row.runs));
     EXPECT_EQ(printed.exit_code, 2);
-    EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;
+    EXPECT_NE(printed.err.find(row.message), std::string::npos) << printed.err;
   }
   EXPECT_FALSE(fs::exists(top / "merged")) << "nothing is written before it is known to be right";
 }
@@ -114,7 +115,7 @@ TEST_F(ShardTest, AShardIsAPartOfAWhole) {
 TEST_F(ShardTest, NodesAreAskedForInAWayThatMakesSense) {
   const struct {
     std::vector<std::string> words;
-    const char* says;
+    const char* message;
   } rows[] = {
       {{"--engine", "slrum"}, "did you mean `slurm`?"},
       {{"--launcher", "mpirun"}, "--launcher mpirun needs hosts"},
@@ -128,16 +129,16 @@ TEST_F(ShardTest, NodesAreAskedForInAWayThatMakesSense) {
        "two container images"},
       {{"--launcher", "slurm", "--time-limit", "4 hours"}, "write it as 10s"},
       {{"--launcher", "slurm", "--env-file", "/nowhere"}, "no /nowhere"},
-      {{"--launcher", "slurm", "--device", "auto"}, "which device have the nodes?"},
+      {{"--launcher", "slurm", "--device", "auto"}, "--device has to name the device of the nodes"},
   };
   for (const auto& row : rows) {
     std::vector<std::string> arguments = {"run", "--profile", "smoke"};
-    if (std::string(row.says).find("which device") == std::string::npos)
+    if (std::ranges::find(row.words, "--device") == row.words.end())
       arguments.insert(arguments.end(), {"--device", "sim"});
     arguments.insert(arguments.end(), row.words.begin(), row.words.end());
     const Printed printed = cli(arguments);
-    EXPECT_EQ(printed.exit_code, 2) << row.says;
-    EXPECT_NE(printed.err.find(row.says), std::string::npos) << printed.err;
+    EXPECT_EQ(printed.exit_code, 2) << row.message;
+    EXPECT_NE(printed.err.find(row.message), std::string::npos) << printed.err;
   }
   EXPECT_FALSE(fs::exists(top / "runs"));
 }
@@ -177,10 +178,10 @@ TEST_F(CiTest, TheSlurmScriptIsOneThatAShellReads) {
   const std::string script = file("night.sh", slurm.out);
   EXPECT_EQ(launcher::run_to_end({{"bash", "-n", script}, launcher::own_environment()}, 5000).error,
             "");
-  // With an sbatch that only writes down what it was told.
+  // With an sbatch that only writes down its arguments.
   fs::create_directories(top / "fake");
   std::ofstream(top / "fake/sbatch")
-      << "#!/bin/sh\nprintf '%s\\n' \"$@\" >>" << (top / "told").string() << "\necho 17\n";
+      << "#!/bin/sh\nprintf '%s\\n' \"$@\" >>" << (top / "sbatch.log").string() << "\necho 17\n";
   fs::permissions(top / "fake/sbatch", fs::perms::owner_all);
   launcher::Environment environment = launcher::own_environment();
   environment["PATH"] = (top / "fake").string() + ":" + environment["PATH"];
@@ -189,10 +190,10 @@ TEST_F(CiTest, TheSlurmScriptIsOneThatAShellReads) {
       {{"bash", "-c", "cd " + top.string() + " && bash night.sh --partition=gpu"}, environment},
       5000);
   EXPECT_EQ(run.exit, launcher::Exit{}) << run.error;
-  const std::string told = record::read_text(top / "told");
-  EXPECT_NE(told.find("--shard $SLURM_ARRAY_TASK_ID/5"), std::string::npos) << told;
-  EXPECT_NE(told.find("--partition=gpu"), std::string::npos) << told;
-  EXPECT_NE(told.find("--dependency=afterany:17"), std::string::npos) << told;
+  const std::string submitted = record::read_text(top / "sbatch.log");
+  EXPECT_NE(submitted.find("--shard $SLURM_ARRAY_TASK_ID/5"), std::string::npos) << submitted;
+  EXPECT_NE(submitted.find("--partition=gpu"), std::string::npos) << submitted;
+  EXPECT_NE(submitted.find("--dependency=afterany:17"), std::string::npos) << submitted;
 }
 
 TEST_F(CiTest, WhatIsNoWordOrNoNumberOfShardsIsRefused) {

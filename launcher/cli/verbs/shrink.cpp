@@ -1,7 +1,8 @@
-// shrink: which of a failing case's values make it fail, from what the run's other cases did and
-// from as few more jobs as possible; then the smallest job that shows it. Exit code 0: located and
-// confirmed. 4: not (it did not fail again, or no job tells more). 3: the infrastructure let no job
-// through. 5: stopped by budget or signal; the same command goes on.
+// shrink: finds the values that make a case fail, from the results of the other cases of the run
+// and from as few further jobs as possible, and then the smallest case that still fails. Exit code
+// 0: the values are found and confirmed. 4: they are not (the case did not fail again, or no job
+// would tell more). 3: every job was lost to the infrastructure. 5: stopped by the budget or a
+// signal; the same command continues.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Chance that a case which still fails is given up as passing.
+// The accepted probability that a flaky case which still fails is taken for a passing one.
 constexpr double kGivenUpWrongly = 0.05;
 
 struct ShrinkOptions {
@@ -58,7 +59,7 @@ std::int64_t budget_ms(const std::string& text) {
   return matrix::duration_ms(matrix::Located(document));
 }
 
-/// The run's failures by signature; those of `chosen` first.
+/// The failures of the run, grouped by signature. Those of `chosen` come first.
 std::vector<FailureGroup> groups_of(const reports::RunResult& run,
                                     const reports::Signature& chosen) {
   std::vector<FailureGroup> groups = {{chosen, {}}};
@@ -91,7 +92,7 @@ const reports::CaseResult& failing_case(const reports::RunResult& run, const Fou
   if (record.verdict.in("fail.isolation"))
     throw matrix::InputError({"case " + name + " fails only after others in its batch",
                               "fail.isolation", "a case that fails alone",
-                              "jobs are run alone, where this one passes",
+                              "the jobs of a shrink are run alone, and this case passes alone",
                               "graphproof explain " + name + " names the cases before it"});
   return *one;
 }
@@ -105,7 +106,7 @@ class Shrink {
         budget_ms_(budget_ms(options.budget)),
         began_(Clock::now()) {
     if (options.jobs < 1 || options.most_jobs < 1)
-      throw matrix::InputError({"--jobs and --most-jobs are numbers of jobs",
+      throw matrix::InputError({"--jobs and --most-jobs must be positive",
                                 std::to_string(std::min(options.jobs, options.most_jobs)),
                                 "1 or more", "",
                                 "leave them out for one job at a time, " +
@@ -115,10 +116,9 @@ class Shrink {
   record::ExitCode execute() {
     const FoundCase found = find_case(options_.reference, surroundings_);
     if (!found.run)
-      throw matrix::InputError({"which run?",
-                                "`" + options_.reference + "` is a name that no recorded run has",
+      throw matrix::InputError({"no recorded run has this case", "`" + options_.reference + "`",
                                 "RUN/CASE, a case that failed in a run",
-                                "what its other cases did is what a shrink starts from",
+                                "a shrink starts from the results of the other cases of that run",
                                 "run it first: graphproof repro " + options_.reference});
     reports::RunResult run = launcher::read_run(*found.run);
     const std::vector<std::string> ids = launcher::run_ids(surroundings_.runs);
@@ -138,7 +138,8 @@ class Shrink {
     result_.failures = groups_of(run, signature);
     result_.today = launcher::utc_text(std::time(nullptr)).substr(0, 10);
 
-    // What was varied, and what it did. Cases with another planted fault are about something else.
+    // The other cases of the run and their outcomes. Cases with another planted fault are left out,
+    // because they fail for another reason.
     std::vector<matrix::Case> others;
     std::vector<shrink::Outcome> outcomes;
     const auto fault_of = [&](const matrix::Case& one) {
@@ -172,8 +173,8 @@ class Shrink {
       question.seen.push_back({space.row_of(others[i]), outcomes[i]});
       evidence += matrix::case_id(others[i]) + std::to_string(static_cast<int>(outcomes[i]));
     }
-    // The folder is named by the question, so that the same one goes on and another one starts
-    // anew.
+    // The name of the folder depends on everything that was asked, so that the same command
+    // continues and another one starts anew.
     const std::string asked =
         fmt::format("{} {} {} {} {} {}", question.seed, options_.jobs, options_.most_jobs,
                     options_.noise, device.name, evidence);
@@ -205,19 +206,20 @@ class Shrink {
   }
 
  private:
-  std::ostream& told() { return options_.json ? surroundings_.err : surroundings_.out; }
+  /// Where progress is printed.
+  std::ostream& progress() { return options_.json ? surroundings_.err : surroundings_.out; }
 
   void begin(const reports::CaseResult& failing) {
-    told() << "case         " << record::printable(failing.plan.name) << "\n"
-           << "signature    "
-           << record::printable(reports::to_text(result_.failures.front().signature)) << "\n";
+    progress() << "case         " << record::printable(failing.plan.name) << "\n"
+               << "signature    "
+               << record::printable(reports::to_text(result_.failures.front().signature)) << "\n";
     for (std::size_t i = 1; i < result_.failures.size(); ++i)
-      told() << "other        "
-             << record::printable(reports::to_text(result_.failures[i].signature))
-             << fmt::format(" ({} cases)\n", result_.failures[i].cases.size());
-    told() << fmt::format("other cases  {} passed, {} failed alike, {} say nothing of it\n",
-                          result_.passed, result_.failed, result_.silent)
-           << std::flush;
+      progress() << "other        "
+                 << record::printable(reports::to_text(result_.failures[i].signature))
+                 << fmt::format(" ({} cases)\n", result_.failures[i].cases.size());
+    progress() << fmt::format("other cases  {} passed, {} failed in the same way, {} say nothing\n",
+                              result_.passed, result_.failed, result_.silent)
+               << std::flush;
   }
 
   bool out_of_time() {
@@ -231,10 +233,10 @@ class Shrink {
   void note(const std::string& purpose, const JobResult& job) {
     result_.jobs.push_back({purpose, job});
     constexpr const char* kWords[] = {"pass", "FAIL", "-"};
-    told() << fmt::format("[{:>3}] {:<8} {:<5} {:<18} {}\n", result_.jobs.size(), purpose,
-                          kWords[static_cast<std::size_t>(job.outcome)], job.verdict,
-                          record::printable(job.name))
-           << std::flush;
+    progress() << fmt::format("[{:>3}] {:<8} {:<5} {:<18} {}\n", result_.jobs.size(), purpose,
+                              kWords[static_cast<std::size_t>(job.outcome)], job.verdict,
+                              record::printable(job.name))
+               << std::flush;
   }
 
   void locate(shrink::Locator& locator, const shrink::Space& space, ShrinkJobs& jobs) {

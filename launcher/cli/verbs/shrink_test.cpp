@@ -1,5 +1,5 @@
-// shrink as users meet it: runs of ranks that follow a script, in which cases fail where two axis
-// values meet.
+// The verb shrink, on runs of ranks that follow a script. Cases fail that have both of two axis
+// values.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -39,7 +39,8 @@ struct ShrinkVerbTest : CommandUnderTest {
     for (const char* name : {"GRAPHPROOF_FAKE", "GRAPHPROOF_FAKE_LUCK"}) unsetenv(name);
   }
 
-  /// A run in which cases fail that have all of these values; a reference to one of them.
+  /// Makes a run in which exactly the cases fail that have all of these values. Returns RUN/CASE of
+  /// one of them.
   std::string failing_run(const char* values) {
     setenv("GRAPHPROOF_FAKE", (std::string("meet ") + values).c_str(), 1);
     const Printed run =
@@ -95,7 +96,7 @@ TEST_F(ShrinkVerbTest, TheTwoValuesThatMeetAreFoundAndTheAnswerIsOfUse) {
   EXPECT_FALSE(excuses("impl=manual,microbatches=2"));
   EXPECT_FALSE(excuses("impl=full_iteration,dropout=true"));
 
-  // The same command again reads what it ran, and says the same.
+  // The same command again reads the jobs that it ran before and prints the same.
   const fs::path jobs =
       fs::canonical(top / "runs" / "latest") / found.at("folder").get<std::string>();
   const auto rounds = std::distance(fs::directory_iterator(jobs), fs::directory_iterator());
@@ -111,7 +112,7 @@ TEST_F(ShrinkVerbTest, TheTwoValuesThatMeetAreFoundAndTheAnswerIsOfUse) {
         "reproduce    ./graphproof repro impl=manual,layers=1,dropout=true,steps=4 --device sim"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 
-  // The line reproduces it: the words behind ./graphproof.
+  // The printed command, without ./graphproof, reproduces the failure.
   setenv("GRAPHPROOF_FAKE", "meet impl=manual,dropout=true", 1);
   EXPECT_EQ(
       cli({"repro", "impl=manual,layers=1,dropout=true,steps=4", "--device", "sim"}).exit_code, 1);
@@ -214,7 +215,7 @@ TEST(OutcomeOfJobTest, OnlyTheSameFailureIsOneAndOnlyItsCheckIsAPass) {
   for (const Row& row : rows)
     EXPECT_EQ(outcome_of(row.result, signature), row.outcome)
         << row.result.record.verdict.text() << " " << row.result.record.observed.text();
-  // A failure that no check stands for: any case that passed did not have it.
+  // A failure that is not one of a check: a case that passed did not have it.
   EXPECT_EQ(
       outcome_of(result_of("pass", "pass", {}), {"fail.hang.replay", "", "rank # is missing"}),
       Outcome::pass);

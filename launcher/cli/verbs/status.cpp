@@ -1,5 +1,5 @@
-// status: how far a run is, read from its files alone, so it works beside a running launcher and
-// after a killed one.
+// status: prints how far a run is. It reads only the files of the run, so it works while a launcher
+// runs and after one was killed.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A launcher tells what it does once a second.
-constexpr std::chrono::seconds kWatch{1};
+// A launcher writes live.json once a second.
+constexpr std::chrono::seconds kRefresh{1};
 
 struct StatusOptions {
   std::string run = "latest";
@@ -35,25 +35,25 @@ struct Status {
   std::string run_id;
   launcher::Tally tally;
   std::string ending = "interrupted";
-  std::optional<std::string> owner;  // of the lock: the launcher lives
-  std::optional<record::Live> live;  // its last word; after a kill, of what was going on then
+  std::optional<std::string> owner;  // of the run's lock; present while the launcher runs
+  std::optional<record::Live> live;  // what the launcher last wrote about its work
   double live_age_seconds = 0;
-  std::optional<launcher::Resumable> resumable;  // of a run that can be
+  std::optional<launcher::Resumable> resumable;  // present if the run can be resumed
 
   bool finished() const { return ending == reports::name(reports::Ending::finished); }
   std::string state() const { return owner ? "running" : finished() ? "finished" : "ended early"; }
   int left() const { return tally.not_run; }
 };
 
-/// How the run ended, from its summary; "interrupted" if nobody wrote one. The summary of a large
-/// run is large, and is not read for its cases here.
+/// How the run ended, from its summary; "interrupted" if it has none. The summary of a large run is
+/// large, so only the one value is read if possible.
 std::string ending_of(const fs::path& folder) {
   std::error_code absent;
   if (!fs::exists(folder / "summary.json", absent))
     return std::string(reports::name(reports::Ending::interrupted));
   const std::string text = record::read_text(folder / "summary.json");
   static constexpr std::string_view kKey =
-      "\n  \"ending\": \"";  // of the outermost object: two blanks
+      "\n  \"ending\": \"";  // two blanks: a member of the outermost object
   if (const std::size_t at = text.find(kKey); at != text.npos)
     return text.substr(at + kKey.size(), text.find('"', at + kKey.size()) - at - kKey.size());
   return record::summary_from(record::parse_json(text, folder / "summary.json"),
@@ -63,8 +63,8 @@ std::string ending_of(const fs::path& folder) {
 
 Status read_status(const fs::path& folder) {
   Status status;
-  // The lock first: a run that ends meanwhile is told as running, and not as ended with an old
-  // tally.
+  // The lock is read first. So a run that ends meanwhile is reported as running, not as ended with
+  // old counts.
   status.owner = launcher::RunLock::owner(folder);
   status.run_id =
       record::run_from(record::read_json(folder / "run.json"), folder / "run.json").run_id;
@@ -105,8 +105,8 @@ nlohmann::json as_json(const Status& status) {
 }
 
 void print(const record::Live& live, bool alive, double age_seconds, std::ostream& out) {
-  out << fmt::format("{} {:.0f} s ago; {} elapsed{}{}\n", alive ? "told" : "last told", age_seconds,
-                     reports::clock_text(live.elapsed_seconds),
+  out << fmt::format("{} {:.0f} s ago; {} elapsed{}{}\n", alive ? "updated" : "last updated",
+                     age_seconds, reports::clock_text(live.elapsed_seconds),
                      live.remaining_seconds && alive
                          ? ", " + reports::clock_text(*live.remaining_seconds) + " left"
                          : "",
@@ -136,7 +136,7 @@ void print(const Status& status, std::ostream& out) {
   const launcher::Resumable& left = *status.resumable;
   out << fmt::format(
       "graphproof resume {} would keep {} cases, run {} ({} of them were cut off), run {} alone "
-      "and judge {}\n",
+      "and judge {} that ended but have no verdict\n",
       status.run_id, left.kept, left.run, left.cut_off, left.alone, left.judge);
 }
 
@@ -144,7 +144,7 @@ record::ExitCode execute_status(const StatusOptions& options, Surroundings& surr
   const fs::path folder = launcher::find_run(surroundings.runs, options.run);
   for (;;) {
     const Status status = read_status(folder);
-    // On a terminal what is told now replaces what was told before.
+    // On a terminal the new text replaces the old one.
     if (options.watch && surroundings.terminal && !options.json)
       surroundings.out << "\x1b[H\x1b[2J";
     if (options.json)
@@ -153,7 +153,7 @@ record::ExitCode execute_status(const StatusOptions& options, Surroundings& surr
       print(status, surroundings.out);
     surroundings.out.flush();
     if (!options.watch || !status.owner) return record::ExitCode::ok;
-    std::this_thread::sleep_for(kWatch);
+    std::this_thread::sleep_for(kRefresh);
   }
 }
 

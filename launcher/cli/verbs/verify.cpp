@@ -1,5 +1,5 @@
-// verify: do these rows cover what the model asks for? Judged by code that the generator doesn't
-// share.
+// verify: tests whether rows cover all combinations of a model. The code is independent of the
+// generator's.
 #include "matrix/cover/verify.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace graphproof::cli {
 namespace {
 
-constexpr std::size_t kShown = 10;  // of what is wrong, for people; --json has more
+constexpr std::size_t kShown = 10;  // mistakes printed as text; --json has more
 
 struct VerifyOptions {
   ModelOptions model;
@@ -61,7 +61,7 @@ record::ExitCode execute_verify(const VerifyOptions& options, Surroundings& surr
     surroundings.out << fmt::format(
         "  row {} breaks {}\n", found.invalid[at].index + 1,
         found.invalid[at].broken.empty()
-            ? "the rule of one negative value"
+            ? "the rule that a row has at most one negative value"
             : record::printable(matrix::listed(found.invalid[at].broken)));
   for (std::size_t at = 0; at < std::min(kShown, found.missing.size()); ++at) {
     std::string text;

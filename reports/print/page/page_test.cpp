@@ -1,5 +1,5 @@
-// The page in a real browser: headless Chromium runs it, and what is then in the document is looked
-// at.
+// The page in a real browser: headless Chromium runs it, and the tests look at the resulting
+// document.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
