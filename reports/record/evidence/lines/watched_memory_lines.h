@@ -55,9 +55,9 @@ struct OperandBlocksLine {
     field("executable", &OperandBlocksLine::executable, "number of the executable graph", 1,
           kPositive);
     field("moment", &OperandBlocksLine::moment,
-          "when this was looked up: after the capture, after an update, in a later snapshot, or "
-          "when a block was freed",
-          "sample", {.one_of = "capture|update|sample|free"});
+          "when this was looked up: after the capture, late for want of a snapshot then, after an "
+          "update, in a later snapshot, or when a block was freed",
+          "sample", {.one_of = "capture|late|update|sample|free"});
     field("step", &OperandBlocksLine::step, "training steps before", 12, kCount);
     field("launches", &OperandBlocksLine::launches, "launches of the graph before", 12, kCount);
     field("blocks", &OperandBlocksLine::blocks, "blocks outside its own pool that it points to", 14,
