@@ -119,10 +119,9 @@ class Builder {
   template <class Member>
   void add(Json& object, const std::string& key, const Member& member, const std::string& pointer,
            int depth) {
-    std::string escaped;
-    for (const char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    document_.keys[pointer + "/" + escaped] = offset(member.first.Mark());
-    object[key] = value(member.second, pointer + "/" + escaped, depth + 1);
+    const std::string own = pointer + "/" + matrix::pointer_token(key);
+    document_.keys[own] = offset(member.first.Mark());
+    object[key] = value(member.second, own, depth + 1);
   }
 
   static Json scalar(const YAML::Node& node) {
