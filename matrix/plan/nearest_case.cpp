@@ -5,16 +5,18 @@
 #include <numeric>
 #include <optional>
 
+#include "matrix/plan/concessions.h"
+
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::int64_t kShrunkSize = 2;  // the smallest layout in which a dimension takes part
-constexpr std::int64_t kMostMicrobatches =
-    4;  // more than the stages of a shrunk pipeline, so that it reaches its steady state
+constexpr std::int64_t kShrunkSize = 2;  // the smallest size with which a dimension communicates
+// More microbatches than a shrunk pipeline has stages, so that it reaches its steady state.
+constexpr std::int64_t kMostMicrobatches = 4;
 constexpr std::int64_t kMostWarmupSteps = 3;  // upstream's default
 constexpr std::int64_t kShrunkExperts = 4, kMostTopk = 2;
 
-// Options that say the same as an axis.
+// Options that mean the same as a boolean axis.
 struct Switch {
   const char* option;
   const char* axis;
@@ -39,6 +41,7 @@ constexpr Switch kSwitches[] = {
     {"rl_use_sequence_packing", "packed"},
 };
 
+// Options that mean the same as a size axis.
 struct Size {
   const char* option;
   const char* axis;
@@ -52,17 +55,18 @@ constexpr Size kSizes[] = {
     {"expert_tensor_parallel_size", "etp"},
 };
 
-// Switches without an axis that change what a graph holds: dropped, but never without a word.
-constexpr const char* kTold[] = {"use_megatron_fsdp",
-                                 "use_torch_fsdp2",
-                                 "nccl_ub",
-                                 "tp_comm_overlap",
-                                 "overlap_param_gather_with_optimizer_step",
-                                 "fine_grained_activation_offloading",
-                                 "multi_latent_attention",
-                                 "moe_router_padding_for_fp8",
-                                 "moe_router_padding_for_quantization",
-                                 "hybrid_context_parallel"};
+// Switches that change what a graph holds and that no axis represents. They are dropped, and
+// reported.
+constexpr const char* kNotRepresented[] = {"use_megatron_fsdp",
+                                           "use_torch_fsdp2",
+                                           "nccl_ub",
+                                           "tp_comm_overlap",
+                                           "overlap_param_gather_with_optimizer_step",
+                                           "fine_grained_activation_offloading",
+                                           "multi_latent_attention",
+                                           "moe_router_padding_for_fp8",
+                                           "moe_router_padding_for_quantization",
+                                           "hybrid_context_parallel"};
 
 struct PrecisionRow {
   const char* recipe;
@@ -72,50 +76,6 @@ constexpr PrecisionRow kFp8[] = {{"delayed", "fp8_delayed"},
                                  {"tensorwise", "fp8_current"},
                                  {"mxfp8", "mxfp8"},
                                  {"blockwise", "fp8_current"}};
-
-// What the engines may lack, least telling first: it gives way, alone or with others, only where
-// that removes something that lacks.
-struct Concession {
-  const char* axis;
-  const char* value;  // as in a case's name
-};
-constexpr Concession kConcessions[] = {
-    {"allocator", "default"},
-    {"nccl_graph_register", "unset"},
-    {"nccl_algo", "unset"},
-    {"nccl_proto", "unset"},
-    {"nan_check_loss", "false"},
-    {"nan_check_grad", "false"},
-    {"grad_accumulation_fusion", "false"},
-    {"overlap_param_gather", "false"},
-    {"overlap_grad_reduce", "false"},
-    {"distributed_optimizer", "false"},
-    {"optimizer_graph", "false"},
-    {"delay_wgrad", "false"},
-    {"overlap_ep_comm", "false"},
-    {"shared_expert_overlap", "false"},
-    {"packed", "false"},
-    {"cpu_offload", "false"},
-    {"precision", "bf16"},
-    {"dispatcher", "alltoall"},
-    {"dispatch", "dropless"},
-    {"dispatch", "drop_and_pad"},
-    {"recompute", "selective(core_attn)"},
-    {"recompute", "none"},
-    {"model", "moe"},
-    {"model", "gpt"},
-    {"dp", "1"},
-    {"vpp", "1"},
-    {"etp", "1"},
-    {"cp", "1"},
-    {"sequence_parallel", "false"},
-    {"pp", "1"},
-    {"ep", "1"},
-    {"tp", "1"},
-    {"dp", "2"},
-    {"impl", "local"},
-};
-constexpr std::size_t kMostTogether = 4;  // concessions that only help together
 
 class Mapping {
  public:
@@ -134,20 +94,24 @@ class Mapping {
     recompute();
     for (const Switch& one : kSwitches)
       if (const auto on = boolean(one.option); on && *on) keep(one.option, one.axis, true);
-    for (const char* option : kTold)
-      if (const auto on = boolean(option); on && *on) drop(option, "no axis says it");
+    for (const char* option : kNotRepresented)
+      if (const auto on = boolean(option); on && *on) drop(option, "no axis represents it");
     tracker();
     dropout();
     optimizer();
     environment();
     result_.asked = case_;
     result_.lacking = catalogue_.capabilities.missing(case_, machine_);
-    concede();
+    RunnableCase runnable = runnable_case(case_, catalogue_, machine_);
+    result_.runnable = std::move(runnable.test_case);
+    result_.missing = std::move(runnable.missing);
+    for (Replacement& one : runnable.replaced)
+      account(Mapped::Kind::replaced, std::move(one.from), std::move(one.to), std::move(one.why));
     return std::move(result_);
   }
 
  private:
-  const Value* said(const std::string& option) {
+  const Value* given(const std::string& option) {
     result_.read.insert(option);
     const auto found = values_.find(option);
     return found == values_.end() || std::holds_alternative<Unknown>(found->second) ||
@@ -156,12 +120,12 @@ class Mapping {
                : &found->second;
   }
   std::optional<bool> boolean(const std::string& option) {
-    const auto* value = said(option);
+    const auto* value = given(option);
     const auto* on = value == nullptr ? nullptr : std::get_if<bool>(value);
     return on == nullptr ? std::nullopt : std::optional(*on);
   }
   std::optional<double> number(const std::string& option) {
-    const auto* value = said(option);
+    const auto* value = given(option);
     if (value == nullptr) return std::nullopt;
     if (const auto* integer = std::get_if<std::int64_t>(value))
       return static_cast<double>(*integer);
@@ -169,12 +133,12 @@ class Mapping {
     return std::nullopt;
   }
   std::string text(const std::string& option) {
-    const auto* value = said(option);
+    const auto* value = given(option);
     const auto* word = value == nullptr ? nullptr : std::get_if<std::string>(value);
     return word == nullptr ? std::string() : *word;
   }
   std::vector<std::string> list(const std::string& option) {
-    const auto* value = said(option);
+    const auto* value = given(option);
     const auto* words = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
     return words == nullptr ? std::vector<std::string>() : *words;
   }
@@ -216,7 +180,7 @@ class Mapping {
     const std::string implementation = text("cuda_graph_impl");
     if (can_be("impl", implementation)) keep("cuda_graph_impl", "impl", implementation);
     const std::vector<std::string> named = list("cuda_graph_modules");
-    std::vector<std::string> modules;  // in the axis's order
+    std::vector<std::string> modules;  // in the order of the axis
     for (const std::string& word : axes_.at("modules", {}).values)
       if (std::find(named.begin(), named.end(), word) != named.end()) modules.push_back(word);
     if (!modules.empty() && implementation != "none")
@@ -224,16 +188,16 @@ class Mapping {
     else if (!named.empty())
       drop("cuda_graph_modules", implementation == "none"
                                      ? "without an implementation nothing is captured"
-                                     : "older words; `check --migrate` has today's");
+                                     : "older module names; `check --migrate` has today's");
     if (const std::string scope = text("inference_cuda_graph_scope"); scope == "block")
-      drop("inference_cuda_graph_scope", "a training step is run; it has no inference graphs");
+      drop("inference_cuda_graph_scope", "a training step has no inference graphs");
     if (const auto steps = number("cuda_graph_warmup_steps"); steps && implementation != "none") {
       const auto asked = static_cast<std::int64_t>(*steps);
       if (asked < 0)
-        drop("cuda_graph_warmup_steps", "a capture that never comes is no case");
+        drop("cuda_graph_warmup_steps", "without a capture there is nothing to test");
       else if (asked > kMostWarmupSteps)
         shrink("cuda_graph_warmup_steps", "warmup_steps", kMostWarmupSteps,
-               "what a first step starts lazily is there by then");
+               "everything that is initialised lazily exists by then");
       else
         keep("cuda_graph_warmup_steps", "warmup_steps", asked);
     }
@@ -249,8 +213,8 @@ class Mapping {
       const auto size = number(one.option);
       if (!size || *size <= 1) continue;
       const std::string_view axis = one.axis;
-      if ((axis == "ep" || axis == "etp") &&
-          !has_experts()) {  // upstream gives etp the size of tp, whatever the model
+      // Upstream gives etp the size of tp even if the model has no experts.
+      if ((axis == "ep" || axis == "etp") && !has_experts()) {
         drop(one.option, "the model has no experts");
         continue;
       }
@@ -258,7 +222,7 @@ class Mapping {
       if (asked == kShrunkSize)
         keep(one.option, one.axis, asked);
       else
-        shrink(one.option, one.axis, kShrunkSize, "two show what more would");
+        shrink(one.option, one.axis, kShrunkSize, "two show what more ranks would");
     }
     const std::int64_t model_ranks = integer("tp") * integer("pp") * integer("cp");
     double replicas = number("data_parallel_size").value_or(0);
@@ -269,57 +233,58 @@ class Mapping {
                              of("context_parallel_size"));
     }
     const std::int64_t experts = integer("ep") * integer("etp");
-    const bool needed =
-        integer("tp") * integer("cp") % experts != 0;  // expert groups lie across tp, cp and dp
+    // Expert groups are made of the ranks of tp, cp and dp.
+    const bool needed = integer("tp") * integer("cp") % experts != 0;
     const std::string ranks = "dp=" + std::to_string(static_cast<std::int64_t>(replicas));
     if (needed) {
       set("dp",
           experts / std::max<std::int64_t>(1, std::gcd(experts, integer("tp") * integer("cp"))));
       const bool same = static_cast<double>(integer("dp")) == replicas;
       account(same ? Mapped::Kind::kept : Mapped::Kind::shrunk,
-              replicas > 0 ? ranks : "dp not said", set_text("dp"),
-              same ? "" : "the expert groups need them");
+              replicas > 0 ? ranks : "dp not given", set_text("dp"),
+              same ? "" : "the expert groups need these ranks");
     } else if (replicas > 1) {
       if (model_ranks * kShrunkSize <= machine_.slots) {
         set("dp", kShrunkSize);
         account(replicas == kShrunkSize ? Mapped::Kind::kept : Mapped::Kind::shrunk, ranks,
-                set_text("dp"), replicas == kShrunkSize ? "" : "two show what more would");
+                set_text("dp"), replicas == kShrunkSize ? "" : "two show what more ranks would");
       } else {
         account(Mapped::Kind::shrunk, ranks, "dp=1",
                 "this machine has " + std::to_string(machine_.slots) + " slots");
       }
     }
     exchange_of_keys();
-    const std::int64_t least = integer("vpp") * integer("pp") *
-                               (hybrid() ? 2 : 1);  // a chunk of a hybrid model has both kinds
+    // A chunk of a hybrid model has a layer of both kinds.
+    const std::int64_t least = integer("vpp") * integer("pp") * (hybrid() ? 2 : 1);
     if (least > 2) set("layers", least);
     if (const auto layers = number("num_layers"); layers && *layers > 0)
       account(static_cast<std::int64_t>(*layers) == integer("layers") ? Mapped::Kind::kept
                                                                       : Mapped::Kind::shrunk,
               spelled("num_layers"), set_text("layers"),
               static_cast<std::int64_t>(*layers) == integer("layers") ? ""
-              : hybrid() ? "a mamba layer and another one a chunk"
-                         : "one layer a chunk, two at least");
+              : hybrid() ? "a mamba layer and another layer in each chunk"
+                         : "one layer in each chunk, at least two");
     if (const auto group = number("microbatch_group_size_per_vp_stage");
         group && integer("vpp") > 1 &&
         *group > static_cast<double>(number("pipeline_model_parallel_size").value_or(1)))
-      drop("microbatch_group_size_per_vp_stage", "the shrunk pipeline groups by its own size");
+      drop("microbatch_group_size_per_vp_stage",
+           "the shrunk pipeline groups microbatches by its own size");
   }
 
-  /// One type for all layers, or a list with one for each.
+  /// cp_comm_type is one type for all layers, or a list with a type for each layer.
   void exchange_of_keys() {
     std::vector<std::string> types = list("cp_comm_type");
     if (const std::string one = text("cp_comm_type"); !one.empty()) types = {one};
     if (types.empty() || types == std::vector<std::string>{"p2p"}) return;
     if (integer("cp") == 1)
-      return drop("cp_comm_type", "one context parallel rank exchanges nothing");
+      return drop("cp_comm_type", "a single context parallel rank exchanges nothing");
     const bool alike = std::all_of(types.begin(), types.end(),
                                    [&](const std::string& type) { return type == types.front(); });
     if (alike && types.front() == "p2p") return;
     if (alike && types.front() == "allgather")
       return keep("cp_comm_type", "cp_comm_type", std::string("all_gather"));
     account(Mapped::Kind::replaced, spelled("cp_comm_type"), set_text("cp_comm_type"),
-            alike ? "an exchange of heads is not built yet" : "all layers exchange alike");
+            alike ? "an exchange of heads is not built yet" : "all layers have the same exchange");
   }
 
   bool captures_mamba() {
@@ -352,16 +317,16 @@ class Mapping {
       auto microbatches =
           std::min(kMostMicrobatches,
                    std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(*count))));
-      if (microbatches == 3)
-        microbatches = kMostMicrobatches;  // virtual stages need a multiple of the pipeline
+      // Virtual stages need a multiple of the pipeline's size.
+      if (microbatches == 3) microbatches = kMostMicrobatches;
       set("microbatches", microbatches);
       const bool same = *count == static_cast<double>(microbatches);
       account(same ? Mapped::Kind::kept : Mapped::Kind::shrunk, from, set_text("microbatches"),
-              same ? "" : "accumulation shows with few");
+              same ? "" : "a few microbatches suffice to accumulate gradients");
     } else if (integer("pp") > 1) {
       set("microbatches", kMostMicrobatches);
-      account(Mapped::Kind::shrunk, "microbatches not said", set_text("microbatches"),
-              "a pipeline needs several");
+      account(Mapped::Kind::shrunk, "microbatches not given", set_text("microbatches"),
+              "a pipeline needs several microbatches");
     }
     if (micro) {
       const auto asked = static_cast<std::int64_t>(*micro);
@@ -369,14 +334,14 @@ class Mapping {
         keep("micro_batch_size", "microbatch_size", asked);
       else if (asked > 2)
         shrink("micro_batch_size", "microbatch_size", std::int64_t{2},
-               "rows of a batch do not meet");
+               "the rows of a batch do not interact");
     }
     if (number("seq_length"))
       account(Mapped::Kind::shrunk, spelled("seq_length"), set_text("seq_length"),
-              "a graph's shape is fixed, whatever its length");
+              "the shapes of a graph are fixed, whatever the sequence length");
   }
 
-  /// Experts, though it isn't known how many.
+  /// Whether the model has experts, but their number is unknown.
   bool some_experts() const {
     const auto found = values_.find("num_moe_experts");
     return found != values_.end() && std::holds_alternative<Unknown>(found->second);
@@ -399,18 +364,19 @@ class Mapping {
     if (experts) {
       set("experts", kShrunkExperts);
       account(Mapped::Kind::shrunk, some ? "experts" : spelled("num_moe_experts"),
-              set_text("experts"), "two for each of two ranks");
+              set_text("experts"), "two experts for each of two ranks");
       const auto topk = number("moe_router_topk");
       set("topk",
           topk && *topk >= 1 ? std::min(kMostTopk, static_cast<std::int64_t>(*topk)) : kMostTopk);
       if (topk)
         account(*topk <= kMostTopk ? Mapped::Kind::kept : Mapped::Kind::shrunk,
                 spelled("moe_router_topk"), set_text("topk"),
-                *topk <= kMostTopk ? "" : "of four experts");
+                *topk <= kMostTopk ? "" : "the shrunk model has four experts");
       keep("moe_token_dispatcher_type", "dispatcher",
            can_be("dispatcher", dispatcher) ? dispatcher : std::string("alltoall"));
       if (dispatcher == "flex" && !text("moe_flex_dispatcher_backend").empty())
-        drop("moe_flex_dispatcher_backend", "a library of its own; no axis says it");
+        drop("moe_flex_dispatcher_backend",
+             "the backend is a library of its own; no axis represents it");
       dispatch();
       shared_expert();
     } else if (boolean("moe_shared_expert_overlap").value_or(false)) {
@@ -421,19 +387,19 @@ class Mapping {
           "vocab_size", "kv_channels", "moe_ffn_hidden_size"})
       if (number(option))
         account(Mapped::Kind::shrunk, spelled(option), "the default model",
-                "sizes of matrices do not change what is captured");
+                "the sizes of matrices do not change which kernels are captured");
     const auto groups = number("num_query_groups"), heads = number("num_attention_heads");
     const bool grouped =
         boolean("group_query_attention").value_or(groups && heads && *groups < *heads);
     if (grouped && groups) {
       if (hybrid() && integer("tp") * integer("cp") > 2)
         drop("num_query_groups",
-             "mamba layers need a group for each tensor and context parallel rank");
+             "mamba layers need a query group for each tensor and context parallel rank");
       else if (*groups == 2)
         keep("num_query_groups", "kv_groups", std::int64_t{2});
       else
         shrink("num_query_groups", "kv_groups", std::int64_t{2},
-               "grouped heads, as many as tp at least");
+               "at least as many query groups as tp");
     }
   }
 
@@ -455,7 +421,7 @@ class Mapping {
     set("dispatch", std::string("dropless"));
     account(Mapped::Kind::kept, "no capacity", set_text("dispatch"), "");
     if (number("moe_expert_rank_capacity_factor"))
-      drop("moe_expert_rank_capacity_factor", "without a paged stash no axis says it");
+      drop("moe_expert_rank_capacity_factor", "without a paged stash no axis represents it");
   }
 
   void precision() {
@@ -466,10 +432,10 @@ class Mapping {
         if (recipe == row.recipe) {
           if (recipe == "blockwise")
             return shrink("fp8_recipe", "precision", std::string(row.precision),
-                          "scales a tensor instead of a block");
+                          "one scale for a tensor instead of one for a block");
           return keep("fp8_recipe", "precision", std::string(row.precision));
         }
-      drop("fp8", "an fp8 recipe without an axis value");
+      drop("fp8", "no axis value represents this fp8 recipe");
     }
     if (boolean("bf16").value_or(false))
       keep("bf16", "precision", std::string("bf16"));
@@ -485,7 +451,7 @@ class Mapping {
       account(Mapped::Kind::shrunk,
               "recompute_granularity=full, " + spelled("recompute_method") + ", " +
                   spelled("recompute_num_layers"),
-              set_text("recompute"), "one layer a group, of a small model");
+              set_text("recompute"), "one layer in each group, because the model is small");
     } else if (granularity == "selective") {
       const std::vector<std::string> named = list("recompute_modules");
       std::string words, left_out;
@@ -498,11 +464,11 @@ class Mapping {
       if (!words.empty()) keep("recompute_modules", "recompute", "selective(" + words + ")");
       if (!left_out.empty())
         account(Mapped::Kind::dropped, "recompute_modules=" + left_out, "",
-                "our models have no such module");
+                "the models here have no such module");
     }
   }
 
-  // Every engine has the tracker whose state graphs can hold.
+  // Every engine here has the RNG tracker whose state graphs can capture.
   void tracker() {
     for (const char* option : {"te_rng_tracker", "use_te_rng_tracker", "inference_rng_tracker"})
       if (boolean(option).value_or(false))
@@ -521,7 +487,7 @@ class Mapping {
     const std::string name = text("optimizer");
     if (name.empty()) return;
     if (can_be("optimizer", name)) return keep("optimizer", "optimizer", name);
-    shrink("optimizer", "optimizer", std::string("adam"), "the one with state that is built");
+    shrink("optimizer", "optimizer", std::string("adam"), "the optimizer with state that is built");
   }
 
   void environment() {
@@ -550,94 +516,18 @@ class Mapping {
                   variable == "CUDA_DEVICE_MAX_CONNECTIONS")) {
         keep(name, name, *content);
       } else {
-        drop(name, "no library of a rank reads it here");
+        drop(name, "no library in a rank here reads it");
       }
     }
     if (!values_.contains("env.CUDA_DEVICE_MAX_CONNECTIONS"))
-      account(Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not said",
-              "1, as our ranks get",
-              "with more queues kernels of several streams begin in any order; say the job's "
-              "number with --env where it is another");
+      account(
+          Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not given",
+          "1, which the ranks here get",
+          "with more queues, kernels of several streams begin in any order; pass the job's number "
+          "with --env if it is another");
   }
 
   std::int64_t integer(const char* axis) const { return integer_of(axes_, case_, axis); }
-
-  std::vector<std::string> lacking(const Case& test_case) const {
-    std::vector<std::string> result = catalogue_.capabilities.missing(test_case, machine_);
-    if (const std::int64_t ranks = world_size(axes_, test_case); ranks > machine_.slots)
-      result.push_back(std::to_string(ranks) + " ranks: this machine has " +
-                       std::to_string(machine_.slots) + " slots");
-    return result;
-  }
-
-  // What a dense model, or one without mamba layers, has no place for goes with it. The same case
-  // where it can't be.
-  Case conceded(const Case& from, const Concession& concession) const {
-    Case result = from;
-    const bool recompute = std::string_view(concession.axis) == "recompute" &&
-                           std::string_view(concession.value) != "none";
-    if (recompute && text_of(axes_, from, "recompute").find("core_attn") == std::string::npos)
-      return from;  // gives up modules, never adds one
-    set_value(
-        axes_, result, concession.axis,
-        parse_value_text(axes_.at(concession.axis, {}), concession.axis, concession.value, {}));
-    if (std::string_view(concession.axis) != "model") return result;
-    if ((integer_of(axes_, from, "experts") > 0) != (std::string_view(concession.value) == "moe"))
-      return from;
-    auto modules = std::get<std::vector<std::string>>(value_of(axes_, from, "modules"));
-    std::erase(modules, "mamba");
-    set_value(axes_, result, "modules", modules);
-    return result;
-  }
-
-  void concede() {
-    result_.runnable = case_;
-    if (catalogue_.rules.refusal(case_, machine_)) return;  // needs no engine
-    result_.missing = lacking(case_);
-    while (!result_.missing.empty() && step()) {
-    }
-  }
-
-  // The fewest concessions that leave less lacking, the first of their number.
-  bool step() {
-    std::vector<const Concession*> open;
-    for (const Concession& concession : kConcessions)
-      if (conceded(result_.runnable, concession) != result_.runnable) open.push_back(&concession);
-    for (std::size_t together = 1; together <= std::min(kMostTogether, open.size()); ++together)
-      if (concede(open, 0, together, result_.runnable)) return true;
-    return false;
-  }
-
-  bool concede(const std::vector<const Concession*>& open, std::size_t begin, std::size_t more,
-               const Case& so_far) {
-    if (more > 0) {
-      for (std::size_t i = begin; i + more <= open.size(); ++i)
-        if (concede(open, i + 1, more - 1, conceded(so_far, *open[i]))) return true;
-      return false;
-    }
-    std::vector<std::string> left = lacking(so_far);
-    if (left.size() >= result_.missing.size() || catalogue_.rules.refusal(so_far, machine_))
-      return false;
-    std::string why;
-    for (const std::string& one : result_.missing)
-      if (std::find(left.begin(), left.end(), one) == left.end())
-        why += (why.empty() ? "" : "; ") + one;
-    tell(result_.runnable, so_far, why);
-    result_.runnable = so_far;
-    result_.missing = std::move(left);
-    return true;
-  }
-
-  void tell(const Case& before, const Case& after, const std::string& why) {
-    std::string from, to;
-    for (const Axis& axis : axes_.axes()) {
-      const Value old = value_of(axes_, before, axis.name), now = value_of(axes_, after, axis.name);
-      if (old == now) continue;
-      from += (from.empty() ? "" : ", ") + axis.name + "=" + value_text(old);
-      to += (to.empty() ? "" : ", ") + axis.name + "=" + value_text(now);
-    }
-    account(Mapped::Kind::replaced, from, to, why);
-  }
 
   const TrainingValues& values_;
   const Catalogue& catalogue_;

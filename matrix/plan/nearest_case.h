@@ -1,6 +1,6 @@
-// From a training configuration to a case: the same graphs, the same parallel dimensions, on a
-// model and a layout that fit this machine. One way for published recipes (profile `recipes`) and
-// for a user's configuration (`--like`).
+// Turns a training configuration into a case: the same graphs and the same parallel dimensions, on
+// a model and a layout that fit this machine. Published recipes (profile `recipes`) and a user's
+// configuration (`--like`) both come here.
 #pragma once
 
 #include <map>
@@ -12,33 +12,35 @@
 
 namespace graphproof::matrix {
 
-/// Values of a training configuration under upstream's option names (tensor_model_parallel_size),
-/// with env.NAME for the environment, and data_parallel_size or world_size where known. What is
-/// missing or Unknown was not said.
+/// The values of a training configuration under upstream's option names
+/// (tensor_model_parallel_size), the environment as env.NAME, and data_parallel_size or world_size
+/// if known. A value that is missing or Unknown was not given.
 using TrainingValues = std::map<std::string, Value, std::less<>>;
 
-/// One line of the account.
+/// What became of one option, or of some together.
 struct Mapped {
+  /// kept: an axis has the value. shrunk: an axis has a smaller or simpler value. dropped: no axis
+  /// has it. replaced: the runnable case has another value than the case that was asked for.
   enum class Kind { kept, shrunk, dropped, replaced };
   Kind kind = Kind::kept;
-  std::string from;  // "tensor_model_parallel_size=8", of a replaced one "dispatcher=flex"
-  std::string to;    // "tp=2"; empty where dropped
-  std::string why;   // of kept: empty
+  std::string from;  // "tensor_model_parallel_size=8"; if replaced, an axis: "dispatcher=flex"
+  std::string to;    // "tp=2"; empty if dropped
+  std::string why;   // empty if kept
 };
 std::string_view mapped_text(Mapped::Kind kind);
 
+/// The case of a configuration, and an account of how it was made.
 struct NearestCase {
-  Case asked;     // scaled, everything that an axis can say
-  Case runnable;  // `asked` without what today's engines lack; the same where nothing lacks
-  std::vector<Mapped> account;  // kept, shrunk, dropped of `asked`; then what `runnable` replaced
-  std::set<std::string> read;   // options that were looked at
-  std::vector<std::string> lacking;  // what `asked` needs and nobody has built
-  std::vector<std::string> missing;  // what even `runnable` needs; empty where it runs
+  Case asked;     // the configuration, scaled down, with everything that an axis can represent
+  Case runnable;  // `asked` without what today's engines or this machine lack
+  std::vector<Mapped> account;       // how `asked` was made; then what `runnable` replaces
+  std::set<std::string> read;        // the options that were considered
+  std::vector<std::string> lacking;  // what `asked` needs and is not built yet
+  std::vector<std::string> missing;  // what even `runnable` needs and does not have; usually empty
 };
 
-/// Sizes above one become two, so that every dimension that takes part still does; then only dp
-/// gives way to the slots. `runnable` gives up one thing after another, the least telling first,
-/// until nothing lacks. A case that our rules refuse is not mended: refusing it is what runs.
+/// Sizes above one become two, so that every parallel dimension keeps communicating; if the machine
+/// has too few slots, only dp becomes one. `runnable` is made by runnable_case() (concessions.h).
 NearestCase nearest_case(const TrainingValues& values, const Catalogue& catalogue,
                          const Machine& machine);
 

@@ -58,7 +58,7 @@ TEST(NearestCaseTest, DataParallelRanksGiveWayToTheSlotsUnlessExpertGroupsNeedTh
   EXPECT_EQ(integer_of(catalogue().axes, experts.asked, "dp"), 2);
 }
 
-TEST(NearestCaseTest, WhatLacksGivesWayAloneOrTogetherAndIsNamed) {
+TEST(NearestCaseTest, MissingFeaturesAreGivenUpAloneOrTogetherAndNamed) {
   const NearestCase made = nearest({{"cuda_graph_impl", word("full_iteration")},
                                     {"overlap_grad_reduce", true},
                                     {"overlap_param_gather", true},
@@ -101,9 +101,9 @@ TEST(NearestCaseTest, KeysAreExchangedAsAskedWhereThatIsBuilt) {
       "an exchange of heads is not built yet|");
   EXPECT_EQ(accounted(asked(std::vector<std::string>{"p2p", "allgather"}), Mapped::Kind::replaced,
                       "-> cp_comm_type=p2p"),
-            "all layers exchange alike|");
+            "all layers have the same exchange|");
   EXPECT_EQ(accounted(asked(word("allgather"), 1), Mapped::Kind::dropped, "cp_comm_type=allgather"),
-            "one context parallel rank exchanges nothing|");
+            "a single context parallel rank exchanges nothing|");
 }
 
 TEST(NearestCaseTest, AHybridModelHasBothKindsOfLayersInEachChunkAndAGroupForEachRank) {
@@ -114,7 +114,7 @@ TEST(NearestCaseTest, AHybridModelHasBothKindsOfLayersInEachChunkAndAGroupForEac
   EXPECT_EQ(case_name(catalogue().axes, made.asked),
             "impl=local,pp=2,microbatches=4,model=hybrid,layers=4");
   EXPECT_EQ(accounted(made, Mapped::Kind::shrunk, "num_layers=52 -> layers=4"),
-            "a mamba layer and another one a chunk|");
+            "a mamba layer and another layer in each chunk|");
   const NearestCase wide = nearest({{"is_hybrid_model", true},
                                     {"tensor_model_parallel_size", number(2)},
                                     {"context_parallel_size", number(2)},
@@ -124,35 +124,35 @@ TEST(NearestCaseTest, AHybridModelHasBothKindsOfLayersInEachChunkAndAGroupForEac
       << case_name(catalogue().axes, wide.runnable);
 }
 
-TEST(NearestCaseTest, WhatOurRulesRefuseIsNotMended) {
+TEST(NearestCaseTest, ACaseThatARuleRefusesStaysAsItIs) {
   const NearestCase made = nearest(
       {{"cuda_graph_impl", word("full_iteration")}, {"check_for_nan_in_loss_and_grad", true}});
   EXPECT_EQ(made.runnable, made.asked);
   EXPECT_EQ(catalogue().rules.refusal(made.runnable, {}).value().rule, "R035");
 }
 
-TEST(NearestCaseTest, SwitchesWithoutAnAxisAreDroppedWithAWord) {
+TEST(NearestCaseTest, SwitchesWithoutAnAxisAreDroppedAndReported) {
   const NearestCase made =
       nearest({{"use_megatron_fsdp", true},
                {"recompute_granularity", word("selective")},
                {"recompute_modules", std::vector<std::string>{"core_attn", "mla_up_proj"}},
                {"env.NVTE_FUSED_ATTN", word("1")},
                {"env.NCCL_MAX_NCHANNELS", word("4")}});
-  EXPECT_EQ(accounted(made, Mapped::Kind::dropped, "use_megatron_fsdp"), "no axis says it|");
+  EXPECT_EQ(accounted(made, Mapped::Kind::dropped, "use_megatron_fsdp"), "no axis represents it|");
   EXPECT_EQ(accounted(made, Mapped::Kind::dropped, "mla_up_proj"),
-            "our models have no such module|");
+            "the models here have no such module|");
   EXPECT_NE(accounted(made, Mapped::Kind::dropped, "env.NVTE_FUSED_ATTN"), "");
   EXPECT_EQ(text_of(catalogue().axes, made.asked, "recompute"), "selective(core_attn)");
   EXPECT_EQ(text_of(catalogue().axes, made.asked, "env.NCCL_MAX_NCHANNELS"), "4");
   EXPECT_TRUE(made.read.count("use_megatron_fsdp"));
 }
 
-TEST(NearestCaseTest, SaysHowManyHardwareQueuesTheCaseHasWhereTheJobDoesNot) {
+TEST(NearestCaseTest, ReportsTheHardwareQueuesOfTheCaseIfTheJobDoesNotSetThem) {
   EXPECT_TRUE(
-      accounted(nearest({}), Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not said")
+      accounted(nearest({}), Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not given")
           .starts_with("with more queues"));
   const NearestCase said = nearest({{"env.CUDA_DEVICE_MAX_CONNECTIONS", word("32")}});
-  EXPECT_EQ(accounted(said, Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not said"), "");
+  EXPECT_EQ(accounted(said, Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not given"), "");
   EXPECT_EQ(text_of(catalogue().axes, said.asked, "env.CUDA_DEVICE_MAX_CONNECTIONS"), "32");
 }
 
@@ -170,7 +170,7 @@ TEST(NearestCaseTest, MicrobatchesComeFromTheBatchSizes) {
 }
 
 TEST(NearestCaseTest, EveryNameOfTheTablesIsAnAxisValue) {
-  // Each switch and size is set once; an axis or value that does not exist would throw.
+  // Every switch and size is set once: an axis or value that does not exist would throw.
   TrainingValues all{{"cuda_graph_impl", word("transformer_engine")},
                      {"num_moe_experts", number(8)},
                      {"moe_token_dispatcher_type", word("flex")},
