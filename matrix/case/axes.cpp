@@ -10,7 +10,7 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr std::string_view kOpenPrefix = "env.";
-constexpr std::size_t kLongestText = 4096;  // of an environment variable's value
+constexpr std::size_t kLongestText = 4096;  // bytes of an environment variable's value
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -236,7 +236,7 @@ AxisTable AxisTable::parse(const Document& document,
     axis.default_value =
         parse_value(axis, axis.name, row.at("default").json(), row.at("default").place());
     if (!table.index_.emplace(axis.name, table.axes_.size()).second)
-      row.at("name").fail("the axis `" + axis.name + "` is there twice", "each axis once", "",
+      row.at("name").fail("the axis `" + axis.name + "` appears twice", "each axis once", "",
                           "remove one of them");
     table.names_.push_back(axis.name);
     table.axes_.push_back(std::move(axis));

@@ -19,7 +19,7 @@ class AxesTest : public testing::Test {
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
-TEST_F(AxesTest, ShippedTableHasTheDefaultsOfTheDesign) {
+TEST_F(AxesTest, ShippedTableHasTheDefaultsOfAPlainEagerModel) {
   const std::pair<const char*, const char*> rows[] = {{"impl", "none"},
                                                       {"modules", "[]"},
                                                       {"tp", "1"},

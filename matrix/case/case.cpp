@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kIdDigits = 16;
 constexpr std::string_view kAllDefaults = "default";
 
-// The parts of `a=1,b=[x,y],c=full(block,2),d="x,y"` between the commas that stand outside brackets
-// and quotes.
+// Where the parts of `a=1,b=[x,y],c=full(block,2),d="x,y"` begin: commas inside brackets and quotes
+// separate no parts.
 std::vector<std::size_t> part_begins(std::string_view name) {
   std::vector<std::size_t> begins{0};
   int depth = 0;
@@ -134,7 +134,7 @@ Case case_from_name(const AxisTable& axes, std::string_view name, std::string so
     const std::string axis_name(part.substr(0, equals));
     const Axis& axis = axes.at(axis_name, place);
     if (std::find(seen.begin(), seen.end(), axis_name) != seen.end())
-      throw InputError({.what = "axis `" + axis_name + "` stands here twice",
+      throw InputError({.what = "axis `" + axis_name + "` appears twice",
                         .got = std::string(part),
                         .want = "each axis once",
                         .why = "",

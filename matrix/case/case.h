@@ -1,6 +1,6 @@
-// A case: one value per axis. It keeps only the values that differ from the defaults, which is also
-// its canonical text; so adding an axis changes no id, and the same case has the same id on every
-// machine.
+// A case: one value for each axis. A case stores only the values that differ from the defaults, and
+// its canonical text, from which its id comes, has only those. So a new axis changes no id, and the
+// same case has the same id on every machine.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,14 +16,15 @@
 
 namespace graphproof::matrix {
 
+/// The values of a case.
 struct Case {
   std::map<std::string, Value> values;  // axis -> value that is not the default
 
   bool operator==(const Case&) const = default;
 };
 
-/// Reads an object of axis values, defaults allowed and left out. Throws InputError for unknown
-/// axes and values.
+/// Reads an object of axis values; values that are defaults are accepted and not stored. Throws
+/// InputError for unknown axes and values.
 Case case_from_json(const AxisTable& axes, const Located& object);
 Case case_from_json(const AxisTable& axes, const nlohmann::json& object, std::string source);
 
@@ -34,33 +35,33 @@ std::int64_t integer_of(const AxisTable& axes, const Case& test_case, std::strin
 std::string text_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
 bool boolean_of(const AxisTable& axes, const Case& test_case, std::string_view axis);
 
-/// Sorted keys, no spaces, defaults left out: {"impl":"local","tp":2}.
+/// The case as JSON with sorted keys, without spaces and without defaults: {"impl":"local","tp":2}.
 std::string canonical_text(const Case& test_case);
 /// The first 16 hexadecimal digits of the SHA-256 of the canonical text.
 std::string case_id(const Case& test_case);
 std::string sha256_hex(std::string_view text);
 
-/// Every non-default axis in axis order, `impl=local,modules=[attn,mlp],tp=2`; `default` when there
-/// is none.
+/// The values that are not defaults, in axis order: `impl=local,modules=[attn,mlp],tp=2`, or
+/// `default` if there is none.
 std::string case_name(const AxisTable& axes, const Case& test_case);
 /// The inverse of case_name. `source` names where the text came from.
 Case case_from_name(const AxisTable& axes, std::string_view name, std::string source);
 
-/// All axes with their effective values, in axis order of the table, then the env.NAME that are
-/// set.
+/// An object with the value of every axis, and of each env.NAME that is set.
 nlohmann::json effective_values(const AxisTable& axes, const Case& test_case);
 
 /// The same case without its planted fault.
 Case clean_twin(const Case& test_case);
 
-/// tp * pp * dp * cp; expert parallel groups lie inside it.
+/// The ranks of the case: tp * pp * dp * cp. Expert parallel groups are made of the same ranks.
 std::int64_t world_size(const AxisTable& axes, const Case& test_case);
 
+/// A case that a user may refer to.
 struct KnownCase {
   std::string id, name;
 };
-/// The index in `cases` of the one that `reference` (an id prefix or a name) means. InputError when
-/// none or several match, with the candidates.
+/// The index in `cases` of the case that `reference` (the beginning of an id, or a name) means.
+/// Throws InputError with the candidates if none or several match.
 std::size_t resolve_case(std::string_view reference, std::span<const KnownCase> cases);
 
 }  // namespace graphproof::matrix

@@ -27,7 +27,7 @@ TEST_F(CaseTest, CanonicalTextSortsKeysAndLeavesOutDefaults) {
   EXPECT_EQ(canonical_text(Case{}), "{}");
 }
 
-// Fixed digests: an id that moves orphans every recorded run.
+// These digests never change: recorded runs name their cases by id.
 TEST_F(CaseTest, IdIsTheFirstSixteenDigitsOfTheSha256) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(case_id(Case{}), "44136fa355b3678a");
@@ -102,7 +102,7 @@ TEST_F(CaseTest, WrongNamesAreRefusedAtTheirPlace) {
               {"impl=local,tp=x", "`x` is no value of axis `tp`", "1:15"},
               {"impl", "`impl` is no axis=value", "1:1"},
               {"", "`` is no axis=value", "1:1"},
-              {"tp=2,tp=4", "axis `tp` stands here twice", "1:6"},
+              {"tp=2,tp=4", "axis `tp` appears twice", "1:6"},
               {"modules=attn", "`attn` is no value of axis `modules`", "1:9"},
               {"dropout=yes", "`yes` is no value of axis `dropout`", "1:9"},
               {"impl=\"loc", "`\"loc` is no value of axis `impl`", "1:6"}};

@@ -1,5 +1,5 @@
-// What a plan needs to know of the machine: facts supplied by the launcher or the command line,
-// never looked up here.
+// What a plan needs to know about the machine. The launcher or the command line supplies these
+// facts; nothing here looks them up.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,25 +13,28 @@
 
 namespace graphproof::matrix {
 
+/// A machine: its device, how many ranks a case may have, and the versions of its software.
 struct Machine {
   std::string device = "sim";  // sim or cuda
-  std::int64_t slots =
-      4;  // ranks that a case may have: GPUs times the ranks that may share one; on sim a limit
-  /// torch_version, nccl_version, cuda_version, driver, te_version, sm. A missing one is unknown;
-  /// "none" is absent.
+  /// The most ranks that a case may have: the GPUs times the ranks that may share one. On sim it is
+  /// a limit.
+  std::int64_t slots = 4;
+  /// torch_version, nccl_version, cuda_version, driver, te_version, sm. A variable that is missing
+  /// here is unknown; "none" says that the software is not installed.
   std::map<std::string, std::string> stack;
 };
 
-/// The stack variables of a stack fingerprint (run.json "stack").
+/// Reads the stack variables from the "stack" object of run.json.
 std::map<std::string, std::string> stack_variables(const nlohmann::json& stack);
 
+/// The type of a machine or stack variable.
 enum class VariableType { integer, version, device };
-/// The type of a machine or stack variable, nothing when there is none of that name.
+/// The type of the variable `name`; nothing if there is none of that name.
 std::optional<VariableType> variable_type(std::string_view name);
-/// Their names, for suggestions and lists.
+/// The names of all machine and stack variables, for suggestions and lists.
 const std::vector<std::string>& variable_names();
-/// Its value on `machine`; Unknown when nobody supplied it. Throws InputError for a stack value of
-/// the wrong form.
+/// The variable's value on `machine`; Unknown if it was not supplied. Throws InputError for a stack
+/// value that can't be read.
 Value variable_value(const Machine& machine, std::string_view name);
 
 }  // namespace graphproof::matrix

@@ -9,9 +9,10 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kMaximumNodes = 20000;  // defines are written out, so their sizes multiply
+constexpr std::size_t kMaximumNodes = 20000;  // defines are expanded, so their sizes multiply
 
-std::string compact(const Syntax& syntax) {  // full(block, 2) as an axis spells it
+// Prints full(block, 2) without blanks, as an axis spells it.
+std::string compact(const Syntax& syntax) {
   std::string text = print_syntax(syntax);
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   return text;
@@ -80,14 +81,14 @@ class Checker {
     for (const auto& [name, define] : scope_.defines) names.push_back(name);
     fail(literal, "unknown name `" + literal.text + "`", literal.text,
          "an axis, a variable, a define, or a value compared with an axis",
-         "a bare word is a value only beside the axis that it is compared with",
+         "a bare word is a value only where it is compared with an axis",
          suggestion(literal.text, names, "`graphproof list axes` shows every axis and its values"));
   }
 
   std::shared_ptr<Node> node(const Syntax& syntax, std::vector<NodePtr> children = {}) {
     if (++nodes_ > kMaximumNodes)
       fail(syntax, "an expression that grows too large",
-           "more than " + std::to_string(kMaximumNodes) + " parts once defines are written out",
+           "more than " + std::to_string(kMaximumNodes) + " parts once defines are expanded",
            "a smaller one", "", "use smaller defines");
     auto result = std::make_shared<Node>();
     result->kind = syntax.kind;
@@ -114,7 +115,9 @@ class Checker {
 
   Typed name(const Syntax& syntax) {
     if (const auto define = scope_.defines.find(syntax.text); define != scope_.defines.end()) {
-      // Problems inside a define are reported where it is used; it was checked alone before.
+      // A problem inside a define is reported where the define is used: on its own it was checked
+      // when it
+      // was added.
       const std::optional<std::size_t> outer = define_offset_;
       define_offset_ = offset_of(syntax);
       Typed result = check(*define->second);
@@ -313,7 +316,7 @@ class Checker {
     return operand.node;
   }
 
-  // The constant that `literal` stands for beside an operand of type `against`.
+  // The constant that `literal` means when it is compared with an operand of type `against`.
   std::shared_ptr<Node> resolve(const Syntax& literal, const Type& against) {
     const auto wrong = [&](const std::string& want) {
       fail(literal, print_syntax(literal) + " can't be compared with " + against.label,
@@ -360,9 +363,9 @@ class Checker {
                  "choose one of them");
           elements.push_back(child->text);
         }
+        // The set that items() gives belongs to no axis.
         if (against.axis == nullptr)
-          return constant(literal, elements.get<std::vector<std::string>>(), {})
-              .node;  // of items()
+          return constant(literal, elements.get<std::vector<std::string>>(), {}).node;
         return constant(literal,
                         parse_value(*against.axis, against.axis->name, elements,
                                     origin_.at(offset_of(literal))),
@@ -378,7 +381,7 @@ class Checker {
 
   [[noreturn]] void incomparable(const Syntax& syntax, const Type& left, const Type& right) const {
     std::string next = "compare values of one type";
-    // `model == collective`: the word names an axis, although the value of that name was meant.
+    // In `model == collective` the word names an axis, although the user meant the value.
     const Syntax& right_syntax = *syntax.children[1];
     if (right_syntax.kind == SyntaxKind::word &&
         std::find(left.words.begin(), left.words.end(), right_syntax.text) != left.words.end())
@@ -396,7 +399,7 @@ class Checker {
          "two operands of one type", "types are strict: \"4\" is not 4", next);
   }
 
-  // 0.5 reads as a version until it is known that a floating-point number stands beside it.
+  // 0.5 reads as a version until the other operand turns out to be a floating-point number.
   void read_as_number(const Syntax& literal, Typed& side, const Type& other) {
     if (literal.kind == SyntaxKind::version && other.kind == Type::number)
       side = {resolve(literal, other), other};
@@ -430,8 +433,8 @@ class Checker {
             {.kind = Type::boolean, .label = "a comparison"}};
   }
 
-  // children[0] is sought among the rest (a set literal), or in children[1] (an axis; kind `in`
-  // with one right child).
+  // The right operand of `in` is a set literal or an axis. In the checked tree children[0] is
+  // sought among the other children (a set literal) or in children[1] (an axis).
   Typed membership(const Syntax& syntax) {
     const Typed left = check(*syntax.children[0]), right = check(*syntax.children[1]);
     const Type result{.kind = Type::boolean, .label = "a comparison"};
@@ -464,7 +467,7 @@ class Checker {
     else if (!comparable(left.type, element))
       incomparable(syntax, left.type, element);
     auto found = node(syntax, {sought, right.node});
-    found->function = Function::word;  // marks membership in an axis; see evaluation
+    found->function = Function::word;  // tells evaluation.cpp that children[1] is an axis
     return {found, result};
   }
 

@@ -26,7 +26,8 @@ double as_double(const Value& value) {
   return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(value);
 }
 
-// -1, 0, 1; REQUIRES numbers or versions.
+// -1, 0 or 1 if `left` is less than, equal to or greater than `right`. REQUIRES: numbers or
+// versions.
 int order(const Value& left, const Value& right) {
   if (std::holds_alternative<double>(left) || std::holds_alternative<double>(right))
     return (as_double(left) > as_double(right)) - (as_double(left) < as_double(right));
@@ -56,7 +57,7 @@ Truth equal(const Value& left, const Value& right) {
   return (ordered ? order(left, right) == 0 : left == right) ? Truth::yes : Truth::no;
 }
 
-// Evaluates one checked tree over one row of input values.
+// Evaluates one checked tree for one row of input values.
 class Evaluation {
  public:
   using Node = ExpressionNode;
@@ -288,7 +289,7 @@ class Evaluation {
 Truth truth_of(const Value& value) {
   if (std::holds_alternative<Unknown>(value)) return Truth::unknown;
   const bool* boolean = std::get_if<bool>(&value);
-  return boolean != nullptr && *boolean ? Truth::yes : Truth::no;  // an absent truth is false
+  return boolean != nullptr && *boolean ? Truth::yes : Truth::no;
 }
 
 Value evaluate(const ExpressionNode& node, std::span<const Value> values, const Origin& origin) {

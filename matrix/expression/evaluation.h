@@ -1,4 +1,4 @@
-// The value of a checked expression for one row of inputs.
+// Computes a checked expression for one row of inputs.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace graphproof::matrix {
 
-/// Unknown stays unknown; an absent truth is false.
+/// A value as a truth: Unknown is unknown, and Absent is no.
 Truth truth_of(const Value& value);
 
-/// `values` are aligned with the inputs that the checker found. Throws InputError, with a place
-/// from `origin`, for a division by zero or an overflow.
+/// `values[i]` is the value of the i-th input that the checker found. Throws InputError, with a
+/// place from `origin`, for a division by zero or an overflow.
 Value evaluate(const ExpressionNode& node, std::span<const Value> values, const Origin& origin);
 
 }  // namespace graphproof::matrix

@@ -1,4 +1,4 @@
-// What the checker makes of an expression's syntax and evaluation walks over. Nobody else needs it.
+// The tree that the checker makes of an expression's syntax, and that evaluation walks through.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace graphproof::matrix {
 
-/// A checked tree: names are inputs or constants, and every operator has operands of the types it
-/// takes.
+/// A node of a checked tree. It is a constant, an input, a function or an operator, and every
+/// operator has operands of the types that it takes.
 struct ExpressionNode {
   SyntaxKind kind = SyntaxKind::boolean;
   Function function = Function::none;
   std::size_t offset = 0;
   std::optional<Value> constant;
-  std::size_t input = 0;  // index among the inputs, when there is neither constant nor operator
+  std::size_t input = 0;  // index among the inputs, if `reads_input`
   bool reads_input = false;
   std::vector<std::shared_ptr<const ExpressionNode>> children;
 };

@@ -36,9 +36,9 @@ class ExpressionTest : public testing::Test {
       .stack = {{"torch_version", "2.11.0+cu130"}, {"cuda_version", "none"}, {"sm", "90"}}};
 };
 
-TEST_F(ExpressionTest, BindingFollowsTheDesign) {
+TEST_F(ExpressionTest, OperatorsBindInTheDocumentedOrder) {
   const std::pair<const char*, const char*> rows[] = {
-      // text, the same with every pair of parentheses
+      // an expression, and the same with all parentheses written
       {"1 + 2 * 3 == 7 and true", "((1 + (2 * 3)) == 7) and true"},
       {"not tp == 1 and dropout", "(not (tp == 1)) and dropout"},
       {"dropout or packed and cpu_offload", "dropout or (packed and cpu_offload)"},
@@ -196,7 +196,7 @@ TEST_F(ExpressionTest, EveryMistakeNamesItsPlaceAndAWayOut) {
        "use `nccl_algo`"},
       {"tp == 99999999999999999999", "the number 99999999999999999999 is out of range", "1:7",
        "use a smaller number"},
-      {"impl == 'local", "a text without an end", "1:9", "close the text"},
+      {"impl == 'local", "an unterminated text", "1:9", "close the text"},
       {"tp == 2x", "`2x` is neither a number nor a name", "1:7", "put it into quotes: \"2x\""},
       {"tp == \u00e9", "`\u00e9` has no meaning in an expression", "1:7", "remove it"},
       {"recompute == full(block)", "`full(block)` is no value of axis `recompute`", "1:14",
@@ -317,7 +317,7 @@ TEST_F(ExpressionTest, PrintedExpressionParsesToTheSame) {
   }));
 }
 
-// Any tree at all, whether it has types or not.
+// A random tree, which need not type-check.
 std::shared_ptr<const Syntax> random_tree(int depth) {
   constexpr SyntaxKind kLeaves[] = {SyntaxKind::integer, SyntaxKind::version, SyntaxKind::text,
                                     SyntaxKind::boolean, SyntaxKind::absent,  SyntaxKind::word};

@@ -1,4 +1,4 @@
-// The functions of the expression language: a table of names, and what each takes and gives.
+// The functions of the expression language: their names, arguments and results.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 
 namespace graphproof::matrix {
 
+/// A function, named as in expressions. `none` is no function.
 enum class Function {
   none,
   min,
@@ -24,7 +25,8 @@ enum class Function {
   without
 };
 
-/// `elements` is a set, then values that it may hold; `two_sets` a set and one like it.
+/// The types of a function's arguments and result. `elements` takes a set and then values that it
+/// may have; `two_sets` takes two sets of the same kind.
 enum class Signature {
   integers,
   integers_to_truth,
@@ -38,11 +40,12 @@ enum class Signature {
   elements
 };
 
+/// A function and how many arguments it takes at least and at most.
 struct FunctionEntry {
   std::string_view name;
   Function function;
   Signature signature;
-  std::size_t least, most;  // arguments
+  std::size_t least, most;
 };
 inline constexpr FunctionEntry kFunctions[] = {
     {"min", Function::min, Signature::integers, 1, 64},
@@ -60,7 +63,7 @@ inline constexpr FunctionEntry kFunctions[] = {
     {"with", Function::with, Signature::elements, 2, 64},
     {"without", Function::without, Signature::elements, 2, 64}};
 
-/// Null when there is none of that name.
+/// The function called `name`; null if there is none.
 constexpr const FunctionEntry* function_named(std::string_view name) {
   for (const FunctionEntry& entry : kFunctions)
     if (entry.name == name) return &entry;

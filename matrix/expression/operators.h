@@ -1,5 +1,5 @@
-// The operators of the expression language and how tightly they bind: one table for the parser and
-// the printer.
+// The binary operators of the expression language and how tightly they bind: the table of the
+// parser and of the printer.
 #pragma once
 
 #include <array>
@@ -9,9 +9,10 @@
 
 namespace graphproof::matrix {
 
-/// Tightest last. `not` binds between `and` and the comparisons.
+/// How tightly an operator binds: loosest first. `not` is between `and` and the comparisons.
 enum Binding { kImplies, kOr, kAnd, kNot, kCompare, kAdd, kMultiply, kUnary, kPrimary };
 
+/// A binary operator.
 struct Operator {
   std::string_view text;
   SyntaxKind kind;
@@ -35,7 +36,7 @@ inline constexpr std::array<Operator, 15> kOperators = {{
     {"%", SyntaxKind::remainder, kMultiply},
 }};
 
-/// Of a binary operator; null for anything else.
+/// The operator of that kind; null if it is not a binary operator.
 constexpr const Operator* operator_of(SyntaxKind kind) {
   for (const Operator& op : kOperators)
     if (op.kind == kind) return &op;

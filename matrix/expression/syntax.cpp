@@ -9,8 +9,7 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr int kMaximumNesting =
-    200;  // parentheses and operators inside each other; bounds the recursion
+constexpr int kMaximumNesting = 200;  // of parentheses and operators; bounds the recursion
 constexpr std::size_t kMaximumExpression_bytes =
     16 * 1024;  // of one expression; also bounds the depth of its tree
 
@@ -83,7 +82,7 @@ class SyntaxParser {
         lexer_.fail(offset, "comparisons can't be chained",
                     "a second `" + std::string(op->text) + "`", "one comparison",
                     "join two with `and`");
-      // A chain of one operator nests to the left and would recurse later in printing and checking.
+      // A chain of one operator nests to the left: printing and checking it recurse once a link.
       if (++chained > kMaximumNesting)
         lexer_.fail(offset, "an expression nested too deeply",
                     std::to_string(chained) + " operators in a row",

@@ -1,4 +1,4 @@
-// Trees as text, and trees compared: the formatter of the expression language.
+// Prints and compares the trees of the expression language.
 #include "matrix/expression/operators.h"
 #include "matrix/expression/syntax.h"
 
@@ -56,8 +56,9 @@ std::string print(const Syntax& syntax, Binding least) {
       text = "-" + print(*syntax.children[0], kUnary);
       break;
     default: {
-      // Left operands of `implies`, and both of a comparison, need tighter binding; elsewhere the
-      // right one does.
+      // An operand that must bind tighter than its operator gets parentheses if it does not: the
+      // left operand of `implies`, both operands of a comparison, and the right operand of every
+      // other operator.
       const auto tighter = static_cast<Binding>(own + 1);
       const bool to_the_right = own == kImplies;
       const bool chains = own != kCompare;

@@ -71,7 +71,8 @@ Token Lexer::number(std::size_t begin) {
                                                       digit(text_[at_ + 1]))))
     dotted |= text_[at_++] == '.';
   if (dotted)
-    while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]))) ++at_;  // 2.12.0a0
+    // A pre-release, such as the a0 of 2.12.0a0.
+    while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]))) ++at_;
   const std::string literal(text_.substr(begin, at_ - begin));
   if (at_ < text_.size() && letter(text_[at_])) {
     while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]))) ++at_;
@@ -102,7 +103,7 @@ Token Lexer::quoted(std::size_t begin, char quote) {
     if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
     content += text_[at_];
   }
-  fail(begin, "a text without an end", std::string(text_.substr(begin)),
+  fail(begin, "an unterminated text", std::string(text_.substr(begin)),
        std::string("a closing ") + quote, "close the text");
 }
 

@@ -1,4 +1,4 @@
-// The words and signs of an expression's text, each with the byte where it begins.
+// Splits the text of an expression into words, numbers and signs.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@
 
 namespace graphproof::matrix {
 
+/// The kind of a token; `end` is the end of the text.
 enum class TokenKind { end, word, integer, version, text, symbol };
 
+/// A word, number, quoted text or sign. `offset` is the byte where it begins.
 struct Token {
   TokenKind kind = TokenKind::end;
   std::string text;
@@ -18,13 +20,16 @@ struct Token {
   std::size_t offset = 0;
 };
 
+/// Reads one token after the other.
 class Lexer {
  public:
   /// REQUIRES: both outlive the lexer.
   Lexer(std::string_view text, const Origin& origin) : text_(text), origin_(origin) {}
 
-  /// Throws InputError for a sign without a meaning, a number out of range, a text without an end.
+  /// The next token. Throws InputError for a sign that the language does not have, a number out of
+  /// range, or an unterminated text.
   Token next();
+  /// Throws InputError at `offset`.
   [[noreturn]] void fail(std::size_t offset, std::string what, std::string got, std::string want,
                          std::string next) const;
 

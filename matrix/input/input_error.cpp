@@ -7,7 +7,7 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kLineWindow = 120;  // characters of a long line that are worth showing
+constexpr std::size_t kLineWindow = 120;  // bytes of a long line that a message shows
 
 bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
@@ -34,7 +34,8 @@ std::string message(const Problem& problem) {
   return text;
 }
 
-// Edits between two names: insertions, deletions, exchanges, and two neighbours swapped.
+// How many edits turn one name into the other. An edit inserts, deletes or replaces a letter, or
+// swaps two neighbours.
 std::size_t distance(std::string_view left, std::string_view right) {
   std::vector<std::vector<std::size_t>> cost(left.size() + 1,
                                              std::vector<std::size_t>(right.size() + 1));
@@ -66,7 +67,8 @@ nlohmann::json InputError::json() const {
 }
 
 std::size_t character_count(std::string_view text) {
-  std::size_t count = 0;  // of every byte of every file that is read: no call for each
+  // This runs over every byte of every file that is read, so it makes no call for a byte.
+  std::size_t count = 0;
   for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
   return count;
 }
@@ -89,7 +91,7 @@ Place place_in_line(std::string_view source, std::string_view text, std::size_t 
   place.line = line.number;
   place.column = 1 + static_cast<int>(line.characters_before);
 
-  // A window around the caret, cut at character borders.
+  // Of a long line, show the part around the caret, and cut it between characters.
   std::size_t begin = line.begin, end = line.end;
   if (end - begin > kLineWindow) {
     begin = offset - std::min(offset - line.begin, kLineWindow / 2);
@@ -99,15 +101,16 @@ Place place_in_line(std::string_view source, std::string_view text, std::size_t 
   }
   place.caret = static_cast<int>(character_count(text.substr(begin, offset - begin)));
   for (const char byte : text.substr(begin, end - begin)) {
-    // Tabs and other control characters would move the caret or the terminal.
+    // Control characters become blanks: a tab would misplace the caret, an escape sequence could
+    // change the terminal.
     place.line_text += static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F ? ' ' : byte;
   }
   return place;
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string> names) {
-  constexpr std::size_t kLongestName =
-      64;  // longer ones are not typing errors, and the table is quadratic
+  // A longer name is no typing error, and the cost grows with the square of the length.
+  constexpr std::size_t kLongestName = 64;
   std::string best;
   if (name.size() > kLongestName) return best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;

@@ -1,5 +1,5 @@
-// One exception for everything a user wrote wrongly: what / got / want / why / next with the place
-// in the text. The programs catch it in main, print what() and end with exit code 2.
+// The one exception for mistakes in what a user wrote: what / got / want / why / next, with the
+// place in the text. The programs catch it in main, print what() and end with exit code 2.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,22 +12,25 @@
 
 namespace graphproof::matrix {
 
-/// A place in a text. line and column count from 1, columns in characters; line 0 means that there
-/// is no place.
+/// A place in a text. Line and column count from 1, and columns count characters. Line 0 means that
+/// there is no place.
 struct Place {
   std::string source = {};  // file name, or the option that carried the text
   int line = 0;
   int column = 0;
-  std::string line_text =
-      {};         // the whole line, or a window of it with the caret's column moved along
-  int caret = 0;  // 0-based character in line_text
+  /// The whole line, or, of a long line, the part around the place.
+  std::string line_text = {};
+  int caret = 0;  // the character of line_text that the place is, from 0
 };
 
+/// The parts of a message to the user. got, want and why may be empty.
 struct Problem {
   std::string what, got, want, why, next;
   Place place = {};
 };
 
+/// Thrown for a mistake in a file, an option or an expression. what() is the whole message with the
+/// line and a caret under the place.
 class InputError : public std::runtime_error {
  public:
   /// REQUIRES: what and next are not empty.
@@ -42,28 +45,29 @@ class InputError : public std::runtime_error {
 
 /// The place of byte `offset` in `text`.
 Place place_in(std::string_view source, std::string_view text, std::size_t offset);
-/// The line in which an offset lies.
+/// The line that an offset lies in.
 struct Line {
-  std::size_t begin = 0, end = 0;  // bytes; the end is its newline, or the text's end
+  std::size_t begin = 0, end = 0;  // bytes; `end` is the line's newline, or the end of the text
   int number = 1;
-  std::size_t characters_before = 0;  // of the line, up to the offset
+  std::size_t characters_before = 0;  // characters of the line that precede the offset
 };
-/// The same where the line is known, so that nothing but the part of it that is shown is read.
+/// As place_in(), for a caller that knows the line: only the part of the line that is shown is
+/// read.
 Place place_in_line(std::string_view source, std::string_view text, std::size_t offset,
                     const Line& line);
 
-/// Of UTF-8 text.
+/// The number of characters of a UTF-8 text.
 std::size_t character_count(std::string_view text);
 
-/// The name of `names` that `name` most probably meant, or an empty text. A third of the letters
-/// may differ.
+/// The name among `names` that `name` most probably is a misspelling of, or an empty text if a
+/// third of the letters or more would have to change.
 std::string nearest_name(std::string_view name, std::span<const std::string> names);
 
-/// "did you mean `x`?" when a name is near, otherwise `otherwise`.
+/// "did you mean `x`?" if a name is near (nearest_name), otherwise `otherwise`.
 std::string suggestion(std::string_view name, std::span<const std::string> names,
                        std::string otherwise);
 
-/// "a, b, c" of at most `limit` names, the rest counted.
+/// "a, b, c": at most `limit` of the names, then how many more there are.
 std::string listed(std::span<const std::string> names, std::size_t limit = 24);
 
 }  // namespace graphproof::matrix

@@ -6,7 +6,8 @@
 namespace graphproof::matrix {
 namespace {
 
-// What may stand bare in a case's name: words, versions, paths, and calls such as full(block,2).
+// Whether a text needs no quotes in a case's name: words, versions, paths, and calls such as
+// full(block,2).
 bool bare(const std::string& text) {
   int depth = 0;
   for (const char c : text) {

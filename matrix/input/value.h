@@ -1,4 +1,4 @@
-// The values that axes take and that expressions compute.
+// The values of axes and of expressions, as JSON and as text.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,24 +12,26 @@
 
 namespace graphproof::matrix {
 
-/// An axis that `when` switched off: equal only to itself, a member of nothing.
+/// The value of an axis that its `when` condition switches off. It equals only itself, and is in no
+/// set.
 struct Absent {
   bool operator==(const Absent&) const = default;
 };
-/// A machine or stack variable that nobody supplied: every result that depends on it is unknown.
+/// The value of a machine or stack variable that was not supplied. A result that depends on it is
+/// unknown too.
 struct Unknown {
   bool operator==(const Unknown&) const = default;
 };
 
-/// Text holds choices, calls and environment variables; a list holds a set in the axis's value
-/// order. Only options of upstream dialects are floating-point numbers.
+/// A text is the value of a choice, a call or an environment variable; a list is a set in the order
+/// of the axis's values. Only options of upstream dialects have floating-point numbers.
 using Value = std::variant<Absent, Unknown, bool, std::int64_t, std::string,
                            std::vector<std::string>, Version, double>;
 
-/// The one JSON form of a value. REQUIRES: not Unknown.
+/// The value as JSON; Absent is null. REQUIRES: not Unknown.
 nlohmann::json value_json(const Value& value);
 
-/// As it stands in a case's name: words bare, sets as [a,b], any other text in JSON quotes.
+/// The value as a case's name has it: words bare, sets as [a,b], any other text in JSON quotes.
 std::string value_text(const Value& value);
 
 }  // namespace graphproof::matrix
