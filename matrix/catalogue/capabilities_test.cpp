@@ -19,22 +19,23 @@ class CapabilitiesTest : public testing::Test {
 TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("comm=c10d"),
             std::vector<std::string>{"device=sim, comm=c10d: the simulated device has no NCCL, and "
-                                     "so no process group of PyTorch over it"});
+                                     "so no PyTorch process group over it"});
   EXPECT_EQ(
       missing("precision=fp8_current,recompute=selective(moe)"),
       (std::vector<std::string>{"recompute=selective(moe), experts=0, shared_expert=false: this "
-                                "model has no such module, and nothing would be computed again",
+                                "model has no such module, so nothing would be recomputed",
                                 "precision=fp8_current: this precision is not built yet"}));
-  EXPECT_EQ(missing("impl=manual,optimizer_graph=true"),
-            std::vector<std::string>{
-                "optimizer_graph=true, impl=manual, model=gpt: without graphs there is none, and "
-                "one graph of the whole step holds the optimizer already"});
+  EXPECT_EQ(
+      missing("impl=manual,optimizer_graph=true"),
+      std::vector<std::string>{
+          "optimizer_graph=true, impl=manual, model=gpt: without graphs there is no optimizer "
+          "graph, and a single graph of the whole step contains the optimizer already"});
   EXPECT_EQ(
       missing(
           "impl=full_iteration,model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall"),
       std::vector<std::string>{
-          "dispatch=dropless, impl=full_iteration, modules=[]: the host reads in the middle of a "
-          "layer how many tokens an expert has: no graph can hold that"});
+          "dispatch=dropless, impl=full_iteration, modules=[]: in the middle of a layer the host "
+          "reads how many tokens an expert has, which no graph can contain"});
   EXPECT_EQ(missing("model=moe,experts=4,topk=2,dispatch=paged_stash,dispatcher=flex"),
             (std::vector<std::string>{
                 "experts=4, dispatch=paged_stash: this treatment of tokens over capacity is not "
@@ -43,28 +44,28 @@ TEST_F(CapabilitiesTest, MissingPartIsNamedWithItsValue) {
   EXPECT_EQ(missing("dp=2,etp=2,linear_bias=true,model=moe,experts=4,topk=2,dispatch=drop_and_pad,"
                     "dispatcher=alltoall"),
             std::vector<std::string>{
-                "etp=2, linear_bias=true: upstream's token dispatchers carry no bias, and behind a "
-                "reduce-scatter it belongs to no part of an expert"});
+                "etp=2, linear_bias=true: upstream's token dispatchers do not carry a bias, and "
+                "after a reduce-scatter the bias would belong to no part of an expert"});
   const std::string by_layer =
       ",dp=2,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,precision="
       "bf16,overlap_ep_comm=true";
-  EXPECT_EQ(missing(("impl=local,modules=[attn]" + by_layer).c_str()),
-            std::vector<std::string>{"overlap_ep_comm=true, impl=local: upstream's schedule calls "
-                                     "the pieces of a layer past the call that local graphs hang "
-                                     "on: every layer would run eagerly, and nothing says so"});
   EXPECT_EQ(
-      missing(("impl=callables,modules=[attn]" + by_layer).c_str()),
+      missing(("impl=local,modules=[attn]" + by_layer).c_str()),
       std::vector<std::string>{
-          "overlap_ep_comm=true, impl=callables: a graphed callable has one set of static tensors, "
-          "and layer by layer its second forward comes before the backward of its first"});
+          "overlap_ep_comm=true, impl=local: upstream's schedule calls the parts of a layer "
+          "without the call that local graphs replace, so every layer would silently run eagerly"});
+  EXPECT_EQ(missing(("impl=callables,modules=[attn]" + by_layer).c_str()),
+            std::vector<std::string>{"overlap_ep_comm=true, impl=callables: a graphed callable has "
+                                     "one set of static tensors, and with this schedule its second "
+                                     "forward pass comes before the backward pass of its first"});
   for (const char* name : {"impl=manual,steps=3", "impl=full_iteration,warmup_steps=3,steps=4",
                            "impl=local,steps=2"}) {
-    const auto told = missing(name);
-    ASSERT_EQ(told.size(), 1u) << name;
-    EXPECT_NE(
-        told[0].find("a graph that is replayed once shows no value that it froze at its capture"),
-        std::string::npos)
-        << told[0];
+    const auto lacking = missing(name);
+    ASSERT_EQ(lacking.size(), 1u) << name;
+    EXPECT_NE(lacking[0].find(
+                  "a graph that is replayed only once does not show values that its capture froze"),
+              std::string::npos)
+        << lacking[0];
   }
   for (const char* name : {"impl=local,layers=4,first_last_layers_bf16=true",
                            "impl=local,fp8_weights=true,first_last_layers_bf16=true"})
@@ -135,7 +136,7 @@ TEST_F(CapabilitiesTest, TodaysCasesMissNothing) {
     EXPECT_TRUE(missing(name).empty()) << name;
 }
 
-TEST_F(CapabilitiesTest, DeviceDecidesWhereOnlyOneHasThePart) {
+TEST_F(CapabilitiesTest, APartThatOneDeviceLacksIsMissingOnlyThere) {
   EXPECT_EQ(missing("nccl_algo=Ring").size(), 1u);
   EXPECT_TRUE(missing("nccl_algo=Ring", "cuda").empty());
   EXPECT_EQ(missing("allocator=expandable").size(), 1u);
@@ -150,12 +151,12 @@ TEST_F(CapabilitiesTest, DeviceDecidesWhereOnlyOneHasThePart) {
         "impl=local,dp=2,comm=c10d,precision=bf16,distributed_optimizer=true,overlap_grad_reduce="
         "true"})
     EXPECT_TRUE(missing(name, "cuda").empty()) << name;
-  EXPECT_EQ(
-      missing("dp=2,comm=c10d,precision=bf16,overlap_grad_reduce=true", "cuda"),
-      std::vector<std::string>{"comm=c10d, overlap_grad_reduce=true, distributed_optimizer=false, "
-                               "precision=bf16, experts=0, pp=1, grad_accumulation_fusion=false: "
-                               "PyTorch's reducer waits for one backward a step that adds every "
-                               "gradient, of its parameter's type and reduced over one group"});
+  EXPECT_EQ(missing("dp=2,comm=c10d,precision=bf16,overlap_grad_reduce=true", "cuda"),
+            std::vector<std::string>{
+                "comm=c10d, overlap_grad_reduce=true, distributed_optimizer=false, "
+                "precision=bf16, experts=0, pp=1, grad_accumulation_fusion=false: "
+                "PyTorch's DDP reducer expects one backward pass in each step that produces every "
+                "gradient, with the type of its parameter and reduced over one group"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Everything that the product ships as data, read from the copies inside the library, so that a
-// program can be carried to another machine alone. Made once in a program's main and passed on.
+// All tables that ship with the product, read from copies inside the library, so that a program can
+// be carried to another machine alone. A program's main loads the catalogue once and passes it on.
 #pragma once
 
 #include <string>
@@ -16,6 +16,7 @@
 
 namespace graphproof::matrix {
 
+/// The shipped tables.
 struct Catalogue {
   AxisTable axes;
   CheckTable checks;
@@ -26,11 +27,11 @@ struct Catalogue {
   HazardTable hazards;
 };
 
-/// Single tables, for programs that start often and need no other.
+/// Single tables, for programs that start often and need only these.
 AxisTable load_axes();
 CheckTable load_checks(const AxisTable& axes);
 
-/// Reads the shipped tables. Throws InputError when one is broken, which a test holds.
+/// Reads the shipped tables. Throws InputError if one is broken; a test holds that none is.
 Catalogue load_catalogue();
 
 /// The names of the shipped profiles, in the order in which CMakeLists.txt embeds them.

@@ -10,8 +10,8 @@ bool CheckEntry::shown_on(std::string_view device) const {
 
 bool CheckEntry::required_of(const Case& test_case, std::string_view device) const {
   const Machine machine{.device = std::string(device), .slots = 0, .stack = {}};
-  // An undecided condition requires the check: leaving it out could hide that the check never
-  // looked.
+  // An undecided condition requires the check: without the requirement a check that saw no evidence
+  // would go unnoticed.
   return shown_on(device) && required_when.holds(test_case, machine) != Truth::no;
 }
 
@@ -32,7 +32,7 @@ CheckTable CheckTable::parse(const Document& document, const AxisTable& axes) {
                            "DETECTOR.fact, such as D07.static_addresses", "",
                            "put the detector's id before a dot");
     if (table.find(entry.check) != nullptr)
-      row.at("check").fail("the check `" + entry.check + "` is there twice", "each check once", "",
+      row.at("check").fail("the check `" + entry.check + "` appears twice", "each check once", "",
                            "remove one of them");
     entry.detector = entry.check.substr(0, dot);
     entry.states = row.at("states").string();

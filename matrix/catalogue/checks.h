@@ -1,5 +1,5 @@
-// The checks as data (matrix/tables/checks.json): detector, statement, verdict when it fails, and
-// which cases require it. The code of a check is in suites/checks.
+// The checks as data (matrix/tables/checks.json): what each one states, the verdict of a case that
+// fails it, and which cases require it. Their code is in suites/checks.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,29 @@
 
 namespace graphproof::matrix {
 
+/// A row of the table.
 struct CheckEntry {
   std::string check;     // D07.static_addresses
   std::string detector;  // D07
-  std::string states, verdict;
+  std::string states;    // what is true if the check passes, for people
+  std::string verdict;   // the verdict of a case that fails the check
   Expression required_when = Expression::always();
-  std::vector<std::string> devices;  // where it can be shown
-  bool own_gpu = false;  // judges what the driver counts on a GPU: not asked where ranks share one
-  std::int64_t since =
-      1;  // the first revision of evidence that it can judge (reports/record/evidence/evidence.h)
+  std::vector<std::string> devices;  // those on which it can be evaluated
+  /// Whether it judges figures that the driver counts for a whole GPU; cases whose ranks share a
+  /// GPU do not require it.
+  bool own_gpu = false;
+  /// The first evidence revision that it can judge (reports/record/evidence/evidence.h).
+  std::int64_t since = 1;
 
   bool shown_on(std::string_view device) const;
-  /// Whether the case must have it on `device`.
+  /// Whether the case requires this check on `device`.
   bool required_of(const Case& test_case, std::string_view device) const;
 };
 
+/// The checks, in table order.
 class CheckTable {
  public:
+  /// Throws InputError.
   static CheckTable parse(const Document& document, const AxisTable& axes);
 
   const std::vector<CheckEntry>& checks() const { return checks_; }

@@ -60,7 +60,7 @@ TEST_F(ChecksTest, BrokenRowsAreRefused) {
             "`nono` is no value of axis `impl`");
   EXPECT_EQ(refused(R"({"devices": ["cpu"]})").what, "unknown value `cpu`");
   EXPECT_EQ(refused(R"({"since": 0})").got, "0");
-  EXPECT_EQ(refused(R"({})").what, "the check `D01.a` is there twice");
+  EXPECT_EQ(refused(R"({})").what, "the check `D01.a` appears twice");
 }
 
 }  // namespace

@@ -28,17 +28,9 @@ class FaultsTest : public testing::Test {
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
-TEST_F(FaultsTest, ShippedTableHoldsTheFaultsOfTheIssue) {
+TEST_F(FaultsTest, ShippedFaultsAreSortedById) {
   std::vector<std::string> ids;
   for (const FaultEntry& fault : catalogue_.faults.faults()) ids.push_back(fault.fault);
-  for (const char* id :
-       {"M01",  "M15",  "M19",  "M23",  "M26",  "M27",  "M28",  "M32",  "M33",  "M36",  "M37",
-        "M38",  "M43",  "M46",  "M47",  "M49",  "M20",  "M52",  "M54",  "M55",  "M56",  "M61",
-        "M63",  "M67",  "M71",  "M72",  "M85",  "M86",  "M88",  "M89",  "M91",  "M57",  "M76",
-        "M94",  "M101", "M102", "M103", "M104", "M105", "M106", "M107", "M108", "M121", "M122",
-        "M123", "M124", "M80",  "M160", "M161", "M162", "M163", "M164", "M31",  "M39",  "M40",
-        "M141", "M165", "M166", "M167", "M168", "M169", "M170", "M171", "M172", "M173", "M174"})
-    EXPECT_EQ(std::ranges::count(ids, id), 1) << id;
   EXPECT_TRUE(std::ranges::is_sorted(ids));
   EXPECT_EQ(catalogue_.faults.find("M61")->isolation, "process");
   EXPECT_EQ(catalogue_.faults.find("M61")->limits_ms, (Limits{{record::Phase::replay, 5000}}));
@@ -54,7 +46,7 @@ TEST_F(FaultsTest, PlantedCaseIsTheTwinWithTheFault) {
   EXPECT_EQ(clean_twin(planted_case(catalogue_.axes, fault)), fault.twin);
 }
 
-TEST_F(FaultsTest, PlantedCasesBreakNoRuleAndNeedNothingUnbuilt) {
+TEST_F(FaultsTest, PlantedCasesBreakNoRuleAndCanRun) {
   for (const FaultEntry& fault : catalogue_.faults.faults()) {
     const Case planted = planted_case(catalogue_.axes, fault);
     EXPECT_FALSE(catalogue_.rules.refusal(planted, {})) << fault.fault;

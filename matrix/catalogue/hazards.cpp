@@ -33,25 +33,24 @@ HazardTable HazardTable::parse(const Document& document, const AxisTable& axes) 
                   .cure = {}};
     if (hazard.expect != "pass" && !hazard.expect.starts_with("fail."))
       row.at("expect").fail("an expectation that is neither pass nor a failure", "pass, or fail.*",
-                            "met is pass or xfail",
+                            "a case that meets the expectation ends as pass or xfail",
                             "write the verdict that is expected, such as fail.hang");
     if (table.find(hazard.id) != nullptr)
-      row.at("hazard").fail("the hazard " + hazard.id + " is there twice", "an id of its own",
+      row.at("hazard").fail("the hazard " + hazard.id + " appears twice", "an id of its own",
                             "reports name hazards by id", "choose another id");
     if (row.has("cure"))
       for (const auto& [axis, value] : row.at("cure").members())
         hazard.cure[axis] =
             parse_value(axes.at(axis, value.key_place()), axis, value.json(), value.place());
     if ((hazard.expect == "pass") != hazard.cure.empty())
-      row.fail("a hazard and its cure belong together",
-               "`cure` where a failure is expected, and only there", "", "add or remove `cure`");
+      row.fail("a `cure` without an expected failure, or the reverse",
+               "a `cure` if and only if a failure is expected", "", "add or remove `cure`");
     table.hazards_.push_back(std::move(hazard));
   }
   if (rows.empty() || table.hazards_.back().when.text() != "true")
-    root.at("hazards").fail("the last hazard does not hold always",
-                            "`\"when\": \"true\"` in the last row",
-                            "a case that no row is about would have no expectation",
-                            "add a last row that expects pass");
+    root.at("hazards").fail(
+        "the last hazard does not always hold", "`\"when\": \"true\"` in the last row",
+        "a case that meets no row would have no expectation", "add a last row that expects pass");
 
   for (const Located& row : root.at("predictions").items()) {
     row.expect_keys({"dialect", "covers", "rule", "refuses", "why", "source"}, {});

@@ -9,10 +9,11 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::int64_t kLongestMs =
-    std::int64_t{30} * 24 * 3600 * 1000;  // a month: longer is a typing error
+// A month; a longer duration is a typing error.
+constexpr std::int64_t kLongestMs = std::int64_t{30} * 24 * 3600 * 1000;
 
-/// "1h30m": each unit once at most, the larger first; nothing for any other text.
+/// The milliseconds of a text such as "1h30m", which has each unit at most once and larger units
+/// first; nothing for any other text.
 std::optional<std::int64_t> sum_of_units(std::string_view text) {
   constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
       {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
@@ -31,7 +32,7 @@ std::optional<std::int64_t> sum_of_units(std::string_view text) {
   return sum;
 }
 
-/// The phase called `name`, which stands at `place`.
+/// The phase called `name`. Throws InputError at `place`.
 record::Phase phase_at(const std::string& name, const Place& place) {
   if (const auto phase = record::phase_from(name)) return *phase;
   const std::vector<std::string> phases(record::kPhaseNames.begin(), record::kPhaseNames.end());

@@ -9,6 +9,7 @@
 
 namespace graphproof::matrix {
 
+/// Milliseconds for each phase.
 using Limits = record::Limits;
 
 /// The limits of the shipped table, which has every phase. Throws InputError.

@@ -7,14 +7,14 @@
 namespace graphproof::matrix {
 namespace {
 
-// Splits "heads {heads} over tp {tp}" into its {expressions}.
+// Finds the {expressions} of a text such as "heads {heads} over tp {tp}".
 void read_placeholders(RulePart& part, const Located& want, const Scope& scope) {
   const std::string text = want.string();
   for (std::size_t open = text.find('{'); open != std::string::npos;
        open = text.find('{', open + 1)) {
     const std::size_t close = text.find('}', open);
     if (close == std::string::npos)
-      want.fail("a placeholder without an end", "{expression}", "", "close it with }");
+      want.fail("an unterminated placeholder", "{expression}", "", "close it with }");
     const std::string inside = text.substr(open + 1, close - open - 1);
     part.placeholders.emplace_back(
         "{" + inside + "}",
@@ -32,7 +32,8 @@ std::string filled(const RulePart& part, const Case& test_case, const Machine& m
   return text;
 }
 
-// "impl=full_iteration, nan_check_loss=true": what the conditions read, first use first.
+// The inputs that the conditions read, in order of first use: "impl=full_iteration,
+// nan_check_loss=true".
 std::string values_read(std::initializer_list<const Expression*> expressions, const Case& test_case,
                         const Machine& machine) {
   std::vector<std::string> seen;
@@ -88,7 +89,7 @@ RuleSet RuleSet::parse(const Document& document, const AxisTable& axes) {
     rule.id = row.at("id").string();
     rule.dialect = dialect;
     if (set.find(rule.id) != nullptr)
-      row.at("id").fail("the rule `" + rule.id + "` is there twice", "each rule once", "",
+      row.at("id").fail("the rule `" + rule.id + "` appears twice", "each rule once", "",
                         "remove one of them");
     rule.stage = row.at("stage").word({"cli", "config", "construct", "run"});
     rule.status = row.at("status").word({"live", "dead", "removed", "probe"});
@@ -100,7 +101,7 @@ RuleSet RuleSet::parse(const Document& document, const AxisTable& axes) {
       *field = row.at(key).string();
       if (field->empty())
         row.at(key).fail("an empty `" + std::string(key) + "`", "a sentence",
-                         "a refusal without it helps nobody", "write it");
+                         "a refusal without it does not help the user", "write it");
     }
     if (row.has("versions")) {
       const Located versions = row.at("versions");

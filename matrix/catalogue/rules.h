@@ -1,6 +1,6 @@
-// Rules as data: which combinations are refused, and why. The shipped set is rules/graphproof.json:
-// the upstream rules that our engines enforce, under their upstream ids, in the order in which
-// upstream evaluates them, then ours.
+// Rules as data: which combinations of axis values are refused, and why. The shipped set is
+// matrix/rules/graphproof.json. It begins with the upstream rules that our engines enforce, under
+// their upstream ids and in the order in which upstream evaluates them; our own rules follow.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,45 +16,52 @@
 
 namespace graphproof::matrix {
 
-/// One condition of a rule. `want` is a text with {expression} placeholders, so that a message
-/// carries the numbers.
+/// One condition of a rule: `require` must hold wherever `when` does. `want` says so to the user;
+/// its {expression} placeholders put the numbers of the case into the message.
 struct RulePart {
   Expression when = Expression::always();
   Expression require = Expression::always();
   std::string want;
-  std::vector<std::pair<std::string, Expression>>
-      placeholders;  // text as written in `want` -> its value
+  /// The placeholders of `want`, each with its expression.
+  std::vector<std::pair<std::string, Expression>> placeholders;
 };
 
+/// A rule: a case breaks it if `when` and the `when` of some part hold and the part's `require`
+/// does not.
 struct Rule {
   std::string id, dialect, what, why, next, source;
-  std::string from, before;  // versions of the dialect: from <= v < before; empty is open
-  std::string stage, status, severity;  // words of DESIGN 6
+  std::string from, before;  // the versions that have it: from <= v < before; empty is open
+  std::string stage;         // cli, config, construct, run: when upstream evaluates it
+  std::string status;        // live, or why upstream no longer enforces it
+  std::string severity;      // error refuses a case; the others only report
   Expression when = Expression::always();
   std::vector<RulePart> parts;
-  std::vector<Case> breaks;  // cases that break this rule and no other: negative cases
+  std::vector<Case> breaks;  // its negative cases: each breaks this rule and no other
 };
 
+/// The result of a rule that a case breaks, or that can't be decided, as a message.
 struct Finding {
   std::string rule, stage, severity, what, got, want, why, next;
-  bool unknown = false;  // the rule reads a variable that nobody supplied
+  bool unknown = false;  // undecided: the rule reads a variable that was not supplied
 
   nlohmann::json json() const;
 };
 
+/// The rules, in source order.
 class RuleSet {
  public:
+  /// Throws InputError.
   static RuleSet parse(const Document& document, const AxisTable& axes);
 
-  const std::vector<Rule>& rules() const { return rules_; }  // in source order
+  const std::vector<Rule>& rules() const { return rules_; }
   const Rule* find(std::string_view id) const;
-  /// Every live rule that `test_case` breaks or that can't be decided, in source order; one finding
-  /// a rule.
+  /// A finding for every live rule that `test_case` breaks or that can't be decided, in source
+  /// order.
   std::vector<Finding> evaluate(const Case& test_case, const Machine& machine) const;
-  /// The first live error in source order: what a rank program refuses the case with, in phase
+  /// The first live error in source order. The rank program refuses the case with it in phase
   /// validate.
   std::optional<Finding> refusal(const Case& test_case, const Machine& machine) const;
-  /// Whether `rule` applies, holds, or can't be decided.
+  /// The finding of one rule; nothing if the rule holds or does not apply.
   std::optional<Finding> check(const Rule& rule, const Case& test_case,
                                const Machine& machine) const;
 

@@ -60,7 +60,7 @@ TEST_F(RulesTest, EveryPartOfALiveErrorIsBrokenByOneOfItsCases) {
   }
 }
 
-TEST_F(RulesTest, IssueCasesAreRefusedByTheNamedRuleWithAFullMessage) {
+TEST_F(RulesTest, RefusedCasesNameTheRuleWithAFullMessage) {
   const struct {
     const char *name, *rule, *got, *want;
   } rows[] = {
@@ -87,7 +87,7 @@ TEST_F(RulesTest, IssueCasesAreRefusedByTheNamedRuleWithAFullMessage) {
        "the last group of microbatches to be whole or at least pp: 4 over 3 leaves 1, and pp is 2"},
       {"vpp=2", "G003", "vpp=2, pp=1", "virtual stages only in a pipeline: vpp 2 with pp 1"},
       {"microbatch_group=2", "G003", "microbatch_group=2, vpp=1",
-       "microbatch_group only with virtual stages, which take turns by it"},
+       "microbatch_group only with virtual stages, which alternate by it"},
       {"pp=2,layers=3", "G001", "pp=2, vpp=1, layers=3",
        "pp x vpp to divide layers: 3 over 2 leaves 1"},
   };
@@ -135,13 +135,13 @@ TEST_F(RulesTest, UnknownStackVariableLeavesTheRuleUndecided) {
   EXPECT_FALSE(catalogue_.rules.refusal(test_case, machine_));
 }
 
-// R092 reads a stack variable; its positive and negative example are above.
+// R092 reads a stack variable; UnknownStackVariableLeavesTheRuleUndecided has its cases.
 TEST_F(RulesTest, EveryLiveErrorHasACaseThatBreaksItAndOneToWhichItAppliesAndThatHolds) {
   for (const Rule& rule : catalogue_.rules.rules())
     if (rule.status == "live" && rule.severity == "error" && rule.id != "R092") {
       EXPECT_FALSE(rule.breaks.empty()) << rule.id;
-      // The default case holds everywhere; rule_logic_test shows for each rule values that it
-      // applies to and that hold.
+      // The default case breaks no rule. rule_logic_test finds, for each rule, values to which it
+      // applies and which do not break it.
       EXPECT_FALSE(catalogue_.rules.check(rule, Case{}, machine_)) << rule.id;
     }
 }
@@ -170,12 +170,12 @@ TEST_F(RulesTest, BrokenRulesAreRefusedAtTheirPlace) {
       {"{\"id\": \"A\", " + rest + ", \"require\": \"true\", \"wen\": \"true\"}",
        "unknown key `wen`"},
       {"{\"id\": \"A\", " + rest + ", \"require\": \"true\", \"want\": \"{tp\"}",
-       "a placeholder without an end"},
+       "an unterminated placeholder"},
       {"{\"id\": \"A\", " + rest + ", \"require\": \"true\", \"want\": \"{tpp}\"}",
        "unknown name `tpp`"},
       {"{\"id\": \"A\", " + rest + ", \"require\": \"true\"}, {\"id\": \"A\", " + rest +
            ", \"require\": \"true\"}",
-       "the rule `A` is there twice"},
+       "the rule `A` appears twice"},
       {"{\"id\": \"A\", \"stage\": \"clii\"," + rest.substr(rest.find("\"status")) +
            ", \"require\": \"true\"}",
        "unknown value `clii`"},

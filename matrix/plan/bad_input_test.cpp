@@ -1,5 +1,5 @@
-// Matrix files as nobody should write them: each ends with one error that names its place, soon,
-// and in little memory.
+// Malformed and oversized matrix files: each is refused soon, in little memory, with one error that
+// names its place.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -10,8 +10,8 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr double kMostSeconds = 5;    // CPU; the slowest takes a tenth of it alone
-constexpr long kMostKiB = 1'500'000;  // peak of the whole test program
+constexpr double kMostSeconds = 5;    // of CPU time; on a quiet machine the slowest takes a tenth
+constexpr long kMostKiB = 1'500'000;  // peak memory of the whole test program
 
 double cpu_seconds() {
   timespec now{};
@@ -62,9 +62,9 @@ TEST_F(BadInputTest, EachMistakeIsNamedAtItsPlace) {
       {whole(R"("define": {"a": "b + 1", "b": "tp * c", "c": "a"})"), "the define `a` needs itself",
        "2:17"},
       {whole(R"("define": {"a": "a"})"), "the define `a` needs itself", "2:17"},
-      {whole("\"axes\": {\"tp\": [1]},\n\"axes\": {\"dp\": [1]}"),
-       "the key `axes` stands here twice", "3:1"},
-      {whole("\"axes\": {\"tp\": [1],\n\"tp\": [2]}"), "the key `tp` stands here twice", "3:1"},
+      {whole("\"axes\": {\"tp\": [1]},\n\"axes\": {\"dp\": [1]}"), "the key `axes` appears twice",
+       "3:1"},
+      {whole("\"axes\": {\"tp\": [1],\n\"tp\": [2]}"), "the key `tp` appears twice", "3:1"},
       {whole("\"axes\": {\"tp\": [\"\xff\"]}"), "invalid UTF-8", "2:18"},
       {whole("\"axes\": {\"tp\": [9223372036854775808]}"),
        "the number 9223372036854775808 is out of range", "2:17"},
@@ -103,13 +103,13 @@ TEST_F(BadInputTest, EachMistakeIsNamedAtItsPlace) {
   }
 }
 
-TEST_F(BadInputTest, CycleOfDefinesIsTold) {
+TEST_F(BadInputTest, CycleOfDefinesIsNamed) {
   EXPECT_EQ(
       thrown([&] { parse(whole(R"("define": {"a": "b + 1", "b": "tp * c", "c": "a"})")); }).why,
       "a -> b -> c -> a");
 }
 
-TEST_F(BadInputTest, DefinesMayStandInAnyOrder) {
+TEST_F(BadInputTest, DefinesMayBeInAnyOrder) {
   const MatrixFile file = parse(whole(
       R"("define": {"a": "b + 1", "b": "tp * 2"}, "axes": {"tp": [1, 2]},
          "require": [{"id": "x", "why": "w", "expr": "a == 3"}])"));
@@ -127,7 +127,7 @@ TEST_F(BadInputTest, DefineOfABaseThatIsReplacedByItselfIsRefused) {
   EXPECT_EQ(problem.what, "the define `world` needs itself");
 }
 
-TEST_F(BadInputTest, TenThousandValuesAreManyAndNoMistake) {
+TEST_F(BadInputTest, TenThousandValuesAreAccepted) {
   const Plan counted = plan(
       "\"axes\": {\"seq_length\": [" + numbers(10'000) +
       "], \"tp\": [1, 2]}, \"require\": [{\"id\": \"even\", \"why\": \"w\", \"expr\": \"seq_length "
@@ -137,20 +137,20 @@ TEST_F(BadInputTest, TenThousandValuesAreManyAndNoMistake) {
   EXPECT_EQ(counted.lines.size(), 50u);
 }
 
-TEST_F(BadInputTest, TenThousandValuesThatNoRowCanHaveNameTheFirst) {
+TEST_F(BadInputTest, OfTenThousandValuesTheFirstThatNoRowHasIsNamed) {
   const Problem problem = thrown([&] {
     plan("\"axes\": {\"seq_length\": [" + numbers(10'000) +
          "], \"tp\": [1, 2]}, \"require\": [{\"id\": \"few\", \"why\": \"w\", \"expr\": "
          "\"seq_length < 5000\"}], \"profiles\": {\"p\": {}}");
   });
   EXPECT_EQ(problem.what, "no valid row can have `seq_length == 5000`");
-  EXPECT_EQ(problem.got, "5001 of 10000 values that stand in no valid row");
+  EXPECT_EQ(problem.got, "5001 of 10000 values that no valid row has");
   EXPECT_EQ(problem.why, "forbidden by few");
   EXPECT_EQ(problem.place.line, 2);
 }
 
 TEST_F(BadInputTest, LongLineOfValuesIsReadInTimeThatGrowsWithItsLength) {
-  // A place is known for each of 100,000 values in one line of 700 KB that is not ASCII alone.
+  // Each of 100,000 values has a place, in one line of 700 KB that has other characters than ASCII.
   const std::string comment = "/* \u00e9 */ ";
   EXPECT_EQ(parse(whole("\"axes\": {" + comment + "\"seq_length\": [" + numbers(100'000) + "]}"))
                 .axes.at(0)

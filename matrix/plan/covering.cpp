@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMostExplained = 10'000;
 
-/// A must-have row: the axes that `included` names and that vary; the rest is open. Nothing if it
-/// names another axis, or a value that the file does not list.
+/// The row of an included case, in which axes that it does not name are open. Nothing if it names
+/// an axis that does not vary, or a value that the file does not list.
 std::optional<cover::Row> required_row(const MatrixFile& file, const Included& included,
                                        const AxisTable& axes) {
   cover::Row row(file.axes.size(), cover::kAny);
@@ -40,7 +40,7 @@ cover::Cells cells_of(const cover::Row& row) {
   return cells;
 }
 
-/// A case of an earlier plan; values that the file no longer lists are open.
+/// The row of a case of an earlier plan, in which values that the file does not list are open.
 cover::Row previous_row(const MatrixFile& file, const Case& test_case, const AxisTable& axes,
                         const Machine& machine) {
   cover::Row row(file.axes.size(), cover::kAny);
@@ -70,10 +70,10 @@ double cost_of(const Value& value, const Expression& cost) {
     number = static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) number = *real;
   if (number > 0) return number;
-  throw InputError({.what = "`cost` is no positive number for some row",
+  throw InputError({.what = "`cost` is not a positive number for some row",
                     .got = value_text(value),
                     .want = "a number above 0",
-                    .why = "the plan with the smallest total is looked for",
+                    .why = "the search makes the total cost small",
                     .next = "correct `" + cost.text() + "`",
                     .place = {}});
 }
@@ -150,8 +150,7 @@ Covering cover_rows(const MatrixFile& file, const Catalogue& catalogue, const Ma
   for (const Case& test_case : previous)
     options.previous.push_back(previous_row(file, test_case, catalogue.axes, machine));
   Machine expected = machine;
-  expected.stack.try_emplace(
-      "minutes", "1");  // until somebody knows better every case takes as long as another
+  expected.stack.try_emplace("minutes", "1");  // every case is taken to last equally long
   if (request.cost)
     options.cost = [&](const cover::Row& row) {
       return cost_of(
@@ -159,7 +158,7 @@ Covering cover_rows(const MatrixFile& file, const Catalogue& catalogue, const Ma
           *request.cost);
     };
   const cover::Result covered = cover::cover(runnable, options);
-  // What the rules allow, whoever could run it: a first answer counts it.
+  // What the rules allow on any machine; a first answer suffices to count it.
   const cover::Result all =
       cover::cover(legal, {.strength = request.strength, .seed = options.seed, .steps = 0});
 

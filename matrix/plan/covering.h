@@ -1,7 +1,7 @@
-// Few rows that still hold every combination of a few axis values: a matrix file and its rules as a
-// model for matrix/cover, and its rows back as cases. What a machine can't run is no row: the
-// combinations that are lost by that are counted and explained, apart from those that no rule
-// allows.
+// Plans few rows that still have every combination of a few axis values. The matrix file and the
+// rules become a model for matrix/cover, and its rows become cases. A row that the machine can't
+// run is not allowed; the combinations that are lost for that reason are counted and explained
+// separately from those that rules forbid.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,9 +18,9 @@
 
 namespace graphproof::matrix {
 
-/// Combinations of `strength` values: raw = covered + unreachable + lost.
+/// How many combinations of `strength` values there are: raw = covered + unreachable + lost.
 struct CoverCount {
-  std::vector<std::string> axes;  // of a group; empty for all
+  std::vector<std::string> axes;  // the axes of a group; empty for all axes
   int strength = 2;
   double raw = 0, covered = 0;
   double unreachable = 0;  // forbidden by rules and constraints
@@ -30,39 +30,40 @@ struct CoverCount {
 /// A value, or a combination of values, that no row of the plan has.
 struct NotCovered {
   std::vector<std::pair<std::string, std::string>> values;  // axis, value as text
-  bool lost = false;                                        // else unreachable
-  std::vector<std::string> reason;  // the fewest ids that together forbid it
+  bool lost = false;                // whether it is lost; otherwise it is unreachable
+  std::vector<std::string> reason;  // ids of a minimal set of constraints that forbid it
 };
 
+/// A covering plan's rows, and what they cover.
 struct Covering {
   std::vector<ExpandedRow> rows;
-  std::vector<CoverCount> counts;       // the whole first, then each group
+  std::vector<CoverCount> counts;       // of all axes, then of each group
   std::vector<NotCovered> not_covered;  // values, then combinations without such a value
   std::int64_t not_covered_left_out = 0;
   std::int64_t dropped = 0;   // rows of the earlier plan that could not be kept
-  std::int64_t steps = 0;     // done
+  std::int64_t steps = 0;     // that the search made
   std::int64_t at_least = 0;  // no plan can have fewer rows
   double cost = 0;
   std::vector<std::string> unknown;  // rules that some row left undecided
   std::vector<std::string> idle;     // rules and constraints that forbid nothing in this matrix
 };
 
-/// What forbids these cells: the fewest ids that together do. REQUIRES: the oracle is the model's,
-/// and finds no row.
+/// Explains why no row has these cells. REQUIRES: the oracle is the model's, and finds no such row.
 NotCovered not_covered(const cover::Model& model, cover::Oracle& oracle, const cover::Cells& cells);
 
 nlohmann::json to_json(const NotCovered& one);
 nlohmann::json to_json(const Covering& covering);
 
-/// The matrix as a model (matrix_model.h), without or with what the machine can't run.
+/// The matrix as a model (matrix_model.h). If `runnable`, rows that the machine can't run are not
+/// allowed.
 cover::Model cover_model(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
                          const std::optional<Expression>& where, bool runnable);
 
-/// Rows that cover what can be run. Include rows of the file that name only varying axes and their
-/// values, and that the machine can run, are completed to rows; the others are left to the caller.
-/// `previous`: cases of an earlier plan, kept where they are still valid or made so by at most two
-/// changes, unless that costs more than 3 % and more than one row. Throws InputError: a
-/// contradiction (the minimal set of ids is named), a rule that reads too many values to be tabled.
+/// Makes rows that cover what can be run. Included rows of the file that name only varying axes and
+/// listed values, and that the machine can run, are completed to rows; the caller handles the
+/// others. `previous` are cases of an earlier plan, which are kept as Options::previous in
+/// matrix/cover/cover.h says. Throws InputError for a contradiction (a minimal set of ids is
+/// named), and for a rule that reads too many combinations of values.
 Covering cover_rows(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
                     const std::optional<Expression>& where, const CoverRequest& request,
                     std::int64_t seed, const std::vector<Case>& previous = {});

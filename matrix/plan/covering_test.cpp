@@ -19,7 +19,7 @@ MatrixFile file_of(const std::string& body) {
                            catalogue(), [](const std::string&) { return std::string(); });
 }
 
-/// Rules of several axes, an axis that is switched off, a constraint of the file.
+/// A matrix with rules on several axes, an axis that can be off, and a constraint of its own.
 MatrixFile rich() {
   return file_of(
       R"J("axes": {"impl": ["none", "local", "transformer_engine", "full_iteration", "manual"],
@@ -48,7 +48,7 @@ bool satisfies(const cover::Model& model, const cover::Row& row) {
       });
 }
 
-/// Calls visit(row) for every row of the model's product.
+/// Calls `visit(row)` for every row of the model's product.
 template <class Visit>
 void for_each_row(const cover::Model& model, const Visit& visit) {
   cover::Row row(model.parameters.size(), 0);
@@ -114,7 +114,7 @@ TEST(Covering, EveryPairThatCanRunIsInSomeRow) {
   EXPECT_GT(count.lost, 0) << "c10d is not on sim";
 }
 
-TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
+TEST(Covering, NamesWhatIsLostAndWhatIsForbiddenAndWhy) {
   const Covering covering = cover_rows(rich(), catalogue(), {.device = "sim", .slots = 4},
                                        std::nullopt, {.groups = {}}, 1);
   const auto find = [&](std::vector<std::pair<std::string, std::string>> values) {
@@ -126,7 +126,7 @@ TEST(Covering, SaysWhatIsLostAndWhatIsForbiddenAndWhy) {
   EXPECT_TRUE(context->lost);
   EXPECT_EQ(context->reason,
             std::vector<std::string>{
-                "the simulated device has no NCCL, and so no process group of PyTorch over it"});
+                "the simulated device has no NCCL, and so no PyTorch process group over it"});
   const auto check = find({{"impl", "full_iteration"}, {"nan_check_loss", "true"}});
   const auto forbidden =
       check != covering.not_covered.end() ? check : find({{"nan_check_loss", "true"}});
@@ -184,7 +184,7 @@ TEST(Covering, CheapRowsArePreferredWhereTheFileSaysWhatARowCosts) {
   EXPECT_LE(ranks(R"(, "cost": "world * minutes")"), ranks(""));
 }
 
-TEST(Covering, ACostOfNothingIsRefused) {
+TEST(Covering, ACostOfZeroIsRefused) {
   const MatrixFile file = file_of(
       R"("axes": {"tp": [1, 2], "dp": [1, 2]}, "profiles": {"p": {"cover": 2, "cost": "tp - 1"}})");
   EXPECT_THROW(
@@ -192,14 +192,14 @@ TEST(Covering, ACostOfNothingIsRefused) {
         try {
           make_plan(file, catalogue(), "p", {.device = "sim", .slots = 4}, std::nullopt);
         } catch (const InputError& error) {
-          EXPECT_EQ(error.problem().what, "`cost` is no positive number for some row");
+          EXPECT_EQ(error.problem().what, "`cost` is not a positive number for some row");
           throw;
         }
       },
       InputError);
 }
 
-TEST(Covering, AProductThatNobodyCouldWalkIsCoveredInAMoment) {
+TEST(Covering, AHugeProductIsCoveredQuickly) {
   std::string axes;
   for (int i = 0; i < 60; ++i)
     axes += (i ? ", " : "") + std::string("\"env.GP_TEST_") + std::to_string(i) +
@@ -315,7 +315,7 @@ TEST(Covering, AWeightMakesAValueMoreFrequentWhereNothingHasToBeCovered) {
   EXPECT_GT(times(R"(, "weight": {"2": 50})"), times(""));
 }
 
-TEST(Covering, OneSeedOfTheCommandLineCountsBeforeTheProfiles) {
+TEST(Covering, TheSeedOfTheCommandLineReplacesTheProfiles) {
   const MatrixFile file = file_of(
       R"("axes": {"tp": [1, 2], "dp": [1, 2], "microbatches": [1, 2, 4], "dropout": [false, true]},
          "profiles": {"s": {"sample": 5, "seed": 3}})");
@@ -326,7 +326,7 @@ TEST(Covering, OneSeedOfTheCommandLineCountsBeforeTheProfiles) {
   EXPECT_NE(own.lines, other.lines);
 }
 
-TEST(Covering, KeysOfACoveringPlanNeedOne) {
+TEST(Covering, KeysOfACoveringPlanNeedCover) {
   const auto refused = [](const std::string& profile, const std::string& what) {
     try {
       file_of(R"("axes": {"tp": [1, 2], "dp": [1, 2]}, "profiles": {"p": )" + profile + "}");

@@ -49,7 +49,7 @@ TEST(MatrixDocumentation, EveryExampleIsAMatrixFileWhoseProfilesHaveCases) {
   }
 }
 
-// Expressions in the section about them, which holds for the axes of the product.
+// The section on expressions uses the axes of the product.
 TEST(MatrixDocumentation, EveryExpressionShownIsOne) {
   const Catalogue catalogue = load_catalogue();
   const Scope scope{.axes = &catalogue.axes, .defines = {}};

@@ -1,5 +1,5 @@
-// The product of the varying axes under constraints: counted without walking it, streamed so that
-// memory does not grow with the rows, or drawn from.
+// The product of the varying axes under constraints. Its rows are counted without going through
+// them, visited one by one so that memory does not grow with their number, or drawn.
 #pragma once
 
 #include <cstdint>
@@ -15,48 +15,50 @@
 
 namespace graphproof::matrix {
 
+/// How many rows a rule or constraint removes.
 struct Removed {
   std::string rule;
   cover::RowCount rows;
 };
 
+/// The sizes of the product.
 struct ExpansionCounts {
-  cover::RowCount raw;  // distinct rows before any constraint; an axis switched off is one state
+  cover::RowCount raw;  // rows before any constraint; an axis that is off has one state
   cover::RowCount valid;
   cover::RowCount filtered;      // valid rows that `where` left out
-  std::vector<Removed> removed;  // by the first rule or constraint in order that forbids the row
-  std::vector<std::string>
-      idle;  // rules and constraints that remove no row, or none that another had left
-  std::vector<std::string> unknown;  // rules that some row left undecided
+  std::vector<Removed> removed;  // each row counts for the first rule or constraint that forbids it
+  std::vector<std::string> idle;     // rules and constraints that remove no row after the others
+  std::vector<std::string> unknown;  // rules that are undecided for some row
 };
 
-/// A valid row as a case.
+/// A row as a case.
 struct ExpandedRow {
   Case test_case;
   std::optional<record::Skip> skip = {};  // set if a constraint with "as" failed
-  std::optional<int> changed_cells =
-      {};  // of a row of an earlier plan: what had to be changed to keep it
+  /// For a row of an earlier plan: how many values had to change to keep it.
+  std::optional<int> changed_cells = {};
 };
 
+/// The product of one matrix file on one machine.
 class Expansion {
  public:
-  /// REQUIRES: all outlive the expansion. Rules of the catalogue come first in source order, then
-  /// the file's constraints, then `where`. Throws InputError where a rule reads too many
-  /// combinations.
+  /// The rules of the catalogue apply first, in source order, then the file's constraints, then
+  /// `where`. Throws InputError if a rule reads too many combinations. REQUIRES: the file and the
+  /// catalogue outlive the expansion.
   Expansion(const MatrixFile& file, const Catalogue& catalogue, const Machine& machine,
             const std::optional<Expression>& where);
   Expansion(const Expansion&) = delete;  // the product points into the model
   Expansion& operator=(const Expansion&) = delete;
 
   const ExpansionCounts& counts() const { return counts_; }
-  /// How many rows for_each visits.
+  /// The number of rows that for_each() visits.
   cover::RowCount chosen() const { return product_.valid(); }
 
-  /// Calls `row` for every valid row that `where` leaves, in odometer order: the last axis turns
+  /// Calls `row` for every valid row that `where` leaves, in odometer order: the last axis changes
   /// fastest.
   void for_each(const std::function<void(ExpandedRow&&)>& row) const;
-  /// So many different ones of these rows, each set as likely as another; all where there are no
-  /// more.
+  /// Draws `size` different rows of these, each set of rows with the same probability; all rows if
+  /// there are no more.
   std::vector<ExpandedRow> sample(std::size_t size, std::uint64_t seed) const;
 
  private:
@@ -66,6 +68,7 @@ class Expansion {
   const Catalogue& catalogue_;
   MatrixModel model_;
   cover::Product product_;
+  /// A constraint with "as", and where it holds.
   struct Skip {
     const Constraint* constraint;
     RowTruth holds;

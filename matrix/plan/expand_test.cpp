@@ -40,7 +40,7 @@ class ExpandTest : public testing::Test {
   const Machine machine_{.device = "sim", .slots = 4, .stack = {}};
 };
 
-TEST_F(ExpandTest, LastAxisTurnsFastest) {
+TEST_F(ExpandTest, LastAxisChangesFastest) {
   std::vector<std::string> names;
   const ExpansionCounts result = run(parse(R"("axes": {"dp": [1, 2], "tp": [2, 1]})"), &names);
   EXPECT_EQ(names, (std::vector<std::string>{"tp=2", "tp=2,dp=2", "default", "dp=2"}));
@@ -117,7 +117,7 @@ TEST_F(ExpandTest, UndecidedConstraintKeepsTheRowAndIsListed) {
   EXPECT_EQ(result.unknown, std::vector<std::string>{"a"});
 }
 
-TEST_F(ExpandTest, ProductThatNobodyCouldWalkIsCounted) {
+TEST_F(ExpandTest, HugeProductIsCounted) {
   std::string axes;
   for (int i = 0; i < 40; ++i)
     axes += (i ? ", " : "") + std::string("\"env.GP_TEST_") + std::to_string(i) +
@@ -128,7 +128,8 @@ TEST_F(ExpandTest, ProductThatNobodyCouldWalkIsCounted) {
       {"id": "b", "why": "w", "expr": "env.GP_TEST_0 != unset implies env.GP_TEST_1 == unset"},
       {"id": "c", "why": "w", "expr": "env.GP_TEST_0 == env.GP_TEST_39 or tp == 1"}])"));
   EXPECT_EQ(result.raw.text(), "about 1.209e+24");
-  // 4^39 rows by a; of these b leaves all with the first unset, and a quarter of the others.
+  // Constraint a leaves 4^39 rows. Of these b leaves all whose first axis is unset and a quarter of
+  // the others.
   EXPECT_EQ(result.valid.rows, 302231454903657293676544.0L * (0.25L + 0.75L / 4));
   ASSERT_EQ(result.removed.size(), 2u);
   EXPECT_EQ(result.removed[0].rule, "a");
@@ -136,7 +137,7 @@ TEST_F(ExpandTest, ProductThatNobodyCouldWalkIsCounted) {
       << "it removes nothing";
 }
 
-TEST_F(ExpandTest, RuleThatOthersLeaveNothingToRemovedNothing) {
+TEST_F(ExpandTest, RuleThatRemovesNothingAfterOthersIsIdle) {
   const ExpansionCounts result = run(parse(
       R"("axes": {"tp": [1, 2], "dp": [1, 2]},
          "require": [{"id": "a", "why": "w", "expr": "tp == 1"},
@@ -171,7 +172,7 @@ TEST_F(ExpandTest, SampleIsOfTheRowsThatTheFilterLeaves) {
   EXPECT_EQ(all.sample(100, 1).size(), 6u);
 }
 
-// Every row of nine matrices, judged by evaluating each condition on the case itself.
+// Judges every row of nine matrices by evaluating each condition on the case itself.
 TEST_F(ExpandTest, ProductEqualsBruteForce) {
   for (const std::string require :
        {"tp * dp <= 4", "dropout implies tp == 1", "impl != none or dp == 2"})

@@ -46,7 +46,7 @@ nlohmann::json list_profiles(const Catalogue& catalogue) {
     const Document document =
         parse_document(shipped_profile_text(name), "matrix/profiles/" + name + ".json");
     const MatrixFile file = shipped_matrix_file(name, catalogue);
-    // How many rows a covering plan has is known once it is made, which takes seconds.
+    // The size of a covering plan is known only once it is made, which takes seconds.
     nlohmann::json cases;
     if (!file.profiles.at(name).cover)
       cases = make_plan(file, catalogue, name, Machine{}, std::nullopt).lines.size();
@@ -118,7 +118,7 @@ nlohmann::json explain(const Catalogue& catalogue, const Case& test_case, const 
       row.update(finding->json());
       row["result"] = finding->unknown ? "unknown" : "breaks";
     } else {
-      // A rule holds only where it applies: some part's condition is met.
+      // A rule whose parts all have conditions that are not met does not apply.
       bool applies = false;
       for (const RulePart& part : rule.parts)
         applies = applies || part.when.holds(test_case, machine) == Truth::yes;

@@ -1,5 +1,5 @@
-// What `list` and `explain` show, as JSON: the tables, and which rules a case meets with what
-// result.
+// What the verbs `list` and `explain` show, as JSON: the tables, and the result of every rule for a
+// case.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -30,7 +30,7 @@ TEST_F(ListingTest, ListsHoldEveryRowOfTheirTables) {
   EXPECT_FALSE(profiles[0].at("meaning").get<std::string>().empty());
 }
 
-TEST_F(ListingTest, ExplainNamesWhatEachRuleSays) {
+TEST_F(ListingTest, ExplainNamesTheResultOfEachRule) {
   const nlohmann::json explained =
       explain(catalogue_,
               case_from_name(catalogue_.axes,

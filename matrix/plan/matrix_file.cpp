@@ -12,12 +12,11 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kMaximumExtends = 8;  // files in a chain
+constexpr std::size_t kMaximumExtends = 8;  // files that extend each other
 constexpr std::size_t kMaximumMatrix_bytes =
     16 << 20;  // of one file; the largest that we know has a few thousand
-constexpr std::size_t kLargestSubset =
-    12;  // elements: 4096 subsets are more than anybody wants to run
-// Far above any use, and low enough that what is looked at for each row, or for each other, ends.
+constexpr std::size_t kLargestSubset = 12;  // elements of a subset_of, which have 4096 subsets
+// Far above any use, and low enough that work for each row, or for each pair, ends soon.
 constexpr std::size_t kMostAxes = 1'000, kMostValues = 100'000, kMostDefines = 1'000,
                       kMostConstraints = 10'000, kMostIncluded = 100'000, kMostKnownIssues = 1'000,
                       kMostOracleRules = 1'000, kMostProfiles = 1'000;
@@ -28,18 +27,18 @@ void collect_words(const Syntax& syntax, std::set<std::string>& words) {
   for (const auto& child : syntax.children) collect_words(*child, words);
 }
 
-/// Where a value stands, worked out only when somebody asks.
-Origin place_later(const Located& value) {
+/// The place of a value, which is computed only if a message needs it.
+Origin deferred_place(const Located& value) {
   Origin origin = value.origin();
-  origin.in_json_string = false;  // its own place and not one in its text
+  origin.in_json_string = false;  // offset 0 is the value itself
   return origin;
 }
 
-/// Refuses what would take for ever.
+/// Refuses a list that would take too long to work through.
 void bound(const Located& list, std::size_t most, const char* what) {
   if (list.json().size() <= most) return;
   list.fail("too many " + std::string(what), "at most " + std::to_string(most),
-            "each is looked at for many cases before anything runs",
+            "each of them is evaluated for many cases before anything runs",
             "split the matrix into several files");
 }
 
@@ -109,7 +108,7 @@ class Builder {
     for (const Located& row : root.at(key).items()) read(row);
   }
 
-  // In any order; one that needs itself has no value.
+  // Defines may be in any order, but may not need themselves.
   void defines(const Located& located) {
     bound(located, kMostDefines, "defines");
     std::map<std::string, Located> waiting;
@@ -225,17 +224,17 @@ class Builder {
           if ((mask >> i & 1) != 0) chosen.push_back(elements[i]);
         varying.values.emplace_back(std::move(chosen));
         varying.origins.push_back(
-            place_later(located.json().is_object() ? located.at("subset_of") : located));
+            deferred_place(located.json().is_object() ? located.at("subset_of") : located));
       }
     } else {
       std::set<std::string> seen;
       for (const Located& value : values) {
         Value parsed = parse_value(axis, name, value.json(), value.place());
         if (!seen.insert(value_text(parsed)).second)
-          value.fail("a value of axis `" + name + "` stands here twice", "each value once",
+          value.fail("a value of axis `" + name + "` appears twice", "each value once",
                      "the same cases would run twice", "remove one of them");
         varying.values.push_back(std::move(parsed));
-        varying.origins.push_back(place_later(value));
+        varying.origins.push_back(deferred_place(value));
       }
     }
     if (located.has("weight")) weigh(varying, located.at("weight"));
@@ -244,11 +243,11 @@ class Builder {
     if (known == file_.axes.end())
       file_.axes.push_back(std::move(varying));
     else
-      *known = std::move(varying);  // an extending file replaces
+      *known = std::move(varying);  // an extending file replaces the axis
     if (located.has("when")) when_places_.insert_or_assign(name, located.at("when").place());
   }
 
-  // {"3": 5}: five times as welcome as a value without a weight.
+  // {"3": 5}: chosen five times as often as a value without a weight.
   static void weigh(VaryingAxis& varying, const Located& weights) {
     std::vector<std::string> names;
     for (const Value& value : varying.values) names.push_back(value_text(value));
@@ -268,8 +267,8 @@ class Builder {
     }
   }
 
-  // Axis order makes names, plans and expansion the same whatever the order in the file; `when` may
-  // look back only.
+  // In axis order, names, plans and expansion do not depend on the order in the file. A `when` may
+  // read only axes that come before.
   void order_axes() {
     std::sort(file_.axes.begin(), file_.axes.end(),
               [&](const VaryingAxis& a, const VaryingAxis& b) {
@@ -286,8 +285,8 @@ class Builder {
                                   input.name + "`, which comes later",
                           .got = file_.axes[i].when->text(),
                           .want = "axes that stand before it in the axis table",
-                          .why = "whether an axis is on must be known when its turn comes",
-                          .next = "turn the condition round, or use `require`",
+                          .why = "whether an axis is on is decided in axis order",
+                          .next = "make the other axis depend on this one, or use `require`",
                           .place = when_places_.count(file_.axes[i].name) != 0
                                        ? when_places_.at(file_.axes[i].name)
                                        : Place{}});
@@ -299,9 +298,9 @@ class Builder {
     constraint.place = place;
     if (!constraint_ids_.insert(constraint.id).second ||
         catalogue_.rules.find(constraint.id) != nullptr)
-      throw InputError({.what = "the constraint `" + constraint.id + "` is there twice",
+      throw InputError({.what = "the constraint `" + constraint.id + "` appears twice",
                         .got = constraint.id,
-                        .want = "an id of its own, also beside the shipped rules",
+                        .want = "an id that no other constraint and no shipped rule has",
                         .why = "reports name constraints by id",
                         .next = "choose another id",
                         .place = place});
@@ -318,7 +317,7 @@ class Builder {
       constraint.require = condition(row.at("expr"));
     } else {
       const Located premise = row.at("if"), conclusion = row.at("then");
-      condition(premise);  // each half is checked at its own place
+      condition(premise);  // checks each half, for the place of a mistake
       condition(conclusion);
       const std::string joined = "(" + premise.string() + ") implies (" + conclusion.string() + ")";
       constraint.require = Expression::condition(
@@ -334,8 +333,8 @@ class Builder {
     add_constraint(std::move(constraint), row.at("id").place());
   }
 
-  // {"arch": "sm_80", "precision": ["fp8_current", "fp8_delayed"]}: rows that have one of the
-  // values in every axis named.
+  // {"arch": "sm_80", "precision": ["fp8_current", "fp8_delayed"]} excludes the rows that have, in
+  // every axis that is named, one of the values.
   void exclude(const Located& row) {
     std::string text;
     for (const auto& [name, value] : row.members()) {
@@ -377,7 +376,8 @@ class Builder {
       row.at("expect").fail("a known issue that is no failure", "fail.*", "",
                             "write the verdict that is expected, such as fail.hang.replay");
     if (issue.owner.empty())
-      row.at("owner").fail("a known issue without an owner", "who follows it", "", "name somebody");
+      row.at("owner").fail("a known issue without an owner", "a person or a team who follows it",
+                           "", "name a person or a team");
     const std::string& date = issue.until;
     bool good = date.size() == 10 && date[4] == '-' && date[7] == '-';
     for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9})
@@ -386,7 +386,8 @@ class Builder {
            date.substr(8, 2) >= "01" && date.substr(8, 2) <= "31";
     if (!good)
       row.at("until").fail("a date that can't be read", "YYYY-MM-DD",
-                           "a known issue excuses until that day", "write it as 2027-03-01");
+                           "the known issue excuses failures until that day",
+                           "write it as 2027-03-01");
     file_.known_issues.push_back(std::move(issue));
   }
 
@@ -425,11 +426,12 @@ class Builder {
     else
       for (const char* key : {"groups", "cost", "steps"})
         if (located.has(key))
-          located.at(key).fail(std::string("`") + key + "` without `cover`", "`cover` beside it",
-                               "it says how a covering plan is made", "add \"cover\": 2");
+          located.at(key).fail(std::string("`") + key + "` without `cover`",
+                               "a profile that has `cover` too",
+                               "the key controls how a covering plan is made", "add \"cover\": 2");
     if (profile.cover && profile.sample > 0)
       located.at("sample").fail("`sample` and `cover` together", "one of them",
-                                "one draws rows of the product, the other makes rows",
+                                "`sample` draws rows of the product, `cover` makes rows",
                                 "remove one");
     if ((profile.cover || profile.sample > 0) && profile.cases != "product")
       located.at("cases").fail("`cover` and `sample` choose rows of a product",
@@ -465,7 +467,7 @@ class Builder {
           row.at("cover").fail("a strength above the number of axes",
                                "at most " + std::to_string(group.axes.size()), "",
                                "name more axes, or lower it");
-        // An axis that does not vary has one value, which every row holds.
+        // An axis that does not vary has one value, which every row has.
         std::erase_if(group.axes, [&](const std::string& name) {
           return std::none_of(file_.axes.begin(), file_.axes.end(),
                               [&](const VaryingAxis& one) { return one.name == name; });
@@ -483,8 +485,8 @@ class Builder {
   const Catalogue& catalogue_;
   const FileReader& read_;
   MatrixFile file_;
-  std::string hashed_;              // every text that took part
-  std::vector<std::string> chain_;  // files that extend each other down to the one being read
+  std::string hashed_;              // the texts of all files
+  std::vector<std::string> chain_;  // the file being read and those that extend it
   std::set<std::string> constraint_ids_;
   std::map<std::string, Place> when_places_;
   int excludes_ = 0;

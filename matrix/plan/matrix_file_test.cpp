@@ -27,7 +27,7 @@ class MatrixFileTest : public testing::Test {
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
-TEST_F(MatrixFileTest, ReadsTheExampleOfTheDesign) {
+TEST_F(MatrixFileTest, ReadsEveryKindOfMember) {
   const MatrixFile file = parse(R"(
      "axes":    { "impl": ["none", "local", "full_iteration"], "tp": [1, 2], "pp": [1, 2],
                   "modules": { "subset_of": ["attn", "mlp", "moe_router"],
@@ -93,7 +93,7 @@ TEST_F(MatrixFileTest, EveryMistakeNamesItsPlaceAndAWayOut) {
        "did you mean `local`?"},
       {"\"axes\": {\"tp\": [\"2\"]}", "a value of the wrong type for axis `tp`", "2:17",
        "write an integer"},
-      {"\"axes\": {\"tp\": [1, 1]}", "a value of axis `tp` stands here twice", "2:20",
+      {"\"axes\": {\"tp\": [1, 1]}", "a value of axis `tp` appears twice", "2:20",
        "remove one of them"},
       {"\"axes\": {\"tp\": []}", "axis `tp` has no values", "2:16",
        "list values, or remove the axis"},
@@ -104,7 +104,7 @@ TEST_F(MatrixFileTest, EveryMistakeNamesItsPlaceAndAWayOut) {
        "remove the axis"},
       {"\"axes\": {\"impl\": {\"values\": [\"none\"], \"when\": \"tp == 1\"}, \"tp\": [1, 2]}",
        "`when` of axis `impl` reads `tp`, which comes later", "2:47",
-       "turn the condition round, or use `require`"},
+       "make the other axis depend on this one, or use `require`"},
       {"\"define\": {\"w\": \"tpp * 2\"}", "unknown name `tpp`", "2:18", "did you mean `tp`?"},
       {"\"define\": {\"tp\": \"1\"}", "`tp` can't be a define's name", "2:19",
        "choose another name"},
@@ -117,7 +117,7 @@ TEST_F(MatrixFileTest, EveryMistakeNamesItsPlaceAndAWayOut) {
       {"\"require\": [{\"id\": \"a\", \"expr\": \"true\"}]", "the key `why` is missing", "2:13",
        "add `why`"},
       {"\"require\": [{\"id\": \"R035\", \"why\": \"w\", \"expr\": \"true\"}]",
-       "the constraint `R035` is there twice", "2:20", "choose another id"},
+       "the constraint `R035` appears twice", "2:20", "choose another id"},
       {"\"require\": [{\"id\": \"a\", \"why\": \"w\", \"expr\": \"true\", \"as\": "
        "\"skipped.gpu\"}]",
        "unknown value `skipped.gpu`", "2:59", "did you mean `skipped.gpus`?"},
@@ -138,7 +138,7 @@ TEST_F(MatrixFileTest, EveryMistakeNamesItsPlaceAndAWayOut) {
        "a date that can't be read", "2:96", "write it as 2027-03-01"},
       {"\"known_issues\": [{\"id\": \"a\", \"expr\": \"true\", \"expect\": \"fail.numerics\", "
        "\"owner\": \"\", \"until\": \"2027-12-01\"}]",
-       "a known issue without an owner", "2:82", "name somebody"},
+       "a known issue without an owner", "2:82", "name a person or a team"},
       {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"\"}]}",
        "a tolerance without a reason", "2:46", "write why the results may differ"},
       {"\"oracle\": {\"rules\": [{\"when\": \"true\", \"why\": \"w\", \"rtol\": 2}]}",

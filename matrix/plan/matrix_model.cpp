@@ -13,10 +13,10 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr double kMostStates =
-    1 << 22;  // of the axes that one rule reads: each combination is looked at once
-constexpr double kMostStatesOfAll = 1 << 24;  // of all rules together: some ten seconds
+    1 << 22;  // of the axes that one rule reads; the rule is evaluated for each of them
+constexpr double kMostStatesOfAll = 1 << 24;  // of all rules together, which take some ten seconds
 
-/// That `truth` is not `forbidden`, over the axes that it reads.
+/// The condition that `truth` is not `forbidden`, over the axes that it reads.
 cover::Condition allowed(const RowTruth& truth, Truth forbidden,
                          const std::vector<VaryingAxis>& axes) {
   const std::vector<std::size_t>& reads = truth.reads();
@@ -62,7 +62,8 @@ class ModelMaker {
     made_.idle.clear();
   }
 
-  /// `fixed`: only what reads no fact of the machine, and is not there to be broken.
+  /// Adds rules and constraints. If `fixed`, only those that read no fact about the machine and are
+  /// not negative.
   void rules(bool fixed) {
     for (const Rule& rule : catalogue_.rules.rules()) {
       if (rule.status != "live" || rule.severity != "error") continue;
@@ -126,8 +127,8 @@ class ModelMaker {
     add(id, std::vector{std::move(truth)}, forbidden);
   }
 
-  /// One constraint of what reads few axes each: a table over all that they read together would be
-  /// far larger.
+  /// Adds one constraint made of several truths that read few axes each. A single table over all of
+  /// their axes would be far larger.
   void add(const std::string& id, const std::vector<RowTruth>& truths, Truth forbidden) {
     std::vector<cover::Condition> parts;
     bool unknown = false;
@@ -144,7 +145,7 @@ class ModelMaker {
              .want = "at most " + std::to_string(static_cast<std::int64_t>(kMostStates)) +
                      ", and " + std::to_string(static_cast<std::int64_t>(kMostStatesOfAll)) +
                      " together",
-             .why = "each of them is looked at once before anything runs",
+             .why = "the rule is evaluated for each of them before anything runs",
              .next = "list fewer values of the axes that it names",
              .place = {.source = file_.source}});
       parts.push_back(allowed(truth, forbidden, file_.axes));
@@ -169,8 +170,8 @@ class ModelMaker {
         });
   }
 
-  /// A condition on the case, in which a switched-off axis has its default. What is not known to
-  /// hold does not.
+  /// A condition on the case, in which an axis that is off has its default. An unknown condition
+  /// does not hold.
   RowTruth on_case(const Expression& expression) const {
     std::set<std::size_t> reads;
     for (std::size_t i = 0; i < file_.axes.size(); ++i)

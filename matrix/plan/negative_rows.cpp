@@ -13,7 +13,7 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr std::size_t kMostBroken =
-    4;  // constraints broken at once; more tell nothing about one of them
+    4;  // constraints that a row may break; with more it tests none of them
 constexpr std::size_t kMostRows = 10'000;  // of one constraint
 
 class NegativeMaker {
@@ -56,9 +56,9 @@ class NegativeMaker {
     rows(constraint, *broken_together);
   }
 
-  /// The fewest constraints, `own` among them, without which some row breaks it; the first in
-  /// source order of these. A set of constraints that together forbid the break shows which of them
-  /// may have to go.
+  /// The fewest constraints, `own` among them, without which some row breaks `own`; of several such
+  /// sets the first in source order. The oracle names constraints that together forbid the break,
+  /// which shows which of them to leave out.
   std::optional<std::set<int>> fewest(const Constraint& constraint,
                                       const std::set<int>& own) const {
     std::set<std::set<int>> level{own};
@@ -76,7 +76,7 @@ class NegativeMaker {
           if (index + 1 == static_cast<int>(model.constraints.size())) continue;
           const int original = original_index(index, without);
           if (original < static_cast<int>(legal_.switches))
-            continue;  // whether an axis is on can't be broken
+            continue;  // a row can't break whether an axis is on
           std::set<int> more = without;
           more.insert(original);
           next.insert(std::move(more));

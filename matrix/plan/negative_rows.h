@@ -1,5 +1,5 @@
-// Rows that a matrix file's own constraints forbid, for the constraints that it marks "negative":
-// the stack must refuse them.
+// Makes the negative rows of a matrix file: rows that break a constraint that the file marks
+// "negative". The software under test must refuse them.
 #pragma once
 
 #include <string>
@@ -11,20 +11,22 @@
 
 namespace graphproof::matrix {
 
+/// A row that breaks a negative constraint.
 struct NegativeRow {
   Case test_case;
-  std::string rule;  // expected to refuse it: the first in source order of those that it breaks
-  std::vector<std::string> breaks;  // all that it breaks, in source order
+  std::string rule;  // that must refuse it: the first one, in source order, of those that it breaks
+  std::vector<std::string> breaks;  // all rules and constraints that it breaks, in source order
 };
 
+/// The negative rows, and the constraints that no row breaks alone.
 struct NegativeRows {
   std::vector<NegativeRow> rows;
   std::vector<std::string> not_isolated;  // "X1: breaks only together with R035"
 };
 
-/// For every constraint marked negative and every combination of the axes that it reads which
-/// breaks it: the first row that breaks nothing else. Where no row breaks it alone, rows that break
-/// the fewest others with it.
+/// For every negative constraint and every combination of values, of the axes that it reads, that
+/// breaks it: the first row with this combination that breaks nothing else. If no row breaks the
+/// constraint alone, the rows break as few others with it as possible.
 NegativeRows negative_rows(const MatrixFile& file, const Catalogue& catalogue,
                            const Machine& machine);
 

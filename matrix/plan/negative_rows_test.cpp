@@ -50,7 +50,7 @@ TEST_F(NegativeRowsTest,
   EXPECT_EQ(rows.rows[0].breaks, (std::vector<std::string>{"R035", "X1"}));
   EXPECT_EQ(rows.not_isolated, std::vector<std::string>{"X1: breaks only together with R035"});
   EXPECT_EQ(catalogue_.rules.refusal(rows.rows[0].test_case, machine_)->rule, "R035")
-      << "what a rank says";
+      << "the rule that the rank program names";
 }
 
 TEST_F(NegativeRowsTest, TwoOthersAreBrokenWhereOneIsNotEnough) {

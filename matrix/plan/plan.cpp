@@ -101,18 +101,18 @@ class Planner {
     plan_.lines.push_back(std::move(line));
   }
 
-  /// What the profile and the command line leave.
+  /// The filters of the profile and of the command line together.
   std::optional<Expression> filter() const {
     if (!profile_.where || !where_) return profile_.where ? profile_.where : where_;
     const std::string text = "(" + profile_.where->text() + ") and (" + where_->text() + ")";
     return Expression::condition(text, file_.scope, Origin::option("where", text));
   }
 
-  // Whatever chooses the rows, they are of the product of the varying axes.
+  // A product, a sample and a covering plan all choose rows of the product of the varying axes.
   void varying() {
     refuse_contradictions();
-    // Without axes the product is one row, the default case, which nobody asked for who lists
-    // cases.
+    // Without axes the product is one row, the default case. A file that lists cases does not want
+    // it.
     if (!file_.axes.empty() || file_.include.empty()) chosen_rows();
     add_included();
     negative_cases();
@@ -156,7 +156,8 @@ class Planner {
 
   void covering() {
     const CoverRequest& request = *profile_.cover;
-    // Nothing is left to cover; what the constraints and not the filter leave was looked at before.
+    // The filter leaves nothing to cover. Whether the constraints leave something was checked
+    // before.
     if (plan_.valid.rows == plan_.filtered.rows) return;
     Covering covering = cover_rows(file_, catalogue_, machine_, filter(), request, plan_.seed,
                                    choices_.previous.value_or(std::vector<Case>()));
@@ -180,7 +181,7 @@ class Planner {
     plan_.covering = std::move(covering);
   }
 
-  // Values, and pairs of other values, that no row of the product has.
+  // Finds the values, and the pairs of other values, that no valid row has.
   void explain() {
     const cover::Model model =
         matrix_model(file_, catalogue_, machine_, filter(), Extent::legal).model;
@@ -248,20 +249,21 @@ class Planner {
     }
   }
 
-  // One line for each distinct graph setting, and beside one that can't run here the nearest that
-  // can.
+  // One line for each distinct graph setting, and one for the nearest case that runs where a
+  // setting can't run here.
   void recipes() {
-    struct Stood {
+    struct Setting {
       Case test_case;
-      std::vector<std::string> names;
-      std::string without;
+      std::vector<std::string> names;  // of the recipes
+      std::string differs;             // from the recipes: what was dropped or replaced
     };
-    std::vector<Stood> asked, nearest;
-    const auto stand = [](std::vector<Stood>& list, const Case& test_case, const std::string& name,
-                          const std::string& without) {
-      const auto found = std::find_if(list.begin(), list.end(),
-                                      [&](const Stood& one) { return one.test_case == test_case; });
-      Stood& one = found != list.end() ? *found : list.emplace_back(Stood{test_case, {}, without});
+    std::vector<Setting> asked, nearest;
+    const auto add_name = [](std::vector<Setting>& list, const Case& test_case,
+                             const std::string& name, const std::string& differs) {
+      const auto found = std::find_if(
+          list.begin(), list.end(), [&](const Setting& one) { return one.test_case == test_case; });
+      Setting& one =
+          found != list.end() ? *found : list.emplace_back(Setting{test_case, {}, differs});
       one.names.push_back(name);
     };
     for (const Recipe& recipe : shipped_recipes()) {
@@ -276,29 +278,29 @@ class Planner {
         if (text != nullptr)
           *text += (text->empty() ? "" : "; ") + one.from + (one.to.empty() ? "" : " -> " + one.to);
       }
-      stand(asked, made.asked, recipe.name, dropped.empty() ? "" : ", without " + dropped);
+      add_name(asked, made.asked, recipe.name, dropped.empty() ? "" : ", without " + dropped);
       if (made.missing.empty() && made.runnable != made.asked)
-        stand(nearest, made.runnable, recipe.name, replaced);
+        add_name(nearest, made.runnable, recipe.name, replaced);
     }
-    const auto names = [](const Stood& one) {
+    const auto names = [](const Setting& one) {
       return std::to_string(one.names.size()) +
              (one.names.size() == 1 ? " recipe, " : " recipes, such as ") + one.names.front();
     };
     for (const auto& [list, nearby] : {std::pair(&asked, false), std::pair(&nearest, true)})
-      for (const Stood& one : *list) {
+      for (const Setting& one : *list) {
         if (!chosen(one.test_case)) {
           plan_.filtered.rows += 1;
           continue;
         }
         plan_.valid.rows += 1;
-        add(maker_.planned(one.test_case,
-                           nearby ? "the nearest that runs to " + names(one) + ": " + one.without
-                                  : "asked for by " + names(one) + one.without));
+        add(maker_.planned(one.test_case, nearby ? "the nearest case that runs to " + names(one) +
+                                                       ": " + one.differs
+                                                 : "asked for by " + names(one) + one.differs));
       }
   }
 
-  /// Mistakes that no machine heals: constraints that leave nothing, an axis or a value that no
-  /// valid row can hold.
+  /// Refuses mistakes that are mistakes on every machine: constraints that leave no row, and an
+  /// axis or a value that no valid row has.
   void refuse_contradictions() const {
     for (const Extent extent : {Extent::anywhere, Extent::legal}) {
       const cover::Model model =
@@ -322,7 +324,7 @@ class Planner {
       for (std::size_t value = 0; value < axis.values.size(); ++value)
         if (!reached(static_cast<int>(i), static_cast<int>(value)))
           never.push_back(static_cast<int>(value));
-      // Some of the subsets of a subset_of are meant to be forbidden.
+      // Rules are expected to forbid some of the subsets of a subset_of.
       if (never.empty() || (axis.subset && never.size() < axis.values.size())) continue;
       const bool whole = never.size() == axis.values.size();
       const cover::Cells cells{{static_cast<int>(i), never.front()}};
@@ -331,8 +333,7 @@ class Planner {
                                       : "no valid row can have `" + axis.name +
                                             " == " + reason.values.front().second + "`",
                         .got = std::to_string(never.size()) + " of " +
-                               std::to_string(axis.values.size()) +
-                               " values that stand in no valid row",
+                               std::to_string(axis.values.size()) + " values that no valid row has",
                         .want = "values that some valid row has",
                         .why = "forbidden by " + listed(reason.reason),
                         .next = "remove the value, or loosen one of these; `plan --explain "
@@ -351,7 +352,7 @@ class Planner {
         break;
       }
     throw InputError({.what = "an impossible matrix: no row is valid",
-                      .got = listed(reason.reason) + ", which no row fulfils together",
+                      .got = listed(reason.reason) + ", which no row fulfils at once",
                       .want = "at least one valid row",
                       .why = "a run in which nothing ran would look like a pass; without any one "
                              "of these there would be rows",

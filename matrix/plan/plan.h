@@ -1,6 +1,6 @@
-// The plan: one line per case (reports/record/schema/examples/plan.jsonl) with everything that the
-// launcher needs to run it and the reports need to judge it. Pure: the same file, machine and
-// catalogue give the same plan.
+// Makes a plan: one line for each case, with everything that the launcher needs to run it and that
+// the reports need to judge it. The same matrix file, machine, catalogue and choices give the same
+// plan.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,48 +18,50 @@
 
 namespace graphproof::matrix {
 
-/// What became of an earlier plan's rows.
+/// How many rows of an earlier plan were kept, changed or given up, and how many rows are new.
 struct Extended {
   std::int64_t kept = 0, repaired = 0, dropped = 0, fresh = 0;
 };
 
-/// What a command line may ask for beside the profile.
+/// What a command line may ask for in addition to the profile.
 struct PlanChoices {
   std::optional<std::int64_t> seed = {};  // instead of the profile's
-  std::optional<std::vector<Case>> previous =
-      {};                // cases of an earlier plan to keep; for profiles with `cover`
-  bool explain = false;  // say what is unreachable, even where that is a mistake
+  /// The cases of an earlier plan that are to be kept; for profiles with `cover`.
+  std::optional<std::vector<Case>> previous = {};
+  /// List what is unreachable, and do not refuse a file that has unreachable values.
+  bool explain = false;
 };
 
+/// The cases of a profile on a machine, and how many rows were left out for which reason.
 struct Plan {
   std::string profile;
   std::int64_t seed = 1;
   std::int64_t budget_ms = 0;  // 0: none
   std::string matrix_source, matrix_sha256;
   int axes_version = 0;
-  std::vector<record::PlanLine> lines;   // in running order as planned; skipped ones included
-  cover::RowCount raw, valid, filtered;  // rows, before any is chosen
+  std::vector<record::PlanLine> lines;   // in planned order, skipped ones included
+  cover::RowCount raw, valid, filtered;  // rows of the product
   std::int64_t negative = 0, faults = 0;
   std::vector<Removed> removed;
-  std::vector<std::string> idle;                // rules and constraints that removed nothing
+  std::vector<std::string> idle;                // rules and constraints that removed no row
   std::map<std::string, std::int64_t> skipped;  // verdict -> lines
   std::vector<std::string> unknown_rules, not_isolated;
-  std::optional<Covering> covering;  // of a profile with `cover`; its rows are in `lines`
-  std::vector<NotCovered>
-      unreachable;  // with PlanChoices::explain: values and pairs that no valid row has
-  std::optional<Extended> extended;  // of an earlier plan
+  std::optional<Covering> covering;  // for a profile with `cover`; its rows are in `lines`
+  /// With PlanChoices::explain: the values and pairs that no valid row has.
+  std::vector<NotCovered> unreachable;
+  std::optional<Extended> extended;  // with PlanChoices::previous
 
-  /// GPUs times expected time of what is to run.
+  /// The sum over the lines that run of GPUs times expected minutes.
   double gpu_minutes() const;
 
   /// The counts, for `plan` and run.json.
   nlohmann::json summary() const;
 };
 
-/// `where`: a further filter from the command line; when it leaves nothing, the plan has no lines
-/// (exit code 4). Throws InputError: unknown profile, constraints that contradict each other (the
-/// smallest set of them is named), an axis or a value that no valid row can hold on any machine,
-/// more cases than a plan may have.
+/// Makes the plan of a profile. `where` is a further filter, from the command line; if it leaves
+/// nothing, the plan has no lines. Throws InputError for an unknown profile, constraints that
+/// contradict each other (a minimal set of them is named), an axis or a value that no valid row has
+/// on any machine, and for more cases than a plan may have.
 Plan make_plan(const MatrixFile& file, const Catalogue& catalogue, std::string_view profile,
                const Machine& machine, const std::optional<Expression>& where,
                const PlanChoices& choices = {});

@@ -52,7 +52,7 @@ TEST_F(PlanTest, SmokeHasItsProductAndEachFeatureUnderEachEngine) {
   EXPECT_TRUE(plan.skipped.empty());
   std::set<std::string> ids;
   std::int64_t product = 0;
-  std::set<std::pair<std::string, std::string>> features;  // and the engine
+  std::set<std::pair<std::string, std::string>> features;  // each with its engine
   for (const record::PlanLine& one : plan.lines) {
     const nlohmann::json& axes = one.axes;
     ids.insert(one.id);
@@ -79,13 +79,13 @@ TEST_F(PlanTest, SmokeHasItsProductAndEachFeatureUnderEachEngine) {
   EXPECT_TRUE(features.contains({"swiglu", "full_iteration"}));
 }
 
-// The claim of the profile: what rules allow at up to four ranks is there, and what is not cannot
-// be run for one of these reasons.
+// The profile claims to have everything that rules allow on up to four ranks, except what can't run
+// for one of the reasons below.
 TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRanks) {
   const Plan plan = shipped("layouts", sim_, "", /*explain=*/true);
   ASSERT_TRUE(plan.covering);
   EXPECT_TRUE(plan.skipped.empty());
-  std::map<std::string, std::set<std::string>> layouts;  // of an engine, and of a recompute
+  std::map<std::string, std::set<std::string>> layouts;  // of each engine and each recompute
   for (const record::PlanLine& one : plan.lines) {
     const nlohmann::json& axes = one.axes;
     std::string layout;
@@ -93,19 +93,19 @@ TEST_F(PlanTest, LayoutsHasEveryEngineAndEveryRecomputeOnEveryLayoutOfUpToFourRa
     for (const char* axis : {"impl", "recompute"}) layouts[axes.at(axis)].insert(layout);
     EXPECT_LE(one.ranks, 4);
   }
-  // One layout of one rank, four of two and ten of four; those with two stages or four also with
-  // two chunks a stage.
+  // One layout of one rank, four of two ranks and ten of four; layouts with two or four stages
+  // exist also with two chunks in each stage.
   constexpr std::size_t kLayouts = 1 + 4 + 10 + 5, kOfPipelines = 2 * 5;
   for (const auto& [value, seen] : layouts)
     EXPECT_EQ(seen.size(), value == "callables" ? kLayouts - kOfPipelines : kLayouts) << value;
   EXPECT_EQ(layouts.size(), 6u + 7u - 1u) << "engines and recomputes; both have a none";
 
   const std::set<std::string> known = {
-      "make_graphed_callables knows no schedule of a pipeline stage",
-      "the host reads in the middle of a layer how many tokens an expert has: no graph can hold "
-      "that",
-      "gathered tokens have no capacity and no preprocessing of their own",
-      "this model has no such module, and nothing would be computed again"};
+      "torch.cuda.make_graphed_callables does not support the schedule of a pipeline stage",
+      "in the middle of a layer the host reads how many tokens an expert has, which no graph can "
+      "contain",
+      "the allgather dispatcher has no capacity and no separate preprocessing",
+      "this model has no such module, so nothing would be recomputed"};
   EXPECT_EQ(plan.covering->not_covered_left_out, 0);
   for (const NotCovered& one : plan.covering->not_covered) {
     if (!one.lost) continue;
@@ -128,7 +128,7 @@ TEST_F(PlanTest, LineHoldsEverythingThatTheLauncherNeeds) {
   EXPECT_EQ(std::ranges::count(one.required_checks, "D28.one_libnccl"), 0);
 }
 
-// The reader is stricter than the maker's types: words, ids and verdicts.
+// The reader checks ids, words and verdicts, which the types of a line do not.
 TEST_F(PlanTest, LinesOfEveryKindAreReadAsTheyWereWritten) {
   for (const char* profile : {"smoke", "faults", "constraints", "hazards"}) {
     std::string text;
@@ -210,8 +210,8 @@ TEST_F(PlanTest, WhatTheMachineLacksIsSkippedAndCounted) {
   expect_skipped(line(plan, "arch=sm_100"), "skipped.arch",
                  "needs sm_100, this machine has no known architecture");
   expect_skipped(line(plan, "comm=c10d"), "skipped.capability",
-                 "device=sim, comm=c10d: the simulated device has no NCCL, and so no process group "
-                 "of PyTorch over it");
+                 "device=sim, comm=c10d: the simulated device has no NCCL, and so no PyTorch "
+                 "process group over it");
   EXPECT_EQ(plan.skipped,
             (std::map<std::string, std::int64_t>{
                 {"skipped.arch", 6}, {"skipped.capability", 3}, {"skipped.gpus", 4}}));
@@ -317,7 +317,7 @@ TEST_F(PlanTest, ImpossibleMatrixNamesTheFewestRulesThatMakeItSo) {
            "profiles": {"p": {}})");
   });
   EXPECT_EQ(rules.what, "an impossible matrix: no row is valid");
-  EXPECT_EQ(rules.got, "R035, which no row fulfils together");
+  EXPECT_EQ(rules.got, "R035, which no row fulfils at once");
   EXPECT_EQ(at(rules), "3:25");
   const Problem own_rules = thrown([&] {
     own(R"("axes": {"tp": [1, 2], "dp": [1, 2], "dropout": [false, true]},
@@ -326,11 +326,11 @@ TEST_F(PlanTest, ImpossibleMatrixNamesTheFewestRulesThatMakeItSo) {
                        {"id": "C", "expr": "tp * dp == 4", "why": "w"}],
            "profiles": {"p": {}})");
   });
-  EXPECT_EQ(own_rules.got, "A, C, which no row fulfils together");
+  EXPECT_EQ(own_rules.got, "A, C, which no row fulfils at once");
   EXPECT_EQ(at(own_rules), "4:31") << "the first of them in the file";
 }
 
-TEST_F(PlanTest, AxisOrValueThatNoValidRowCanHoldIsRefusedAtItsPlace) {
+TEST_F(PlanTest, AxisOrValueThatNoValidRowHasIsRefusedAtItsPlace) {
   const struct {
     const char *members, *what, *why, *place;
   } rows[] = {
@@ -348,7 +348,8 @@ TEST_F(PlanTest, AxisOrValueThatNoValidRowCanHoldIsRefusedAtItsPlace) {
     EXPECT_EQ(problem.why, row.why) << row.members;
     EXPECT_EQ(at(problem), row.place) << row.members;
   }
-  // Forbidden by this machine alone, to be broken on purpose, or one of many subsets: no mistake.
+  // None of these is a mistake: a value that only this machine forbids, a negative constraint, a
+  // subset among many.
   EXPECT_NO_THROW(own(
       R"("axes": {"tp": [1, 2, 4]},
          "require": [{"id": "A", "expr": "tp < slots", "why": "w"},
@@ -420,7 +421,7 @@ TEST_F(PlanTest, AFileWithoutAxesHasOnlyWhatItIncludes) {
   EXPECT_EQ(plan.lines[0].axes.at("tp"), 2);
   EXPECT_EQ(plan.lines[1].axes.at("impl"), "local");
   EXPECT_EQ(plan.raw.rows, 0);
-  EXPECT_EQ(own(R"("meaning": "nothing is said")", "all").lines.size(), 1u) << "the default case";
+  EXPECT_EQ(own(R"("meaning": "an empty file")", "all").lines.size(), 1u) << "the default case";
 }
 
 TEST_F(PlanTest, SameInputsGiveTheSamePlan) {

@@ -1,4 +1,4 @@
-// Published training recipes as data (matrix/tables/megatron_bridge.json): what each asks for, at
+// Published training recipes as data (matrix/tables/megatron_bridge.json): the settings of each, at
 // its full size.
 #pragma once
 
@@ -10,18 +10,18 @@
 
 namespace graphproof::matrix {
 
+/// A recipe. `gpu` and `precision` are empty, and `gpus` is 0, if the recipe leaves them open.
 struct Recipe {
-  std::string name, of, family, task, gpu,
-      precision;          // gpu and precision are empty where the recipe does not say them
-  std::int64_t gpus = 0;  // 0: not said
+  std::string name, of, family, task, gpu, precision;
+  std::int64_t gpus = 0;
   TrainingValues values;  // under upstream's option names
 
   bool uses_graphs() const;
 };
 
-/// "graphproof-recipes/1". Throws InputError.
+/// Reads a "graphproof-recipes/1" document. Throws InputError.
 std::vector<Recipe> parse_recipes(const Document& document);
-/// The shipped ones. About 10 ms: call it where they are needed, once.
+/// The shipped recipes. Reading them takes about 10 ms, so call it once, where they are needed.
 std::vector<Recipe> shipped_recipes();
 
 }  // namespace graphproof::matrix

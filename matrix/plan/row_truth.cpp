@@ -8,12 +8,12 @@ namespace graphproof::matrix {
 namespace {
 
 constexpr std::size_t kLargestTable = std::size_t{1}
-                                      << 20;  // entries of one truth table, a byte each
+                                      << 20;  // entries of a truth table, a byte each
 
-// An expression whose inputs follow the states of a row; what doesn't vary is bound once.
+// An expression whose inputs come from the states of a row. Inputs that do not vary are bound once.
 class BoundExpression {
  public:
-  // `absent_as_default`: rules judge the case, in which a switched-off axis has its default.
+  // `absent_as_default`: an axis that is off has its default, as in a case; otherwise it is absent.
   BoundExpression(const Expression& expression, const std::vector<VaryingAxis>& axes,
                   const Machine& machine, bool absent_as_default)
       : expression_(expression), axes_(&axes), absent_as_default_(absent_as_default) {
@@ -70,7 +70,7 @@ RowTruth::RowTruth(const std::vector<VaryingAxis>& axes, const std::set<std::siz
     dimensions_.push_back({.axis = axis, .stride = entries, .states = states});
     entries = entries > kLargestTable ? entries : entries * states;
   }
-  // What reads too many states is evaluated row by row.
+  // With too many entries, each row is evaluated instead.
   if (entries > kLargestTable) return;
   table_.resize(entries);
   States states(axes.size(), 0);

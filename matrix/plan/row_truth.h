@@ -1,6 +1,5 @@
-// Conditions and rules as functions of a row's states, tabled so that a row costs a lookup. Shared
-// by the product (expand.cpp) and the covering array (covering.cpp), which must call the same rows
-// valid.
+// Conditions and rules as functions of a row's states, stored in tables so that a row costs a
+// lookup. Products and covering plans share them, because they must call the same rows valid.
 #pragma once
 
 #include <functional>
@@ -12,27 +11,27 @@
 
 namespace graphproof::matrix {
 
-/// Of each varying axis: the index of its value; one past the last is absent.
+/// For each varying axis the index of its value; one past the last value means absent.
 using States = std::vector<std::size_t>;
 
-/// Values of the axis, and absence if it can be switched off.
+/// The number of states of an axis: its values, and absent if the axis can be off.
 std::size_t state_count(const VaryingAxis& axis);
 
-/// A truth of each row, by the states of the axes that it reads.
+/// A truth for each row, which depends on the states of the axes that it reads.
 class RowTruth {
  public:
   RowTruth(const std::vector<VaryingAxis>& axes, const std::set<std::size_t>& reads,
            std::function<Truth(const States&)> evaluate);
 
   Truth of(const States& states) const;
-  /// Whether no row has another truth than `truth`. False where the table would be too large to
-  /// tell.
+  /// Whether every row has this truth. False also if the table would be too large to decide it.
   bool always(Truth truth) const;
-  /// Whether some row has this truth, as far as the table tells.
+  /// Whether some row has this truth. False also if the table would be too large to decide it.
   bool sometimes(Truth truth) const;
   const std::vector<std::size_t>& reads() const { return reads_; }
 
  private:
+  /// An axis that is read, as a dimension of the table.
   struct Dimension {
     std::size_t axis, stride, states;
   };
@@ -42,12 +41,11 @@ class RowTruth {
   std::vector<Truth> table_;
 };
 
-/// Whether a condition holds; a switched-off axis is absent in it.
+/// Whether a condition holds. In it, an axis that is off is absent.
 RowTruth condition_truth(const Expression& expression, const std::vector<VaryingAxis>& axes,
                          const Machine& machine);
-/// Whether a row breaks a part of the rule, part by part: it breaks the rule where it breaks any.
-/// Unknown when that can't be decided. Rules judge the case, in which a switched-off axis has its
-/// default.
+/// For each part of a rule, whether a row breaks it; a row that breaks a part breaks the rule. A
+/// rule judges the case, in which an axis that is off has its default.
 std::vector<RowTruth> rule_truths(const Rule& rule, const std::vector<VaryingAxis>& axes,
                                   const Machine& machine);
 
