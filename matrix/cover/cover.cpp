@@ -12,11 +12,12 @@
 namespace graphproof::cover {
 namespace {
 
-constexpr double kExtendedShare =
-    1.03;  // rows of an extended plan for each of a fresh one: each row costs GPU time in every run
-constexpr std::size_t kParts = 8;  // of the earlier rows, given up one after the other
-constexpr std::uint64_t kAttempts =
-    3;  // searches before a part is given up: the first may just have missed the row too many
+// How many rows an extended plan may have for each row of a fresh one. A row costs GPU time in
+// every run.
+constexpr double kExtendedShare = 1.03;
+constexpr std::size_t kParts = 8;  // the earlier rows are given up in so many parts
+// Searches before a part is given up: the first one may have missed the bound by a single row.
+constexpr std::uint64_t kAttempts = 3;
 
 [[noreturn]] void refuse(std::string what, std::string got, std::string want, std::string next) {
   throw matrix::InputError({std::move(what), std::move(got), std::move(want), "", std::move(next)});
@@ -58,7 +59,7 @@ void check(const Model& model, const Options& options) {
   double values = 0;
   for (const Parameter& parameter : model.parameters)
     values += static_cast<double>(parameter.values.size());
-  // One bit for each pair of values, before anything else is built.
+  // Every pair of values takes a bit; refuse the model before anything is built.
   if (values * values / 8 > options.memory_bytes)
     refuse("the model has too many values", std::to_string(static_cast<long long>(values)),
            std::to_string(static_cast<long long>(std::sqrt(options.memory_bytes * 8))) +
@@ -71,8 +72,8 @@ void check(const Model& model, const Options& options) {
            "drop or change one of these: without any of them the others can be fulfilled");
 }
 
-/// The demands of a model without what `out` excludes (a column, or -1): strength and groups,
-/// smaller by `less`.
+/// The demands of a model: its strength and its groups. Without the column `out` (-1: with all),
+/// and with strengths that are smaller by `less`.
 std::vector<PartDemand> demands_of(const Model& model, int strength, int out) {
   const int less = out < 0 ? 0 : 1;
   std::vector<PartDemand> demands;
@@ -99,7 +100,7 @@ bool is_negative(const Model& model, Cell cell) {
       .negative;
 }
 
-/// The negative values of a row.
+/// The negative values that a row has.
 Cells negatives_of(const Model& model, const Row& row) {
   Cells cells;
   for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
@@ -109,7 +110,8 @@ Cells negatives_of(const Model& model, const Row& row) {
   return cells;
 }
 
-/// The model in which `only`, or nothing, is the one negative value of a row.
+/// The same model, in whose rows `only` is the one negative value; with an empty `only` rows have
+/// none.
 Model confined(const Model& model, const Cells& only) {
   Model part = model;
   Constraint constraint{"(invalid values apart)", {}};
@@ -125,7 +127,7 @@ Model confined(const Model& model, const Cells& only) {
   return part;
 }
 
-/// Rows with exactly these negative values; `indices` are their places in `rows`.
+/// The rows with exactly these negative values. `indices` receives their indices in `rows`.
 std::vector<Row> rows_with(const Model& model, const std::vector<Row>& rows, const Cells& negatives,
                            std::vector<int>& indices) {
   std::vector<Row> chosen;
@@ -137,8 +139,8 @@ std::vector<Row> rows_with(const Model& model, const std::vector<Row>& rows, con
   return chosen;
 }
 
-/// Ordinary values first, in rows without a negative one; then each negative value with all that
-/// its strength asks for.
+/// Covers the ordinary values in rows without a negative value, then each negative value with the
+/// combinations that its strength asks for.
 Result cover_with_negatives(const Model& model, const Options& options) {
   for (std::size_t row = 0; row < options.required.size(); ++row)
     if (negatives_of(model, options.required[row]).size() > 1)
@@ -182,7 +184,7 @@ Result cover_with_negatives(const Model& model, const Options& options) {
       sum.rows.push_back(std::move(row));
     }
     for (std::size_t at = 0, group = 0; at < part.demands.size(); ++at, ++group) {
-      // A part has only the groups that its negative value belongs to.
+      // The part of a negative value has only the groups that contain its parameter.
       const auto holds = [&](const PartDemand& demand) {
         return kind.empty() || std::find(demand.columns.begin(), demand.columns.end(),
                                          kind[0].parameter) != demand.columns.end();
@@ -217,8 +219,8 @@ Result answer(const Model& model, const Options& options) {
   return cover_part(model, demands_of(model, options.strength, -1), options);
 }
 
-/// Keeps of the earlier rows as many from the front as an answer may have that is little larger
-/// than one made afresh: the last ones of a plan add least.
+/// Keeps as many of the earlier rows as an answer may have that is only a little larger than a
+/// fresh one. They are given up from the end, because the last rows of a plan add least.
 Result extended(const Model& model, const Options& options) {
   const auto size = [&](const Result& result) {
     return options.cost ? result.cost : static_cast<double>(result.rows.size());
@@ -236,7 +238,7 @@ Result extended(const Model& model, const Options& options) {
   Result all = keeping(options.previous.size(), options.seed);
   if (ended()) return all;
   Result fresh = keeping(0, options.seed);
-  // A row more is not worth giving up rows for, however few there are.
+  // One row more is always allowed: it is not worth giving up earlier rows for.
   const double most =
       size(fresh) * std::max(kExtendedShare, 1 + 1 / static_cast<double>(std::max<std::size_t>(
                                                          fresh.rows.size(), 1)));

@@ -55,7 +55,7 @@ Model random_model(Random& random) {
   return model;
 }
 
-/// Every valid row, by trying all.
+/// Every valid row, found by trying all rows.
 std::vector<Row> all_valid(const Model& model) {
   std::vector<Row> rows;
   Row row(model.parameters.size(), 0);
@@ -112,7 +112,7 @@ TEST(CoverTest, CoversExactlyWhatTryingAllRowsFinds) {
     RC_ASSERT(result.demands[0].valid == static_cast<double>(wanted.size()));
     RC_ASSERT(static_cast<std::int64_t>(rows.size()) >= result.at_least);
     RC_ASSERT(verify(model, rows, strength).complete());
-    // What is said to be excluded is in no valid row, and its reason is minimal.
+    // No valid row has what is excluded, and its reason is minimal.
     Oracle oracle(model);
     for (const Cells& cells : result.excluded) {
       RC_ASSERT(!oracle.solve(cells));
@@ -130,7 +130,7 @@ TEST(CoverTest, CoversExactlyWhatTryingAllRowsFinds) {
   }));
 }
 
-TEST(CoverTest, TheVerifierMissesARowThatIsTakenAway) {
+TEST(CoverTest, TheVerifierNoticesARemovedRow) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     Random random(seed);
     const Model model = random_model(random);
@@ -149,7 +149,7 @@ TEST(CoverTest, TheVerifierMissesARowThatIsTakenAway) {
 
 struct Size {
   int parameters, values, strength;
-  std::size_t rows;  // proven or best known, from the published tables of covering array numbers
+  std::size_t rows;  // the smallest known, from published tables of covering array numbers
 };
 
 TEST(CoverTest, SmallArraysReachTheirKnownSizes) {
@@ -245,7 +245,7 @@ TEST(CoverTest, AnEarlierPlanIsKeptRepairedAndExtended) {
   const Model before =
       pict("a: 0, 1, 2, 3, 4, 5, 6\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\n");
   const std::vector<Row> plan = cells_of(cover(before, {}));
-  // One value and one constraint more.
+  // The same model with one more value and one more constraint.
   const Model after = pict(
       "a: 0, 1, 2, 3, 4, 5, 6, 7\nb: 0, 1, 2, 3, 4, 5, 6\nc: 0, 1, 2\nd: 0, 1\nIF [a] = 0 THEN [b] "
       "<> 0;\n");
@@ -269,7 +269,7 @@ TEST(CoverTest, AnEarlierPlanIsKeptRepairedAndExtended) {
   EXPECT_LE(result.rows.size(), plan.size() + 7);
 }
 
-// Many rows of a plan for more than what is left to cover would be carried on for ever.
+// Without a bound, the many rows of an earlier, larger plan would be kept for ever.
 TEST(CoverTest, AnExtendedPlanIsAtMostThreePercentLargerThanAFreshOne) {
   const Model before = uniform(6, 4), after = uniform(6, 3);
   std::vector<Row> plan;
@@ -330,7 +330,7 @@ TEST(CoverTest, WithACostTheTotalBecomesSmall) {
   EXPECT_TRUE(verify(model, cells_of(cheap), 2).complete());
   EXPECT_DOUBLE_EQ(cost, cheap.cost);
   EXPECT_LE(cost, plain_cost);
-  // Each dear value needs as many rows as the others have values, and no more.
+  // Each expensive value needs as many rows as the other parameters have values, and no more.
   EXPECT_LE(cost, 2 * 8 + 2 * 4 + 8);
 }
 
@@ -346,7 +346,7 @@ TEST(CoverTest, NegativeValuesComeOneAtATimeAndHideNothing) {
   EXPECT_EQ(result.excluded, (std::vector<Cells>{{{0, 1}, {2, 3}}}));
 }
 
-TEST(CoverTest, ContradictoryConstraintsAreNamedWithoutTheInnocent) {
+TEST(CoverTest, ContradictoryConstraintsAreNamedAndNoOthers) {
   const Model model = pict(
       "a: 0, 1\nb: 0, 1\nc: 0, 1\n[c] = 0;\nIF [a] = 0 THEN [b] = 1;\n[a] = 0;\n[c] <> 1;\n[b] = "
       "0;\n");
@@ -359,7 +359,7 @@ TEST(CoverTest, ContradictoryConstraintsAreNamedWithoutTheInnocent) {
   }
 }
 
-TEST(CoverTest, AValueThatNoRowCanHoldIsExcludedByItsConstraints) {
+TEST(CoverTest, AValueThatNoRowHasIsExcludedByItsConstraints) {
   const Model model = pict(
       "a: 0, 1, 2\nb: 0, 1\nc: 0, 1\nIF [a] = 2 THEN [b] = 1;\n[b] = 0 OR [c] = 1;\n[a] <> 2 OR "
       "[c] <> 1;\n");

@@ -60,8 +60,8 @@ bool Domains::propagate() {
           take(word * 64 + std::countr_zero(gone));
     }
     if (problem_->cubes().empty() || !alive_) continue;
-    // A cube matters once every symbol left in the column lies in it; the list of any one of them
-    // has it.
+    // Only cubes that hold every symbol left in the column can forbid something, and all of those
+    // are in the list of any one of these symbols.
     for (const int at : problem_->cubes_of(first(column))) {
       const Cube& cube = problem_->cubes()[static_cast<std::size_t>(at)];
       if (!propagate_cube(cube)) break;

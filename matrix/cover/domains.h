@@ -1,5 +1,5 @@
-// A partial row: which symbols each column may still take, kept closed under unit propagation.
-// Copyable, so that a decision is undone by going back to a copy.
+// A partial row: which symbols each column may still take. Unit propagation removes symbols that a
+// decision makes impossible. A copy before a decision serves to undo it.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,23 @@
 
 namespace graphproof::cover {
 
+/// The symbols that are left of each column. REQUIRES: the problem outlives it.
 class Domains {
  public:
-  /// Nothing decided. `alive()` is false where propagation alone shows that no row exists.
+  /// Nothing is decided yet. alive() is false if propagation alone shows that no row exists.
   explicit Domains(const Problem& problem);
 
   bool alive() const { return alive_; }
   bool can(int symbol) const { return has(bits_.data(), symbol); }
   int size(int column) const { return sizes_[static_cast<std::size_t>(column)]; }
-  /// REQUIRES: size(column) >= 1. The first symbol that is left.
+  /// The first symbol that is left of the column. REQUIRES: size(column) >= 1.
   int first(int column) const;
   const Word* bits() const { return bits_.data(); }
 
-  /// The column of `symbol` takes it. False, and no longer alive, where propagation finds a
+  /// The column of `symbol` takes it. False, and alive() from then on too, if propagation finds a
   /// contradiction.
   bool assign(int symbol);
+  /// The column of `symbol` does not take it. The result is as of assign().
   bool remove(int symbol);
 
  private:
@@ -33,7 +35,7 @@ class Domains {
   const Problem* problem_;
   Words bits_;
   std::vector<int> sizes_;
-  std::vector<int> changed_;  // columns whose consequences are not drawn yet
+  std::vector<int> changed_;  // columns that propagation has yet to look at
   bool alive_ = true;
 };
 

@@ -32,13 +32,14 @@ bool Greedy::build(const Targets& targets, const std::vector<int>& fixed, const 
   std::fill(bits_.begin(), bits_.end(), 0);
   for (const int symbol : fixed) put(bits_.data(), symbol);
   const bool pairs = (*layers_)[0].strength() == 2;
-  std::size_t decided = 0;  // bits_ has the row's cells of order_[0, decided)
+  std::size_t decided = 0;  // bits_ has the symbols of the columns order_[0, decided)
   const auto choose = [&](int column, const Domains& domains, const int* cells) {
     for (; order_[decided] != column; ++decided)
       if (const int done = cells[order_[decided]]; done >= 0) put(bits_.data(), done);
     if (wish(column) >= 0 && domains.can(wish(column))) return wish(column);
     neighbours_.look_to_count(cells, column);
-    // Most covered with what is decided, then most hope with what is not, then by weight.
+    // Prefer the symbol that covers most together with the decided columns, then the one that could
+    // cover most with the others, then the one with the larger weight.
     int best = -1, best_gain = -1, best_hope = -1, tied_weight = 0;
     for (int symbol = problem_->first(column); symbol < problem_->first(column + 1); ++symbol) {
       if (!domains.can(symbol)) continue;
@@ -97,7 +98,7 @@ bool Greedy::fill(Targets& targets, int candidates, const SymbolCost& cost,
       best_worth = worth;
       best = row;
     }
-    if (best_worth < 0) continue;  // nothing but unreachable ones was picked
+    if (best_worth < 0) continue;  // every combination that was picked is unreachable
     mark(best);
     targets.cover(best.data(), bits.data());
     rows.push_back(best);

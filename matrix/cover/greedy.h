@@ -1,6 +1,6 @@
-// First answers: one row after the other, each built around an open combination of the columns that
-// have most of them left, columns with most values first, each taking the value that covers most
-// with what is decided.
+// Makes first answers, row after row. Each row is built around an open combination of those columns
+// that have the most open combinations left. The other columns are decided in order of their number
+// of values, and each takes the value that covers most together with the values decided before.
 #pragma once
 
 #include <functional>
@@ -11,42 +11,46 @@
 
 namespace graphproof::cover {
 
-/// Rows in this folder are symbols of all columns, hidden ones too.
+/// A row as the symbol of every column, hidden columns included.
 using SymbolRow = std::vector<int>;
-/// What a row costs, above 0; empty where all cost the same.
+/// The cost of a row, above 0; an empty function where all rows cost the same.
 using SymbolCost = std::function<double(const SymbolRow&)>;
 
+/// Builds first answers. REQUIRES: problem, layers and oracle outlive it.
 class Greedy {
  public:
-  /// What is proved unreachable on the way is forbidden in `problem` where it is a value or a pair.
+  /// If a value or a pair turns out to be unreachable on the way, it becomes forbidden in
+  /// `problem`.
   Greedy(Problem& problem, const std::vector<Tuples>& layers, Oracle& oracle, Random random);
 
-  /// Adds rows until nothing is open. Each is the best of `candidates` by worth (and cost). False
-  /// if `stop` said so before the end; it is asked once a row and may be empty.
+  /// Adds rows until nothing is open. Each row is the best of `candidates` rows by worth (and
+  /// cost). `stop` may be empty and is called once a row; false if it ended the work early.
   bool fill(Targets& targets, int candidates, const SymbolCost& cost,
             const std::function<bool()>& stop, std::vector<SymbolRow>& rows);
 
-  /// One row around these symbols that covers much of what is open; false where no valid row has
-  /// them.
+  /// Makes one row that has the symbols `fixed` and covers much of what is open. False if no valid
+  /// row has them.
   bool build(const Targets& targets, const std::vector<int>& fixed, SymbolRow& row) {
     return build(targets, fixed, {}, row);
   }
 
-  /// Adds the rows of a pattern (partial: -1 where it says nothing) whose symbols are taken where
-  /// the constraints let them; what adds nothing is left out. False if `stop` said so before the
-  /// end.
+  /// Adds one row for each row of a pattern, whose cells may be open (-1). The row takes the
+  /// symbols of the pattern where the constraints allow it, and is left out if it covers nothing
+  /// new. False if `stop` ended the work early.
   bool fill_along(const std::vector<SymbolRow>& pattern, Targets& targets,
                   const std::function<bool()>& stop, std::vector<SymbolRow>& rows);
 
+  /// A combination that no valid row has.
   struct Unreachable {
     std::size_t layer = 0;
     Tuple tuple{};
   };
-  /// What was open at first and turned out to be in no valid row.
+  /// The combinations that were open at first and turned out to be in no valid row.
   const std::vector<Unreachable>& unreachable() const { return unreachable_; }
 
  private:
-  /// Symbols of `wished` are taken where they can be, and decided first; empty: none.
+  /// As above. The columns that have a symbol in `wished` are decided first and take it if they
+  /// can; `wished` may be empty.
   bool build(const Targets& targets, const std::vector<int>& fixed, const SymbolRow& wished,
              SymbolRow& row);
 

@@ -1,5 +1,5 @@
-// The combinations that no row has at the moment: added, taken out and drawn at random in constant
-// time.
+// A set of numbers that supports insertion, removal and a random draw in constant time. It holds
+// the combinations that no row covers at the moment.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace graphproof::cover {
 
-/// A set of numbers below 2^48 with positions, by open addressing.
+/// A set of numbers below 2^48, stored by open addressing. Elements have positions below size(), so
+/// that drawing a position draws an element; a removal may change positions.
 class NumberSet {
  public:
   NumberSet() : slots_(kSmallest, 0) {}
@@ -17,14 +18,14 @@ class NumberSet {
     return items_[static_cast<std::size_t>(position)];
   }
 
-  /// REQUIRES: not in the set.
+  /// REQUIRES: the number is not in the set.
   void insert(std::uint64_t number) {
     items_.push_back(number);
     if (items_.size() * 2 > slots_.size()) return grow();
     slots_[free_slot(number)] = static_cast<std::uint32_t>(items_.size());
   }
 
-  /// REQUIRES: in the set.
+  /// REQUIRES: the number is in the set.
   void erase(std::uint64_t number) {
     std::size_t at = slot_of(number);
     const std::uint32_t position = slots_[at];
@@ -34,7 +35,7 @@ class NumberSet {
       items_[position - 1] = last;
     }
     items_.pop_back();
-    // Close the gap: what was pushed past it moves back.
+    // Close the gap: an element that a collision pushed past it moves back.
     for (std::size_t next = at;;) {
       next = (next + 1) & (slots_.size() - 1);
       if (slots_[next] == 0) break;
@@ -75,7 +76,7 @@ class NumberSet {
   }
 
   std::vector<std::uint64_t> items_;
-  std::vector<std::uint32_t> slots_;  // position + 1 in items_, 0 where free
+  std::vector<std::uint32_t> slots_;  // position in items_ + 1; 0 if free
 };
 
 }  // namespace graphproof::cover

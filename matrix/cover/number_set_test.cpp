@@ -13,7 +13,7 @@ TEST(NumberSetTest, HoldsWhatASetHoldsWhateverTheOrder) {
     NumberSet kept;
     std::set<std::uint64_t> wanted;
     for (const std::uint64_t number : numbers) {
-      // Far apart numbers share their low bits, so that they collide.
+      // Numbers that are far apart share their low bits, so that they collide.
       const std::uint64_t spread = (number % 97) << 20 | number % 3;
       if (wanted.insert(spread).second) {
         kept.insert(spread);

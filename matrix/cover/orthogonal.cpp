@@ -11,7 +11,7 @@ int least_factor(int number) {
   return number;
 }
 
-/// The exponent of a prime power, 0 for any other number.
+/// The exponent of a prime power; 0 for any other number.
 int exponent_of(int number) {
   if (number < 2) return 0;
   int exponent = 0;
@@ -19,14 +19,14 @@ int exponent_of(int number) {
   return number == 1 ? exponent : 0;
 }
 
-/// A finite field by its tables. An element is a polynomial over the integers modulo `prime_`, its
-/// coefficients being the element's digits.
+/// A finite field as tables of its sums and products. An element is a polynomial over the integers
+/// modulo `prime_`: its coefficients are the digits of the element's number in base `prime_`.
 class Field {
  public:
   explicit Field(int order)
       : order_(order), prime_(least_factor(order)), exponent_(exponent_of(order)) {
-    // Of the polynomials x^exponent + rest one at least is irreducible: the first without zero
-    // divisors.
+    // At least one polynomial x^exponent + rest is irreducible; the first whose products have no
+    // zero divisors is.
     for (int rest = 0; rest < order; ++rest)
       if (multiply_modulo(rest)) return;
   }
@@ -47,7 +47,7 @@ class Field {
       result += element / place * digit % prime_ * place;
     return result;
   }
-  /// x^exponent is what `rest` leaves: minus `rest`.
+  /// Fills the table of products modulo x^exponent + rest; false if they have zero divisors.
   bool multiply_modulo(int rest) {
     const int carried = times(rest, prime_ - 1), top = order_ / prime_;
     products_.assign(static_cast<std::size_t>(order_) * static_cast<std::size_t>(order_), 0);
@@ -55,7 +55,7 @@ class Field {
       for (int right = 1; right < order_; ++right) {
         int result = 0;
         for (int place = top; place >= 1;
-             place /= prime_) {  // Horner's scheme by the digits of `right`
+             place /= prime_) {  // Horner's scheme over the digits of `right`
           if (exponent_ > 1) result = sum(result % top * prime_, times(carried, result / top));
           result = sum(result, times(left, right / place % prime_));
         }

@@ -8,7 +8,7 @@
 namespace graphproof::cover {
 namespace {
 
-/// Calls `visit` with every choice of `strength` of `columns` columns.
+/// Calls `visit` for every choice of `strength` out of `columns` columns.
 template <class Visit>
 void choose(int columns, int strength, std::vector<int>& chosen, const Visit& visit) {
   if (static_cast<int>(chosen.size()) == strength) return visit(chosen);

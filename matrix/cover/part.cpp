@@ -17,26 +17,26 @@
 namespace graphproof::cover {
 namespace {
 
-constexpr int kCandidates =
-    8;  // rows tried for each row of a first answer, where the model is small enough
-constexpr int kStarts = 24;  // first answers where the model is small enough
-constexpr double kCandidateBudget =
-    15e5;  // combinations x candidates of one first answer: some tenths of a second
-constexpr double kStartBudget = 2e6;  // combinations x first answers
-constexpr double kPatternSlack =
-    1.2;  // rows of an orthogonal array over those of the best answer: it will do with fewer
-constexpr double kOrderBudget = 1e9;  // combinations looked at to put rows in order
+// A model that is small enough gets so many candidates for each row of a first answer, and so many
+// first answers. The budgets bound both for large models.
+constexpr int kCandidates = 8, kStarts = 24;
+constexpr double kCandidateBudget = 15e5;  // combinations x candidates: some tenths of a second
+constexpr double kStartBudget = 2e6;       // combinations x first answers
+// An orthogonal array is tried if it has at most so many times the rows of the best answer, because
+// constraints and missing values let it do with fewer.
+constexpr double kPatternSlack = 1.2;
+constexpr double kOrderBudget = 1e9;  // combinations that are looked at to put rows in order
 constexpr double kMostRows = 5e6;
-constexpr int kMostChangedCells = 2;  // of a previous row: beyond it is another row
+constexpr int kMostChangedCells = 2;  // of a previous row; with more it would be another row
 constexpr int kRepairTries = 32;
 
-/// Seeds of independent streams: start i, search i.
+/// The seed of an independent stream of random numbers, such as that of start i or of search i.
 std::uint64_t stream(std::uint64_t seed, std::uint64_t kind, std::uint64_t index) {
   return seed * 0x9E3779B97F4A7C15u + (kind << 40) + index;
 }
 
-/// Calls `work(0..count-1)` on up to `threads` threads and throws the first exception that one of
-/// them met.
+/// Calls `work` with 0 to count - 1 on up to `threads` threads. Throws the first exception of a
+/// call.
 template <class Work>
 void spread(int count, int threads, const Work& work) {
   std::atomic<int> next = 0;
@@ -113,7 +113,8 @@ class Part {
   std::vector<Tuples> layers_;
   double combinations_ = 0;
   SymbolCost cost_;
-  std::vector<SymbolRow> given_;  // required and previous rows that stay, in that order
+  std::vector<SymbolRow>
+      given_;  // the required rows and the previous rows that are kept, in that order
   std::vector<PlannedRow> given_origin_;
   std::vector<std::vector<char>> frozen_;
   std::vector<Greedy::Unreachable> unreachable_;
@@ -136,8 +137,8 @@ void Part::refuse_what_is_too_large() const {
   double bytes = 0;
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const Tuples& tuples = layers_[layer];
-    // Two planes of the bits, and what is left for each choice of columns with its place in the
-    // queue.
+    // Two planes of bits; and for each choice of columns the number that is left and an entry in
+    // the queue.
     double choices = 1;
     for (int slot = 0; slot < tuples.strength(); ++slot)
       choices = choices *
@@ -173,8 +174,8 @@ void Part::decide_values() {
 }
 
 void Part::decide_pairs() {
-  // Larger combinations are judged by their pairs first, which decides nearly all of them without a
-  // question.
+  // Larger combinations are judged by their pairs first, which decide nearly all of them without
+  // the oracle.
   if (std::all_of(layers_.begin(), layers_.end(),
                   [](const Tuples& tuples) { return tuples.strength() <= 2; }))
     return;
@@ -212,7 +213,8 @@ bool Part::repair(SymbolRow& row, int& changed) {
     const int now = row[static_cast<std::size_t>(column)];
     return now >= 0 && domains.can(now) ? now : domains.first(column);
   };
-  // First with all cells, then with each one free, then in random orders: what comes first stays.
+  // Repair a row: first keep all cells, then leave each one free, then add the cells in random
+  // orders, where those that come first stay.
   for (int column = -1; column < problem_.visible() && changed > 0; ++column) {
     std::vector<int> fixed;
     for (int other = 0; other < problem_.visible(); ++other)
@@ -269,8 +271,8 @@ void Part::take_given(Greedy& greedy, Targets& targets) {
            "cells that all constraints allow together", ids.empty() ? "" : "it breaks " + ids,
            "change the row or the constraints"});
     }
-    if (fixed.empty())
-      frozen.assign(frozen.size(), 1);  // one more row of any kind: still a row of its own
+    // Any row fulfils a required row without cells, but it stays a row of its own.
+    if (fixed.empty()) frozen.assign(frozen.size(), 1);
     add(row, std::move(frozen), Origin::required, index, 0);
   }
   for (std::size_t index = 0; index < options_.previous.size(); ++index) {
@@ -283,7 +285,7 @@ void Part::take_given(Greedy& greedy, Targets& targets) {
       result_.dropped.push_back(static_cast<int>(index));
       continue;
     }
-    // Cells that the earlier plan didn't have are free to be useful.
+    // Cells that the earlier plan did not have may change.
     std::vector<char> frozen(row.size(), 0);
     std::vector<int> fixed;
     for (int column = 0; column < problem_.visible(); ++column)
@@ -311,8 +313,8 @@ std::vector<SymbolRow> Part::orthogonal_pattern(int order) const {
     SymbolRow row(static_cast<std::size_t>(problem_.columns()), -1);
     std::size_t said = 0;
     for (std::size_t at = 0; at < columns.size(); ++at) {
-      // The lowest values go where a column has fewer: then the first rows say least and can be
-      // spared.
+      // In a column with fewer values than the array has, the array's lowest values are left open:
+      // so the first rows of the array fix least, and may turn out not to be needed.
       const int value = values[at] - (order - problem_.size(columns[at]));
       if (value < 0) continue;
       row[static_cast<std::size_t>(columns[at])] = problem_.first(columns[at]) + value;
@@ -368,7 +370,7 @@ void Part::first_answers() {
   std::size_t best = 0;
   for (std::size_t at = 1; at < answers.size(); ++at)
     if (!answers[at].empty() && total(answers[at]) < total(answers[best])) best = at;
-  // Orthogonal arrays of the orders that the larger columns need and the rows so far allow.
+  // Try orthogonal arrays whose order suits the larger columns and whose rows are not too many.
   if (layers_.size() == 1 && layers_.front().strength() >= 2) {
     std::vector<int> sizes;
     for (const int column : layers_.front().columns()) sizes.push_back(problem_.size(column));
@@ -415,7 +417,7 @@ void Part::search() {
     Search search(problem_, layers_, oracle,
                   Random(stream(options_.seed, 2, static_cast<std::uint64_t>(index))));
     search.start(rows_, frozen_, cost_);
-    constexpr std::int64_t kReport = 256;  // steps between two looks for a better answer
+    constexpr std::int64_t kReport = 256;  // steps between two reports of the best answer
     std::size_t reported = rows_.size();
     for (bool more = true; more && search.steps() < options_.steps;) {
       more = search.run(std::min(kReport, options_.steps - search.steps()), enough, options_.stop);
@@ -436,9 +438,9 @@ void Part::search() {
 }
 
 void Part::put_in_order() {
-  // Rows given come first, where the search leaves them. Of the others always the one that adds
-  // most: what a row adds only shrinks, so an old figure is an upper bound and most need not be
-  // counted anew.
+  // The given rows come first, where the search leaves them. Of the others, the row that adds most
+  // comes next, each time. What a row adds can only shrink, so an old figure is an upper bound and
+  // most rows need no new count.
   result_.cost = total(rows_);
   Targets targets(problem_, layers_);
   for (std::size_t at = 0; at < given_.size(); ++at) {

@@ -1,5 +1,5 @@
-// One model without negative values and a list of demands: first answers, then the search. What
-// `cover` calls once, or once for the ordinary values and once for each negative one.
+// Covers one model without negative values: makes first answers, then searches for fewer rows.
+// `cover` calls it once for the ordinary values and once for each negative value.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,13 @@
 
 namespace graphproof::cover {
 
+/// Columns whose combinations of `strength` values have to be covered.
 struct PartDemand {
   std::vector<int> columns;  // in increasing order
   int strength = 2;
 };
 
-/// `result.demands` are as `demands`, one each. REQUIRES: the model has a valid row.
+/// The demands of the result are those of `demands`, in order. REQUIRES: the model has a valid row.
 Result cover_part(const Model& model, const std::vector<PartDemand>& demands,
                   const Options& options);
 

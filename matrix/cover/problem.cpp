@@ -45,7 +45,7 @@ Problem::Problem(const Model& model) : visible_(model.visible_count()) {
 }
 
 void Problem::add_clause(const Clause& clause) {
-  // The values of each column that make all of its literals false.
+  // For each column, the values with which all of the clause's literals about it are false.
   std::map<int, std::vector<char>> falsifying;
   for (const Literal& literal : clause) {
     const auto [entry, fresh] = falsifying.try_emplace(literal.parameter);

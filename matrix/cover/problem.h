@@ -1,6 +1,6 @@
-// A model in the form that the generator works on: parameters are columns, every (column, value)
-// pair is a symbol with a number of its own, and constraints are forbidden cubes over sets of
-// symbols, so that most questions are a few words of AND and popcount.
+// A model in the form that the generator works on. Parameters are columns, every pair of a column
+// and a value is a symbol with a number of its own, and constraints are forbidden cubes over sets
+// of symbols. So most questions take a few words of AND and popcount.
 #pragma once
 
 #include <bit>
@@ -12,6 +12,7 @@
 
 namespace graphproof::cover {
 
+/// Sets of symbols are bits in words.
 using Word = std::uint64_t;
 using Words = std::vector<Word>;
 
@@ -19,7 +20,7 @@ inline bool has(const Word* words, int bit) { return (words[bit >> 6] >> (bit & 
 inline void put(Word* words, int bit) { words[bit >> 6] |= Word{1} << (bit & 63); }
 inline void drop(Word* words, int bit) { words[bit >> 6] &= ~(Word{1} << (bit & 63)); }
 
-/// All bits of [begin, end), which is not empty.
+/// Clears the bits of [begin, end), which is not empty.
 inline void drop_range(Word* words, int begin, int end) {
   const int first = begin >> 6, last = (end - 1) >> 6;
   const Word keep_low = ~(~Word{0} << (begin & 63)),
@@ -33,7 +34,7 @@ inline void drop_range(Word* words, int begin, int end) {
   words[last] &= keep_high;
 }
 
-/// Calls `visit(bit)` for each bit from `begin` on.
+/// Calls `visit(bit)` for each set bit from `begin` on, of `count` words.
 template <class Visit>
 void for_each_bit(const Word* words, int begin, std::size_t count, const Visit& visit) {
   auto at = static_cast<std::size_t>(begin >> 6);
@@ -46,21 +47,22 @@ void for_each_bit(const Word* words, int begin, std::size_t count, const Visit& 
   }
 }
 
-/// A row is forbidden where each of the cube's columns has one of its symbols: popcount(mask & row)
-/// == arity.
+/// A row is forbidden if in each of the cube's columns it has one of the cube's symbols, that is,
+/// if popcount(mask & row) is the number of columns.
 struct Cube {
   Words mask;
   std::vector<int> columns;
-  int word_begin = 0, word_end = 0;  // where the mask is not zero
+  int word_begin = 0, word_end = 0;  // the words of the mask that are not zero
 };
 
+/// Columns, symbols and cubes of a model. Grows more forbidden pairs as they are proved.
 class Problem {
  public:
   /// REQUIRES: check_model(model) passes.
   explicit Problem(const Model& model);
 
   int columns() const { return static_cast<int>(first_.size()) - 1; }
-  int visible() const { return visible_; }  // columns [0, visible) are shown and covered
+  int visible() const { return visible_; }  // columns [0, visible) are in rows and get covered
   int symbols() const { return first_.back(); }
   int words() const { return words_; }
   int first(int column) const { return first_[static_cast<std::size_t>(column)]; }
@@ -68,13 +70,15 @@ class Problem {
   int column_of(int symbol) const { return column_of_[static_cast<std::size_t>(symbol)]; }
   int weight(int symbol) const { return weight_[static_cast<std::size_t>(symbol)]; }
 
-  /// Symbols of other columns that can't stand in one row with `symbol`. Grows as more is proved.
+  /// The symbols of other columns that no row has together with `symbol`, as far as is known.
   const Word* forbidden(int symbol) const {
     return forbidden_.data() + static_cast<std::size_t>(symbol) * stride();
   }
+  /// Notes that no row has both symbols.
   void forbid(int left, int right);
+  /// Notes that no row has the symbol.
   void ban(int symbol);
-  const Words& allowed() const { return allowed_; }  // symbols that are not banned outright
+  const Words& allowed() const { return allowed_; }  // the symbols that are not banned
   bool constrained(int symbol) const { return constrained_[static_cast<std::size_t>(symbol)]; }
 
   const std::vector<Cube>& cubes() const { return cubes_; }
@@ -82,12 +86,12 @@ class Problem {
     const auto at = static_cast<std::size_t>(symbol);
     return {cube_list_.data() + cube_begin_[at], cube_list_.data() + cube_begin_[at + 1]};
   }
-  bool contradictory() const { return contradictory_; }  // a constraint that nothing fulfils
+  bool contradictory() const { return contradictory_; }  // whether some constraint can't hold
 
-  /// May the row with these bits exchange `old` for `symbol`, of the same column? Only rules about
-  /// `symbol` are looked at.
+  /// Whether the row with these bits may replace `old` by `symbol`, of the same column. Only the
+  /// constraints on `symbol` are checked.
   bool allows(const Word* bits, int old, int symbol) const;
-  /// Does every rule hold in this full row of symbols?
+  /// Whether a full row of symbols fulfils every constraint.
   bool valid(const int* row, const Word* bits) const;
 
  private:

@@ -1,5 +1,5 @@
-// Finds a full valid row that has given cells: propagation and choice first, the oracle where that
-// gives up.
+// Finds a full valid row that has given cells: first by propagation and choice, then, where that
+// fails, by asking the oracle.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,15 @@
 
 namespace graphproof::cover {
 
-/// Rows here are symbols of all columns, hidden ones too. Not thread-safe: it owns an oracle's
-/// time.
+/// Rows here are the symbols of all columns, hidden ones included. Not thread-safe, because an
+/// oracle is not. REQUIRES: the problem and the oracle outlive it.
 class RowBuilder {
  public:
   RowBuilder(const Problem& problem, Oracle& oracle);
 
-  /// Fills `row` (columns() symbols). `order` are the columns in the order in which they are
-  /// decided; `choose(column, domains, row)` gives one of the symbols that the column may still
-  /// take; cells of `row` that are not decided yet are -1. False where no valid row has the `fixed`
-  /// symbols.
+  /// Fills `row`, which has columns() symbols. Columns are decided in the order `order`, and
+  /// `choose(column, domains, row)` returns one of the symbols that the column may still take; in
+  /// `row` columns that are not decided yet are -1. False if no valid row has the symbols `fixed`.
   template <class Choose>
   bool build(const std::vector<int>& fixed, const std::vector<int>& order, const Choose& choose,
              int* row);
@@ -49,7 +48,9 @@ bool RowBuilder::build(const std::vector<int>& fixed, const std::vector<int>& or
       const int symbol =
           domains.size(column) == 1 ? domains.first(column) : choose(column, domains, row);
       if (domains.size(column) == 1 || !problem_->constrained(symbol)) {
-        domains.assign(symbol);  // can't fail: its consequences are drawn, or there are none
+        // This can't fail: the only symbol left is propagated already, and an unconstrained symbol
+        // has no consequences.
+        domains.assign(symbol);
         row[column] = symbol;
         break;
       }

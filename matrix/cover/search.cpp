@@ -6,14 +6,15 @@
 namespace graphproof::cover {
 namespace {
 
-// Found by trying on random and published models; a cell that changed 1 to 4 steps ago is left
-// alone. Longer lists were worse for pairs, none at all much worse.
+// A cell that changed 1 to 4 steps ago does not change again. These lengths were found by
+// experiment on random and published models: longer ones are worse for pairs, and without a tabu
+// list results are much worse.
 constexpr int kTenure = 2, kTenureSpread = 3;
-// One step in so many is a forced one, so that no cycle lasts.
+// One step in so many is forced, whatever its score, so that no cycle lasts.
 constexpr int kForcedOneIn = 1000;
-constexpr int kForcedRows = 4;      // rows tried by a forced step
-constexpr int kRemovalSample = 64;  // rows looked at before one is taken away
-constexpr int kStopEvery = 64;      // steps between two questions whether to stop
+constexpr int kForcedRows = 4;      // rows that a forced step tries
+constexpr int kRemovalSample = 64;  // rows that are compared before one is removed
+constexpr int kStopEvery = 64;      // steps between two calls of `stop`
 
 }  // namespace
 
@@ -109,7 +110,8 @@ void Search::empty(int row, int column) {
 }
 
 void Search::replace(int row, const SymbolRow& made) {
-  // Emptied first: a mixture of the old and the new row may hold what no valid row does.
+  // The row is emptied first: a mixture of the old and the new row could have combinations that no
+  // valid row has.
   std::vector<int> fresh;
   for (std::size_t column = 0; column < columns_; ++column) {
     if (made[column] == cells(row)[column]) continue;
@@ -275,7 +277,7 @@ Search::Move Search::best_move(const Tuple& tuple, int strength, int total) {
   int ties = 0;
   const int words = (count_ + 63) / 64;
   for (int out = 0; out < strength; ++out) {
-    // Rows that have all of the combination but this symbol.
+    // The rows that have the whole combination except this symbol.
     const int symbol = tuple[static_cast<std::size_t>(out)], column = problem_->column_of(symbol);
     for (int word = 0; word < words; ++word) {
       Word rows = ~Word{0};
@@ -324,7 +326,7 @@ void Search::force(const Tuple& tuple, int strength) {
       return symbol;
     };
     if (!builder_.build(fixed, order_, keep, made.data()))
-      continue;  // what is frozen in this row doesn't go with it
+      continue;  // the row's frozen cells exclude it
     replace(row, made);
     if (best_row < 0 || missing() < best_missing) {
       best_row = row;

@@ -30,7 +30,7 @@ void Neighbours::look(const int* row, int column) {
 
 namespace {
 
-/// binomial(n, k) for the small numbers of columns.
+/// binomial(n, k), for numbers of columns, which are small.
 std::uint32_t choices(std::size_t n, std::size_t k) {
   if (n < k) return 0;
   std::size_t result = 1;
@@ -85,7 +85,8 @@ void Targets::open_all(std::size_t layer) {
       symbols.push_back(symbol);
       if (has(problem.allowed().data(), symbol)) put(all.data(), symbol);
     }
-  // Keys from the largest symbol down; `left` are the symbols that go with all chosen ones.
+  // A key is chosen from its largest symbol down; `left` has the symbols that no chosen one
+  // forbids.
   Tuple chosen{};
   const int strength = tuples.strength();
   const auto descend = [&](const auto& self, int slot, std::size_t below, std::size_t number,
@@ -129,8 +130,8 @@ void Targets::cover(const int* row, const Word* bits) {
                       for (std::size_t word = 0; word < words; ++word) {
                         Word taken = key[word] & bits[word];
                         key[word] &= ~taken;
-                        // Seen once from each of its symbols; counted where that is the largest
-                        // one.
+                        // A combination is met once from each of its symbols, and counts once: from
+                        // its largest symbol.
                         for (; taken != 0; taken &= taken - 1) {
                           const int symbol = static_cast<int>(word) * 64 + std::countr_zero(taken);
                           if (strength > 1 && symbol < chosen[strength - 2]) continue;
@@ -209,7 +210,7 @@ bool Targets::find(const Columns& chosen, Random& random, Tuple& tuple) const {
     number -= choices(high, slot);
     columns[slot - 1] = tuples.columns()[high];
   }
-  // Counts like an odometer from a random setting on, until it meets an open one.
+  // Counts up like an odometer from a random setting, until it meets an open combination.
   for (std::size_t at = 0; at < strength; ++at)
     tuple[at] = problem_->first(columns[at]) + random.below(problem_->size(columns[at]));
   const Tuple begin = tuple;

@@ -1,5 +1,5 @@
-// What has to be covered: one layer for the whole model's strength and one for each group, and
-// which combinations are still open while rows are added one after the other.
+// What has to be covered: one layer for the strength of the whole model and one for each group.
+// While rows are added, it knows which combinations are still open.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,14 @@
 
 namespace graphproof::cover {
 
-/// The other cells of a row as each layer sees them: of its columns, in order, decided ones only.
+/// The other decided cells of a row as each layer sees them: only those of its columns, in order.
+/// REQUIRES: the layers outlive it.
 class Neighbours {
  public:
   explicit Neighbours(const std::vector<Tuples>& layers);
-  /// For the cell in `column` of `row` (symbols, -1 where undecided).
+  /// Looks at the neighbours of the cell in `column` of `row`, in which undecided columns are -1.
   void look(const int* row, int column);
-  /// As look(), where only Plane::count() follows, which needs no list for pairs.
+  /// As look(), for a caller that calls only Plane::count() next: that needs no list for pairs.
   void look_to_count(const int* row, int column) {
     if (deep_) return look(row, column);
     for (std::size_t layer = 0; layer < concerns_.size(); ++layer)
@@ -29,36 +30,39 @@ class Neighbours {
   std::vector<std::vector<int>> symbols_;
   std::vector<Others> others_;
   std::vector<char> concerns_;
-  bool deep_ = false;  // some layer's strength is above 2
+  bool deep_ = false;  // whether some layer's strength is above 2
 };
 
+/// The open combinations of all layers. REQUIRES: the problem and the layers outlive it.
 class Targets {
  public:
-  /// Everything that the pairs known as forbidden don't exclude is open.
+  /// All combinations are open except those with a pair that is known to be forbidden.
   Targets(const Problem& problem, const std::vector<Tuples>& layers);
 
-  /// Takes what the full row (symbols, their bits) has.
+  /// Closes the combinations of a full row, given as symbols and as bits.
   void cover(const int* row, const Word* bits);
-  /// How many open combinations `symbol` would form with its neighbours, whose bits are `bits`.
+  /// How many open combinations `symbol` forms with its neighbours, whose bits are `bits`.
   int gain(const Neighbours& neighbours, int symbol, const Word* bits) const {
     int sum = 0;
     for (std::size_t layer = 0; layer < open_.size(); ++layer)
       if (neighbours.concerns(layer)) sum += open_[layer].count(neighbours.of(layer), symbol, bits);
     return sum;
   }
-  /// What a full row would cover, each combination weighed by the cube of what its columns still
-  /// have open: those decide how many rows there must be.
+  /// What a full row would cover. Each combination weighs as much as the cube of the number of
+  /// combinations that its columns still have open, because the columns with most open combinations
+  /// determine how many rows are needed.
   double worth(const int* row, const Word* bits) const;
-  /// A random open combination of the columns that have most of them left, or false if nothing is
+  /// Draws an open combination of the columns that have the most of them left. False if none is
   /// left.
   bool pick(Random& random, std::size_t& layer, Tuple& tuple);
-  /// Nothing has to cover this one.
+  /// Excludes a combination: nothing has to cover it.
   void close(std::size_t layer, const Tuple& tuple);
 
   bool open(std::size_t layer, const Tuple& tuple) const { return open_[layer].test(tuple.data()); }
   const Plane& plane(std::size_t layer) const { return open_[layer]; }
   double open_count(std::size_t layer) const;
-  /// The most that one choice of columns has open: so many rows at least are needed for it.
+  /// The largest number of open combinations of one choice of columns; at least so many rows are
+  /// needed.
   int most() const;
 
  private:
@@ -73,10 +77,12 @@ class Targets {
   const Problem* problem_;
   const std::vector<Tuples>* layers_;
   std::vector<Plane> open_;
-  std::vector<std::vector<int>> left_;  // per layer and choice of columns: open combinations
-  std::vector<std::vector<std::uint32_t>>
-      places_;  // per layer, [slot * symbols + symbol]: what it adds to that number
-  std::vector<std::vector<Columns>> queue_;  // by what was left when queued: an upper bound later
+  std::vector<std::vector<int>> left_;  // open combinations, by layer and choice of columns
+  /// For each layer, [slot * symbols + symbol]: what the symbol adds to the number of its choice.
+  std::vector<std::vector<std::uint32_t>> places_;
+  /// The choices of columns by the open combinations that they had when they were queued, which is
+  /// an upper bound of what they have later.
+  std::vector<std::vector<Columns>> queue_;
 };
 
 }  // namespace graphproof::cover

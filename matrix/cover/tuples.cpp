@@ -5,7 +5,7 @@
 namespace graphproof::cover {
 namespace {
 
-/// binomial(n, k), or the largest number where that doesn't fit.
+/// binomial(n, k), or a very large number if it does not fit.
 std::size_t binomial(std::size_t n, int k) {
   if (static_cast<std::size_t>(k) > n) return 0;
   double estimate = 1;
@@ -47,7 +47,7 @@ Tuples::Tuples(const Problem& problem, std::vector<int> columns, int strength)
 void Tuples::symbols_of(std::size_t number, int length, int* symbols) const {
   std::size_t high = symbol_at_.size();
   for (int slot = length; slot >= 1; --slot) {
-    // The largest symbol whose place is not above what is left.
+    // The largest symbol whose place does not exceed what is left of the number.
     std::size_t low = 0;
     while (high - low > 1) {
       const std::size_t middle = low + (high - low) / 2;
@@ -60,7 +60,7 @@ void Tuples::symbols_of(std::size_t number, int length, int* symbols) const {
 }
 
 double Tuples::raw_count(const Problem& problem) const {
-  // The elementary symmetric polynomial of the column sizes.
+  // The elementary symmetric polynomial of the column sizes is the sum over all choices of columns.
   std::vector<double> sums(static_cast<std::size_t>(strength_) + 1, 0);
   sums[0] = 1;
   for (const int column : columns_)
@@ -75,7 +75,7 @@ int Plane::walk(const Others& others, int to, std::size_t offset, int symbol, co
   constexpr int kSlot = kLeft + (kPlaced ? 0 : 1);
   if constexpr (kLeft == 0) {
     if constexpr (!kPlaced) offset += tuples_->place(1, symbol);
-    // Only symbols beyond the largest chosen one, so that each combination is counted once.
+    // Only symbols after the largest chosen one count, so that each combination counts once.
     const Word* words = key(offset);
     int word = last >> 6;
     int sum = std::popcount(words[word] & bits[word] & (~Word{0} << (last & 63)));
@@ -109,7 +109,7 @@ int Plane::count_of(const Others& others, int symbol, const Word* bits) const {
       sum += std::popcount(words[word] & bits[word]);
     return sum;
   } else {
-    constexpr int kOthers = kStrength - 2;  // beside the symbol in a key
+    constexpr int kOthers = kStrength - 2;  // the other symbols of a key
     int sum = 0;
     for (int at = kOthers - 1; at < others.count; ++at) {
       const int last = others.symbols[at];

@@ -1,7 +1,8 @@
-// The combinations of one strength over some columns, as bits: for every choice of strength-1
-// symbols (a key) one bit per symbol that could complete it. Every combination of n symbols so has
-// n bits, and what a cell adds or loses is a few words of AND and popcount. `Tuples` numbers keys
-// and combinations; `Plane` holds one bit for each of them.
+// The combinations of one strength over some columns, as bits. A key is a choice of strength - 1
+// symbols, and each key has one bit for every symbol that could complete it. So a combination of n
+// symbols has n bits, one for each of its keys, and the combinations that a cell adds or loses are
+// counted by a few words of AND and popcount. `Tuples` numbers keys and combinations; `Plane` holds
+// their bits.
 #pragma once
 
 #include <array>
@@ -14,9 +15,10 @@
 
 namespace graphproof::cover {
 
-/// One combination: symbols in increasing order, the first `strength` of them used.
+/// One combination: symbols in increasing order, of which the first `strength` count.
 using Tuple = std::array<int, kMaxStrength>;
 
+/// The numbering of keys and combinations.
 class Tuples {
  public:
   /// REQUIRES: 1 <= strength <= columns.size(), columns in increasing order and visible.
@@ -26,18 +28,18 @@ class Tuples {
   const std::vector<int>& columns() const { return columns_; }
   int words() const { return words_; }
   std::size_t key_count() const { return key_count_; }
-  std::size_t tuple_count() const {
-    return tuple_count_;
-  }  // numbers given out; those within one column are never used
-  /// Position of a problem's column in `columns()`, or -1.
+  /// How many numbers combinations have; those of two symbols of one column are never used.
+  std::size_t tuple_count() const { return tuple_count_; }
+  /// The position of a problem's column in columns(), or -1.
   int position(int column) const { return position_[static_cast<std::size_t>(column)]; }
-  /// Number of a symbol among this layer's; REQUIRES: its column is one of ours.
+  /// What `symbol` adds to number() as the symbol in position `slot`, from 1. REQUIRES: its column
+  /// is in columns().
   std::size_t place(int slot, int symbol) const {
     return places_[static_cast<std::size_t>(slot) * symbols_ + static_cast<std::size_t>(symbol)];
   }
 
-  /// Of `length` symbols in increasing order; length strength-1 numbers a key, strength a
-  /// combination.
+  /// The number of `length` symbols in increasing order: of a key if length is strength - 1, of a
+  /// combination if it is strength.
   std::size_t number(const int* symbols, int length) const {
     std::size_t sum = 0;
     for (int slot = 0; slot < length; ++slot) sum += place(slot + 1, symbols[slot]);
@@ -46,7 +48,7 @@ class Tuples {
   /// The inverse of number().
   void symbols_of(std::size_t number, int length, int* symbols) const;
 
-  /// How many combinations of the whole product: the sum over all column choices.
+  /// How many combinations the whole product has, summed over all choices of columns.
   double raw_count(const Problem& problem) const;
 
  private:
@@ -54,21 +56,22 @@ class Tuples {
   std::size_t key_count_ = 0, tuple_count_ = 0;
   std::vector<int> columns_, position_, symbol_at_;
   std::size_t symbols_;
-  std::vector<std::size_t> places_;  // [slot][symbol]: binomial(own number of symbol, slot)
+  std::vector<std::size_t> places_;  // [slot][symbol]: binomial(the symbol's number here, slot)
 };
 
-/// What a walk over a cell's combinations needs: the other cells of the row, in column order,
-/// without the cell itself.
+/// The other cells of a row, in column order: with a cell they form the combinations that the walks
+/// below go through.
 struct Others {
   const int* symbols = nullptr;
   int count = 0;
-  int split = 0;  // so many of them lie in columns before the cell's
+  int split = 0;  // how many of them are in columns before the cell's column
 };
 
-/// A strength that the compiler knows.
+/// A strength that is known at compile time.
 template <int kStrength>
 using Strength = std::integral_constant<int, kStrength>;
 
+/// A bit for each pair of a key and a symbol, that is, `strength` bits for each combination.
 class Plane {
  public:
   explicit Plane(const Tuples& tuples)
@@ -81,11 +84,11 @@ class Plane {
     return bits_.data() + number * static_cast<std::size_t>(tuples_->words());
   }
 
-  /// How many combinations that the cell `symbol` forms with the others (whose bits are `bits`)
-  /// have their bit set.
+  /// Of the combinations that the cell `symbol` forms with the others, whose bits are `bits`: how
+  /// many have their bit set.
   int count(const Others& others, int symbol, const Word* bits) const;
 
-  // Of one combination, symbols in increasing order.
+  /// The bit of one combination, whose symbols are in increasing order.
   bool test(const int* symbols) const;
   void clear(const int* symbols);
   template <int kStrength>
@@ -103,7 +106,7 @@ class Plane {
   template <int kLeft, bool kPlaced>
   int walk(const Others& others, int to, std::size_t offset, int symbol, const Word* bits,
            int last) const;
-  /// Calls `touch(key number, symbol)` for each way to see a combination as key and symbol.
+  /// Calls `touch(key number, symbol)` for each way to split a combination into a key and a symbol.
   template <int kStrength, class Touch>
   void each_view(const Tuple& symbols, const Touch& touch) const {
     for (int out = 0; out < kStrength; ++out) {
@@ -121,19 +124,19 @@ class Plane {
   Words bits_;
 };
 
-/// Calls `visit(number, chosen, Strength<...>)` for every combination of `symbol` with the others;
-/// `chosen` has the strength's symbols in increasing order.
+/// Calls `visit(number, chosen, Strength<...>)` for every combination of `symbol` with the others.
+/// `chosen` has its symbols in increasing order.
 template <class Visit>
 void for_each_tuple(const Tuples& tuples, const Others& others, int symbol, const Visit& visit);
 
-/// Calls `visit(number, symbols)` for every choice of `length` of `count` symbols in increasing
-/// order.
+/// Calls `visit(number, symbols)` for every choice of `length` out of `count` symbols, which are in
+/// increasing order.
 template <class Visit>
 void for_each_choice(const Tuples& tuples, const int* symbols, int count, int length,
                      const Visit& visit);
 
-// Below: the walks. They choose the largest symbol first, so that the innermost loop runs over
-// neighbouring numbers.
+// The walks choose the largest symbol first, so that the innermost loop runs over neighbouring
+// numbers.
 
 namespace walks {
 

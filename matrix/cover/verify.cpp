@@ -11,10 +11,10 @@
 namespace graphproof::cover {
 namespace {
 
-constexpr double kMostCombinations = 1e9;  // of one choice of columns: one bit each
+constexpr double kMostCombinations = 1e9;  // of one choice of columns; each takes one bit
 
-/// Answers whether a valid row has some cells; remembers values and pairs, which decide most larger
-/// ones.
+/// Answers whether a valid row has some cells. It remembers the answers for values and pairs, which
+/// decide most larger combinations.
 class Reach {
  public:
   explicit Reach(Model model) : model_(std::move(model)), oracle_(model_) {
@@ -66,7 +66,7 @@ Model without_negatives(const Model& model) {
   return other;
 }
 
-/// Ids of the constraints that a full row breaks. Hidden parameters are the oracle's to choose.
+/// The ids of the constraints that a full row breaks. The oracle chooses the hidden parameters.
 std::vector<std::string> broken(const Model& model, const Row& row, Oracle& oracle) {
   std::vector<std::string> ids;
   if (static_cast<int>(model.parameters.size()) == model.visible_count()) {
@@ -158,7 +158,8 @@ class Judge {
         negatives +=
             values(columns[at])[static_cast<std::size_t>(cells[at].value)].negative ? 1 : 0;
       }
-      // Ordinary values have to meet in a row without a negative one, which could hide their fault.
+      // Ordinary values have to meet in a row without a negative value, which could hide their
+      // fault.
       if (negatives == 1 && !spoiled_.empty() && in_spoiled[number]) {
         ++result_.reachable;
         continue;

@@ -1,5 +1,5 @@
-// The independent judge of rows: shares no code with the generator but the model and the oracle.
-// Every row must be valid, and every combination that some valid row has must stand in one.
+// Judges rows independently: it shares only the model and the oracle with the generator. Every row
+// must be valid, and every combination that some valid row can have must occur in a row.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,26 @@
 
 namespace graphproof::cover {
 
+/// A row that is not valid.
 struct InvalidRow {
   std::size_t index = 0;
-  std::vector<std::string>
-      broken;  // ids of constraints; empty where only two negative values stand together
+  /// The ids of the constraints that it breaks; empty if it only has two negative values.
+  std::vector<std::string> broken;
 };
 
+/// The result. The lists have at most kMostShown elements; the counts count all.
 struct Verification {
-  std::vector<InvalidRow> invalid;  // up to kMostShown
-  std::vector<Cells> missing;  // combinations that a valid row could have and no valid row here
-                               // has, up to kMostShown
+  std::vector<InvalidRow> invalid;
+  /// Combinations that a valid row can have and no valid row among the given ones has.
+  std::vector<Cells> missing;
   std::int64_t invalid_count = 0, missing_count = 0;
   double raw = 0, reachable = 0;  // combinations, summed over the model and its groups
   bool complete() const { return invalid_count == 0 && missing_count == 0; }
 };
 constexpr std::size_t kMostShown = 100;
 
-/// REQUIRES: rows without open cells. Throws InputError where the strength is out of range or a
-/// combination of columns has more values than memory allows.
+/// Judges rows without open cells. Throws InputError if the strength is out of range, or a choice
+/// of columns has more combinations than memory allows.
 Verification verify(const Model& model, const std::vector<Row>& rows, int strength);
 
 }  // namespace graphproof::cover

@@ -31,7 +31,7 @@ TEST(VerifyTest, AnInvalidRowIsNamedWithItsConstraintAndCoversNothing) {
 }
 
 TEST(VerifyTest, WhatNoValidRowHasIsNotMissing) {
-  // a=1 excludes c=1 only through b.
+  // a=1 excludes c=1 only by way of b.
   const Model model =
       pict("a: 0, 1\nb: 0, 1\nc: 0, 1\nIF [a] = 1 THEN [b] = 1;\nIF [b] = 1 THEN [c] = 0;\n");
   EXPECT_TRUE(verify(model, {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 1, 0}}, 2).complete());

@@ -33,7 +33,7 @@ class ActsReader {
 
   ModelFile read() {
     std::string section;
-    // Constraints may stand before the parameters they speak of.
+    // Constraints may come before the parameters that they name, so they are read last.
     std::vector<std::pair<std::size_t, int>> constraints;
     int line_number = 1;
     for (std::size_t at = 0; at < text_.all.size(); ++line_number) {
@@ -53,7 +53,7 @@ class ActsReader {
       if (section == "constraint" || section == "constraints")
         constraints.emplace_back(offset_of(line), line_number);
       if (section.empty())
-        text_.fail(offset_of(line), "a line stands before the first section",
+        text_.fail(offset_of(line), "a line precedes the first section",
                    std::string(line.substr(0, 40)), "[System] or [Parameter]",
                    "begin with a section");
     }
@@ -97,7 +97,7 @@ class ActsReader {
       text_.fail(offset_of(line), "a parameter has no name", std::string(line.substr(0, 40)),
                  "name (type) : value, value", "name it");
     if (!names_.insert(made.name).second)
-      text_.fail(offset_of(line), "parameter `" + made.name + "` is there twice", made.name,
+      text_.fail(offset_of(line), "parameter `" + made.name + "` appears twice", made.name,
                  "each name once", "rename one");
     std::string_view rest = trimmed(line.substr(colon + 1));
     if (rest.size() >= 2 && ((rest.front() == '{' && rest.back() == '}') ||
@@ -110,14 +110,14 @@ class ActsReader {
         text_.fail(offset_of(piece), "a value is empty", "", "a value between two commas",
                    "remove the comma, or name the value");
       if (!seen.insert(std::string(value)).second)
-        text_.fail(offset_of(piece), "a value of `" + made.name + "` is there twice",
+        text_.fail(offset_of(piece), "a value of `" + made.name + "` appears twice",
                    std::string(value), "each value once", "remove one");
       made.values.push_back(Value{.names = {std::string(value)}});
     }
     file_.model.parameters.push_back(std::move(made));
   }
 
-  /// `R1 : (a, b, c, 2)`: names and a strength; a leading name is passed over.
+  /// `R1 : (a, b, c, 2)`: names of parameters and a strength; a name of the relation is ignored.
   void relation(std::string_view line) {
     const std::size_t open = line.find('('), close = line.rfind(')');
     if (open == std::string_view::npos || close == std::string_view::npos || close < open)

@@ -62,7 +62,7 @@ ModelFile read_clauses(std::string_view text, std::string source) {
       clause.push_back(
           {parameter, static_cast<int>(parts[1].integer(0, value_count - 1)), parts[2].boolean()});
     }
-    // Clauses of one id are one constraint.
+    // Clauses with the same id form one constraint.
     std::string id = ids.empty() ? "clause " + std::to_string(at + 1) : ids[at].string();
     if (!ids.empty() && !file.model.constraints.empty() && file.model.constraints.back().id == id) {
       file.model.constraints.back().clauses.push_back(std::move(clause));

@@ -40,7 +40,7 @@ Format format_of(std::string_view text) {
 
 ModelFile read_model(std::string_view text, std::string source, Format format) {
   if (text.size() > kMostModelBytes)
-    throw matrix::InputError({"the model is too large to be one",
+    throw matrix::InputError({"the file is too large for a model",
                               std::to_string(text.size()) + " bytes",
                               std::to_string(kMostModelBytes) + " bytes or fewer",
                               "",

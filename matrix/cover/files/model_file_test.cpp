@@ -11,7 +11,7 @@
 namespace graphproof::cover {
 namespace {
 
-/// The valid rows, as a text of value indices.
+/// The valid rows as texts of value indices.
 std::string valid_rows(const Model& model) {
   Oracle oracle(model);
   std::string rows;
@@ -43,9 +43,9 @@ TEST(PictTest, ConstraintsMeanWhatPictSays) {
   const Meaning meanings[] = {
       {"[a] = 2;", "10 11"},
       {"[a] <> 2;", "00 01 20 21"},
-      {"[a] > 2;", "20 21"},                        // as numbers: "10" < "2" as text
-      {"[a] >= 2 AND [b] = \"BLUE\";", "11 21"},    // case is not looked at
-      {"NOT [a] = 2 AND [b] = \"red\";", "00 20"},  // NOT takes the comparison
+      {"[a] > 2;", "20 21"},                        // compared as numbers; as texts "10" < "2"
+      {"[a] >= 2 AND [b] = \"BLUE\";", "11 21"},    // without regard to case
+      {"NOT [a] = 2 AND [b] = \"red\";", "00 20"},  // NOT applies to the comparison
       {"NOT ([a] = 2 AND [b] = \"red\");", "00 01 11 20 21"},
       {"[a] = 1 OR [a] = 2 AND [b] = \"red\";", "00 01 10"},  // AND before OR
       {"([a] = 1 OR [a] = 2) AND [b] = \"red\";", "00 10"},
@@ -144,9 +144,9 @@ TEST(ActsTest, ConstraintsMeanWhatActsSays) {
       {"count * 2 - 1 > 4", "020 021 120 121"},
       {"count % 2 = 0 && mode = \"slow\"", "110 111"},
       {"count / 2 = 1 && !on && mode = 'slow'",
-       "111 121"},  // whole numbers divide to whole numbers
+       "111 121"},  // the quotient of integers is an integer
       {"on => mode = \"fast\" => count = 1",
-       "000 001 011 021 100 101 110 111 120 121"},  // groups to the right
+       "000 001 011 021 100 101 110 111 120 121"},  // associates to the right
       {"(mode = \"fast\") = on && count = 1", "000 101"},
   };
   for (const Meaning& meaning : meanings) {
@@ -185,8 +185,8 @@ TEST(ModelFileTest, BadModelsAreRefusedWithPlaceAndHint) {
       {Format::pict, "", "the model has no parameter", 1, 1, "write one parameter a line"},
       {Format::pict, "alpha 1, 2\n", "this is neither a parameter nor a constraint", 1, 1, ""},
       {Format::pict, "alpha: 1,, 2\n", "a value is empty", 1, 10, ""},
-      {Format::pict, "alpha: 1, 1\n", "a value of `alpha` is there twice", 1, 11, "remove one"},
-      {Format::pict, "alpha: 1\nAlpha: 2\n", "parameter `Alpha` is there twice", 2, 1, ""},
+      {Format::pict, "alpha: 1, 1\n", "a value of `alpha` appears twice", 1, 11, "remove one"},
+      {Format::pict, "alpha: 1\nAlpha: 2\n", "parameter `Alpha` appears twice", 2, 1, ""},
       {Format::pict, "alpha: <betta>\n", "no parameter `betta` before this line", 1, 8, ""},
       {Format::pict, "alpha: 1 (0)\n", "a weight is out of range", 1, 8, ""},
       {Format::pict, two + "{ alpha, gamma } @ 2\n", "no parameter `gamma`", 3, 9, ""},
@@ -212,7 +212,7 @@ TEST(ModelFileTest, BadModelsAreRefusedWithPlaceAndHint) {
        ""},
       {Format::acts, "[Parameter]\na (int) : 1, 2\n[Constraint]\na > 1 b\n",
        "a constraint does not end here", 4, 7, ""},
-      {Format::acts, "a : 1\n", "a line stands before the first section", 1, 1, ""},
+      {Format::acts, "a : 1\n", "a line precedes the first section", 1, 1, ""},
       {Format::clauses, "{\"domain_sizes\": [2], \"clauses\": [[[0, 2, true]]]}", nullptr, 1, 40,
        ""},
       {Format::clauses, "{\"domain_sizes\": [2], \"clauses\": [[[0, 1]]]}",

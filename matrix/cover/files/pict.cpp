@@ -61,8 +61,8 @@ class PictReader {
     return static_cast<std::size_t>(part.data() - text_.all.data());
   }
 
-  /// IF, NOT, a bracket or a parenthesis: but a parameter may be called so, and then a colon
-  /// follows.
+  /// A constraint begins with IF, NOT, a bracket or a parenthesis. A parameter may have such a name
+  /// too, but then a colon follows.
   static bool begins_constraint(std::string_view line) {
     if (line.front() == '[' || line.front() == '(') return true;
     for (const std::string_view word : {"IF", "NOT", "IsNegative", "IsPositive"}) {
@@ -103,7 +103,7 @@ class PictReader {
       text_.fail(offset_of(line), "a parameter has no name", std::string(line.substr(0, 40)),
                  "name: value, value", "name it");
     if (find(made.name) >= 0)
-      text_.fail(offset_of(line), "parameter `" + made.name + "` is there twice", made.name,
+      text_.fail(offset_of(line), "parameter `" + made.name + "` appears twice", made.name,
                  "each name once", "rename one; names are compared without regard to case");
     std::unordered_set<std::string> seen;
     std::string_view rest = line.substr(colon + 1);
@@ -114,7 +114,7 @@ class PictReader {
       for (Value& value : values(trimmed(piece), where)) {
         for (const std::string& name : value.names)
           if (!seen.insert(name).second)
-            text_.fail(where, "a value of `" + made.name + "` is there twice", name,
+            text_.fail(where, "a value of `" + made.name + "` appears twice", name,
                        "each value once", "remove one");
         made.values.push_back(std::move(value));
       }

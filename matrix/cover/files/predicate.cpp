@@ -22,7 +22,7 @@ int compare_without_case(std::string_view left, std::string_view right) {
   return left.size() == right.size() ? 0 : left.size() < right.size() ? -1 : 1;
 }
 
-/// * is any text, ? any character.
+/// Whether the text matches the pattern, in which * is any text and ? any character.
 bool like(std::string_view text, std::string_view pattern) {
   std::size_t at = 0, in = 0, star = std::string_view::npos, mark = 0;
   while (at < text.size()) {
@@ -49,7 +49,7 @@ struct Scalar {
   double number = 0;
   bool is_number = false;
   bool undefined =
-      false;  // a division by zero, or reckoning with text: no comparison with it holds
+      false;  // of a division by zero or arithmetic with text; no comparison with it holds
 };
 
 Scalar scalar(std::string_view text) {
@@ -79,10 +79,10 @@ enum class Operator {
 struct Symbol {
   std::string_view spelling;
   Operator means;
-  int binds;  // tighter is higher
+  int binds;  // the tighter, the higher
 };
 
-// Longer spellings first, so that <= is not < and a rest.
+// Longer spellings come first, so that <= is not read as <.
 constexpr Symbol kSymbols[] = {
     {"&&", Operator::and_, 3},          {"||", Operator::or_, 2},
     {"=>", Operator::implies, 1},       {"->", Operator::implies, 1},
@@ -95,7 +95,7 @@ constexpr Symbol kSymbols[] = {
     {"%", Operator::modulo, 6},
 };
 
-/// A scalar expression: a constant, a parameter, or an operation on two.
+/// A scalar expression: a constant, a parameter, or an operation on two scalar expressions.
 struct Term {
   Operator operation = Operator::none;
   int parameter = -1;
@@ -103,7 +103,7 @@ struct Term {
   std::vector<Term> sides;
 };
 
-/// Either a scalar or already a condition.
+/// What was parsed: a scalar or a condition.
 struct Parsed {
   bool is_condition = false;
   Term term;
@@ -111,8 +111,7 @@ struct Parsed {
   std::size_t offset = 0;
 };
 
-constexpr int kDeepest =
-    200;  // nesting of parentheses: more is no model, and would exhaust the stack
+constexpr int kDeepest = 200;  // of parentheses; deeper nesting would exhaust the stack
 
 class Parser {
  public:
@@ -222,7 +221,7 @@ class Parser {
       if (symbol.means == Operator::none || symbol.binds <= loosest) break;
       const std::size_t where = at_;
       at_ += symbol.spelling.size();
-      // => groups to the right, all others to the left.
+      // => associates to the right, all others to the left.
       Parsed right =
           expression(symbol.means == Operator::implies ? symbol.binds - 1 : symbol.binds);
       left = combine(std::move(left), symbol.means, std::move(right), where);
@@ -251,8 +250,8 @@ class Parser {
     }
     if (word("NOT") ||
         (dialect_ == Dialect::acts && text_.all.substr(at_, 2) != "!=" && take("!"))) {
-      // NOT binds tighter than AND, looser than a comparison in PICT; in ACTS `!` takes the next
-      // operand.
+      // In PICT, NOT binds tighter than AND and looser than a comparison. In ACTS, `!` applies to
+      // the next operand.
       parsed.condition =
           Condition::no(condition_of(dialect_ == Dialect::pict ? expression(3) : operand()));
       parsed.is_condition = true;
@@ -412,7 +411,7 @@ class Parser {
 
   Condition condition_of(Parsed parsed) {
     if (parsed.is_condition) return std::move(parsed.condition);
-    // A lone parameter of truth values, or a constant.
+    // A parameter whose values are true and false, or a constant, without a comparison.
     if (parsed.term.operation == Operator::none) {
       const auto truth = [&](const std::string& text) {
         if (equal_without_case(text, "true")) return 1;
@@ -464,7 +463,7 @@ class Parser {
         break;
       case Operator::divide:
         result.number = left.number / right.number;
-        // Whole numbers divide to whole numbers, as in the languages that ACTS models come from.
+        // The quotient of integers is an integer, as in the languages that ACTS models come from.
         if (left.number == std::trunc(left.number) && right.number == std::trunc(right.number))
           result.number = std::trunc(result.number);
         break;
@@ -537,7 +536,7 @@ class Parser {
     const bool arithmetic = operation >= Operator::plus && operation <= Operator::modulo;
     if ((left.is_condition || right.is_condition) && !arithmetic &&
         (operation == Operator::equal || operation == Operator::unequal)) {
-      // Truth values compared with each other.
+      // Both sides are truth values.
       Condition first = condition_of(std::move(left)), second = condition_of(std::move(right));
       Condition both =
           Condition::any_of({Condition::all_of({first, second}),
@@ -548,8 +547,8 @@ class Parser {
       return made;
     }
     if (left.is_condition || right.is_condition)
-      fail_at(where, "a condition can't be compared or reckoned with", "two values",
-              "write AND or OR between conditions");
+      fail_at(where, "a condition can't be an operand of a comparison or of arithmetic",
+              "two values", "write AND or OR between conditions");
     if (arithmetic) {
       made.term.operation = operation;
       made.term.sides = {std::move(left.term), std::move(right.term)};
@@ -606,7 +605,7 @@ bool as_number(std::string_view text, double& number) {
     return false;
   const char head = text[0] == '-' || text[0] == '+' ? (text.size() > 1 ? text[1] : '\0') : text[0];
   if (!std::isdigit(static_cast<unsigned char>(head)) && head != '.')
-    return false;  // not "inf", "nan"
+    return false;  // "inf" and "nan" are texts
   const std::string copy(text);
   if (copy.find_first_of("xX") != std::string::npos) return false;
   char* end = nullptr;

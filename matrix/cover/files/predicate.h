@@ -1,5 +1,5 @@
-// The predicates of PICT and ACTS models: parsed with positions, turned into conditions over truth
-// tables. (Our own matrix files have a language of their own, in matrix/expression/expression.h.)
+// Parses the predicates of PICT and ACTS models and turns them into conditions over truth tables.
+// The language of matrix files is another one: matrix/expression/expression.h.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,10 @@
 
 namespace graphproof::cover {
 
+/// Whose language a predicate is in.
 enum class Dialect { pict, acts };
 
-/// A text with a place for each of its bytes.
+/// A text whose bytes have places for messages.
 struct Text {
   std::string_view source;  // file name
   std::string_view all;
@@ -23,16 +24,18 @@ struct Text {
                          std::string next) const;
 };
 
-/// Reads one predicate from `offset` on and moves it behind: for PICT a whole statement with its
-/// `;`, for ACTS one line. PICT: IF p THEN q ELSE r, [parameter], "text", number, = <> < <= > >=,
-/// IN, LIKE, IsNegative, IsPositive, NOT AND OR; names and texts without regard to case. ACTS: bare
-/// parameter names, = == != < <= > >=, + - * / %, ! && || =>. A number is compared as one with
-/// values that are numbers; text as text. Throws InputError. Adds to `warnings` the texts that no
-/// value of their parameter equals.
+/// Reads one predicate at `offset` and moves `offset` past it: for PICT a whole statement with its
+/// `;`, for ACTS one line. Throws InputError. Adds to `warnings` the texts that no value of their
+/// parameter equals.
+///
+/// PICT: IF p THEN q ELSE r, [parameter], "text", numbers, = <> < <= > >=, IN, LIKE, IsNegative,
+/// IsPositive, NOT AND OR; names and texts are compared without regard to case. ACTS: bare
+/// parameter names, = == != < <= > >=, + - * / %, ! && || =>. Values that are numbers are compared
+/// with a number as numbers, other values as texts.
 Condition read_predicate(const Text& text, std::size_t& offset, Dialect dialect, const Model& model,
                          std::vector<std::string>& warnings);
 
-/// Whole text as a number.
+/// Reads a number that is the whole text; false if it is none.
 bool as_number(std::string_view text, double& number);
 bool equal_without_case(std::string_view left, std::string_view right);
 

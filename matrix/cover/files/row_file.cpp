@@ -49,7 +49,7 @@ class RowReader {
       if (found == parameters_.end() && unknown_ == Unknown::refuse) fail_name(field);
       if (found != parameters_.end() &&
           std::exchange(seen[static_cast<std::size_t>(found->second)], 1))
-        fail(field.offset, "a column is there twice", field.text, "each parameter once",
+        fail(field.offset, "a column appears twice", field.text, "each parameter once",
              "remove one");
       columns.push_back(found == parameters_.end() ? -1 : found->second);
     }

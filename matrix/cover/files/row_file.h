@@ -1,4 +1,5 @@
-// Rows as files: CSV with a header line of parameter names, or one JSON object a line.
+// Reads and writes rows: CSV with a header line of parameter names, or one JSON object for each
+// line.
 #pragma once
 
 #include <ostream>
@@ -10,21 +11,22 @@
 
 namespace graphproof::cover {
 
+/// The format of a file of rows.
 enum class RowFormat { csv, json_lines };
 
-/// By the content: JSON lines begin with `{`.
+/// The format of a text; JSON lines begin with `{`.
 RowFormat row_format_of(std::string_view text);
 
-/// Names of the values, aliases in turn over the rows.
+/// Writes the names of the values. The rows use the aliases of a value in turn.
 void write_rows(std::ostream& out, const Model& model, const std::vector<Row>& rows,
                 RowFormat format);
 
-/// What to do with a name that the model doesn't have.
+/// What to do with a name that the model does not have.
 enum class Unknown { refuse, leave_open };
 
-/// Columns in any order. A cell may be empty (kAny) only with `leave_open`, which also takes
-/// columns and values that the model doesn't have, as an earlier plan's rows may have. Throws
-/// InputError with the place.
+/// Reads rows, whose columns may be in any order. With `leave_open` a cell may be empty (kAny), and
+/// columns and values that the model does not have are accepted, because the rows of an earlier
+/// plan may have such. Throws InputError with the place.
 std::vector<Row> read_rows(std::string_view text, std::string source, const Model& model,
                            Unknown unknown);
 

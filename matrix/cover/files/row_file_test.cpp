@@ -51,7 +51,7 @@ TEST(RowFileTest, BadRowsAreRefusedWithTheirPlace) {
   const RefusedRow refused[] = {
       {"a\n1\n", "the header lacks a parameter", 1, 1},
       {"a,c\n1,x\n", "no parameter `c`", 1, 3},
-      {"a,a\n", "a column is there twice", 1, 3},
+      {"a,a\n", "a column appears twice", 1, 3},
       {"a,b\n1,x\n1,z\n", "`b` has no value `z`", 3, 3},
       {"a,b\n1\n", "a row has the wrong number of cells", 2, 1},
       {"a,b\n\"1,x\n", "a quoted cell is not closed", 2, 1},

@@ -1,3 +1,4 @@
+// Text without the white space around it, for the readers of models and rows.
 #pragma once
 
 #include <cctype>
@@ -5,7 +6,7 @@
 
 namespace graphproof::cover {
 
-/// Without white space at either end.
+/// `text` without the white space at its ends.
 inline std::string_view trimmed(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
     text.remove_prefix(1);

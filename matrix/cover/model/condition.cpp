@@ -8,12 +8,12 @@
 namespace graphproof::cover {
 namespace {
 
-/// For each parameter the values that make the clause true; never all of a parameter's.
+/// A clause as the values of each parameter that make it true; never all values of a parameter.
 using SetClause = std::map<int, std::vector<char>>;
 using SetClauses = std::vector<SetClause>;
 
 constexpr std::size_t kMostClauses =
-    512;  // of one disjunction multiplied out; beyond it its parts get hidden parameters
+    512;  // that a disjunction may have; if it would have more, its parts get hidden parameters
 
 class Compiler {
  public:
@@ -71,7 +71,7 @@ class Compiler {
     return product;
   }
 
-  /// False where the result is always true.
+  /// Adds `from` to `into`. False if the result is always true.
   bool merge(SetClause& into, const SetClause& from) const {
     for (const auto& [parameter, values] : from) {
       std::vector<char>& there = into[parameter];
@@ -86,7 +86,8 @@ class Compiler {
     return true;
   }
 
-  /// A hidden parameter that may be true only where all clauses are, and the one clause that it is.
+  /// Makes a hidden parameter that may be true only where all clauses are, and returns the clause
+  /// that it is true.
   SetClauses named(const SetClauses& clauses) {
     Parameter hidden{.name = "(part " + std::to_string(model_.parameters.size()) + ")",
                      .hidden = true};
@@ -100,13 +101,14 @@ class Compiler {
     return {{{parameter, {0, 1}}}};
   }
 
-  /// Values of the first parameter whose rows of the table are alike share their clauses.
+  /// The clauses of a table. Values of the first parameter with equal parts of the table share
+  /// theirs.
   SetClauses of_table(const std::vector<int>& parameters, std::size_t at,
                       const std::vector<char>& table) const {
     if (at == parameters.size()) return table[0] ? SetClauses{} : SetClauses{{}};
     const std::size_t count = size(parameters[at]), stride = table.size() / count;
     std::map<std::vector<char>, std::vector<char>>
-        groups;  // row of the table -> values that have it
+        groups;  // part of the table -> the values that have it
     for (std::size_t value = 0; value < count; ++value) {
       const auto begin = table.begin() + static_cast<std::ptrdiff_t>(value * stride);
       auto& values = groups[std::vector<char>(begin, begin + static_cast<std::ptrdiff_t>(stride))];

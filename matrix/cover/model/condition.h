@@ -1,5 +1,5 @@
-// From a formula over truth tables to clauses: what a reader of models makes of an expression,
-// whatever its language.
+// Turns a formula over truth tables into clauses. Readers of models make such a formula of an
+// expression, whatever its language.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,13 @@
 
 namespace graphproof::cover {
 
-/// A formula in which only leaves look at parameters. A leaf's table has one entry for each choice
-/// of values of its parameters, which are in increasing order; the last one's value turns fastest.
+/// A formula whose leaves are truth tables. A leaf's table has one entry for each choice of values
+/// of its parameters, which are in increasing order; the value of the last one changes fastest.
 struct Condition {
+  /// A table, or all of, any of, or the negation of the parts.
   enum class Kind { leaf, all, any, not_ };
   Kind kind = Kind::all;
-  std::vector<Condition> parts;  // of all, any, not_
+  std::vector<Condition> parts;  // of all, any and not_
   std::vector<int> parameters;   // of a leaf
   std::vector<char> table;
 
@@ -25,11 +26,11 @@ struct Condition {
   static Condition no(Condition part);
 };
 
-/// Entries that a leaf's table may have: beyond it a reader refuses the expression.
+/// The most entries of a leaf's table. A reader refuses an expression that needs more.
 constexpr double kMostTableEntries = 1 << 20;
 
-/// Adds to `model` the constraint that the condition holds; where its clauses would be too many,
-/// with hidden parameters for its parts. REQUIRES: all visible parameters are there.
+/// Adds to `model` the constraint that the condition holds. If it would have too many clauses,
+/// hidden parameters stand for its parts. REQUIRES: the model has all its visible parameters.
 void add_constraint(Model& model, std::string id, const Condition& condition);
 
 }  // namespace graphproof::cover

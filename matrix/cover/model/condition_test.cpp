@@ -92,7 +92,7 @@ TEST(ConditionTest, ClausesHaveTheRowsOfTheCondition) {
 }
 
 TEST(ConditionTest, ADisjunctionOfManyConjunctionsStaysSmallByHiddenParameters) {
-  // (a0 and b0) or (a1 and b1) or ...: 2^16 clauses when multiplied out.
+  // (a0 and b0) or (a1 and b1) or ... would have 2^16 clauses if it were multiplied out.
   constexpr int kPairs = 16;
   Model model = booleans(2 * kPairs);
   std::vector<Condition> any;

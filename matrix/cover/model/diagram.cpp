@@ -24,13 +24,13 @@ constexpr std::size_t kFirstTable = 1 << 10;
 
 }  // namespace
 
-/// A clause by levels: which values of each make it true.
+/// A clause as the values of each level that make it true.
 struct Diagram::ClauseForm {
   std::vector<std::pair<int, std::vector<char>>> levels;  // ascending
 };
 
-/// From clauses to a diagram, level after level: what remains is known by the clauses that are not
-/// true yet.
+/// Turns clauses into a diagram, level after level. The clauses that are not true yet identify a
+/// remainder.
 class Diagram::Compilation {
  public:
   Compilation(Diagram& diagram, const std::vector<Clause>& clauses, std::int64_t& steps)
@@ -106,7 +106,7 @@ class Diagram::Compilation {
           possible = clauses_[static_cast<std::size_t>(open[i])].levels.back().first > level;
         }
       }
-      // Neighbouring values often leave the same.
+      // Neighbouring values often leave the same clauses.
       if (!possible)
         children.push_back(kNothing);
       else if (value > 0 && children.back() != kNothing && left == before)
@@ -115,7 +115,7 @@ class Diagram::Compilation {
         children.push_back(below(level + 1, left));
       before = left;
       if (level >= diagram_.levels() && children.back() != kNothing)
-        return known_[key] = kEverything;  // some hidden value does
+        return known_[key] = kEverything;  // some hidden value fulfils the clauses
     }
     return known_[key] = level >= diagram_.levels() ? kNothing : diagram_.make(level, children);
   }
@@ -212,7 +212,7 @@ Diagram::Node Diagram::meet(Node left, Node right, std::int64_t& steps) {
   if (steps < 0) throw OutOfSteps{};
   std::vector<Node> made(static_cast<std::size_t>(count));
   for (std::size_t value = 0; value < made.size(); ++value) {
-    // Read anew each time: nodes made below may move the children.
+    // Read the children each time: making nodes may move them in memory.
     const Node left_child = level(left) == at ? children(left)[value] : left,
                right_child = level(right) == at ? children(right)[value] : right;
     made[value] = meet(left_child, right_child, steps);

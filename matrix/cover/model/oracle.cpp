@@ -7,8 +7,8 @@ namespace graphproof::cover {
 
 struct Oracle::Encoded {
   CaDiCaL::Solver solver;
-  std::vector<int> first;     // variable of value 0 of each parameter; value v is first + v
-  std::vector<int> switches;  // variable that turns each constraint on
+  std::vector<int> first;  // for each parameter the variable of its value 0; value v is first + v
+  std::vector<int> switches;  // for each constraint the variable that turns it on
   int variables = 0;
 
   void clause(std::span<const int> literals) {
@@ -16,10 +16,10 @@ struct Oracle::Encoded {
     solver.add(0);
   }
 
-  /// At most one of `literals`: pairs when few, otherwise a running "one was already true" (linear
-  /// in size).
+  /// At most one of `literals` is true: a clause for each pair if they are few, otherwise a chain
+  /// of variables "one of the earlier ones is true", whose size is linear.
   void at_most_one(const std::vector<int>& literals) {
-    constexpr std::size_t kPairs = 6;  // beyond it the chain is the smaller encoding
+    constexpr std::size_t kPairs = 6;  // for more literals the chain is smaller
     if (literals.size() <= kPairs) {
       for (std::size_t i = 0; i < literals.size(); ++i)
         for (std::size_t j = i + 1; j < literals.size(); ++j)
@@ -51,7 +51,7 @@ struct Oracle::Encoded {
       clause(literals);
       at_most_one(literals);
     }
-    std::vector<int> spoiled;  // one variable a parameter: it has a negative value
+    std::vector<int> spoiled;  // for each parameter the variable "it has a negative value"
     for (std::size_t parameter = 0; parameter < first.size(); ++parameter) {
       const auto& values = model.parameters[parameter].values;
       if (std::none_of(values.begin(), values.end(),
@@ -88,16 +88,16 @@ Oracle::Oracle(const Model& model)
     : model_(&model), hard_(std::make_unique<Encoded>(model, false)) {}
 Oracle::~Oracle() = default;
 
-bool Oracle::solve(std::span<const Cell> cells, std::span<const int> liking) {
+bool Oracle::solve(std::span<const Cell> cells, std::span<const int> preferred) {
   ++calls_;
-  for (std::size_t parameter = 0; parameter < liking.size(); ++parameter) {
-    // All other values are disliked, so that the liked one is what the row falls into.
+  for (std::size_t parameter = 0; parameter < preferred.size(); ++parameter) {
+    // Setting the phase of the other values to false makes the solver arrive at the liked one.
     const int count = static_cast<int>(model_->parameters[parameter].values.size());
-    constexpr int kFew = 16;  // telling a solver about thousands of values costs more than it helps
-    if (liking[parameter] < 0 || count > kFew) continue;
+    constexpr int kFew = 16;  // setting the phases of thousands of values costs more than it helps
+    if (preferred[parameter] < 0 || count > kFew) continue;
     for (int value = 0; value < count; ++value) {
       const int variable = hard_->first[parameter] + value;
-      hard_->solver.phase(value == liking[parameter] ? variable : -variable);
+      hard_->solver.phase(value == preferred[parameter] ? variable : -variable);
     }
   }
   if (!hard_->solve(cells)) return false;
@@ -134,7 +134,7 @@ std::vector<int> Oracle::reason(std::span<const Cell> cells) {
     std::vector<int> fewer = active;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at));
     if (refuted(fewer)) {
-      // What is left before `at` was needed by a larger set, so it still is by a part of it.
+      // The constraints before `at` were needed by a larger set, so a subset of it needs them too.
       active = blamed(fewer);
     } else {
       ++at;

@@ -1,5 +1,5 @@
-// CaDiCaL's word on which rows exist: exact where propagation gives up, and the judge of what can't
-// be covered.
+// Asks the SAT solver CaDiCaL whether a valid row exists. Its answer is exact where propagation
+// gives up, and decides what can't be covered.
 #pragma once
 
 #include <memory>
@@ -11,21 +11,21 @@
 
 namespace graphproof::cover {
 
-/// Not thread-safe; one per thread.
+/// The solver of one model. Not thread-safe: each thread has its own.
 class Oracle {
  public:
   /// REQUIRES: check_model(model) passes, and the model outlives the oracle.
   explicit Oracle(const Model& model);
   ~Oracle();
 
-  /// Is there a valid row with these cells? `liking`, empty or a value for each parameter (hidden
-  /// ones too), is tried first. The row found is `row()`, hidden parameters included.
-  bool solve(std::span<const Cell> cells, std::span<const int> liking = {});
+  /// Whether a valid row with these cells exists; row() is then one, hidden parameters included.
+  /// The solver tries the values `preferred` first: one for each parameter, hidden ones included,
+  /// or empty.
+  bool solve(std::span<const Cell> cells, std::span<const int> preferred = {});
   const std::vector<int>& row() const { return row_; }
 
-  /// Why no valid row has these cells: indices of constraints, in order, of which none can be left
-  /// out. Empty where a row exists, and where only the rule of one negative value per row stands
-  /// against it.
+  /// Why no valid row has these cells: a minimal set of constraints, as indices in increasing
+  /// order. It is empty if a row exists, or if only two negative values exclude it.
   std::vector<int> reason(std::span<const Cell> cells);
 
   long calls() const { return calls_; }
@@ -33,8 +33,9 @@ class Oracle {
  private:
   struct Encoded;
   const Model* model_;
-  std::unique_ptr<Encoded> hard_,
-      named_;  // named_ has a switch for each constraint and is built when first needed
+  std::unique_ptr<Encoded> hard_;
+  /// The same with a switch for each constraint, for reason(); built when it is first needed.
+  std::unique_ptr<Encoded> named_;
   std::vector<int> row_;
   long calls_ = 0;
 };

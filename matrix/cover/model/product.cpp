@@ -14,11 +14,10 @@ namespace graphproof::cover {
 namespace {
 
 constexpr long double kExactly =
-    9223372036854775808.0L;  // 2^63; below, 64 binary digits hold every integer
-constexpr int kOrderRounds =
-    30;  // of moving parameters to their constraints' centres; it settles in about ten
+    9223372036854775808.0L;       // 2^63: a long double has every integer below it
+constexpr int kOrderRounds = 30;  // passes of the ordering below, which settles in about ten
 constexpr std::size_t kTriesPerRow =
-    1000;  // draws for a valid row where constraints were left out of the diagram
+    1000;  // of a valid row, if constraints were left out of the diagram
 
 /// At most one negative value in a row, as a constraint.
 Constraint negatives_apart(const Model& model) {
@@ -36,8 +35,9 @@ Constraint negatives_apart(const Model& model) {
   return constraint;
 }
 
-/// Parameters that stand in one constraint brought near to each other (the FORCE heuristic of
-/// Aloul, Markov, Sakallah).
+/// An order in which parameters of one constraint are near each other: the FORCE heuristic of
+/// Aloul, Markov and Sakallah moves each parameter to the centre of its constraints, again and
+/// again.
 std::vector<int> near_order(const Model& model) {
   const auto count = static_cast<std::size_t>(model.visible_count());
   std::vector<std::vector<int>> supports;
@@ -97,16 +97,17 @@ nlohmann::json RowCount::json() const {
   return static_cast<double>(rows);
 }
 
-/// The diagram of a model for one order of its parameters, and what did not fit into it.
+/// The diagram of a model for one order of its parameters, and the constraints that did not fit
+/// into it.
 struct Product::Built {
   std::vector<int> order;  // level -> parameter
   Diagram diagram;
   Diagram::Node root = Diagram::kEverything;
-  std::vector<RowCount> after;  // rows once each constraint has been added
+  std::vector<RowCount> after;  // the rows after each constraint was added
   std::vector<const Constraint*> left_out;
   std::vector<std::vector<Clause>>
-      checks;  // of what was left out, by the level after which a clause is decided
-  std::unique_ptr<Oracle> oracle;  // where a clause that was left out has hidden parameters
+      checks;                      // clauses that were left out, by the level that decides them
+  std::unique_ptr<Oracle> oracle;  // if a clause that was left out has hidden parameters
 
   Built(const Model& model, std::vector<int> levels, std::int64_t steps)
       : order(std::move(levels)),
@@ -122,8 +123,8 @@ struct Product::Built {
       for (Clause& clause : clauses)
         for (Literal& literal : clause)
           literal.parameter = level_of[static_cast<std::size_t>(literal.parameter)];
-      // One constraint may take half of what is left, so that a single wild one leaves something
-      // for the others.
+      // A constraint may take half of the steps that are left, so that a single expensive one
+      // leaves some for the others.
       std::int64_t allowed = steps / 2;
       const std::int64_t before = allowed;
       const std::optional<Diagram::Node> own = diagram.rows_of(clauses, allowed);
@@ -163,7 +164,7 @@ struct Product::Built {
     }
   }
 
-  /// Whether what was left out allows the values up to and with `level`. `values` go by level.
+  /// Whether the clauses that were left out allow the values of the levels up to `level`.
   bool allowed(int level, const std::vector<int>& values) const {
     for (const Clause& clause : checks[static_cast<std::size_t>(level)])
       if (std::none_of(clause.begin(), clause.end(), [&](const Literal& literal) {
@@ -200,7 +201,8 @@ struct Product::Built {
             std::vector<char>& dead) const {
     if (level == diagram.levels()) return true;
     const bool decides = node != Diagram::kEverything && diagram.level(node) == level;
-    // A node can only be known to lead nowhere while nothing above it matters below.
+    // With clauses left out, whether a node leads to a row depends on the levels above it too, and
+    // is not remembered.
     if (decides && left_out.empty() && dead[node]) return false;
     for (int value = 0; value < diagram.size(level); ++value) {
       if (wanted[static_cast<std::size_t>(level)] != kAny &&
@@ -224,7 +226,8 @@ struct Product::Built {
     return row;
   }
 
-  /// A row of the diagram, each as likely as another; nothing where what was left out forbids it.
+  /// Draws a row of the diagram, each with the same probability; nothing if a clause that was left
+  /// out forbids it.
   std::optional<Row> draw(Random& random) const {
     Row values(order.size(), 0);
     Diagram::Node node = root;
@@ -234,14 +237,14 @@ struct Product::Built {
         chosen = random.below(diagram.size(level));
       } else {
         const std::span<const Diagram::Node> children = diagram.children(node);
-        // 64 random binary digits: no value is likelier than it should be by more than 2^-64.
+        // 64 random bits: the probability of a value is off by at most 2^-64.
         long double at = std::ldexp(static_cast<long double>(random.next()), -64) *
                          diagram.count_below(node, level);
         for (std::size_t value = 0; value < children.size(); ++value) {
           const long double rows = diagram.count_below(children[value], level + 1);
           if (rows == 0) continue;
           chosen = static_cast<int>(
-              value);  // the last one that has rows, should rounding lead past them all
+              value);  // the last value that has rows, in case rounding leads past them all
           if (at < rows) break;
           at -= rows;
         }
@@ -288,7 +291,7 @@ std::vector<std::vector<char>> Product::held() const {
   const auto of_level = [&](int level) -> std::vector<char>& {
     return held[static_cast<std::size_t>(built.order[static_cast<std::size_t>(level)])];
   };
-  std::vector<char> free(built.order.size(), 0);  // levels that some way passes without a decision
+  std::vector<char> free(built.order.size(), 0);  // levels that some path skips
   const auto pass = [&](int from, int to) {
     for (int level = from; level < to; ++level) free[static_cast<std::size_t>(level)] = 1;
   };
@@ -329,8 +332,7 @@ std::vector<Row> Product::sample(std::size_t size, std::uint64_t seed) const {
   Random random(seed);
   const RowCount count = valid();
   if (count.rows < 2 * static_cast<long double>(size)) {
-    // Most rows are wanted: each in turn is taken with the chance that is left (Knuth's algorithm
-    // S).
+    // Most rows are wanted: go through all of them and select by Knuth's algorithm S.
     std::vector<Row> all;
     for_each([&](const Row& row) { all.push_back(row); });
     std::size_t wanted = std::min(size, all.size());

@@ -1,6 +1,6 @@
-// All valid rows of a model: how many there are, every one of them in order, some of them by
-// chance. For plans that want the whole product, or a fair sample of it, where a covering array
-// (cover.h) wants few rows.
+// All valid rows of a model: counts them, goes through them in order, or draws some of them. This
+// is for plans that want the whole product or a fair sample of it; a covering array (cover.h) has
+// few rows instead.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,20 +18,22 @@
 
 namespace graphproof::cover {
 
-/// A number of rows. Where the diagram would grow too large some constraints are left out of the
-/// counting, and the number is a bound: there are no more than so many.
+/// A number of rows. Where the diagram would grow too large, some constraints are left out of the
+/// count, and the number is an upper bound.
 struct RowCount {
   long double rows = 0;
   bool exact = true;
 
   /// "42817912000", "at most 6e+12"; beyond 2^63 "about 1.234e+45".
   std::string text() const;
-  nlohmann::json json() const;  // a whole number where it is one and known
+  /// An integer below 2^63, from there on a floating-point number.
+  nlohmann::json json() const;
 };
 
-/// Diagram steps that a product may take: about half a second.
+/// The diagram steps that a product may take, about half a second.
 constexpr std::int64_t kProductSteps = std::int64_t{1} << 24;
 
+/// The valid rows of one model.
 class Product {
  public:
   /// REQUIRES: check_model(model) passes, and the model outlives the product. Memory is bounded by
@@ -40,23 +42,24 @@ class Product {
   ~Product();
   Product(Product&&) noexcept;
 
-  RowCount raw() const;  // before any constraint
+  /// The rows without any constraint.
+  RowCount raw() const;
   RowCount valid() const;
-  /// Of each constraint: the rows that it is the first of all to forbid.
+  /// For each constraint: how many rows it forbids and no earlier constraint does.
   const std::vector<RowCount>& removed() const { return removed_; }
 
-  /// Of each parameter: which values stand in some valid row; where valid() is a bound, these and
-  /// perhaps others.
+  /// For each parameter and value whether some valid row has it. If valid() is only a bound, a
+  /// value that no valid row has may be marked too.
   std::vector<std::vector<char>> held() const;
 
-  /// Calls `visit` for every valid row, in odometer order: the last parameter turns fastest. Memory
-  /// does not grow with the rows; where valid() is exact, neither does the time between two of
-  /// them.
+  /// Calls `visit` for every valid row, in odometer order: the last parameter changes fastest. The
+  /// memory does not depend on the number of rows; nor does the time between two rows, if valid()
+  /// is exact.
   void for_each(const std::function<void(const Row&)>& visit) const;
 
-  /// `size` different valid rows, each set of them as likely as another; all rows where there are
-  /// no more. In order of drawing, unless most rows are drawn. Throws InputError where valid() is
-  /// no more than a bound and valid rows are too rare to be met by chance.
+  /// Draws `size` different valid rows, each set of rows with the same probability; all rows if
+  /// there are no more. They are in the order of drawing, unless most rows are drawn. Throws
+  /// InputError if valid() is only a bound and valid rows are too rare to be drawn by chance.
   std::vector<Row> sample(std::size_t size, std::uint64_t seed) const;
 
   /// The first valid row in odometer order that has these cells.
@@ -66,8 +69,9 @@ class Product {
   struct Built;
 
   const Model* model_;
-  std::unique_ptr<Built> given_;   // levels in the parameters' order
-  std::unique_ptr<Built> chosen_;  // another order, where the given one left constraints out
+  std::unique_ptr<Built> given_;  // its levels are the parameters in their order
+  /// With another order of the parameters, if constraints did not fit into given_.
+  std::unique_ptr<Built> chosen_;
   std::vector<RowCount> removed_;
   const Built& counted() const { return chosen_ ? *chosen_ : *given_; }
 };

@@ -56,7 +56,8 @@ bool fulfils(const Constraint& constraint, const Row& row) {
   });
 }
 
-/// Valid rows in odometer order, and of each constraint the rows that it is the first to forbid.
+/// The valid rows in odometer order, and for each constraint the number of rows that it is the
+/// first to forbid, found by trying all rows.
 std::pair<std::vector<Row>, std::vector<long double>> by_hand(const Model& model) {
   std::vector<Row> rows;
   std::vector<long double> removed(model.constraints.size(), 0);
@@ -145,20 +146,20 @@ TEST(Product, NegativeValuesStandAlone) {
   EXPECT_EQ(walked(Product(model)), (std::vector<Row>{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0}}));
 }
 
-TEST(Product, NumbersBeyondSixtyFourBitsAreRoundedAndSaySo) {
+TEST(Product, NumbersBeyondSixtyFourBitsAreRoundedAndMarked) {
   EXPECT_EQ(Product(model_of(std::vector<int>(62, 2))).valid().text(), "4611686018427387904");
   EXPECT_EQ(Product(model_of(std::vector<int>(200, 2))).valid().text(), "about 1.607e+60");
   EXPECT_EQ((RowCount{1234, false}.text()), "at most 1234");
-  // Exact although the product is far beyond: all but two parameters are held.
+  // The count is exact although the product is huge, because all but two parameters are fixed.
   Model model = model_of(std::vector<int>(100, 3));
   for (int parameter = 2; parameter < 100; ++parameter)
     model.constraints.push_back({"c", {{{parameter, 1, true}}}});
   EXPECT_EQ(Product(model).valid().text(), "9");
 }
 
-// 58 of 108 rows; each set of rows is as likely as another, so each row is drawn as often as
-// another: chi-square below its 99.9 % quantile for 57 degrees of freedom, 95.8, for drawing one
-// row and for drawing most of them.
+// 58 of 108 rows are valid. If each set of rows has the same probability, so has each row:
+// chi-square stays below 95.8, its 99.9 % quantile for 57 degrees of freedom, whether one row is
+// drawn or most of them.
 TEST(Product, EveryRowIsDrawnAsOftenAsAnother) {
   Model model = model_of({3, 4, 3, 3});
   model.constraints.push_back(

@@ -1,12 +1,12 @@
-// Random numbers that are the same on every machine and library: one seed gives one plan
-// everywhere.
+// Random numbers that do not depend on the machine or its libraries, so that one seed gives the
+// same plan everywhere.
 #pragma once
 
 #include <cstdint>
 
 namespace graphproof::cover {
 
-/// xoshiro256** (Blackman and Vigna, public domain algorithm), seeded by splitmix64.
+/// xoshiro256** (Blackman and Vigna; a public domain algorithm), seeded by splitmix64.
 class Random {
  public:
   explicit Random(std::uint64_t seed) {
@@ -31,12 +31,12 @@ class Random {
     return result;
   }
 
-  /// Below `bound`, which is 1 or more. The bias of the multiplication is below 2^-32 * bound.
+  /// A number below `bound`, which is 1 or more. Its bias is below 2^-32 * bound.
   int below(int bound) {
     return static_cast<int>(((next() >> 32) * static_cast<std::uint64_t>(bound)) >> 32);
   }
 
-  /// In [0, 1).
+  /// A number in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
  private:
