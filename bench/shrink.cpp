@@ -82,7 +82,7 @@ class FicBs {
     for (const shrink::Seen& one : seen)
       know(around.mask(one.row), one.outcome == shrink::Outcome::fail);
     for (const shrink::Seen& one : seen)
-      if (one.outcome == shrink::Outcome::pass) around.like(one.row);
+      if (one.outcome == shrink::Outcome::pass) around.add_passed(one.row);
   }
 
   Mask run() {

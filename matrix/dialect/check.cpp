@@ -23,7 +23,8 @@ std::string spelled(const Value& value) {
   return std::holds_alternative<matrix::Absent>(value) ? "None" : matrix::value_text(value);
 }
 
-// "cuda_graph_impl=full_iteration, fp16=true": what the conditions read, first use first.
+// The inputs that the conditions read, in order of first use: "cuda_graph_impl=full_iteration,
+// fp16=true".
 std::string values_read(std::initializer_list<const Expression*> expressions,
                         const Configuration& configuration) {
   std::set<std::string> seen;
@@ -35,8 +36,8 @@ std::string values_read(std::initializer_list<const Expression*> expressions,
   return text;
 }
 
-// What a finding points at: what was written, sooner a value that the rule requires than one that
-// makes it apply.
+// The option that a finding points at: one that was written, and preferably one that the rule
+// requires something of rather than one that makes it apply.
 std::string option_of(std::initializer_list<const Expression*> expressions,
                       const Configuration& configuration) {
   std::string any;
@@ -56,7 +57,7 @@ bool reads_unreadable(std::initializer_list<const Expression*> expressions,
   return false;
 }
 
-// Whether something that was written bears on the rule. What a recipe combines by itself is not
+// Whether the rule reads an option that was written. What a recipe combines by itself is not
 // judged.
 bool concerns_input(const Rule& rule, const Configuration& configuration) {
   const auto reads_given = [&](const Expression& expression) {
@@ -70,8 +71,8 @@ bool concerns_input(const Rule& rule, const Configuration& configuration) {
          });
 }
 
-// A field that a harness's flag sets was written where the flag stands.
-void hand_on_place(const Part& part, Configuration& configuration) {
+// A field that a harness's flag sets has the place of the flag.
+void copy_place_to_fields(const Part& part, Configuration& configuration) {
   for (const Effect& effect : part.effects)
     for (const Expression* expression : {&effect.value, &part.when})
       for (const matrix::Input& input : expression->inputs())
@@ -82,7 +83,7 @@ void hand_on_place(const Part& part, Configuration& configuration) {
 
 // The new values of a part that fired are computed before any of them is stored.
 void rewrite(const Part& part, bool unknown, const Dialect& dialect, Configuration& configuration) {
-  if (configuration.surface == Surface::harness) hand_on_place(part, configuration);
+  if (configuration.surface == Surface::harness) copy_place_to_fields(part, configuration);
   std::vector<std::pair<std::string, Value>> values;
   for (const Effect& effect : part.effects) {
     Value value = effect.value.evaluate(configuration.values_of(effect.value));
@@ -94,7 +95,7 @@ void rewrite(const Part& part, bool unknown, const Dialect& dialect, Configurati
   for (auto& [name, value] : values) configuration.set(dialect.options, name, std::move(value));
 }
 
-// Which of two findings of one rule is told: an error before all else, then what is decided.
+// Which of two findings of one rule is reported: an error first, then a decided one.
 int weight(const Finding& finding) {
   return (finding.severity == "error" ? 2 : 0) + (finding.unknown ? 0 : 3);
 }
@@ -150,24 +151,25 @@ namespace {
 Verdict check_rules(const Dialect& dialect, Reading reading, bool spelling_only) {
   Verdict verdict{.findings = std::move(reading.findings),
                   .effective = std::move(reading.configuration)};
-  std::set<std::string> told;  // a rule of two stages is told once
-  for (const Finding& finding : verdict.findings) told.insert(finding.rule);
+  std::set<std::string> reported;  // a rule of two stages is reported once
+  for (const Finding& finding : verdict.findings) reported.insert(finding.rule);
   for (const Stage stage : stages(verdict.effective.surface)) {
     for (const Rule* rule : dialect.rules.order(stage)) {
       if (!rule->active(dialect.version) || (spelling_only && !rule->migrates)) continue;
-      // A performance harness has a parser of its own: Megatron-LM's never sees its arguments.
+      // A performance harness has its own parser: Megatron-LM's parser never sees its arguments.
       if (stage == Stage::cli && verdict.effective.surface == Surface::harness &&
           rule->dialect != "megatron-bridge")
         continue;
       Applied applied = apply(*rule, stage, verdict.effective);
       const bool told_if_undecided =
           verdict.effective.surface != Surface::harness || concerns_input(*rule, verdict.effective);
-      // What is swapped to and fro while training runs is told, but is no configuration.
+      // A value that changes back and forth while training runs is reported, but is no
+      // configuration.
       if (stage != Stage::run)
         for (const auto& [part, unknown] : applied.fired)
           rewrite(*part, unknown, dialect, verdict.effective);
       if (applied.finding && applied.finding->unknown && !told_if_undecided) continue;
-      if (applied.finding && told.insert(rule->id).second)
+      if (applied.finding && reported.insert(rule->id).second)
         verdict.findings.push_back(std::move(*applied.finding));
     }
   }

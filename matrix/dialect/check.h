@@ -1,5 +1,6 @@
-// Applies a dialect's rules to a configuration in upstream's order: errors are collected, fixes
-// rewrite values for the rules behind them, and the error that upstream would stop at is marked.
+// Applies a dialect's rules to a configuration in upstream's order. Errors are collected, fixes
+// rewrite values for the rules that come after them, and the error that upstream would stop at is
+// marked.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,27 +12,32 @@
 
 namespace graphproof::dialect {
 
+/// The result of a check.
 struct Verdict {
-  bool accepted = true;           // upstream's parsing and configuration let it pass
+  bool accepted = true;           // whether upstream's parser and configuration objects accept it
   std::vector<Finding> findings;  // in upstream's order: reading, cli, config, construct, run
-  Configuration effective;        // after every fix
+  Configuration effective;        // with all fixes applied
 
   /// {"accepted", "findings", "effective"}.
   nlohmann::json json() const;
 };
 
-/// A command line goes through the stages cli, config, construct and run; a configuration object
-/// begins at config.
+/// Checks what was read. A command line goes through the stages cli, config, construct and run; a
+/// configuration object begins with config.
 Verdict check(const Dialect& dialect, Reading reading);
-/// Only what refuses or rewrites an older spelling: what the configuration says in today's words.
+/// As check(), with only the rules that refuse or rewrite an older spelling: the effective
+/// configuration has today's spelling.
 Verdict check_spelling(const Dialect& dialect, Reading reading);
 
-/// One rule alone: what it says of a configuration, and which of its parts fired or may have.
+/// The result of one rule.
 struct Applied {
-  std::optional<Finding>
-      finding;  // an error sooner than anything else, something decided sooner than not
-  std::vector<std::pair<const Part*, bool>> fired;  // the flag is true where it is undecided
+  /// Of several parts that fire: errors go before other findings, decided ones before undecided
+  /// ones.
+  std::optional<Finding> finding;
+  /// The parts that fire; the flag is true if that is undecided.
+  std::vector<std::pair<const Part*, bool>> fired;
 };
+/// Applies one rule to a configuration.
 Applied apply(const Rule& rule, Stage stage, const Configuration& configuration);
 
 }  // namespace graphproof::dialect

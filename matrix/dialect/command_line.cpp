@@ -10,7 +10,7 @@ namespace {
 using matrix::AxisType;
 using matrix::Value;
 
-// Rules of near.json.
+// Rules of matrix/rules/megatron-lm/near.json.
 constexpr const char* kBadValue = "RN02";
 constexpr const char* kMissingValue = "RN03";
 constexpr const char* kRetiredFlag = "RN18";
@@ -24,7 +24,7 @@ bool quotes_needed(const std::string& word) {
          });
 }
 
-// argparse takes -1 and -.5 for values where no option looks like a number.
+// argparse reads -1 and -.5 as values if no option looks like a number.
 bool negative_number(const std::string& word) {
   if (word.size() < 2 || word[0] != '-') return false;
   const std::string digits = word.substr(1);
@@ -37,7 +37,7 @@ bool looks_like_flag(const std::string& word) {
          word.find(' ') == std::string::npos;
 }
 
-// int() of Python: a sign and underscores between digits.
+// Reads an integer as Python's int() does: with a sign, and underscores between digits.
 std::optional<std::int64_t> python_integer(std::string text) {
   if (text.find("__") != std::string::npos || text.empty() || text.front() == '_' ||
       text.back() == '_')
@@ -87,7 +87,7 @@ class Reader {
 
   Reading run() {
     while (at_ < words_.size()) read_one();
-    // argparse tells what it does not know only once everything else was read.
+    // argparse reports unknown flags only after it has read everything else.
     for (Finding& finding : unknown_) reading_.findings.push_back(std::move(finding));
     return std::move(reading_);
   }
@@ -114,7 +114,7 @@ class Reader {
     if (harness_ && !looks_like_flag(word) && override_of_recipe(word, index)) return;
     if (!looks_like_flag(word)) {
       add(unknown_, kUnknownFlag, "", word, "an option before each value", index,
-          "remove it, or put it behind the option that it belongs to");
+          "remove it, or put it after the option that it belongs to");
       return;
     }
     const Flag* flag = dialect_.options.flag(word, harness_);
@@ -154,7 +154,7 @@ class Reader {
     if (too_few)
       return refuse(
           kMissingValue, option,
-          values.empty() ? "nothing behind " + word : std::to_string(values.size()) + " values",
+          values.empty() ? "nothing after " + word : std::to_string(values.size()) + " values",
           option.arity == Arity::one_or_more
               ? "at least one value"
               : std::to_string(option.count) + (option.count == 1 ? " value" : " values"),
@@ -167,7 +167,7 @@ class Reader {
     return flags.empty() ? option.name() : flags.front();
   }
 
-  // A harness takes fields of its configuration by their path as well:
+  // A harness also accepts fields of its configuration by their path:
   // model.cuda_graph_modules=[attn,mlp].
   bool override_of_recipe(const std::string& word, std::size_t index) {
     const std::size_t equals = word.find('=');
@@ -253,8 +253,8 @@ class Reader {
     }
   }
 
-  // A misspelt or shortened flag is an error of upstream's parser; one that nothing resembles may
-  // come from a training script of one's own, which only that script can tell.
+  // Upstream's parser refuses a misspelt or shortened flag. A flag that resembles no known one may
+  // belong to the user's own training script, which is not known here.
   void unknown_flag(std::size_t index, const std::string& flag) {
     while (at_ < words_.size() && !looks_like_flag(words_[at_])) ++at_;
     std::string dest =
@@ -278,7 +278,7 @@ class Reader {
         near = candidate;
     if (near.empty()) near = matrix::nearest_name(flag, flags);
     const bool of_graphs =
-        dest.find("cuda_graph") != std::string::npos;  // the table has every option of graphs
+        dest.find("cuda_graph") != std::string::npos;  // the table has every option of CUDA graphs
     add(unknown_, kUnknownFlag, "", flag,
         near.empty() ? "an option of this dialect" : "`" + near + "`", index,
         near.empty() && of_graphs

@@ -1,6 +1,5 @@
-// Reads an upstream command line as argparse would, without running it: flags by their whole name,
-// values by nargs and type, choices, repeated flags (the last counts), `--flag=value`, negative
-// numbers.
+// Reads an upstream command line as argparse would: flags by their whole name, values by nargs and
+// type, choices, repeated flags (the last one counts), `--flag=value`, negative numbers.
 #pragma once
 
 #include <optional>
@@ -12,26 +11,26 @@
 
 namespace graphproof::dialect {
 
-/// What stands before the options: `K=V torchrun --nproc-per-node 8 pretrain_gpt.py`.
+/// What precedes the options: `K=V torchrun --nproc-per-node 8 pretrain_gpt.py`.
 struct Program {
   std::vector<std::pair<std::string, std::string>> environment;
-  std::optional<std::int64_t> world_size;  // processes, where the starter's options say how many
-  std::size_t first_option = 0;            // index of the first word after it
+  std::optional<std::int64_t> world_size;  // if the options of torchrun and the like give it
+  std::size_t first_option = 0;            // the index of the first word after it
 };
 Program read_program(const std::vector<std::string>& words);
 
-/// The rule of a flag that upstream's parser does not have. Undecided (`Finding::unknown`) where no
-/// flag resembles it.
+/// The rule about a flag that upstream's parser does not have. Its finding is undecided
+/// (`Finding::unknown`) if no flag resembles the one that was written.
 inline constexpr const char* kUnknownFlag = "RN01";
 
-/// Options of `words` from index `begin` on. Values that can't be taken are findings and leave the
-/// option unknown.
+/// Reads the options in `words` from index `begin` on. A value that is not accepted is a finding
+/// and leaves the option unknown. `harness`: the flags are those of a performance harness.
 Reading read_command_line(const Dialect& dialect, const std::vector<std::string>& words,
                           std::size_t begin, bool harness);
 
-/// The words as one line, quoted for a shell where needed.
+/// The words as one line, with quotes for a shell where needed.
 std::string shell_line(const std::vector<std::string>& words);
-/// The words of a line with shell quotes; for examples in data files.
+/// Splits a line with shell quotes into words; for examples in data files.
 std::vector<std::string> shell_words(const std::string& line);
 
 }  // namespace graphproof::dialect

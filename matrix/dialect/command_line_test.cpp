@@ -58,7 +58,7 @@ TEST(CommandLine, WhatArgparseRefusesIsAFindingWithItsPlace) {
       {"--cuda-graph-modules attn,mlp", "R002", "attn,mlp", 1, false},
       {"--inference-cuda-graph-scope attn", "R004", "attn", 1, false},
       {"--tensor-model-parallel-size two", "RN02", "two", 1, false},
-      {"--cuda-graph-impl", "RN03", "nothing behind --cuda-graph-impl", 1, false},
+      {"--cuda-graph-impl", "RN03", "nothing after --cuda-graph-impl", 1, false},
       {"--cuda-graph-mod attn", "RN01", "--cuda-graph-mod", 1, false},
       {"--bf16 true", "RN01", "true", 8, false},
       {"--cuda-graph-anything", "RN01", "--cuda-graph-anything", 1, false},

@@ -34,7 +34,7 @@ class FileReader {
 
   Reading run(const Located& root) {
     if (!root.json().is_object())
-      root.fail("a configuration that is no object", "an object of options", "",
+      root.fail("a configuration that is not an object", "an object of options", "",
                 "write {\"cuda_graph_impl\": \"local\"}");
     section(root, "", 0);
     return std::move(reading_);
@@ -47,7 +47,7 @@ class FileReader {
                   "", "flatten it");
     for (const auto& [key, value] : object.members()) {
       const std::string path = prefix.empty() ? key : prefix + "." + key;
-      // _target_ and its like name a Python class; some classes are options, because rules differ
+      // Keys such as _target_ name a Python class. Some classes are options, because rules differ
       // between them.
       if (key.starts_with("_") && dialect_.options.key(path) == nullptr) continue;
       if ((key == "env" || key == "env_vars" || key == "environment") && value.json().is_object()) {
@@ -66,8 +66,8 @@ class FileReader {
     }
   }
 
-  // {"_target_": "....OptimizerConfig", "optimizer": "adam"} is a section; without fields of its
-  // own it stands for a value.
+  // {"_target_": "....OptimizerConfig", "optimizer": "adam"} is a section; an object without fields
+  // of its own is a value.
   static bool is_section(const Located& value) {
     if (!value.json().is_object() || value.has("_args_")) return false;
     return !value.has("_target_") ||
@@ -85,7 +85,7 @@ class FileReader {
     }
   }
 
-  // The option that takes the value today.
+  // The option that has the value today.
   const Option* retired(const Option& option, const std::string& key, const Located& value) {
     Finding finding =
         finding_of(dialect_.rule(kRetiredKey), Stage::config, key, "`" + option.renamed_to + "`");
@@ -189,7 +189,7 @@ class FileReader {
     take(option, words);
   }
 
-  // CudaGraphModule.attn is attn; a dot after anything else belongs to the text.
+  // CudaGraphModule.attn is attn. After anything but a class name a dot is part of the text.
   std::string bare(const std::string& text) const {
     const std::size_t dot = text.find('.');
     return dot != std::string::npos && dialect_.options.enumeration(text.substr(0, dot)) != nullptr
@@ -197,8 +197,8 @@ class FileReader {
                : text;
   }
 
-  // {"_target_": "....CudaGraphScope", "_args_": [2]}: enumerations are converted by name, because
-  // their numbers differ.
+  // The word of {"_target_": "....CudaGraphScope", "_args_": [2]}. Enumerations are looked up by
+  // name, because their numbers differ.
   std::optional<std::string> enumerator(const Located& value) const {
     if (!value.json().is_object() || !value.has("_target_") || !value.has("_args_"))
       return std::nullopt;

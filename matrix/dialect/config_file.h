@@ -1,7 +1,7 @@
-// Reads a configuration object (a Megatron-LM TransformerConfig and its neighbours, or Megatron
-// Bridge's ConfigContainer) from a document: flat or in sections, enumerations as words, as
-// `Class.word` or as the {_target_, _args_} that Bridge writes. YAML becomes such a document in the
-// program.
+// Reads a configuration object from a document: Megatron-LM's TransformerConfig and its other
+// config classes, or Megatron Bridge's ConfigContainer. Options may be flat or in sections, and
+// enumerations may be words, `Class.word`, or {_target_, _args_} as Bridge writes them. The program
+// turns YAML into such a document.
 #pragma once
 
 #include "matrix/dialect/dialect.h"
@@ -9,8 +9,9 @@
 
 namespace graphproof::dialect {
 
-/// Keys that no option has are counted; one that resembles a known one is a finding. An object
-/// `env` holds environment variables. Throws InputError where the document is no object.
+/// Reads a configuration. Unknown keys are counted, and those that resemble a known key are
+/// findings. An object `env` has environment variables. Throws InputError if the document is not an
+/// object.
 Reading read_config_file(const Dialect& dialect, const matrix::Document& document);
 
 }  // namespace graphproof::dialect

@@ -49,7 +49,7 @@ void Configuration::set_stack(const OptionTable& options, const std::string& nam
   if (matrix::variable_type(name) && name != "device" && name != "slots" && name != "minutes") {
     machine.stack[name] = text;
     static_cast<void>(matrix::variable_value(
-        machine, name));  // refuses what can't be read, now and not in a rule
+        machine, name));  // refuses an unreadable value now, not when a rule reads it
     return;
   }
   std::vector<std::string> known{"torch_version", "nccl_version", "cuda_version",

@@ -1,5 +1,5 @@
-// A training configuration: the value of each option, and where it was written. Rules read it and
-// fixes rewrite it.
+// A training configuration: the value of each option, and the place where it was written. Rules
+// read it and fixes rewrite it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,19 +17,20 @@
 
 namespace graphproof::dialect {
 
-/// What was read: a command line's options, a configuration object's, or a performance harness's.
+/// Whether the options come from a command line, a configuration object or a performance harness.
 enum class Surface { command_line, configuration, harness };
 
+/// The options, environment variables and stack variables of a training job.
 struct Configuration {
   Surface surface = Surface::configuration;
-  std::map<std::string, matrix::Value, std::less<>>
-      values;  // every option, and the env.NAME that were given
-  std::map<std::string, matrix::Place, std::less<>> places;  // of those that were given
-  std::set<std::string, std::less<>> unreadable;  // given, but with no value that can be taken
-  matrix::Machine machine;                        // stack variables: what is not there is unknown
+  /// The value of every option, and of every env.NAME that was given.
+  std::map<std::string, matrix::Value, std::less<>> values;
+  std::map<std::string, matrix::Place, std::less<>> places;  // of the options that were given
+  std::set<std::string, std::less<>> unreadable;  // options whose given value is not accepted
+  matrix::Machine machine;  // its stack variables; those that are missing are unknown
 
   /// All options at their defaults for `surface`. A harness starts from a recipe, whose values are
-  /// unknown here.
+  /// not known here.
   static Configuration defaults(const OptionTable& options, Surface surface);
 
   matrix::Value value(const matrix::Input& input) const;
@@ -37,14 +38,14 @@ struct Configuration {
   matrix::Truth holds(const matrix::Expression& expression) const {
     return expression.holds(values_of(expression));
   }
-  /// Stores `value` as the option's type; an integer for a float becomes one.
+  /// Sets an option. An integer becomes a floating-point number if the option is one.
   void set(const OptionTable& options, const std::string& name, matrix::Value value);
-  /// Sets a fact of the machine: a stack variable of the expression language, or an option of kind
-  /// stack. InputError.
+  /// Sets a fact about the machine: a stack variable of the expression language, or an option whose
+  /// place is `stack`. Throws InputError.
   void set_stack(const OptionTable& options, const std::string& name, const std::string& text);
 };
 
-/// Absent is null; unknown options are left out.
+/// The values as JSON. An absent value is null; unknown values are left out.
 nlohmann::json effective_json(const Configuration& configuration);
 
 }  // namespace graphproof::dialect

@@ -1,5 +1,6 @@
-// Where each rule is settled: by `check` from a configuration, by a check, a fault or a test of an
-// engine, by upstream itself, which ends the rank, or nowhere yet.
+// How each upstream rule is covered here: `graphproof check` decides it from a configuration, a
+// check, a fault or a test shows it on an engine, upstream itself ends the rank, or nothing does
+// yet.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,18 +12,21 @@
 
 namespace graphproof::dialect {
 
-/// loud: upstream raises, and all that shows it is that the rank leaves no complete evidence
-/// (D21.evidence_complete).
+/// decided: by `graphproof check`. checked: by a check, a detector, a fault or a test. loud:
+/// upstream raises, which shows only in that the rank leaves no complete evidence
+/// (D21.evidence_complete). fact: there is nothing to decide. planned: by checks or faults that do
+/// not exist yet.
 enum class Coverage { decided, checked, loud, fact, planned, not_covered };
 std::string_view coverage_text(Coverage coverage);
 
-/// `known` are the ids of the checks, detectors and faults that exist; a test (`test Suite.Name`)
-/// exists, which a test of the rows holds. planned: only ids that do not exist yet.
+/// The coverage of a rule. `known` has the ids of the checks, detectors and faults that exist.
+/// Tests that a rule names (`test Suite.Name`) are taken to exist; a test of the rules holds that
+/// they do.
 Coverage coverage_of(const Rule& rule, const std::set<std::string>& known);
 
-/// One row a rule in the order of the files: rule, dialect, section, stages, status, severity,
-/// versions, what, why, next, source, coverage, covered_by (what exists), planned (what does not
-/// yet).
+/// A row for each rule, in the order of the files: rule, dialect, section, stages, status,
+/// severity, versions, what, why, next, source, coverage, covered_by (what exists) and planned
+/// (what does not exist yet).
 nlohmann::json list_upstream_rules(const Dialect& dialect, const std::set<std::string>& known);
 
 }  // namespace graphproof::dialect

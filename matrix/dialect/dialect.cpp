@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kNames[] = {"megatron-lm", "megatron-bridge", "legacy"};
 constexpr std::string_view kNewest = "2026.8.22";
-constexpr std::string_view kLegacy =
-    "2026.7.1";  // the day before local's rule on NCCL_GRAPH_REGISTER went
+// The day before upstream removed the rule of local graphs on NCCL_GRAPH_REGISTER.
+constexpr std::string_view kLegacy = "2026.7.1";
 constexpr std::string_view kMegatronLm = "NVIDIA Megatron-LM d98e8a64 (2026-08-22)";
 constexpr std::string_view kMegatronBridge = "NVIDIA-NeMo Megatron-Bridge (2026-08)";
 
@@ -38,7 +38,7 @@ std::string version_of(const std::string& given, std::string_view otherwise) {
         {.what = "a version that can't be read",
          .got = given,
          .want = "a day of upstream's main branch, such as 2026-08-22",
-         .why = "upstream's graph rules changed between releases; the rows carry days",
+         .why = "upstream's graph rules changed between releases; the rules here name days",
          .next = "leave it out for the newest",
          .place = {}});
   return dotted;

@@ -1,4 +1,4 @@
-// The upstream dialects that `check` knows, with their shipped options and rules.
+// The upstream dialects that `graphproof check` knows, with their options and rules.
 #pragma once
 
 #include <span>
@@ -11,19 +11,21 @@
 
 namespace graphproof::dialect {
 
+/// A dialect at a version.
 struct Dialect {
   std::string name;      // megatron-lm, megatron-bridge, legacy
-  std::string version;   // the version whose rules hold: given, or the newest
-  std::string upstream;  // project and commit that the rows describe
+  std::string version;   // the version whose rules apply
+  std::string upstream;  // the project and commit that the rules describe
   OptionTable options;
   UpstreamRules rules;
 
-  const Rule& rule(std::string_view id) const;  // REQUIRES: it exists
+  /// REQUIRES: the rule exists.
+  const Rule& rule(std::string_view id) const;
 };
 
-/// `megatron-lm`, `megatron-bridge`, and `legacy`: Megatron-LM as it was before 2026-07-02, which
-/// the older documents describe. Versions are days of upstream's main branch, 2026.8.22 or
-/// 2026-08-22; empty is the newest. InputError.
+/// Loads `megatron-lm`, `megatron-bridge` or `legacy`, which is Megatron-LM before 2026-07-02, as
+/// older documents describe it. A version is a day of upstream's main branch, 2026.8.22 or
+/// 2026-08-22; empty means the newest. Throws InputError.
 Dialect load_dialect(const std::string& name, const std::string& version);
 std::span<const std::string_view> dialect_names();
 

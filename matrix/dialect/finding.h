@@ -1,5 +1,5 @@
-// What `check` says of one rule, and the reading of a configuration with what the reader itself
-// found.
+// A finding of `graphproof check`, and a configuration as it was read, with the findings of its
+// reader.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,13 +13,15 @@
 
 namespace graphproof::dialect {
 
+/// A rule that a configuration breaks, or that is undecided.
 struct Finding {
   std::string rule;
   Stage stage = Stage::config;
   std::string status, severity, option, what, got, want, why, next;
-  matrix::Place place;   // line 0: the value was not written anywhere
-  bool unknown = false;  // undecided: it reads something that nobody supplied
-  bool first = false;    // the error that upstream stops at
+  matrix::Place place;   // of the value; line 0 if it was not written
+  bool unknown = false;  // undecided: the rule reads a value that was not supplied
+  bool first = false;    // whether upstream stops at this error
+  /// Whether upstream refuses the configuration for it.
 
   bool refuses() const {
     return severity == "error" && !unknown && (stage == Stage::cli || stage == Stage::config);
@@ -27,13 +29,14 @@ struct Finding {
   nlohmann::json json() const;
 };
 
-/// A finding of `rule` with its texts; got and want are the finder's.
+/// A finding of `rule` with the rule's texts.
 Finding finding_of(const Rule& rule, Stage stage, std::string got, std::string want);
 
+/// A configuration as it was read.
 struct Reading {
   Configuration configuration;
-  std::vector<Finding> findings;  // in the order in which upstream's reader would stop at them
-  int unknown_keys = 0;           // of a file, which no option has
+  std::vector<Finding> findings;  // in the order in which upstream's reader reports them
+  int unknown_keys = 0;           // keys of a file that no option has
 };
 
 }  // namespace graphproof::dialect

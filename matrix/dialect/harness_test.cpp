@@ -1,4 +1,4 @@
-// A performance harness's command line: its flags write over a recipe that is not read here.
+// The command line of a performance harness, whose flags override a recipe that is not read here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ TEST(Harness, WhatTheRecipeSetsIsUnknownAndNeverPassed) {
   EXPECT_NE(finding(open, "BN10"), nullptr);
 }
 
-TEST(Harness, OverridesByPathSayWhatTheRecipeSets) {
+TEST(Harness, OverridesByPathSetFieldsOfTheRecipe) {
   const Verdict dense = verdict_of(
       "model.num_moe_experts=null --cuda_graph_impl transformer_engine --cuda_graph_scope moe");
   EXPECT_FALSE(dense.accepted);

@@ -16,7 +16,8 @@ constexpr const char* kImplementation = "cuda_graph_impl";
 constexpr const char* kModules = "cuda_graph_modules";
 constexpr const char* kInferenceScope = "inference_cuda_graph_scope";
 
-// What the three options of today replace.
+// Whether an option belongs to the older spellings that today's three graph options replace, or is
+// one of the three.
 bool graph_spelling(const std::string& option) {
   for (const char* name :
        {kImplementation, kModules, kInferenceScope, "enable_cuda_graph", "external_cuda_graph",
@@ -30,7 +31,8 @@ struct Today {
   std::vector<std::string> modules;
 };
 
-// An inference scope that follows from the implementation needs no words.
+// Today's spelling of a configuration. An inference scope that follows from the implementation is
+// left out.
 Today today(const Configuration& configuration) {
   const auto text = [&](const char* name) {
     const auto* word = std::get_if<std::string>(&configuration.values.at(name));
@@ -46,7 +48,8 @@ Today today(const Configuration& configuration) {
   return result;
 }
 
-// Findings about spelling; unknown flags and other values of the rest are for `check`.
+// The findings about spelling. Unknown flags and values of other options are for `graphproof
+// check`.
 std::vector<Finding> notes_of(const Dialect& dialect, const Verdict& verdict) {
   std::vector<Finding> notes;
   for (const Finding& finding : verdict.findings)
@@ -83,7 +86,7 @@ class LineRewriter {
   }
 
  private:
-  // One flag with its values.
+  // Rewrites one flag with its values.
   void segment(const Today& today) {
     const std::string& word = words_[at_];
     const std::size_t begin = at_++;
@@ -123,7 +126,7 @@ class LineRewriter {
   bool written_ = false;
 };
 
-// The graph options go where the first of them stood.
+// The graph options go to the place of the first one that was written.
 void rewrite(Json& object, const std::string& prefix, const Dialect& dialect, const Today& today,
              bool& written) {
   Json result = Json::object();

@@ -1,4 +1,4 @@
-// Every row of upstream's migration of older graph options, as inputs and what they are today.
+// Every row of upstream's migration of older graph options: the input, and today's spelling of it.
 #include <gtest/gtest.h>
 
 #include "matrix/dialect/command_line.h"
@@ -13,7 +13,7 @@ namespace {
 struct Row {
   const char* before;
   const char* today;  // empty: the error `rule`
-  const char* rule;   // told about it
+  const char* rule;   // the rule of the finding about it
 };
 
 TEST(Migrate, CommandLinesOfEveryRow) {
@@ -68,11 +68,12 @@ TEST(Migrate, CommandLinesOfEveryRow) {
   };
   for (const Row& row : rows) {
     const Migration migration = migrate_command_line(megatron(), shell_words(row.before), 0);
-    const bool told = std::string_view(row.rule).empty() ||
-                      std::any_of(migration.notes.begin(), migration.notes.end(),
-                                  [&](const Finding& finding) { return finding.rule == row.rule; });
-    EXPECT_TRUE(told) << row.before << " does not tell " << row.rule;
-    // R027 has no effect today: what stays is a command line without graphs.
+    const bool found =
+        std::string_view(row.rule).empty() ||
+        std::any_of(migration.notes.begin(), migration.notes.end(),
+                    [&](const Finding& finding) { return finding.rule == row.rule; });
+    EXPECT_TRUE(found) << row.before << " does not report " << row.rule;
+    // R027 has no effect today: the result is a command line without graphs.
     const bool refused =
         std::string_view(row.today).empty() && std::string_view(row.rule) != "R027";
     EXPECT_EQ(migration.possible, !refused) << row.before;
@@ -158,14 +159,14 @@ TEST(Migrate, WorkedConfigurationsEndAsUpstreamsDo) {
     const Verdict verdict = check(
         megatron(), read_config_file(megatron(), matrix::parse_document(row.object, row.name)));
     const nlohmann::json effective = effective_json(verdict.effective);
-    const auto told =
+    const auto found =
         std::find_if(verdict.findings.begin(), verdict.findings.end(),
                      [&](const Finding& finding) { return finding.rule == row.rule; });
-    EXPECT_TRUE(std::string_view(row.rule).empty() || told != verdict.findings.end())
-        << row.name << " does not tell " << row.rule;
+    EXPECT_TRUE(std::string_view(row.rule).empty() || found != verdict.findings.end())
+        << row.name << " does not report " << row.rule;
     if (std::string_view(row.implementation).empty()) {
       EXPECT_FALSE(verdict.accepted) << row.name;
-      EXPECT_TRUE(told != verdict.findings.end() && told->first)
+      EXPECT_TRUE(found != verdict.findings.end() && found->first)
           << row.name << ": " << row.rule << " is not the first";
       continue;
     }
@@ -194,7 +195,7 @@ struct Printed {
   const char* scope;
 };
 
-TEST(Migrate, CommandsOfTheGuidesMeanWhatTheySay) {
+TEST(Migrate, CommandsOfTheGuidesMeanWhatTheGuidesClaim) {
   const Printed rows[] = {
       {"--cuda-graph-impl local", true, "local", "[]", "layer"},
       {"--cuda-graph-impl local --cuda-graph-modules attn mlp", true, "local", R"(["attn","mlp"])",

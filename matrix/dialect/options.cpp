@@ -22,10 +22,10 @@ constexpr std::pair<std::string_view, AxisType> kTypes[] = {
 constexpr std::pair<std::string_view, Where> kWheres[] = {
     {"cli", Where::cli},         {"config", Where::config}, {"both", Where::both},
     {"harness", Where::harness}, {"stack", Where::stack},   {"retired", Where::retired}};
-// Rules of near.json: what argparse and a dataclass say to a value that they can't take.
+// Rules of matrix/rules/megatron-lm/near.json on values that argparse or a dataclass refuses.
 constexpr const char* kRefusedByParser = "RN02";
 constexpr const char* kRefusedByConfig = "RN05";
-constexpr std::size_t kLongestPattern = 4096;  // layers; a longer one is a mistake
+constexpr std::size_t kLongestPattern = 4096;  // layers; a longer pattern is a mistake
 
 std::vector<std::string> texts(const Located& row, std::string_view key) {
   std::vector<std::string> result;
@@ -109,7 +109,7 @@ Option read_option(const Located& row) {
   return option;
 }
 
-// A list expression of upstream: lists of digits, + and * between them, parentheses.
+// Evaluates a list expression of upstream: lists of digits, + and * between them, and parentheses.
 class Pattern {
  public:
   explicit Pattern(std::string_view text) : text_(text) {}
@@ -201,7 +201,7 @@ std::optional<std::vector<std::string>> frequency_list(std::string_view text) {
 OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
   OptionTable table;
   const auto once = [](bool added, const Located& at, const std::string& what) {
-    if (!added) at.fail(what + " is there twice", "each once", "", "remove one of them");
+    if (!added) at.fail(what + " appears twice", "each once", "", "remove one of them");
   };
   for (const matrix::Document& document : documents) {
     const Located root(document);
@@ -243,7 +243,7 @@ OptionTable OptionTable::parse(std::span<const matrix::Document> documents) {
   Axis open;
   open.name = "env.";
   open.type = AxisType::text;
-  open.default_value = Absent{};  // only the environment that was given counts
+  open.default_value = Absent{};  // only variables that were given count
   table.names_ = matrix::AxisTable::of(std::move(axes), std::move(open), "option");
   return table;
 }

@@ -1,5 +1,5 @@
-// The shipped rows: every rule's examples do what they say, and no rule of the inventories is
-// missing.
+// The shipped upstream rules: every rule's examples break or keep it as they claim, and no rule of
+// the inventories is missing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ const Dialect& shipped(const std::string& name, const std::string& version) {
              : dialects.emplace(name + " " + version, load_dialect(name, version)).first->second;
 }
 
-// A version at which the rule is evaluated: its newest.
+// The newest version at which the rule is evaluated.
 std::string version_of(const Rule& rule) {
   if (rule.before.empty()) return "";
   std::vector<std::int64_t> numbers = matrix::parse_version(rule.before)->numbers;
@@ -65,7 +65,7 @@ Verdict verdict_of(const Dialect& dialect, const Rule& rule, const Example& exam
   }
   if (!environment.empty()) options["env"] = environment;
   Reading reading = read_config_file(dialect, matrix::parse_document(options.dump(), rule.id));
-  if (!configures(rule)) {  // the same values as arguments
+  if (!configures(rule)) {  // the same values as command line arguments
     Configuration arguments = Configuration::defaults(
         dialect.options,
         rule.dialect == "megatron-bridge" ? Surface::harness : Surface::command_line);
@@ -149,15 +149,15 @@ std::vector<std::string> missing(const Dialect& dialect, const std::vector<std::
   return result;
 }
 
-// The parser of the files refuses an id that is there twice.
+// The reader of the files refuses an id that appears twice.
 TEST(DialectRows, NoRuleOfMegatronsInventoryIsMissing) {
   EXPECT_EQ(missing(shipped("megatron-lm", ""), numbered("R", 3, 1, 289)),
             std::vector<std::string>());
 }
 
 TEST(DialectRows, NoRuleOfBridgesInventoryIsMissing) {
-  // Sections of Bridge's inventory: its own checks, what it leaves to the core, silent ones,
-  // harness, card, incident.
+  // The sections of Bridge's inventory: its own checks, those that it leaves to the core, silent
+  // changes, the harness, the model cards, incidents.
   constexpr std::pair<const char*, int> kSections[] = {{"B", 37}, {"BM", 22}, {"BS", 14},
                                                        {"BP", 8}, {"BC", 15}, {"BI", 1}};
   for (const auto& [prefix, last] : kSections)
@@ -165,7 +165,7 @@ TEST(DialectRows, NoRuleOfBridgesInventoryIsMissing) {
               std::vector<std::string>());
 }
 
-TEST(DialectRows, ARestatedRuleIsToldOnce) {
+TEST(DialectRows, ARestatedRuleIsReportedOnce) {
   const Dialect& bridge = shipped("megatron-bridge", "");
   for (const Rule& rule : bridge.rules.rules()) {
     EXPECT_TRUE(rule.decided_by.empty() || rule.parts.empty()) << rule.id;

@@ -1,5 +1,5 @@
-// The shipped upstream rules as propositions: per dialect, version and stage no two live rules
-// contradict, and none is one that nothing can break.
+// The shipped upstream rules as propositions: in each dialect, version and stage no two live rules
+// contradict each other, and every rule can be broken.
 #include "matrix/testing/rule_logic.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ struct Version {
 };
 constexpr Version kVersions[] = {{"megatron-lm", ""}, {"legacy", ""}, {"megatron-bridge", ""}};
 
-// Pairs that upstream itself makes impossible together, with the reason. A pair that goes must
-// leave this list.
+// Pairs of rules that contradict each other upstream, with the reason. A pair that no longer does
+// must be removed from this list.
 struct Known {
   const char* one;
   const char* other;
@@ -53,7 +53,7 @@ std::vector<const Rule*> rules_of(const Dialect& dialect, Stage stage, bool erro
   return result;
 }
 
-TEST(RuleLogic, NoLiveOrProbedRuleIsOneThatNothingBreaks) {
+TEST(RuleLogic, EveryLiveOrProbedRuleCanBeBroken) {
   for (const Version& version : kVersions) {
     const Dialect dialect = load_dialect(version.dialect, version.version);
     for (const Stage stage : {Stage::cli, Stage::config, Stage::construct, Stage::run}) {
@@ -91,10 +91,10 @@ TEST(RuleLogic, NoTwoLiveErrorsOfAStageContradict) {
         << one.one << " and " << one.other << " no longer contradict: " << one.why;
 }
 
-// A rule whose every example is met by another error first says so (`behind`); the solver knows
-// whether it ever comes first.
-/// Errors of the dialect's parsing and configuration that no configuration meets first and that
-/// don't say behind which others they stand, each with those.
+// A rule whose examples all meet another error first names that error (`behind`); the solver knows
+// whether the rule is ever the first.
+/// The errors of the dialect's parser and configuration that no configuration meets first and that
+/// do not name the errors that come before them. Each has the list of those errors.
 std::map<std::string, std::string> hidden(const std::string& name) {
   const Dialect dialect = load_dialect(name, "");
   std::map<std::string, std::string> found;
@@ -113,14 +113,14 @@ std::map<std::string, std::string> hidden(const std::string& name) {
 
 TEST(RuleLogic, AnErrorThatIsNeverFirstIsMarkedSo) {
   EXPECT_EQ(hidden("megatron-lm"), (std::map<std::string, std::string>()));
-  // R088 refuses local graphs that hold the expert layer, or nothing to offload. Bridge's B02
-  // leaves local graphs no module to hold, and R120 refuses the rest; the field is the core's own,
-  // so there it does come first.
+  // R088 refuses local graphs with the expert layer, or with nothing to offload. Under Bridge, B02
+  // leaves local graphs no module and R120 refuses the rest. The field belongs to the core, where
+  // R088 can come first.
   EXPECT_EQ(hidden("megatron-bridge"),
             (std::map<std::string, std::string>{{"R088", " B02 R120 R014 R021 R032 R071 R086"}}));
 }
 
-TEST(RuleLogic, DeadAndRemovedRulesSayWhy) {
+TEST(RuleLogic, DeadAndRemovedRulesHaveAReason) {
   int listed = 0;
   const Dialect dialect = load_dialect("megatron-bridge", "");
   for (const Rule& rule : dialect.rules.rules()) {
@@ -131,7 +131,7 @@ TEST(RuleLogic, DeadAndRemovedRulesSayWhy) {
   EXPECT_GT(listed, 3);
 }
 
-// The shipped rules with one more that asks for the opposite of R033.
+// The shipped rules, and one that requires the opposite of R033.
 TEST(RuleLogic, APlantedContradictionAmongTheShippedRulesIsFound) {
   const Dialect dialect = load_dialect("megatron-lm", "");
   std::vector<const Rule*> rules = rules_of(dialect, Stage::cli, true);

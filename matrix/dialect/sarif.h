@@ -1,4 +1,4 @@
-// A verdict as SARIF 2.1.0, which code hosts show as annotations beside the lines.
+// Writes a verdict as SARIF 2.1.0, which code hosts show as annotations of lines.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace graphproof::dialect {
 
-/// `uri` is the checked file, empty for a command line.
+/// `uri` is the checked file; empty for a command line.
 nlohmann::json sarif(const Verdict& verdict, const std::string& uri);
 
 }  // namespace graphproof::dialect

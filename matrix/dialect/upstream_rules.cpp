@@ -45,14 +45,14 @@ std::vector<Placement> read_placements(const Located& row) {
   return placements;
 }
 
-// Splits "heads {heads} over tp {tp}" into its {expressions}.
+// Finds the {expressions} of a text such as "heads {heads} over tp {tp}".
 void read_want(Part& part, const Located& want, const matrix::Scope& scope) {
   part.want = want.string();
   for (std::size_t open = part.want.find('{'); open != std::string::npos;
        open = part.want.find('{', open + 1)) {
     const std::size_t close = part.want.find('}', open);
     if (close == std::string::npos)
-      want.fail("a placeholder without an end", "{expression}", "", "close it with }");
+      want.fail("an unterminated placeholder", "{expression}", "", "close it with }");
     const std::string inside = part.want.substr(open + 1, close - open - 1);
     part.placeholders.emplace_back(
         "{" + inside + "}",
@@ -102,7 +102,8 @@ void require_fields(const Rule& rule, const Located& row) {
   const bool needs_examples = rule.decided() && rule.status != "dead" && rule.severity != "fact";
   if (needs_examples && (rule.breaks.empty() || rule.holds.empty()))
     row.fail("`" + rule.id + "` has no example that breaks it, or none that holds",
-             "at least one of each", "a rule that nothing shows to bite may be a rule that can't",
+             "at least one of each",
+             "without an example that breaks it, the rule may be one that can't be broken",
              "add `examples`");
   if (!rule.decided() && rule.severity != "fact" && !row.has("covered_by"))
     row.fail("`" + rule.id + "` can be decided nowhere", "conditions, or `covered_by`", "",
@@ -113,7 +114,7 @@ void require_fields(const Rule& rule, const Located& row) {
                                    {"source", &rule.source}})
     if (field->empty())
       row.at(key).fail("an empty `" + std::string(key) + "`", "a sentence",
-                       "a finding without it helps nobody", "write it");
+                       "a finding without it does not help the user", "write it");
 }
 
 Rule read_rule(const Located& row, const matrix::Scope& scope) {
@@ -149,7 +150,8 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
   if (row.has("when"))
     rule.when = Expression::condition(row.at("when").string(), scope, row.at("when").origin());
   if (row.has("parts") && (row.has("require") || row.has("effect")))
-    row.fail("`parts` beside `require` or `effect`", "one of them", "", "move them into the parts");
+    row.fail("`parts` together with `require` or `effect`", "one of them", "",
+             "move them into the parts");
   if (row.has("parts")) {
     for (const Located& part : row.at("parts").items()) {
       part.expect_keys({}, {"when", "require", "want", "severity", "effect"});
@@ -160,8 +162,8 @@ Rule read_rule(const Located& row, const matrix::Scope& scope) {
   }
   if (row.has("decided_by")) {
     if (row.has("when") || row.has("require") || row.has("parts"))
-      row.fail("`decided_by` beside conditions", "one of them", "a rule told twice helps nobody",
-               "remove one");
+      row.fail("`decided_by` together with conditions", "one of them",
+               "the finding would be reported twice", "remove one");
     for (const Located& id : row.at("decided_by").items()) rule.decided_by.push_back(id.string());
   }
   if (row.has("covered_by"))
@@ -204,8 +206,8 @@ UpstreamRules UpstreamRules::parse(std::span<const matrix::Document> documents,
     if (root.has("define"))
       for (const auto& [name, text] : root.at("define").members()) {
         if (scope.defines.count(name) != 0)
-          text.fail("the define `" + name + "` is there twice",
-                    "each once over all files of a dialect", "", "rename one");
+          text.fail("the define `" + name + "` appears twice",
+                    "each name once in all files of a dialect", "", "rename one");
         matrix::add_define(scope, name, text.string(), text.origin());
       }
   }
@@ -216,7 +218,7 @@ UpstreamRules UpstreamRules::parse(std::span<const matrix::Document> documents,
       rule.dialect = root.at("dialect").word({"megatron-lm", "megatron-bridge"});
       rule.section = document.source;
       if (set.find(rule.id) != nullptr)
-        row.at("id").fail("the rule `" + rule.id + "` is there twice", "each rule once", "",
+        row.at("id").fail("the rule `" + rule.id + "` appears twice", "each rule once", "",
                           "remove one of them");
       set.rules_.push_back(std::move(rule));
     }

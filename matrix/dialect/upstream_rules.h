@@ -1,6 +1,6 @@
 // The rules of an upstream dialect as data (matrix/rules/DIALECT/*.json): what upstream refuses,
-// rewrites, warns of or lets pass although it goes wrong, with the place in its evaluation order.
-// check.h applies them.
+// rewrites, warns about, or accepts although it goes wrong, and when upstream evaluates it. check.h
+// applies them.
 #pragma once
 
 #include <map>
@@ -18,47 +18,53 @@
 
 namespace graphproof::dialect {
 
-/// When upstream evaluates a rule: its argument parser and argument checks; its configuration
-/// objects; building model, optimizer and process groups; training.
+/// When upstream evaluates a rule: in its argument parser and argument checks (cli), in its
+/// configuration objects (config), when it builds model, optimizer and process groups (construct),
+/// or while it trains (run).
 enum class Stage { cli, config, construct, run };
 std::string_view stage_name(Stage stage);
 
+/// Where a rule comes in upstream's order of evaluation.
 struct Placement {
   Stage stage = Stage::config;
-  double at = 0;  // the line of upstream's file that evaluates it
+  double at = 0;  // the line of upstream's source that evaluates it; it orders the rules of a stage
 };
 
+/// An option that a rule rewrites, and its new value.
 struct Effect {
   std::string option;
   matrix::Expression value = matrix::Expression::always();
 };
 
-/// One check of a rule: broken when `when` holds and `require` does not. What a broken part of
-/// severity `fact` rewrites is not told: upstream only derives a value.
+/// One condition of a rule: it fires if `when` holds and `require` does not. A part of severity
+/// `fact` rewrites options without a finding, because upstream only derives a value there.
 struct Part {
   std::string severity;
   std::vector<Effect> effects;
   matrix::Expression when = matrix::Expression::always();
   matrix::Expression require = matrix::Expression::always();
   std::string want;
-  std::vector<std::pair<std::string, matrix::Expression>>
-      placeholders;  // "{expression}" in `want` -> its value
+  /// The {expressions} of `want`, each with its parsed form.
+  std::vector<std::pair<std::string, matrix::Expression>> placeholders;
 };
 
-/// Option values by name (also env.NAME and stack variables), or a command line.
+/// An example of a rule: option values by name (also env.NAME and stack variables), or a command
+/// line.
 using Example = std::variant<nlohmann::json, std::string>;
 
+/// A rule of upstream.
 struct Rule {
-  std::string id, dialect, section, status, severity, what, why, next, source, option, behind;
-  std::string from, before;  // versions of the dialect: from <= v < before; empty is open
+  std::string id, dialect, section, status, severity, what, why, next, source, option;
+  std::string behind;  // the rule whose error comes first in all of this rule's examples, if any
+  std::string from, before;  // the versions that have it: from <= v < before; empty is open
   std::vector<Placement> placements;
   matrix::Expression when = matrix::Expression::always();
-  std::vector<Part> parts;  // empty: nothing to decide here
-  bool read = false;        // the reader of command lines or files decides it
-  bool migrates = false;    // it refuses or rewrites an older spelling
-  std::vector<std::string>
-      decided_by;  // rules that this one restates: their findings are its findings
-  std::vector<std::string> covered_by;  // ids of checks, detectors and faults
+  std::vector<Part> parts;  // empty if a configuration does not decide it
+  bool read = false;        // whether the reader of command lines or files decides it
+  bool migrates = false;    // whether it refuses or rewrites an older spelling
+  /// The rules that this one restates: their findings are its findings.
+  std::vector<std::string> decided_by;
+  std::vector<std::string> covered_by;  // ids of checks, detectors, faults and tests
   std::vector<Example> breaks, holds;
 
   bool decided() const { return read || !parts.empty() || !decided_by.empty(); }
@@ -66,18 +72,17 @@ struct Rule {
   bool active(const std::string& version) const;
 };
 
+/// The rules of a dialect, by id as written, in the order of the files.
 class UpstreamRules {
  public:
-  /// Reads the "graphproof-dialect-rules/1" files of one dialect over its options. Throws
-  /// InputError.
+  /// Reads the "graphproof-dialect-rules/1" files of one dialect, whose rules read its options.
+  /// Throws InputError.
   static UpstreamRules parse(std::span<const matrix::Document> documents,
                              const OptionTable& options);
 
-  const std::vector<Rule>& rules() const {
-    return rules_;
-  }  // by id as written, files in the order given
+  const std::vector<Rule>& rules() const { return rules_; }
   const Rule* find(std::string_view id) const;
-  /// The rules of a stage with conditions, in the order in which upstream evaluates them.
+  /// The rules of a stage that have conditions, in the order in which upstream evaluates them.
   std::vector<const Rule*> order(Stage stage) const;
 
  private:

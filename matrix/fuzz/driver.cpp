@@ -1,6 +1,6 @@
-// Runs a fuzz target without libFuzzer, the same way on every machine: every file of a corpus
-// folder, then so many inputs made from them by small changes. `TARGET FOLDER RUNS [SEED]`. An
-// input that ends the program is left in TARGET-last-input.
+// Runs a fuzz target without libFuzzer, with the same inputs on every machine: every file of a
+// corpus folder, then inputs that are made from them by small changes. Usage: `TARGET FOLDER RUNS
+// [SEED]`. An input that crashes the program is left in TARGET-last-input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using graphproof::cover::Random;
 
-constexpr std::size_t kMostBytes = 8192;  // of an input; longer ones are slower and no stranger
-constexpr int kMostChanges = 6;           // of one input
+constexpr std::size_t kMostBytes = 8192;  // of an input; longer inputs are slower and find no more
+constexpr int kMostChanges = 6;           // in one input
 
 std::vector<std::string> corpus_of(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -83,7 +83,7 @@ int main(int count, char** words) {
     return 2;
   }
   const std::string last_input = std::string(words[0]) + "-last-input";
-  // Kept open: making a file anew for each of thousands of inputs takes a minute.
+  // The file stays open, because creating it for each of thousands of inputs takes a minute.
   const int kept = ::open(last_input.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   const auto run = [&](const std::string& text) {
     if (::ftruncate(kept, 0) != 0 || ::pwrite(kept, text.data(), text.size(), 0) < 0) std::exit(2);

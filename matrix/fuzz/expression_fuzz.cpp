@@ -1,5 +1,5 @@
-// Any bytes as an expression: read or refused with a way out, and what was read prints to a text
-// that reads the same.
+// Reads arbitrary bytes as an expression. It must be read or refused with advice, and an expression
+// that was read must print as a text that reads the same.
 #include <cassert>
 #include <cstdint>
 #include <string>

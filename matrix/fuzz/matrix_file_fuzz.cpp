@@ -1,5 +1,5 @@
-// Any bytes as a matrix file: read, or refused with a place and a way out; what was read can be
-// planned or is refused.
+// Reads arbitrary bytes as a matrix file. It must be read, or refused with a place and advice; a
+// file that was read must be planned or refused.
 #include <cassert>
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     MatrixFile file = parse_matrix_file(text, "m.json", catalogue, none);
     const Machine machine{.device = "sim", .slots = 4, .stack = {}};
     for (auto& [name, profile] : file.profiles) {
-      // What a profile asks for is bounded by its own keys; a fuzzer's turn has to be short.
+      // A profile may ask for a long search; a fuzz run has to be short.
       if (profile.sample > 0 || profile.cover) profile.cover.reset();
       profile.sample = 3;
       if (profile.cases == "product") make_plan(file, catalogue, name, machine, std::nullopt);

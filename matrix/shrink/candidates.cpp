@@ -9,9 +9,10 @@
 namespace graphproof::shrink {
 namespace {
 
-// By size: most faults need one or two values. Divided evenly among the sets of a size.
+// The probability of each size before anything is known, divided evenly among its sets: most faults
+// need one or two values.
 constexpr double kPriorOfSize[kMostValues + 1] = {0.01, 0.3, 0.4, 0.2, 0.1};
-constexpr double kPriorOfWhole = 0.002;  // more than four values
+constexpr double kPriorOfWhole = 0.002;  // that it takes more than four values
 
 double entropy(double p) {
   return p <= 0 || p >= 1 ? 0 : -p * std::log2(p) - (1 - p) * std::log2(1 - p);
@@ -32,7 +33,7 @@ Candidates::Candidates(int bits, std::vector<Belief> beliefs)
   assert(bits >= 1 && bits <= kMostBits && !beliefs_.empty() && beliefs_.size() <= kMostBeliefs);
   std::vector<std::size_t> begin = {0};
   masks_.push_back(0);
-  // Sets of each size grow out of those one smaller by a higher bit.
+  // A set of each size is a set of one size less with one higher bit.
   for (int size = 1; size <= std::min(kMostValues, bits); ++size) {
     begin.push_back(masks_.size());
     const std::size_t smaller = begin[begin.size() - 2], end = masks_.size();
@@ -76,14 +77,16 @@ void Candidates::learn(Mask row, bool failed) {
 std::vector<Likely> Candidates::likely(double probability, std::size_t most) const {
   std::vector<std::pair<double, std::size_t>> order;
   const double negligible =
-      (1 - probability) / static_cast<double>(masks_.size());  // all of them together are left out
+      (1 - probability) /
+      static_cast<double>(masks_.size());  // what all left-out candidates together may have
   for (std::size_t candidate = 0; candidate < masks_.size(); ++candidate) {
     double sum = 0;
     for (std::size_t belief = 0; belief < beliefs_.size(); ++belief)
       sum += weights_[at(candidate, belief)];
     if (sum > negligible) order.emplace_back(-sum, candidate);
   }
-  std::sort(order.begin(), order.end());  // of equal ones the smaller set: it was made first
+  std::sort(order.begin(),
+            order.end());  // of equally probable ones the smaller set, which was made first
   std::vector<Likely> result;
   double covered = 0;
   for (const auto& [minus, candidate] : order) {
@@ -129,8 +132,8 @@ std::vector<double> Candidates::beliefs_now() const {
 double information(std::span<const Likely> likely, std::span<const Belief> beliefs,
                    std::span<const Mask> rows) {
   assert(!rows.empty() && rows.size() <= kMostAtOnce);
-  // Outcomes of different rows are independent once candidate and noise are known, but not the
-  // noise between them.
+  // Given the candidate and the noise, the outcomes of different rows are independent. The noise
+  // itself is the same for all rows.
   std::vector<double> of_outcomes(std::size_t{1} << rows.size(), 0), of_one(of_outcomes.size());
   double conditional = 0, total = 0;
   const auto entropy_of = [](const std::vector<double>& parts, double sum) {

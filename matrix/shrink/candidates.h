@@ -1,7 +1,7 @@
-// What may be the cause of one failure, and how likely each is: every set of up to four values of
-// the failing row, judged by Bayes' rule against rows that passed and failed. A set of axes is a
-// mask; a row is the mask of the axes in which it equals the failing row, so that a row triggers a
-// candidate where it holds all of its bits.
+// The possible causes of one failure and their probabilities. A candidate is a set of up to four
+// values of the failing row, and rows that passed or failed change its probability by Bayes' rule.
+// A set of axes is a mask. A row is the mask of the axes in which it equals the failing row; it
+// triggers a candidate if it has all of the candidate's bits.
 #pragma once
 
 #include <array>
@@ -12,18 +12,19 @@
 
 namespace graphproof::shrink {
 
+/// A set of axes, one bit each.
 using Mask = std::uint64_t;
 constexpr int kMostBits = 64;
-constexpr int kMostValues =
-    4;  // of one combination: of 64 axes there are 679,120 sets of four or fewer
+// The most values of a candidate. 64 axes have 679,120 sets of four or fewer.
+constexpr int kMostValues = 4;
 
-/// How outcomes lie: a job that triggers the fault passes all the same, a job that does not fails
-/// all the same.
+/// How outcomes mislead: the probability that a job that triggers the fault passes, and that a job
+/// that does not trigger it fails.
 struct Noise {
   double pass_triggered = 0, fail_otherwise = 0;
 };
 
-/// One belief about the noise and how much it is believed before anything is known.
+/// A hypothesis about the noise, and its probability before anything is known.
 struct Belief {
   Noise noise;
   double prior = 1;
@@ -37,26 +38,28 @@ struct Likely {
   double probability() const;
 };
 
+/// All candidates, with a probability under each belief.
 class Candidates {
  public:
-  /// REQUIRES: 1 to kMostBits bits, 1 to kMostBeliefs beliefs. Beside the sets of one to four bits
-  /// there are the empty set (everything fails) and the set of all bits (it takes more than four
-  /// values).
+  /// The candidates are the sets of one to four of `bits` bits, the empty set (every row fails) and
+  /// the set of all bits (the failure takes more than four values). REQUIRES: 1 to kMostBits bits,
+  /// 1 to kMostBeliefs beliefs.
   Candidates(int bits, std::vector<Belief> beliefs);
 
   Mask whole() const { return whole_; }
   std::span<const Belief> beliefs() const { return beliefs_; }
 
+  /// Updates the probabilities by the outcome of a row.
   void learn(Mask row, bool failed);
 
-  /// The most probable ones until together they have `probability`, at most `most`; largest first,
-  /// then by mask.
+  /// The most probable candidates, most probable first, then by mask: as many as together have
+  /// `probability`, but at most `most`.
   std::vector<Likely> likely(double probability, std::size_t most) const;
-  /// Every candidate within `mask`, however improbable.
+  /// Every candidate that is a subset of `mask`, however improbable.
   std::vector<Likely> within(Mask mask) const;
-  /// The probability that the axis is part of the cause, for each bit.
+  /// For each bit the probability that its axis is part of the cause.
   std::vector<double> share_of_bits() const;
-  /// How much each belief is believed now.
+  /// The probability of each belief now.
   std::vector<double> beliefs_now() const;
 
  private:
@@ -71,12 +74,13 @@ class Candidates {
   std::vector<double> weights_;  // by candidate, then belief; their sum is 1
 };
 
-// Rows that one question to information() may hold: it looks at every combination of their
+// The most rows of one call of information(), which goes through all combinations of their
 // outcomes.
 constexpr std::size_t kMostAtOnce = 8;
 
-/// What the outcomes of these rows together are expected to tell about which candidate it is, in
-/// bits. REQUIRES: 1 to kMostAtOnce rows; `likely` comes from candidates with these beliefs.
+/// The information, in bits, that the outcomes of these rows together are expected to give about
+/// which candidate is the cause. REQUIRES: 1 to kMostAtOnce rows; `likely` comes from candidates
+/// with these beliefs.
 double information(std::span<const Likely> likely, std::span<const Belief> beliefs,
                    std::span<const Mask> rows);
 

@@ -16,7 +16,7 @@ double sum_of(const std::vector<Likely>& likely) {
 }
 
 TEST(CandidatesTest, EverySetOfUpToFourBitsIsThereOnceAndTheirProbabilitiesAddUp) {
-  // 1 + 6 + 15 + 20 + 15 sets, and the set of all six.
+  // 1 + 6 + 15 + 20 + 15 sets of up to four bits, and the set of all six.
   const std::vector<Likely> all = Candidates(6, kExact).likely(1, 1000);
   EXPECT_EQ(all.size(), 58u);
   EXPECT_NEAR(sum_of(all), 1, 1e-12);
@@ -61,7 +61,7 @@ TEST(CandidatesTest, PassesOfWhatFailedBeforeRaiseTheFlakyBelief) {
   EXPECT_GT(candidates.beliefs_now()[1], 0.9);
 }
 
-TEST(InformationTest, ARowThatHalfOfTheProbabilityTriggersTellsABit) {
+TEST(InformationTest, ARowThatHalfOfTheProbabilityTriggersGivesABit) {
   std::vector<Likely> likely(2);
   likely[0] = {.mask = 0b01, .by_belief = {0.5}};
   likely[1] = {.mask = 0b10, .by_belief = {0.5}};
@@ -76,7 +76,7 @@ TEST(InformationTest, ARowThatHalfOfTheProbabilityTriggersTellsABit) {
   EXPECT_LT(information(likely, flaky, twice), 1);
 }
 
-TEST(InformationTest, TwoRowsTellNoMoreThanBothAlone) {
+TEST(InformationTest, TwoRowsGiveNoMoreThanTheirSum) {
   Candidates candidates(8, kExact);
   const std::vector<Likely> likely = candidates.likely(0.999, 1000);
   const Mask left[] = {0b00001111}, right[] = {0b00110011}, both[] = {0b00001111, 0b00110011};

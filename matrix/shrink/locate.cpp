@@ -9,30 +9,31 @@
 namespace graphproof::shrink {
 namespace {
 
-constexpr int kPool = 60;   // rows that are weighed against each other for one job
-constexpr int kRivals = 6;  // of the leader, for which rows are made on purpose
-constexpr double kInteresting =
-    0.9999;  // the candidates that are looked at hold so much of the probability
-constexpr std::size_t kMostLooked =
-    5000;  // and are so many at most: beyond it each of them is improbable
-constexpr std::size_t kMostWeighedTogether =
-    500;  // rows that are run together are weighed by 2^8 combinations of outcomes
-constexpr double kTellsNothing = 1e-6;  // bits: a job below it is not worth running
-constexpr double kTellsMore = 0.05;     // bits that a further job of a round must add
-constexpr int kMostRepeats =
-    8;  // under the worst noise believed in, 0.7, so many pass all in 6 of 100 cases
-constexpr int kMostInvalid = 12;  // jobs without an outcome, if they are more than those with one
-// More often alone where there may be a second fault: one that shares a value with the combination
-// fails with it too, by a value that perhaps half of the passed rows have.
+constexpr int kPool = 60;   // rows that are compared to choose a job
+constexpr int kRivals = 6;  // candidates for which rows are made that tell them from the leader
+// The candidates that are considered have so much of the probability together, and are at most so
+// many; beyond that each of them is improbable.
+constexpr double kInteresting = 0.9999;
+constexpr std::size_t kMostLooked = 5000;
+// Fewer candidates if several rows run together, because up to 2^8 combinations of outcomes count.
+constexpr std::size_t kMostWeighedTogether = 500;
+constexpr double kTellsNothing = 1e-6;  // bits; a job that is expected to give less is not run
+constexpr double kTellsMore = 0.05;     // bits that each further job of a round must add
+// Under the worst noise of beliefs(), 0.7, so many repeats all pass in 6 of 100 cases.
+constexpr int kMostRepeats = 8;
+constexpr int kMostInvalid = 12;  // jobs without an outcome, if they outnumber those with one
+// With a second fault the combination has to fail alone more often: a fault that shares a value
+// with it fails with it too, by another value that perhaps half of the passed rows have.
 constexpr int kAloneFailsOfTwo = 4, kManyUnexplained = 3;
 constexpr double kRatherTwo = 0.8;
-constexpr double kSomePassed =
-    0.25;  // of rows keep what passed even where nothing speaks of a second fault
-constexpr double kFlaky =
-    0.15;  // from here on it is rather chance than a second fault that lets a row pass
-constexpr double kOtherFaultFails =
-    0.2;  // of rows that do not have the combination, where a second fault is about
-// Noise is never believed to be impossible, otherwise one odd outcome leaves no candidate at all.
+// The share of rows that keep the values of a passed row even if nothing suggests a second fault.
+constexpr double kSomePassed = 0.25;
+// From this share of passing jobs on, chance explains a row that passes better than a second fault
+// does.
+constexpr double kFlaky = 0.15;
+// The share of rows without the combination that fail if there is a second fault.
+constexpr double kOtherFaultFails = 0.2;
+// No noise is believed to be impossible: otherwise a single odd outcome would leave no candidate.
 constexpr double kLeastNoise = 1e-3, kMostPass = 0.95, kMostFail = 0.5;
 
 Noise possible(const Noise& noise) {
@@ -77,7 +78,7 @@ Locator::Locator(Question question) : question_(std::move(question)), random_(qu
 void Locator::start(const std::vector<int>& parameters) {
   around_ = std::make_unique<Neighbourhood>(*question_.model, question_.failing, parameters);
   for (const Evidence& one : evidence_)
-    if (one.outcome == Outcome::pass) around_->like(one.row);
+    if (one.outcome == Outcome::pass) around_->add_passed(one.row);
   if (around_->bits().empty()) {
     state_ = State::undecided;
     return;
@@ -98,8 +99,8 @@ void Locator::learn(const Evidence& evidence) {
 }
 
 Locator::Leader Locator::leader() {
-  // Of classes only the members that count are looked at to find the best; what is less probable
-  // can't make one lead.
+  // Only candidates with a noticeable probability decide which class of equivalent candidates
+  // leads.
   constexpr double kCounts = 1e-3;
   const std::vector<Likely> likely = candidates_->likely(kInteresting, kMostLooked);
   std::map<Mask, Leader> classes;
@@ -118,8 +119,8 @@ Locator::Leader Locator::leader() {
     if (leader.probability > best.probability) best = leader;
   best.probability = 0;
   for (const Likely& one : candidates_->within(best.closure)) {
-    // Between a mask and its closure all are the same condition; of the others those that matter
-    // are asked for.
+    // All candidates between the mask and its closure are the same condition. Of the other
+    // candidates, those with a noticeable probability are checked.
     constexpr double kMatters = 1e-6;
     const bool same = (best.mask & ~one.mask) == 0 ||
                       (one.probability() > kMatters && around_->closure(one.mask) == best.closure);
@@ -172,7 +173,7 @@ void Locator::record(int job, Outcome outcome) {
   assert(found != pending_.end());
   evidence_.push_back({found->row, outcome, *found});
   pending_.erase(found);
-  if (outcome == Outcome::pass) around_->like(evidence_.back().row);
+  if (outcome == Outcome::pass) around_->add_passed(evidence_.back().row);
   learn(evidence_.back());
 }
 
@@ -189,7 +190,7 @@ std::vector<Job> Locator::repeat() {
   return {};
 }
 
-/// Rows for what is not shown yet of the leader; none once all is.
+/// Jobs for what is not shown yet about the leader; none once everything is.
 std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
   std::vector<Job> jobs;
   int fails = 0;
@@ -200,7 +201,8 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
     if (alone || around_->mask(one.row) == leader.closure) ++fails;
   }
   const int wanted = second_fault_ > 0.5 ? kAloneFailsOfTwo : kAloneFails;
-  // Each axis outside has to be shown to be irrelevant: changed in a row that failed all the same.
+  // Each axis outside of the leader has to be shown to be irrelevant: it had another value in a row
+  // that failed.
   Mask unshown = candidates_->whole() & ~leader.closure;
   for (const Evidence& one : evidence_)
     if (const Mask mask = around_->mask(one.row);
@@ -209,7 +211,8 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
   std::vector<cover::Row> rows;
   while ((fails < wanted || unshown != 0) && static_cast<int>(rows.size()) < idle) {
     const auto bit = unshown != 0 ? std::optional(std::countr_zero(unshown)) : std::nullopt;
-    // By turns with little else of the failing row, and with what passed.
+    // Alternate between rows that keep little else of the failing row and rows that keep the values
+    // of a passed row.
     const bool passed = fails % 2 == 1 || second_fault_ > 0.5;
     auto row =
         passed ? fresh_row(leader.mask, bit, Rest::passed, rows) : bare_row(leader, bit, rows);
@@ -235,7 +238,7 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
       unneeded += std::max(believed[belief], candidates_->beliefs()[belief].prior) *
                   std::pow(candidates_->beliefs()[belief].noise.pass_triggered, passes);
     if (unneeded <= kUnneeded || static_cast<int>(jobs.size() + rows.size()) >= idle) continue;
-    if ((around_->closure(rest) & bit) != 0) continue;  // the rest never comes without it
+    if ((around_->closure(rest) & bit) != 0) continue;  // no valid row has the rest without it
     if (auto row = fresh_row(rest, std::countr_zero(bit), some_rest(), rows))
       rows.push_back(std::move(*row));
   }
@@ -243,7 +246,7 @@ std::vector<Job> Locator::confirm(const Leader& leader, int idle) {
   return jobs;
 }
 
-/// The rows whose outcomes are expected to tell most.
+/// The jobs whose outcomes are expected to give the most information.
 std::vector<Job> Locator::search(int idle, const Leader& leader) {
   const std::vector<Likely> likely = candidates_->likely(kInteresting, kMostLooked);
   std::vector<cover::Row> pool;
@@ -253,7 +256,7 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
     masks.push_back(around_->mask(*row));
     pool.push_back(std::move(*row));
   };
-  // A union of likely candidates that is triggered with a chance somewhere around one half.
+  // Rows with unions of likely candidates, which fail with a probability around one half.
   double total = 0;
   for (const Likely& one : likely) total += one.probability();
   for (int i = 0; i < kPool; ++i) {
@@ -277,7 +280,7 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
     }
     offer(fresh_row(keep, std::nullopt, some_rest(), pool));
   }
-  // Those that tell the leader from the most probable ones that mean something else, either way.
+  // Rows that have the leader but not a rival, or a rival but not the leader.
   int rivals = 0;
   for (const Likely& one : likely) {
     const Mask closure = around_->closure(one.mask);
@@ -294,23 +297,23 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
   std::vector<Mask> asked;
   const std::span<const Likely> weighed(
       likely.data(), std::min(likely.size(), idle > 1 ? kMostWeighedTogether : kMostLooked));
-  double told = 0;
+  double information_so_far = 0;
   while (static_cast<int>(chosen.size()) < idle && asked.size() < kMostAtOnce) {
     double best = -1;
     std::size_t best_at = 0;
     asked.push_back(0);
     for (std::size_t i = 0; i < pool.size(); ++i) {
       asked.back() = masks[i];
-      const double tells = information(weighed, candidates_->beliefs(), asked);
-      if (tells > best + 1e-12) {
-        best = tells;
+      const double gain = information(weighed, candidates_->beliefs(), asked);
+      if (gain > best + 1e-12) {
+        best = gain;
         best_at = i;
       }
     }
-    if (best - told < (chosen.empty() ? kTellsNothing : kTellsMore)) break;
+    if (best - information_so_far < (chosen.empty() ? kTellsNothing : kTellsMore)) break;
     asked.back() = masks[best_at];
     chosen.push_back(pool[best_at]);
-    told = best;
+    information_so_far = best;
     pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(best_at));
     masks.erase(masks.begin() + static_cast<std::ptrdiff_t>(best_at));
     if (pool.empty()) break;
@@ -318,8 +321,8 @@ std::vector<Job> Locator::search(int idle, const Leader& leader) {
   return numbered(Purpose::locate, std::move(chosen));
 }
 
-/// Where bits stand for several parameters, those of the leader get one each, and it is looked
-/// among them alone.
+/// If bits stand for several parameters, starts again with only the leader's parameters, which then
+/// have a bit each.
 bool Locator::split(const Leader& leader) {
   if (!around_->shared()) return false;
   start(around_->parameters(leader.closure));
@@ -328,8 +331,8 @@ bool Locator::split(const Leader& leader) {
   return true;
 }
 
-/// A combination that was sure and then was not: perhaps other failing rows have another cause.
-/// Once, with them left out and a second fault taken for granted.
+/// After a combination was confirmed and then became doubtful, other failing rows may have another
+/// cause. Starts again, once, without those rows and with the belief that there is a second fault.
 bool Locator::fall_back() {
   if (fell_back_ || question_.noise || pass_triggered() >= kFlaky) return false;
   fell_back_ = true;
@@ -339,7 +342,7 @@ bool Locator::fall_back() {
   return true;
 }
 
-/// A row that was not lost before and is not among `taken`; nothing where there is none.
+/// A row whose job was not lost before and that is not among `taken`; nothing if there is none.
 std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> without, Rest rest,
                                              const std::vector<cover::Row>& taken) {
   constexpr int kTries = 4;
@@ -355,12 +358,12 @@ std::optional<cover::Row> Locator::fresh_row(Mask keep, std::optional<int> witho
   return std::nullopt;
 }
 
-/// The more probable a second fault, the more rows stay as they passed.
+/// The more probable a second fault is, the more often rows keep the values of a passed row.
 Locator::Rest Locator::some_rest() {
   return random_.unit() < std::max(second_fault_, kSomePassed) ? Rest::passed : Rest::bare;
 }
 
-/// The one of several that keeps least beside the leader.
+/// Of several rows, the one that keeps the fewest values of the failing row besides the leader's.
 std::optional<cover::Row> Locator::bare_row(const Leader& leader, std::optional<int> without,
                                             const std::vector<cover::Row>& taken) {
   constexpr int kTries = 12;
@@ -385,14 +388,15 @@ std::vector<Job> Locator::numbered(Purpose purpose, std::vector<cover::Row> rows
   return jobs;
 }
 
-/// How probable it is that a second fault makes rows fail that do not have the leader.
+/// The probability that a second fault makes rows fail that do not have the leader's values.
 double Locator::second_fault(const Leader& leader) const {
   const std::vector<double> believed = candidates_->beliefs_now();
   double sum = 0;
   for (std::size_t belief = 0; belief < believed.size(); ++belief)
     if (candidates_->beliefs()[belief].noise.fail_otherwise >= kOtherFaultFails)
       sum += believed[belief];
-  // Under one belief there is nothing to compare: failures that it leaves unexplained tell.
+  // With a single belief there is nothing to compare, so failures that the leader does not explain
+  // count.
   int unexplained = 0;
   for (const Evidence& one : evidence_)
     unexplained +=
@@ -424,7 +428,7 @@ Answer Locator::answer() {
   for (const Mask same : leads.same) answer.same.push_back(around_->parameters(same));
   answer.pass_triggered = pass_triggered();
   const std::vector<double> share = candidates_->share_of_bits();
-  Mask changed = 0;  // in a row that has the combination and failed
+  Mask changed = 0;  // axes with another value in some row that has the combination and failed
   for (const Evidence& one : evidence_)
     if (const Mask mask = around_->mask(one.row);
         one.outcome == Outcome::fail && (leads.mask & ~mask) == 0)

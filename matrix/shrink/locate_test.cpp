@@ -13,7 +13,7 @@
 namespace graphproof::shrink {
 namespace {
 
-/// Parameters of so many values each.
+/// A model whose parameters have these numbers of values.
 cover::Model model_of(const std::vector<int>& sizes) {
   cover::Model model;
   for (const int size : sizes) {
@@ -25,7 +25,7 @@ cover::Model model_of(const std::vector<int>& sizes) {
   return model;
 }
 
-/// Never both of these.
+/// Forbids rows that have both cells.
 void forbid(cover::Model& model, cover::Cell left, cover::Cell right) {
   model.constraints.push_back(
       {"c" + std::to_string(model.constraints.size()),
@@ -59,7 +59,7 @@ Run fails_with(const cover::Cells& fault) {
   return [fault](const Job& job) { return has(job.row, fault) ? Outcome::fail : Outcome::pass; };
 }
 
-/// A failing row and what the pairs of the model do under this fault.
+/// A failing row, and the outcomes of rows that cover all pairs, under this fault.
 Question question_of(const cover::Model& model, const cover::Row& failing,
                      const cover::Cells& fault) {
   Question question{.model = &model, .failing = failing, .seen = {}};
@@ -83,7 +83,8 @@ TEST(LocateTest, TwoValuesAreFoundAndTheRestIsShownIrrelevant) {
   EXPECT_EQ(answer.irrelevant, (std::vector<int>{0, 2, 3, 4, 6, 7, 8, 9}));
   EXPECT_TRUE(answer.open.empty());
   EXPECT_EQ(answer.repeats, 3);
-  EXPECT_LT(answer.jobs - answer.repeats, 10);  // one factor at a time takes a job for each axis
+  EXPECT_LT(answer.jobs - answer.repeats,
+            10);  // changing one factor at a time would take a job for each axis
 }
 
 TEST(LocateTest, WithoutEvidenceOfOtherRowsItTakesMoreJobsAndIsFound) {
@@ -149,7 +150,7 @@ TEST(LocateTest, WhereEveryRowFailsNoValueIsBlamed) {
   EXPECT_TRUE(answer.combination.empty());
 }
 
-TEST(LocateTest, MoreThanFourValuesAreSaidToBeMore) {
+TEST(LocateTest, MoreThanFourValuesAreReportedAsMore) {
   const cover::Cells fault = {{0, 0}, {1, 0}, {3, 0}, {5, 0}, {7, 0}, {8, 0}};
   Locator locator(question_of(ten(), cover::Row(10, 0), fault));
   const Answer answer = drive(locator, 1, fails_with(fault));
@@ -189,7 +190,7 @@ TEST(LocateTest, TheBudgetOfJobsIsKept) {
   EXPECT_EQ(answer.jobs, 5);
 }
 
-TEST(LocateTest, AFlakyFaultIsFoundAndItsLuckIsTold) {
+TEST(LocateTest, AFlakyFaultIsFoundWithItsPassRate) {
   const cover::Cells fault = {{1, 0}, {5, 0}};
   cover::Random luck(3);
   Locator locator(question_of(ten(), cover::Row(10, 0), fault));
@@ -201,7 +202,7 @@ TEST(LocateTest, AFlakyFaultIsFoundAndItsLuckIsTold) {
   EXPECT_GT(answer.pass_triggered, 0.15);
 }
 
-TEST(LocateTest, NoiseThatIsGivenIsTaken) {
+TEST(LocateTest, GivenNoiseIsUsed) {
   const cover::Cells fault = {{1, 0}, {5, 0}};
   Question question = question_of(ten(), cover::Row(10, 0), fault);
   question.noise = Noise{0.3, 0.02};
@@ -226,7 +227,8 @@ struct Small {
   cover::Cells fault;
 };
 
-/// Four to eight axes with a few forbidden pairs, a valid row and one to three of its values.
+/// A random model of four to eight axes with a few forbidden pairs, a valid row, and one to three
+/// of its values as the fault.
 Small small() {
   Small made;
   made.model = model_of(
@@ -264,7 +266,7 @@ TEST(LocateProperty, AFaultWithoutNoiseIsFoundUpToWhatTheRulesTieTogether) {
     const Answer answer = drive(locator, *rc::gen::inRange(1, 4), fails_with(one.fault));
     RC_ASSERT(answer.state == State::confirmed || locator.neighbourhood().bits().empty());
     if (answer.state != State::confirmed) return;
-    // The rows that have one are the rows that have the other.
+    // The rows that have one combination are the rows that have the other.
     cover::Oracle oracle(one.model);
     cover::Cells found;
     for (const int parameter : answer.combination)

@@ -11,7 +11,7 @@ Neighbourhood::Neighbourhood(const cover::Model& model, cover::Row failing,
     : model_(model), oracle_(model), failing_(std::move(failing)) {
   assert(static_cast<int>(failing_.size()) == model.visible_count());
   for (std::size_t parameter = 0; parameter < failing_.size(); ++parameter)
-    liked_.emplace_back(model.parameters[parameter].values.size(), 0);
+    passes_.emplace_back(model.parameters[parameter].values.size(), 0);
   std::vector<int> free;
   for (const int parameter : parameters) {
     const int count =
@@ -56,8 +56,8 @@ cover::Cells Neighbourhood::cells_of(Mask mask) const {
   return cells;
 }
 
-bool Neighbourhood::solve(const cover::Cells& cells, const std::vector<int>& liking) {
-  return oracle_.solve(cells, liking);
+bool Neighbourhood::solve(const cover::Cells& cells, const std::vector<int>& preferred) {
+  return oracle_.solve(cells, preferred);
 }
 
 Mask Neighbourhood::closure(Mask mask) {
@@ -65,8 +65,8 @@ Mask Neighbourhood::closure(Mask mask) {
   Mask closed = bits_.size() == static_cast<std::size_t>(kMostBits) ? ~Mask{0}
                                                                     : (Mask{1} << bits_.size()) - 1;
   const cover::Cells cells = cells_of(mask);
-  // A valid row that differs in a bit shows that the bit isn't implied; each row found shows it of
-  // many.
+  // A valid row that lacks a bit shows that the mask does not imply it. Each row that is found
+  // shows this for many bits.
   for (std::size_t bit = 0; bit < bits_.size(); ++bit) {
     if ((mask >> bit & 1) != 0 || (closed >> bit & 1) == 0) continue;
     for (const int parameter : bits_[bit]) {
@@ -87,24 +87,24 @@ Mask Neighbourhood::closure(Mask mask) {
   return closed;
 }
 
-void Neighbourhood::like(const cover::Row& row) {
+void Neighbourhood::add_passed(const cover::Row& row) {
   for (std::size_t parameter = 0; parameter < row.size(); ++parameter)
-    if (row[parameter] >= 0) ++liked_[parameter][static_cast<std::size_t>(row[parameter])];
+    if (row[parameter] >= 0) ++passes_[parameter][static_cast<std::size_t>(row[parameter])];
   passed_.push_back(row);
 }
 
 std::vector<int> Neighbourhood::other_values(int parameter, cover::Random& random) const {
-  const auto& liked = liked_[static_cast<std::size_t>(parameter)];
+  const auto& passes = passes_[static_cast<std::size_t>(parameter)];
   std::vector<int> left, order;
-  for (int value = 0; value < static_cast<int>(liked.size()); ++value)
+  for (int value = 0; value < static_cast<int>(passes.size()); ++value)
     if (value != failing_[static_cast<std::size_t>(parameter)]) left.push_back(value);
   while (!left.empty()) {
     int sum = 0;
-    for (const int value : left) sum += 1 + liked[static_cast<std::size_t>(value)];
+    for (const int value : left) sum += 1 + passes[static_cast<std::size_t>(value)];
     int drawn = random.below(sum);
     std::size_t at = 0;
-    while (drawn > liked[static_cast<std::size_t>(left[at])])
-      drawn -= 1 + liked[static_cast<std::size_t>(left[at++])];
+    while (drawn > passes[static_cast<std::size_t>(left[at])])
+      drawn -= 1 + passes[static_cast<std::size_t>(left[at++])];
     order.push_back(left[at]);
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
   }
@@ -116,22 +116,22 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
   cover::Cells cells = cells_of(keep);
   std::vector<char> kept(failing_.size(), 0);
   for (const cover::Cell& cell : cells) kept[static_cast<std::size_t>(cell.parameter)] = 1;
-  std::vector<int> liking(model_.parameters.size(), -1);
+  std::vector<int> preferred(model_.parameters.size(), -1);
   const cover::Row* passed =
       passed_.empty()
           ? nullptr
           : &passed_[static_cast<std::size_t>(random.below(static_cast<int>(passed_.size())))];
   for (std::size_t parameter = 0; parameter < failing_.size(); ++parameter) {
-    liking[parameter] = failing_[parameter];
+    preferred[parameter] = failing_[parameter];
     if (kept[parameter] != 0) continue;
     if (passed != nullptr && (*passed)[parameter] >= 0 &&
         (rest == Rest::passed || (*passed)[parameter] != failing_[parameter])) {
-      liking[parameter] = (*passed)[parameter];
+      preferred[parameter] = (*passed)[parameter];
       continue;
     }
     if (const std::vector<int> others = other_values(static_cast<int>(parameter), random);
         !others.empty())
-      liking[parameter] = others.front();
+      preferred[parameter] = others.front();
   }
   bool found = false;
   if (without) {
@@ -139,10 +139,10 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
       for (const int value : other_values(parameter, random)) {
         if (found) break;
         cells.push_back({parameter, value});
-        if (!(found = solve(cells, liking))) cells.pop_back();
+        if (!(found = solve(cells, preferred))) cells.pop_back();
       }
   } else {
-    found = solve(cells, liking);
+    found = solve(cells, preferred);
   }
   if (!found) return std::nullopt;
   const auto shown = [&] {
@@ -156,21 +156,21 @@ std::optional<cover::Row> Neighbourhood::row(Mask keep, std::optional<int> witho
   for (std::size_t i = order.size(); i > 1; --i)
     std::swap(order[i - 1], order[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
   if (passed != nullptr && rest == Rest::passed) {
-    // As much of it as the rules allow beside what is kept.
+    // Take as many values of the passed row as the rules allow together with the kept ones.
     for (const int parameter : order) {
       const int value = (*passed)[static_cast<std::size_t>(parameter)];
       if (value < 0) continue;
       cells.push_back({parameter, value});
       if (row[static_cast<std::size_t>(parameter)] == value) continue;
-      if (solve(cells, liking))
+      if (solve(cells, preferred))
         row = shown();
       else
         cells.pop_back();
     }
     return row;
   }
-  // What is still as in the failing row is changed one after the other, with what already differs
-  // held.
+  // Change, one after the other, the values that still equal the failing row's, and hold those that
+  // already differ.
   const auto differs = [&](int parameter) {
     return row[static_cast<std::size_t>(parameter)] !=
            failing_[static_cast<std::size_t>(parameter)];

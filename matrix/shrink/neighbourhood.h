@@ -1,5 +1,6 @@
-// The valid rows around one failing row: which axes can change at all, what the rules tie together,
-// and rows that keep some of its values and change as much of the rest as the rules allow.
+// The valid rows around one failing row. It knows which axes can change and which values the rules
+// tie together, and makes rows that keep some values and change as much of the rest as the rules
+// allow.
 #pragma once
 
 #include <map>
@@ -13,45 +14,49 @@
 
 namespace graphproof::shrink {
 
+/// The neighbourhood of one failing row.
 class Neighbourhood {
  public:
-  /// REQUIRES: `failing` is a valid row of the model, which outlives this. `parameters` are those
-  /// that bits stand for: each that can change gets one, in order; where there are more than
-  /// kMostBits, neighbours share one.
+  /// Each of `parameters` that can change gets a bit, in order; if there are more than kMostBits,
+  /// neighbouring parameters share one. REQUIRES: `failing` is a valid row of the model, which
+  /// outlives this.
   Neighbourhood(const cover::Model& model, cover::Row failing, const std::vector<int>& parameters);
 
   const cover::Row& failing() const { return failing_; }
-  /// What each bit stands for; a bit is set in a row where all of these equal the failing row.
+  /// The parameters of each bit. A row has a bit if all of these equal the failing row.
   const std::vector<std::vector<int>>& bits() const { return bits_; }
-  /// Those of the parameters given that have this value in every valid row.
+  /// The parameters, of those given, that have the same value in every valid row.
   const std::vector<int>& fixed() const { return fixed_; }
+  /// Whether some bit stands for several parameters.
   bool shared() const { return shared_; }
 
-  /// kAny differs from every value.
+  /// The bits that a row has. kAny differs from every value.
   Mask mask(const cover::Row& row) const;
-  /// The parameters behind the bits, in order.
+  /// The parameters of these bits, in order.
   std::vector<int> parameters(Mask mask) const;
 
-  /// Every bit that is set in all valid rows that have `mask`. Two masks with the same closure are
-  /// the same condition.
+  /// The bits that all valid rows with `mask` have. Two masks with the same closure are the same
+  /// condition.
   Mask closure(Mask mask);
 
-  /// A row that passed: its values are liked from now on.
-  void like(const cover::Row& row);
+  /// Notes that a row passed: rows that are made from now on prefer its values.
+  void add_passed(const cover::Row& row);
 
-  /// A valid row that keeps `keep` and differs in bit `without` (where given); nothing where no
-  /// valid row does both. The rest is made from one of the rows that passed, where there is one.
-  /// `bare`: what it has in common with the failing row is changed too, as far as the rules allow,
-  /// so that little but `keep` is left; otherwise it stays as it passed, so that another fault,
-  /// which `keep` has no part in, does not come in.
+  /// What becomes of the values of a row that are neither kept nor changed on purpose. They come
+  /// from a row that passed, if there is one. `bare` also changes those that equal the failing row,
+  /// as far as the rules allow, so that the row has little of the failing row but the kept values.
+  /// `passed` leaves them as they passed, so that they bring no second fault into the row.
   enum class Rest { bare, passed };
+  /// A valid row that keeps the values of `keep` and, if given, lacks bit `without`; nothing if no
+  /// valid row does both.
   std::optional<cover::Row> row(Mask keep, std::optional<int> without, Rest rest,
                                 cover::Random& random);
 
  private:
   cover::Cells cells_of(Mask mask) const;
-  bool solve(const cover::Cells& cells, const std::vector<int>& liking);
-  /// Values of the parameter other than the failing row's, liked ones more probably first.
+  bool solve(const cover::Cells& cells, const std::vector<int>& preferred);
+  /// The values of the parameter except the failing row's, in a random order in which values that
+  /// passed more often tend to come first.
   std::vector<int> other_values(int parameter, cover::Random& random) const;
 
   const cover::Model& model_;
@@ -61,7 +66,7 @@ class Neighbourhood {
   std::vector<int> fixed_;
   bool shared_ = false;
   std::vector<cover::Row> passed_;
-  std::vector<std::vector<int>> liked_;  // by parameter and value: how many rows passed with it
+  std::vector<std::vector<int>> passes_;  // by parameter and value: how many rows passed with it
   std::map<Mask, Mask> closures_;
 };
 

@@ -1,6 +1,6 @@
-// The smallest job that still fails, once it is known what makes it fail: everything else at its
-// default, fewer ranks, layers, steps, microbatches. Pure and driven step by step, as locate.h;
-// every step that still fails becomes the start of the next.
+// Finds the smallest case that still fails, once it is known which values make it fail: everything
+// else at its default, and fewer ranks, layers, steps and microbatches. The caller runs the cases,
+// as with locate.h; a case that still fails is the start of the next one.
 #pragma once
 
 #include <functional>
@@ -15,23 +15,25 @@
 
 namespace graphproof::shrink {
 
-/// Axes whose value is the size of a job: ranks first, they cost most.
+/// The axes whose value is a size. Those that multiply ranks come first, because ranks cost most.
 const std::vector<std::string>& sizes();
 
+/// Reduces one failing case.
 class Reducer {
  public:
-  /// `allowed`: whether this machine can run the case and no rule refuses it. `keep`: axes of the
-  /// combination; a size among them is made smaller only by halves. A case is given up after
-  /// `tries` passes (one where failures are no matter of chance). `axes` outlives this.
+  /// `keep` has the axes of the combination; a size among them is only halved. A smaller case is
+  /// given up after it passed `tries` times; one try suffices if failures are not a matter of
+  /// chance. `allowed` tells whether this machine can run a case and no rule refuses it. REQUIRES:
+  /// `axes` outlives this.
   Reducer(const matrix::AxisTable& axes, matrix::Case failing, std::set<std::string> keep,
           int tries, std::function<bool(const matrix::Case&)> allowed);
 
-  /// The next case to run; nothing once none is left, or kMostReductions jobs are spent.
+  /// The next case to run; nothing once none is left, or after kMostReductions jobs.
   std::optional<matrix::Case> next();
-  /// Of the case that next() gave last.
+  /// Records the outcome of the case that next() returned last.
   void record(Outcome outcome);
 
-  /// The smallest that failed.
+  /// The smallest case that failed.
   const matrix::Case& smallest() const { return smallest_; }
   int jobs() const { return jobs_; }
 
@@ -45,7 +47,7 @@ class Reducer {
   std::set<std::string> keep_;
   int tries_, jobs_ = 0;
   std::function<bool(const matrix::Case&)> allowed_;
-  std::map<std::string, int> passes_;  // by canonical text
+  std::map<std::string, int> passes_;  // of each case, by canonical text
 };
 
 constexpr int kMostReductions = 24;

@@ -13,7 +13,7 @@ const matrix::AxisTable& axes() {
 }
 matrix::Case named(const std::string& name) { return matrix::case_from_name(axes(), name, "test"); }
 
-/// The smallest case, after so many jobs.
+/// The name of the smallest case, and how many jobs it took.
 std::pair<std::string, int> reduced(
     const std::string& failing, std::set<std::string> keep,
     const std::function<bool(const matrix::Case&)>& fails, int tries = 1,
@@ -60,7 +60,7 @@ TEST(ReduceTest, ASizeOfTheCombinationIsHalvedOnly) {
 }
 
 TEST(ReduceTest, WhatIsNotAllowedIsNotAskedFor) {
-  // dp has to stay: the plainest case is refused, the next ones are not.
+  // dp has to stay: the plainest case is not allowed, but the next ones are.
   const auto [name, jobs] = reduced(
       "dp=2,ep=2,model=moe,experts=4,dropout=true", {"ep"},
       [](const matrix::Case&) { return true; }, 1,
@@ -71,7 +71,7 @@ TEST(ReduceTest, WhatIsNotAllowedIsNotAskedFor) {
 }
 
 TEST(ReduceTest, ASizeIsMadeAsSmallAsItIsAllowedToBe) {
-  // A graph that is replayed once shows little, so the least value of all is refused.
+  // A graph that is replayed once shows little, so the smallest number of steps is not allowed.
   const auto allowed = [](const matrix::Case& one) { return value(one, "steps") >= 4; };
   EXPECT_EQ(reduced(
                 "impl=manual,tp=2,dropout=true,steps=9", {"impl"},
@@ -89,7 +89,7 @@ TEST(ReduceTest, ThePlantedFaultStays) {
       std::string::npos);
 }
 
-TEST(ReduceTest, WhereFailuresAreAMatterOfChanceOnePassDoesNotDecide) {
+TEST(ReduceTest, WhereFailuresAreFlakyOnePassDoesNotDecide) {
   int asked = 0;
   const auto second_time = [&](const matrix::Case&) { return ++asked % 2 == 0; };
   EXPECT_EQ(reduced("impl=manual,dropout=true,tp=2", {"impl"}, second_time, 3).first,

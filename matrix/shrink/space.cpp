@@ -42,7 +42,7 @@ Space::Space(const matrix::Case& failing, std::span<const matrix::Case> others,
   });
   for (matrix::VaryingAxis& axis : file_.axes) {
     const auto add = [&](const matrix::Case& test_case) {
-      // Where it is switched off it has no value, and its default is not another one.
+      // An axis that is off has no value, so its default must not become one.
       if (axis.when && axis.when->holds(test_case, machine) != matrix::Truth::yes) return;
       const matrix::Value value = matrix::value_of(axes, test_case, axis.name);
       if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end())

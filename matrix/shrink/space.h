@@ -1,6 +1,6 @@
-// The cases around one that failed, as a model that rows are drawn from: what the run varied, each
-// axis also at its default, under the shipped rules, the matrix file's own constraints and what
-// this machine can run.
+// The cases around a failing one, as a model whose rows are cases. It has the axes and values that
+// the run varied and every axis's default, under the shipped rules, the matrix file's own
+// constraints and what this machine can run.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,12 @@
 
 namespace graphproof::shrink {
 
+/// The model of one failing case, and the way from its rows to cases and back.
 class Space {
  public:
-  /// `others`: cases that the run had beside `failing`; their values are varied too. `file`: the
-  /// run's matrix file, null where it is not at hand. A planted fault stays as it is. Constraints
-  /// that `failing` itself breaks are left out: it ran. The catalogue outlives this.
+  /// `others` are the other cases of the run; their values vary too. `file` is the run's matrix
+  /// file, or null if it is not available. A planted fault does not vary. Constraints that
+  /// `failing` itself breaks are left out, because it ran. REQUIRES: the catalogue outlives this.
   Space(const matrix::Case& failing, std::span<const matrix::Case> others,
         const matrix::MatrixFile* file, const matrix::Catalogue& catalogue,
         const matrix::Machine& machine);
@@ -26,14 +27,14 @@ class Space {
   const cover::Row& failing() const { return failing_; }
   const std::vector<matrix::VaryingAxis>& axes() const { return file_.axes; }
 
-  /// kAny for a value that the model does not have.
+  /// The row of a case, with kAny for a value that the model does not have.
   cover::Row row_of(const matrix::Case& test_case) const;
   matrix::Case case_of(const cover::Row& row) const;
 
-  /// `impl == manual and tp == 2`: the failing case's values of these axes, as matrix files spell
-  /// it; `true` of none.
+  /// The failing case's values of these axes as an expression, `impl == manual and tp == 2`; `true`
+  /// if there are no axes.
   std::string expression(std::span<const int> parameters) const;
-  /// The failing case's values alone, everything else at its default: the name of such a case.
+  /// The name of the case that has the failing case's values of these axes, and otherwise defaults.
   std::string name(std::span<const int> parameters) const;
 
  private:

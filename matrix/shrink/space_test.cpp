@@ -72,7 +72,7 @@ TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {
           "require": [{"id": "X1", "expr": "not (tp == 2 and dropout)", "why": "a test"},
                       {"id": "X2", "expr": "impl != manual or tp == 1", "why": "a test"}]})J",
       "test.json", catalogue(), [](const std::string&) { return std::string(); });
-  // The failing case breaks X2: it ran all the same.
+  // The failing case breaks X2, and ran nevertheless.
   const Space space(case_named("impl=manual,tp=2"), {}, &file, catalogue(), kMachine);
   const auto names = [&] {
     std::vector<std::string> ids;

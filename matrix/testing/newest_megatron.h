@@ -1,11 +1,11 @@
-// For tests.
+// For tests: a table that many tests read.
 #pragma once
 
 #include "matrix/dialect/dialect.h"
 
 namespace graphproof::dialect {
 
-/// Megatron-LM's newest version, read once.
+/// The dialect megatron-lm at its newest version, read once.
 inline const Dialect& megatron() {
   static const Dialect dialect = load_dialect("megatron-lm", "");
   return dialect;

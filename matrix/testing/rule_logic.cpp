@@ -9,11 +9,12 @@
 namespace graphproof::matrix {
 namespace {
 
-constexpr std::size_t kMostLeaves = 1 << 18;  // parts of the space of one expression's inputs
+constexpr std::size_t kMostLeaves = 1
+                                    << 18;  // parts into which the values of one expression are cut
 constexpr std::int64_t kSmallIntegers[] = {0, 1, 2,
-                                           3, 4, 8};  // some divide each other, some do not
+                                           3, 4, 8};  // some of these divide others, some do not
 
-// The constants that stand in one comparison or call with an input, by input name.
+// For each input the constants that it is compared with or called with.
 using Compared = std::map<std::string, std::vector<Value>>;
 
 bool joins(SyntaxKind kind) {
@@ -45,7 +46,7 @@ void add(std::vector<Value>& values, Value value) {
     values.push_back(std::move(value));
 }
 
-// Empty, each word, each pair in order, all.
+// Adds the empty list, each word alone, each pair in order, and all words.
 void add_lists(std::vector<Value>& values, const std::vector<std::string>& words) {
   add(values, std::vector<std::string>());
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -168,7 +169,7 @@ Truth holds(const Expression& expression, const std::vector<Value>& values) {
   try {
     return expression.holds(values);
   } catch (const InputError&) {
-    return Truth::no;  // a division by zero: such values are refused elsewhere
+    return Truth::no;  // a division by zero; other rules refuse such values
   }
 }
 
@@ -179,7 +180,7 @@ struct RuleLogic::Encoded {
     std::vector<Value> values;
     int first = 0;
   };
-  // What a rule says of an assignment, as variables of the solver.
+  // Whether a rule applies, holds or is broken, as variables of the solver.
   struct Propositions {
     int applies = 0, broken = 0;
     std::vector<std::string> inputs;
@@ -207,8 +208,8 @@ struct RuleLogic::Encoded {
     inputs.emplace(name, std::move(variable));
   }
 
-  // A variable that is true exactly where the expression holds: the space of its inputs is cut
-  // until that is decided.
+  // Makes a variable that is true exactly where the expression holds. The values of its inputs are
+  // cut into parts until each part decides the expression.
   int define(const std::string& rule, const Expression& expression) {
     const int defined = ++variables;
     std::vector<Value> values(expression.inputs().size(), Unknown{});

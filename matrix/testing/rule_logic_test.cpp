@@ -33,7 +33,8 @@ TEST(RuleLogicTest, TwoRulesThatAskForTheOppositeContradict) {
 }
 
 TEST(RuleLogicTest, FeaturesThatExcludeEachOtherAreNoContradiction) {
-  // Adam wants the check, the whole iteration forbids it: then not both.
+  // One rule requires the check, another one forbids it under full_iteration: then not both
+  // features.
   RuleLogic logic({rule("A", "impl == full_iteration", "not nan_check_loss"),
                    rule("B", "optimizer == adam", "nan_check_loss")},
                   catalogue().axes);
@@ -79,7 +80,7 @@ TEST(RuleLogicTest, OurOwnRulesNeitherContradictNorHideEachOther) {
   std::vector<std::string> stages;
   for (const Rule& one : catalogue().rules.rules()) {
     if (one.status != "live" || one.severity != "error") {
-      EXPECT_FALSE(one.why.empty()) << one.id;  // dead and removed ones say why
+      EXPECT_FALSE(one.why.empty()) << one.id;  // rules that are not live explain why
       continue;
     }
     LogicRule logic{.id = one.id, .when = one.when, .parts = {}};

@@ -7,7 +7,7 @@
 
 namespace graphproof::matrix {
 
-/// The problem that `call` reports; a failure of the test when it throws nothing.
+/// The problem that `call` reports; the test fails if it throws nothing.
 template <typename Call>
 Problem thrown(Call call) {
   try {
@@ -19,7 +19,7 @@ Problem thrown(Call call) {
   return {};
 }
 
-/// "line:column", to compare places in one line.
+/// The place of a problem as "line:column".
 inline std::string at(const Problem& problem) {
   return std::to_string(problem.place.line) + ":" + std::to_string(problem.place.column);
 }

@@ -229,7 +229,7 @@ TEST_F(CheckTest, WhatCannotBeReadIsExitTwo) {
       {{"check", file("deep.json", std::string(100'000, '['))}, "nested too deeply"},
       {{"check", file("two.yaml", "a: 1\n---\nb: 2\n")}, "more than one YAML document"},
       {{"check", file("key.yaml", "? [a, b]\n: 1\n")}, "a key that is no word"},
-      {{"check", file("list.yaml", "- 1\n")}, "a configuration that is no object"},
+      {{"check", file("list.yaml", "- 1\n")}, "a configuration that is not an object"},
       {{"check", file("empty.json", "")}, "malformed JSON"},
       {{"check", file("number.json", "{\"num_layers\": 99999999999999999999}")}, "out of range"},
       {{"check", large()}, "a configuration file that is too large"},
