@@ -1,7 +1,7 @@
-// What a launcher and the agent on a node tell each other: two files in a folder of the run, each
-// written by one side, only ever appended to, a JSON object a line. What is larger lies in the
-// run's other files: the plan, batch.json, context.json, and the agent's own live.json, which is
-// its sign of life.
+// The messages between a launcher and the agent on a node: two files in a folder of the run. Each
+// is written by one side, which only appends, and has one JSON object in each line. Larger data are
+// in the run's other files: the plan, batch.json, context.json, and the agent's own live.json,
+// which shows that the agent is alive.
 #pragma once
 
 #include <cstdint>
@@ -17,54 +17,54 @@ namespace graphproof::record {
 inline constexpr std::string_view kOrderSchema = "graphproof-order/1";
 inline constexpr std::string_view kReportSchema = "graphproof-report/1";
 
-/// A case of a batch, as an attempt of its own; everything else of it is in the plan.
+/// An attempt at a case in a batch. The case itself is in the plan.
 struct OrderedCase {
   std::string case_id;
   int attempt = 1;
-  std::string again;  // why it is not the first; "" of a first one
+  std::string again;  // why this is not the first attempt; "" for a first one
 
   bool operator==(const OrderedCase&) const = default;
 };
 
-/// A line of orders.jsonl, by the launcher.
-///   start            batch, isolation, slots, cases: run them on these slots of the node
-///   hold             the same, and beside: prestart the ranks, which wait while the batch that
-///                    `beside` names still has the slots
-///   go               batch: a prestarted batch may begin
-///   stop             batch: end its processes now; the case in progress gets no context
-///   stop_after_case  batch: end its processes when the case in progress has ended
-///   leave            nothing else: end what runs, then the agent itself
+/// A line of orders.jsonl, which the launcher writes. `order` is one of these, with these members:
+/// - start: batch, isolation, slots, cases. Run the cases on these slots of the node.
+/// - hold: as start, and predecessor. Prestart the ranks, which wait while that batch has the
+///   slots.
+/// - go: batch. A prestarted batch may begin.
+/// - stop: batch. End its processes now; the case in progress gets no context.json.
+/// - stop_after_case: batch. End its processes when the case in progress has ended.
+/// - leave: no members. End everything that runs, then the agent itself.
 struct Order {
   std::string order;
   std::string batch;
   std::string isolation;  // batch, process
   std::vector<int> slots;
   std::vector<OrderedCase> cases;
-  std::string predecessor;  // the batch that has the slots until then
+  std::string predecessor;  // the batch that has the slots before; "beside" in the file
 
   bool operator==(const Order&) const = default;
 };
 
-/// A line of reports.jsonl, by the agent.
-///   hello    node, pid, job, gpus: the agent has arrived
-///   ended    batch, case, attempt: its context.json is written
-///   over     batch, not_done, immortal: nothing of the batch runs any more
-///   lost     batch: prestarted ranks ended, or did not get ready; `over` follows, and no case of
-///            the batch is decided
-///   doctor   why: what the doctor found on the node, before its first case or after trouble of the
-///            infrastructure
-///   leaving  why: the agent's last line
+/// A line of reports.jsonl, which the agent writes. `report` is one of these, with these members:
+/// - hello: node, pid, job, gpus. The agent has started.
+/// - ended: batch, case_id, attempt. The case's context.json is written.
+/// - over: batch, not_done, unkillable. No process of the batch runs any more.
+/// - lost: batch. Prestarted ranks ended or did not get ready; `over` follows, and no case of the
+///   batch has an outcome.
+/// - doctor: why. What the doctor found on the node, before its first case or after trouble of the
+///   infrastructure.
+/// - leaving: why. The agent's last line.
 struct Report {
   std::string report;
   std::string node;
   std::int64_t pid = 0;
-  std::string job;                // of the cluster's scheduler; "" without one
-  std::vector<std::string> gpus;  // as CUDA_VISIBLE_DEVICES spells them, one a slot; empty on sim
+  std::string job;                // the id of the cluster's job; "" without one
+  std::vector<std::string> gpus;  // one for each slot, as in CUDA_VISIBLE_DEVICES; empty on sim
   std::string batch, case_id;
   int attempt = 0;
   std::vector<std::string> not_done;  // ids of cases
-  std::vector<std::string>
-      unkillable;  // "4711 graphproof-rank-sim": what even SIGKILL does not end
+  /// Processes that even SIGKILL does not end, "4711 graphproof-rank-sim"; "immortal" in the file.
+  std::vector<std::string> unkillable;
   std::string why;
 
   bool operator==(const Report&) const = default;
@@ -72,7 +72,7 @@ struct Report {
 
 Json to_json(const Order& order);
 Json to_json(const Report& report);
-/// With their newline.
+/// The line with its newline.
 std::string to_line(const Order& order);
 std::string to_line(const Report& report);
 Order order_from(const nlohmann::json& value, const std::string& where);

@@ -1,5 +1,5 @@
-// batch.json: everything that the ranks of one set of processes need to know. Any program that
-// reads it and writes evidence can be the rank program.
+// batch.json: what the ranks of one set of processes need to know. Any program that reads it and
+// writes evidence can serve as the rank program.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,23 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kBatchSchema = "graphproof-batch/1";
 
-/// Milliseconds per phase; see limited_per_step().
+/// How long a rank may be silent, in milliseconds, by phase; see limited_per_step().
 using Limits = std::map<Phase, std::int64_t>;
 Json to_json(const Limits& limits);
-/// The limits under `key`; `all` demands every phase.
+/// Reads the limits under `key`; `all` demands every phase.
 Limits limits_from(const Fields& in, std::string_view key, bool all);
 
+/// An attempt at a case in the batch.
 struct BatchCase {
   std::string id, name;
   int attempt = 1;
-  nlohmann::json axes;  // every effective value
+  nlohmann::json axes;  // the value of every axis
   std::string evidence_folder;
 
   bool operator==(const BatchCase&) const = default;
 };
 
+/// The cases that one set of processes runs, one after the other.
 struct Batch {
   std::string run_id, batch;
   std::string device;  // sim, cuda
@@ -38,7 +40,7 @@ struct Batch {
   std::uint64_t seed = 1;
   std::string isolation;  // batch, process
   std::string heartbeat_fifo, store, log_folder;
-  std::string mark;  // in the environment of every process of the batch: GRAPHPROOF_MARK
+  std::string mark;  // the value of GRAPHPROOF_MARK in every process of the batch
   Limits limits_ms;
   std::vector<BatchCase> cases;
 

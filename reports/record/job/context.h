@@ -1,5 +1,5 @@
-// context.json: what the launcher saw of one attempt. Facts only; what they mean is decided by
-// reports/outcome.
+// context.json: the facts that the launcher observed about one attempt. reports/outcome decides
+// what they mean.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kContextSchema = "graphproof-context/1";
 
-/// How a process ended. kind: exited (value is the status), signal (it died by signal `value`),
-/// killed (the launcher ended it with signal `value`).
+/// How a process ended. `kind` is exited (`value` is the status), signal (it died from signal
+/// `value`) or killed (the launcher ended it with signal `value`).
 struct Exit {
   std::string kind;
   int value = 0;
@@ -28,7 +28,8 @@ struct Exit {
   bool operator==(const Exit&) const = default;
 };
 
-/// A byte range of the batch's log of one rank; `file` is relative to the run folder.
+/// A range of bytes of a rank's log, which is a log of the batch. `file` is relative to the run
+/// folder.
 struct LogRange {
   std::string file;
   std::int64_t begin = 0, end = 0;
@@ -36,34 +37,36 @@ struct LogRange {
   bool operator==(const LogRange&) const = default;
 };
 
+/// One rank's part in the attempt.
 struct RankContext {
   int rank = 0;
-  std::int64_t pid = 0;        // 0: it never said hello
-  bool case_ended = false;     // its heartbeat case_end arrived
-  std::optional<Phase> phase;  // last heartbeat; nothing: none for this case
+  std::int64_t pid = 0;        // 0 if its heartbeat hello never came
+  bool case_ended = false;     // whether its heartbeat case_end came
+  std::optional<Phase> phase;  // of its last heartbeat for this case; nothing if there was none
   std::string arm;
   std::int64_t step = 0;
   std::optional<Collective> collective;
-  std::int64_t silent_ms =
-      0;  // since its last heartbeat of another phase, arm or step, when the case ended
-  std::optional<Exit> exit;  // nothing: the process went on to another case
+  /// At the end of the case: the time since its phase, arm or step last changed.
+  std::int64_t silent_ms = 0;
+  std::optional<Exit> exit;  // nothing if the process continued with another case
   LogRange log;
 
   bool operator==(const RankContext&) const = default;
 };
 
+/// A rank that was silent for longer than its limit, and the ranks that waited for it.
 struct Hang {
   Phase phase = Phase::validate;  // of the missing rank
   std::int64_t limit_ms = 0;
   int missing_rank = 0;
   std::vector<int> waiting_ranks;
   std::optional<Collective> last_collective;  // of the missing rank
-  std::string stacks;  // folder in the attempt folder, "" if none could be taken
+  std::string stacks;  // the folder with stack traces in the attempt folder; "" without any
 
   bool operator==(const Hang&) const = default;
 };
 
-/// The first rank that died before its case ended; the others are its victims.
+/// The first rank that died before its case ended. The deaths of other ranks follow from it.
 struct FirstDead {
   int rank = 0;
   Exit exit;
@@ -72,7 +75,7 @@ struct FirstDead {
   bool operator==(const FirstDead&) const = default;
 };
 
-/// Not the product's doing. kind is the second word of a verdict infra.*.
+/// A failure of the infrastructure. `kind` is the second word of a verdict infra.*.
 struct Infra {
   std::string kind;
   std::string why;
@@ -80,23 +83,24 @@ struct Infra {
   bool operator==(const Infra&) const = default;
 };
 
-/// What was still there after the case that was not there before, and is the case's fault. Of ranks
-/// that were killed or died, the launcher first removes what they could not remove themselves and
-/// lists only what would not go.
+/// What the case left behind. After ranks that died or were killed, the launcher first removes what
+/// they could not remove themselves, and this lists only what could not be removed.
 struct Cleanup {
   std::vector<std::string> processes;  // "4711 graphproof-rank-sim"
   std::vector<std::string> shm, files;
   std::vector<int> ports;
+  /// Memory that is still allocated on a GPU.
   struct GpuMemory {
     int gpu = 0;
     std::int64_t bytes = 0;
     bool operator==(const GpuMemory&) const = default;
   };
-  std::optional<std::vector<GpuMemory>> gpu_memory;  // nothing: not measured
+  std::optional<std::vector<GpuMemory>> gpu_memory;  // nothing if it was not measured
 
   bool operator==(const Cleanup&) const = default;
 };
 
+/// All facts about one attempt.
 struct Context {
   std::string run_id, case_id;
   int attempt = 1;
@@ -111,14 +115,15 @@ struct Context {
   Expect expect;
   nlohmann::json axes;
   std::vector<std::string> required_checks;
-  std::string ended;  // finished, killed (a limit passed), died (a rank did), interrupted (by the
-                      // user or the budget)
+  /// finished, killed (a limit was exceeded), died (a rank did), interrupted (by the user or the
+  /// budget).
+  std::string ended;
   std::vector<RankContext> ranks;
   std::optional<Hang> hang;
   std::optional<FirstDead> first_dead;
   std::optional<Infra> infra;
   Cleanup cleanup;
-  std::string again;  // why this is not the first attempt; "" of a first one
+  std::string again;  // why this is not the first attempt; "" for a first one
 
   bool operator==(const Context&) const = default;
 };

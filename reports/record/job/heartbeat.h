@@ -1,5 +1,5 @@
-// One sign of life of a rank: a JSON line into the node-local FIFO. A line is shorter than
-// PIPE_BUF, so that lines of several ranks never mix.
+// Heartbeats: a rank writes JSON lines to a FIFO of its node to show how far it is. A line is
+// shorter than PIPE_BUF, so that lines of several ranks never mix.
 #pragma once
 
 #include <climits>
@@ -16,7 +16,7 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kHeartbeatSchema = "graphproof-heartbeat/1";
 
-/// The last collective that a rank issued; sequence counts from 1 within a case.
+/// The last collective that a rank issued. `sequence` counts from 1 in each case.
 struct Collective {
   std::int64_t sequence = 0;
   std::string op;
@@ -27,17 +27,18 @@ struct Collective {
 Json to_json(const Collective& collective);
 Collective collective_from(const Fields& in);
 
+/// A heartbeat. Its event determines which members are set.
 struct Heartbeat {
-  std::string event;  // hello, ready (of a warm start), case_begin, phase, case_end, bye
+  std::string event;  // hello, ready (if started ahead), case_begin, phase, case_end, bye
   int rank = 0;
   std::int64_t pid = 0;
   std::int64_t t_ms = 0;  // the rank's monotonic clock
-  // hello, ready and bye have none of the following.
+  // Members of events about a case:
   std::string case_id;
   int attempt = 0;
-  std::optional<std::int64_t>
-      log_bytes;  // case_begin, case_end: length of the rank's log at that moment
-  // event phase only:
+  /// The length of the rank's log at this moment, for case_begin and case_end.
+  std::optional<std::int64_t> log_bytes;
+  // Members of the event phase:
   std::optional<Phase> phase;
   std::string arm;
   std::int64_t step = 0;
@@ -47,9 +48,9 @@ struct Heartbeat {
 };
 
 Json to_json(const Heartbeat& heartbeat);
-/// With its newline. Throws WriteError if the line would not be shorter than PIPE_BUF.
+/// The line with its newline. Throws WriteError if it would not be shorter than PIPE_BUF.
 std::string to_line(const Heartbeat& heartbeat);
-/// ReadError if it is not a heartbeat. `where` names the FIFO.
+/// Throws ReadError if the line is not a heartbeat. Messages name the FIFO `where`.
 Heartbeat heartbeat_from(std::string_view line, const std::string& where);
 
 }  // namespace graphproof::record

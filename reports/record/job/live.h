@@ -1,6 +1,6 @@
-// live.json: what a running launcher does now. Written again about once a second; a launcher that
-// was killed leaves its last one, which says what was running then. Whether its writer lives is
-// told by the run's lock, not by this file.
+// live.json: what a running launcher does now. It is rewritten about once a second. A launcher that
+// was killed leaves its last one; the run's lock, not this file, shows whether the launcher is
+// alive.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kLiveSchema = "graphproof-live/1";
 
+/// How far a rank of a running case is.
 struct LiveRank {
   int rank = 0;
-  std::int64_t pid = 0;        // 0: no hello yet
-  std::optional<Phase> phase;  // nothing: the case has not begun on this rank
+  std::int64_t pid = 0;        // 0 before its first heartbeat
+  std::optional<Phase> phase;  // nothing if the case has not begun on this rank
   std::string arm;
   std::int64_t step = 0;
   std::int64_t silent_ms = 0;  // since its last heartbeat
@@ -28,6 +29,7 @@ struct LiveRank {
   bool operator==(const LiveRank&) const = default;
 };
 
+/// A running case.
 struct LiveCase {
   std::string case_id, name;
   int attempt = 1;
@@ -37,15 +39,16 @@ struct LiveCase {
   bool operator==(const LiveCase&) const = default;
 };
 
+/// The state of a run.
 struct Live {
   std::string run_id;
   std::int64_t pid = 0;
   std::string host;
-  std::int64_t updated_ms = 0;  // since 1970, UTC
+  std::int64_t updated_ms = 0;  // milliseconds since 1970, UTC
   double elapsed_seconds = 0;
   std::optional<double> remaining_seconds;
   int planned = 0, done = 0, failed = 0;
-  std::string stopping;  // why no more cases start: an ending of summary.json; "" while they do
+  std::string stopping;  // why no more cases start, as Summary::ending; "" while cases start
   std::vector<LiveCase> running;
 
   bool operator==(const Live&) const = default;

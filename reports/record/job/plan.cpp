@@ -61,7 +61,7 @@ std::string to_line(const PlanLine& line) { return to_json(line).dump() + "\n"; 
 PlanLine plan_line_from(const nlohmann::json& value, const std::string& where) {
   const Fields in(value, where);
   in.schema(kPlanSchema);
-  // It names a folder of the run.
+  // The id is also the name of a folder in the run folder.
   if (const auto id = in.required<std::string>("id");
       id.size() != 16 || id.find_first_not_of("0123456789abcdef") != id.npos)
     in.reject("id", "`" + id + "`", "16 hexadecimal digits");

@@ -1,5 +1,5 @@
-// plan.jsonl: one line per case, made before anything runs: what it is, what it needs, what is
-// expected of it.
+// plan.jsonl: a line for each case, written before anything runs: what the case is, what it needs,
+// and what is expected of it.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kPlanSchema = "graphproof-plan/1";
 
-/// What the plan expects. Which members hold depends on `kind`; the others are empty.
-///   pass         nothing else
-///   rejected     rule: the rank program refuses by it in phase validate
-///   fault        fault, detector, clean_twin (a case id)
-///   known_issue  issue, verdict (or a dotted prefix of one), owner, until (YYYY-MM-DD, the last
-///   day it excuses) hazard       rule, verdict (or a dotted prefix): a forbidden combination, run
-///   to see what the stack does
+/// What the plan expects of a case. `kind` determines which members are set; the others are empty.
+/// - pass: no members.
+/// - rejected: rule. The rank program refuses the case by this rule in phase validate.
+/// - fault: fault, detector, clean_twin (a case id). The detector catches the planted fault.
+/// - known_issue: issue, verdict, owner, until (YYYY-MM-DD, the last day that it excuses).
+/// - hazard: rule, verdict. A dangerous combination, run to show what the software stack does.
+/// `verdict` may be a dotted prefix of a verdict.
 struct Expect {
   std::string kind = "pass";
   std::string rule;
@@ -36,18 +36,18 @@ struct Expect {
 Json to_json(const Expect& expect);
 Expect expect_from(const Fields& in);
 
-/// A case that the plan does not run.
+/// Why the plan does not run a case.
 struct Skip {
-  Verdict
-      verdict;  // skipped.*, or unexercised where the case's fault cannot be shown on this device
+  Verdict verdict;  // skipped.*, or unexercised if the device can't show the case's fault
   std::string why;
 
   bool operator==(const Skip&) const = default;
 };
 
+/// A case of a plan. matrix/plan makes it.
 struct PlanLine {
   std::string id, name;
-  nlohmann::json axes;  // every effective value
+  nlohmann::json axes;  // the value of every axis
   int ranks = 1;
   std::string isolation;  // batch, process
   std::map<std::string, std::string> environment;
@@ -62,10 +62,10 @@ struct PlanLine {
 };
 
 Json to_json(const PlanLine& line);
-/// With its newline.
+/// The line with its newline.
 std::string to_line(const PlanLine& line);
 PlanLine plan_line_from(const nlohmann::json& value, const std::string& where);
-/// The lines of a plan.jsonl, which is written whole before the run: a torn line is an error.
+/// Reads a plan.jsonl. It is written completely before the run, so a torn line is an error.
 std::vector<PlanLine> plan_from(std::string_view text, const std::string& where);
 
 }  // namespace graphproof::record

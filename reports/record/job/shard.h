@@ -1,5 +1,5 @@
-// shard.json: which part of a plan a run has; written by a run that has one, read when the parts
-// are merged.
+// shard.json: which part of a plan a run has. A run of a part writes it, and merging the parts
+// reads it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kShardSchema = "graphproof-shard/1";
 
-/// Shard `number` of `count` has the plan's lines number, number + count, number + 2 count, ...
+/// Part `number` of `count`: the lines number, number + count, number + 2 count, ... of the plan,
 /// counted from 1.
 struct Shard {
   int number = 1, count = 1;

@@ -1,6 +1,6 @@
-// checks.json: what the judge found in an attempt folder. It is also the only way from evidence to
-// a verdict, so it carries the facts of the ranks that reports/outcome needs: who finished, who
-// refused, who met an error.
+// checks.json: what the judge found in the evidence of one attempt. A verdict depends on evidence
+// only by way of this file, so it also has the facts about ranks that reports/outcome needs: which
+// ranks finished, refused the case, or had an error.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,22 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kChecksSchema = "graphproof-checks/1";
 
+/// The result of a check.
 enum class Result { pass, fail, unexercised, not_applicable };
 std::string_view name(Result result);
 std::optional<Result> result_from(std::string_view text);
 
+/// One check of an attempt.
 struct CheckResult {
   std::string check;  // D07.static_addresses
   Result result = Result::unexercised;
-  std::optional<int> rank;  // the rank that shows it, where one does
-  Message message;          // of a pass: what and got are filled, next may be empty
+  std::optional<int> rank;  // the rank that shows the failure, if one does
+  Message message;          // after a pass only what and got are set
 
   bool operator==(const CheckResult&) const = default;
 };
 
-/// The evidence line `refused` of a rank.
+/// The evidence line `refused`: why a rank refused the case.
 struct Refusal {
   std::string rule;
   Phase phase = Phase::validate;
@@ -53,26 +55,26 @@ struct RankError {
   bool operator==(const RankError&) const = default;
 };
 
-/// What one rank's evidence says of its way; one for every rank of the world, also for one that
-/// left none.
+/// How far one rank came, by its evidence. Every rank has one, also a rank without evidence.
 struct RankEvidence {
   int rank = 0;
-  bool complete = false;            // Evidence::complete()
-  std::optional<Phase> last_phase;  // nothing: no evidence
+  bool complete = false;            // whether the evidence has its last line
+  std::optional<Phase> last_phase;  // nothing without evidence
   std::optional<Refusal> refused;
   std::optional<RankError> error;
 
   bool operator==(const RankEvidence&) const = default;
 };
 
+/// Everything that the judge found in one attempt.
 struct Checks {
   std::string case_id;
   int attempt = 1;
   std::vector<RankEvidence> ranks;        // by rank, without gaps
-  std::map<std::string, double> figures;  // for the record: eager_ms, replay_ms, capture_ms, ...
+  std::map<std::string, double> figures;  // measurements: eager_ms, replay_ms, capture_ms, ...
   std::vector<CheckResult> checks;
-  /// Evidence that the planted fault was there and bites nothing on this stack; "" otherwise, and
-  /// without a fault.
+  /// Why the planted fault, which was present, has no effect with this software stack; ""
+  /// otherwise, and without a fault.
   std::string harmless_because = {};
 
   bool operator==(const Checks&) const = default;

@@ -1,4 +1,4 @@
-// faults.json: the kill matrix, a bare list. Every planted fault of the run with what became of it.
+// faults.json: a list of every planted fault of the run and whether it was caught.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,16 +12,17 @@
 
 namespace graphproof::record {
 
-/// killed: its named detector's check failed. killed_elsewhere: only others noticed. survived:
-/// nobody did. harmless: planted, but bites nothing on this stack. unexercised: this device cannot
-/// show it, or it did not run.
+/// Whether a fault was caught. killed: a check of its detector failed. killed_elsewhere: only other
+/// checks failed. survived: no check failed. harmless: it was planted, but has no effect with this
+/// software stack. unexercised: this device can't show it, or the case did not run.
 enum class FaultStatus { killed, killed_elsewhere, survived, harmless, unexercised };
 std::string_view name(FaultStatus status);
 std::optional<FaultStatus> fault_status_from(std::string_view text);
 
+/// The result of one planted fault.
 struct FaultResult {
   std::string fault, detector;
-  std::vector<std::string> killed_by;  // failing checks
+  std::vector<std::string> killed_by;  // the checks that failed
   FaultStatus status = FaultStatus::unexercised;
   Verdict clean_twin;
 

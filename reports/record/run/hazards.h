@@ -1,4 +1,4 @@
-// hazards.json: what became of each hazard cell of a run, and whether the rules of upstream
+// hazards.json: the outcome of each hazard case of a run, and whether the rules of upstream
 // dialects agree with it.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kHazardsSchema = "graphproof-hazards/1";
 
-/// Ranks that fell silent: the one that the watch named first, then those that waited.
+/// The ranks of a hang: first the one that fell silent, then those that waited for it.
 struct HazardHang {
   Phase phase = Phase::validate;
   std::vector<int> ranks;
@@ -26,17 +26,17 @@ struct HazardHang {
   bool operator==(const HazardHang&) const = default;
 };
 
-/// The case that differs only in the setting that should help, and what it did in the same run.
+/// The case that differs only in the setting that should help, and its outcome in the same run.
 struct HazardCure {
   std::string setting;  // "NCCL_GRAPH_REGISTER=0"
   std::string case_id;
-  Verdict verdict;  // not_run where the run does not hold it
+  Verdict verdict;  // not_run if the run does not have the case
 
   bool operator==(const HazardCure&) const = default;
 };
 
-/// `agrees`: the rule refuses what bites, or allows what works; nothing where the cell showed
-/// neither.
+/// What an upstream rule predicts. `agrees` is true if the rule refuses a case that failed or
+/// allows one that worked; nothing if the case showed neither.
 struct HazardPrediction {
   std::string dialect, covers, rule;
   bool refuses = false;
@@ -45,21 +45,24 @@ struct HazardPrediction {
   bool operator==(const HazardPrediction&) const = default;
 };
 
+/// A hazard case.
 struct HazardCell {
   std::string case_id, name;
   bool captured = false;
   std::string collective, allocator, nccl_graph_register, placement;
-  std::string hazard, basis,
-      expected;  // id; seen or predicted; a verdict or a dotted prefix of one
+  std::string hazard;    // the id of the expected hazard
+  std::string basis;     // seen, predicted
+  std::string expected;  // a verdict or a dotted prefix of one
   Verdict observed, verdict;
-  std::string registration;  // what NCCL's log said of all ranks; "" where nobody could tell
+  std::string registration;  // of buffers on all ranks, by NCCL's log; "" if it is not known
   std::optional<HazardHang> hang;
-  std::optional<HazardCure> cure;  // where a failure was expected or seen
+  std::optional<HazardCure> cure;  // if a failure was expected or happened
   std::vector<HazardPrediction> predictions;
 
   bool operator==(const HazardCell&) const = default;
 };
 
+/// The hazard cases of a run.
 struct Hazards {
   std::string run_id, device, nccl_version;
   std::vector<HazardCell> cells;  // in plan order

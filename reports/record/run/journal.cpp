@@ -83,8 +83,8 @@ void JournalWriter::append(const Record& record) {
   }
   if (error == 0 && ::fsync(descriptor_) != 0) error = errno;
   if (error == 0) return;
-  // Half a line would be joined to the next record. If this fails too, the next reader drops it as
-  // torn.
+  // Half a line would become a part of the next record. If this fails too, the next reader drops it
+  // as torn.
   const int cut = ::ftruncate(descriptor_, before.st_size);
   throw WriteError(
       {.what = "cannot write the record of case " + record.case_id + " to " + file_.string(),

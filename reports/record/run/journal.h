@@ -1,5 +1,6 @@
-// journal.jsonl: append-only, one writer, every record on the disk before append() returns. A run
-// is what its journal says: kill the launcher at any byte and the records before it stand.
+// journal.jsonl: the results of a run. One writer appends to it, and every record is on the disk
+// before append() returns. If the launcher is killed at any byte, the records before it remain
+// valid.
 #pragma once
 
 #include <cstddef>
@@ -12,33 +13,34 @@
 
 namespace graphproof::record {
 
+/// A journal that was read.
 struct JournalContent {
   std::vector<Record> records;
-  std::string dropped;  // "" or a sentence about the torn last line that was left out
+  std::string dropped;  // a sentence about a torn last line that was left out; otherwise ""
 };
 
-/// An absent file is an empty journal. A broken line that is not the last one is a ReadError with
-/// its number: a journal is written by appending alone, so nothing but damage can cause it.
+/// Reads a journal; an absent file is an empty one. A broken line other than the last one is a
+/// ReadError with its number, because only damage can cause it: journals are only appended to.
 JournalContent read_journal(const std::filesystem::path& file);
 
-/// A case's verdict is that of its last record.
+/// The last record of each case, which has its verdict.
 std::map<std::string, Record> last_records(const std::vector<Record>& records);
 
-/// The one writer. Holds a lock on the file for as long as it lives, so a second launcher in the
+/// The writer of a journal. It locks the file while it exists, so that a second launcher in the
 /// same run folder is refused (WriteError) before it starts a rank.
 class JournalWriter {
  public:
-  /// Creates the file if absent; cuts a torn last line off (see dropped()).
+  /// Creates the file if it is absent, and cuts off a torn last line (see dropped()).
   explicit JournalWriter(std::filesystem::path file);
   ~JournalWriter();
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
 
-  /// WriteError if the record cannot be put on the disk; what was written of it is then cut off
-  /// again.
+  /// Writes a record to the disk. Throws WriteError if that fails, after it cut off what was
+  /// written.
   void append(const Record& record);
 
-  /// "" or a sentence about the torn last line that opening cut off.
+  /// A sentence about a torn last line that the constructor cut off; otherwise "".
   const std::string& dropped() const { return dropped_; }
 
  private:

@@ -54,7 +54,7 @@ TEST(Journal, GivesBackWhatWasAppended) {
   ASSERT_EQ(content.records.size(), 2u);
   EXPECT_EQ(content.records[0], record_of("a"));
   failed.failing[0].message.what =
-      "w\xef\xbf\xbd\n";  // bytes that are no UTF-8 become the replacement character
+      "w\xef\xbf\xbd\n";  // bytes that are not UTF-8 become the replacement character
   EXPECT_EQ(content.records[1], failed);
   EXPECT_EQ(content.dropped, "");
 }

@@ -1,4 +1,4 @@
-// run.json: what a run is and on what it runs; written first.
+// run.json: what a run is and what it runs on. It is the first file that a run writes.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kRunSchema = "graphproof-run/1";
 
-/// The stack under test. "none" where a part is absent; secrets are redacted before they come here.
+/// The software and hardware under test. A part that is absent is "none". Secrets in the
+/// environment are redacted already.
 struct Stack {
   std::string torch_version, cuda_version, nccl_version, driver, cudnn_version, mpi;
-  std::vector<std::string> gpus;  // one name per GPU, "NVIDIA H200"
-  int sm = 0;                     // 90; 0 without a GPU
+  std::vector<std::string> gpus;  // the name of each GPU, "NVIDIA H200"
+  int sm = 0;                     // the architecture, such as 90; 0 without a GPU
   std::string kernel, host;
   int cpus = 0;
   std::map<std::string, std::string> environment;
@@ -29,24 +30,28 @@ struct Stack {
 Json to_json(const Stack& stack);
 Stack stack_from(const Fields& in);
 
-/// How a run was asked to go; what resumes it goes the same way.
+/// The options of a run. A resumed run keeps them.
 struct Options {
   std::string isolation = "planned";  // planned (each case's own), process, batch
-  std::int64_t budget_ms = 0;         // 0: none
-  int max_fail = 0;                   // 0: no bound
-  std::int64_t max_gpu_ms = 0;  // GPUs (ranks on sim) times how long they are leased; 0: no bound
-  int ranks_per_gpu = 1;        // of cases with more ranks than this host has GPUs
-  int confirm = 0;              // how often a failure is run again to measure its rate
-  Limits limits_ms;             // of cases that have no own
+  std::int64_t budget_ms = 0;         // no more cases start after this time; 0: no bound
+  int max_fail = 0;                   // no more cases start after so many failures; 0: no bound
+  /// No more cases start after so much time of GPUs (of ranks on sim), summed over all; 0: no
+  /// bound.
+  std::int64_t max_gpu_ms = 0;
+  int ranks_per_gpu = 1;  // for cases with more ranks than this host has GPUs
+  int confirm = 0;        // how often a failure is run again to measure its rate
+  Limits limits_ms;       // for cases that do not set their own
 
   bool operator==(const Options&) const = default;
 };
 
+/// A run.
 struct Run {
   std::string run_id;
   std::string started;  // UTC, 2026-11-21T10:15:00Z
   std::vector<std::string> command;
   std::string profile;
+  /// The matrix file of the plan.
   struct Matrix {
     std::string name, sha256;
     int axes_version = 1;
@@ -56,8 +61,8 @@ struct Run {
   std::string device, engine;
   int slots = 0;
   Stack stack;
-  std::string plan_sha256;  // of plan.jsonl; "" in runs that are older than `resume`
-  std::string parent;       // the run that this one repeats cases of; "" if none
+  std::string plan_sha256;  // of plan.jsonl; "" in runs of versions without the verb resume
+  std::string parent;       // the run whose cases this one repeats; "" if none
   Options options;
 
   bool operator==(const Run&) const = default;

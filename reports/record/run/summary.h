@@ -1,4 +1,5 @@
-// summary.json: a run's result for other programs. Stable: keys are added, never changed.
+// summary.json: the result of a run for other programs. The format is stable: keys may be added,
+// but do not change.
 #pragma once
 
 #include <map>
@@ -16,9 +17,10 @@ namespace graphproof::record {
 
 inline constexpr std::string_view kSummarySchema = "graphproof-summary/1";
 
+/// The result of one case.
 struct SummaryCase {
   std::string id, name;
-  nlohmann::json axes;  // every effective value
+  nlohmann::json axes;  // the value of every axis
   Verdict verdict;
   std::string isolation;
   int ranks = 1;
@@ -28,9 +30,9 @@ struct SummaryCase {
   bool operator==(const SummaryCase&) const = default;
 };
 
-/// planned = ran + rejected + skipped + not_run. ran: evidence was judged, whatever the verdict;
-/// rejected: refused by the expected rule. required_checks and unexercised count (case, check)
-/// pairs of the cases that ran.
+/// How much of the plan was covered: planned = ran + rejected + skipped + not_run. A case that ran
+/// has evidence that was judged, whatever its verdict; a rejected case was refused by the expected
+/// rule. required_checks and unexercised count pairs of a case that ran and a check.
 struct Coverage {
   int planned = 0, ran = 0, rejected = 0, skipped = 0, not_run = 0;
   int required_checks = 0, unexercised = 0;
@@ -38,6 +40,7 @@ struct Coverage {
   bool operator==(const Coverage&) const = default;
 };
 
+/// The result of a run.
 struct Summary {
   std::string run_id, profile, device;
   bool finished = false;
@@ -47,8 +50,8 @@ struct Summary {
   int exit_code = 0;
   Coverage coverage;
   std::vector<SummaryCase> cases;  // in plan order
-  std::string ending =
-      "finished";  // finished, interrupted, budget, circuit_breaker, max_fail, disk
+  /// finished, interrupted, budget, circuit_breaker, max_fail, disk.
+  std::string ending = "finished";
 
   bool operator==(const Summary&) const = default;
 };

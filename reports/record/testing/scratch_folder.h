@@ -1,5 +1,4 @@
-// For tests, here and in fixtures/ and reports/: a folder of the test's own, removed with it, and a
-// stand-in for a full disk.
+// For tests: a temporary folder, and a simulation of a full disk.
 #pragma once
 
 #include <stdlib.h>
@@ -15,9 +14,10 @@
 
 namespace graphproof::record {
 
+/// A folder of the test's own, which is removed with this object.
 class ScratchFolder {
  public:
-  /// In memory where that is possible: each fsync on a disk costs milliseconds.
+  /// The folder is in memory if that is possible, because each fsync on a disk costs milliseconds.
   ScratchFolder()
       : ScratchFolder(::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
                                                       : std::filesystem::temp_directory_path()) {}
@@ -35,7 +35,7 @@ class ScratchFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// What is in it, sorted.
+  /// The names in the folder, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_))
@@ -48,8 +48,8 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// While it lives, no file of this process grows beyond `bytes`: the write then fails with EFBIG,
-/// in the middle and without privileges, as it fails with ENOSPC on a full disk.
+/// While it exists, no file of this process can grow beyond `bytes`: a write fails with EFBIG after
+/// a part was written, as it fails with ENOSPC on a full disk, and without privileges.
 class FullDisk {
  public:
   explicit FullDisk(std::size_t bytes) {

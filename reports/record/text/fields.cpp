@@ -6,7 +6,7 @@ namespace {
 constexpr const char* kWhy =
     "results move only as files, so each reader holds its writer to the schema";
 
-/// Long values are cut: the message names the place, the file has the rest.
+/// A value for a message. Long values are cut; the message names the place where the rest is.
 std::string shown(const nlohmann::json& value) {
   constexpr std::size_t kShownBytes = 80;
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);

@@ -1,7 +1,7 @@
 // Strict reading of one JSON object: a missing key, a wrong type or a word outside its list is an
-// error that names the file and the place in it. Keys that nobody asks for are ignored, so a newer
-// writer may add some; that the writers of this repository add none unannounced is held by the
-// schemas.
+// error that names the file and the place in it. Keys that the reader does not ask for are ignored,
+// so a newer writer may add some. The schemas hold that the writers of this repository add no
+// undocumented key.
 #pragma once
 
 #include <initializer_list>
@@ -17,23 +17,23 @@
 
 namespace graphproof::record {
 
-/// JSON for writing: keys stay in the order in which they are set.
+/// JSON for writing, whose keys stay in the order in which they are set.
 using Json = nlohmann::ordered_json;
 
-/// A view of `object`, which must outlive it. `where` names the file (and line) in messages.
+/// Reads the members of one JSON object. REQUIRES: the object outlives it.
 class Fields {
  public:
-  /// Throws ReadError if `object` is not a JSON object.
+  /// Messages name the file (and line) `where`. Throws ReadError if `object` is not a JSON object.
   Fields(const nlohmann::json& object, std::string where);
 
-  /// The value of `key`; ReadError if absent or of another type. T: bool, integers, double,
-  /// std::string, nlohmann::json (anything), std::vector<T>, std::map<std::string, T>.
+  /// The value of `key`. Throws ReadError if it is absent or has another type. T: bool, integers,
+  /// double, std::string, nlohmann::json (anything), std::vector<T>, std::map<std::string, T>.
   template <class T>
   T required(std::string_view key) const {
     return convert<T>(at(key), [&] { return place(key); });
   }
 
-  /// As required(), but null is nothing.
+  /// As required(), but a null value gives nothing.
   template <class T>
   std::optional<T> nullable(std::string_view key) const {
     const nlohmann::json& value = at(key);
@@ -41,7 +41,7 @@ class Fields {
     return convert<T>(value, [&] { return place(key); });
   }
 
-  /// As required(), but an absent key is nothing.
+  /// As required(), but an absent key gives nothing.
   template <class T>
   std::optional<T> optional(std::string_view key) const {
     if (!has(key)) return std::nullopt;
@@ -53,15 +53,15 @@ class Fields {
 
   /// The object under `key`.
   Fields object(std::string_view key) const;
-  /// The object under `key`; null is nothing.
+  /// The object under `key`; nothing if it is null.
   std::optional<Fields> nullable_object(std::string_view key) const;
   /// The objects of the list under `key`.
   std::vector<Fields> objects(std::string_view key) const;
 
   bool has(std::string_view key) const;
-  /// ReadError unless "schema" is `want`.
+  /// Throws ReadError unless "schema" is `want`.
   void schema(std::string_view want) const;
-  /// ReadError about `key`.
+  /// Throws ReadError about `key`.
   [[noreturn]] void reject(std::string_view key, std::string got, std::string want) const;
   const std::string& where() const { return where_; }
 
@@ -69,8 +69,8 @@ class Fields {
   const nlohmann::json& at(std::string_view key) const;
   std::string place(std::string_view key) const { return path_ + std::string(key); }
 
-  /// `place()` is the value's path: asked for only in an error, because heartbeats and evidence
-  /// have many fields.
+  /// `place()` computes the path of the value. It is called only for an error, because heartbeats
+  /// and evidence have many fields.
   template <class T, class PlaceOf>
   T convert(const nlohmann::json& value, const PlaceOf& place) const {
     if constexpr (std::is_same_v<T, nlohmann::json>) {
@@ -118,7 +118,7 @@ class Fields {
 
   const nlohmann::json* object_;
   std::string where_;
-  std::string path_;  // "" at the top, "skip." inside skip
+  std::string path_;  // the path of the object: "", or "skip." for the object under skip
 };
 
 }  // namespace graphproof::record

@@ -50,8 +50,8 @@ TEST(Fields, AMissingKeyNamesFileKeyAndWhatIsThere) {
 
 TEST(Fields, NoTypeIsTakenForAnother) {
   const Fields in(kValue, "run.json");
-  EXPECT_THROW(in.required<int>("ms"), ReadError);  // 1.5 would be cut
-  EXPECT_THROW(in.required<int>("on"), ReadError);  // true is not 1
+  EXPECT_THROW(in.required<int>("ms"), ReadError);  // 1.5 would lose its fraction
+  EXPECT_THROW(in.required<int>("on"), ReadError);  // true is not the number 1
   EXPECT_THROW(in.required<bool>("rank"), ReadError);
   EXPECT_THROW(in.required<std::string>("rank"), ReadError);
   EXPECT_THROW(in.required<int>("none"), ReadError);

@@ -10,7 +10,7 @@
 namespace graphproof::record {
 namespace {
 
-/// Closes on every way out.
+/// A file descriptor that closes itself.
 struct Descriptor {
   int value;
   ~Descriptor() {
@@ -28,7 +28,7 @@ struct Descriptor {
                                  : "make its folder writable, then run the command again"});
 }
 
-/// Line and column (both from 1) of byte `offset`.
+/// Line and column of byte `offset`, both from 1.
 std::string position(std::string_view text, std::size_t offset) {
   std::size_t line = 1, column = 1;
   for (std::size_t i = 0; i < std::min(offset, text.size()); ++i) {
@@ -69,7 +69,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& where) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    // The library counts the byte that it stumbled over from 1.
+    // The library counts the byte of the mistake from 1.
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
     throw ReadError({.what = where + " is not JSON, " + position(text, offset),
                      .got = offset < text.size() ? "`" + std::string(text.substr(offset, 20)) + "`"
@@ -115,7 +115,7 @@ void write_atomically(const std::filesystem::path& file, std::string_view text, 
     if (written < 0) give_up();
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  // The bytes must be down before the name points at them: a rename may reach the disk first.
+  // The bytes must be on the disk before the rename is, which could otherwise be written first.
   if (survives == Survives::power_failure && ::fsync(descriptor.value) != 0) give_up();
   if (::rename(beside.c_str(), file.c_str()) != 0) give_up();
 }

@@ -1,5 +1,5 @@
-// Whole files that cross a boundary: read with a message that names the place of a mistake, written
-// so that a reader sees the old text or the new one and never half of it.
+// Reads and writes whole files that programs exchange. A mistake is reported with its place. A file
+// is written so that a reader sees either the old text or the new one, never a part of it.
 #pragma once
 
 #include <filesystem>
@@ -12,30 +12,31 @@
 
 namespace graphproof::record {
 
-/// The bytes of `file`. ReadError names it.
+/// The bytes of `file`. Throws ReadError.
 std::string read_text(const std::filesystem::path& file);
 
-/// One JSON value. ReadError with line and column of a mistake.
+/// Reads a file with one JSON value. Throws ReadError with line and column of a mistake.
 nlohmann::json read_json(const std::filesystem::path& file);
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
-/// Complete lines of a file that is appended to. A last line without a newline is torn: its writer
-/// died or is still writing. It is not returned, and `torn_bytes` says how long it was.
+/// The complete lines of a file to which lines are appended. A last line without a newline is torn:
+/// its writer died or is still writing. It is not among the lines; `torn_bytes` is its length.
 struct Lines {
   std::vector<std::string> lines;
-  std::size_t whole_bytes = 0;  // up to and including the last newline
+  std::size_t whole_bytes = 0;  // up to the last newline, which is included
   std::size_t torn_bytes = 0;
 };
 Lines split_lines(std::string_view text);
 Lines read_lines(const std::filesystem::path& file);
 
-/// What a file is to outlive once it was written: its writer's death, or the host's too. That takes
-/// the disk's time, so it is for what can't be made again. Without it a host that loses power may
-/// leave the new name with no text.
+/// What a written file must survive: the death of its writer, or also a power failure of the host.
+/// The latter waits for the disk, so it is for files that can't be made again. Without it, a power
+/// failure may leave an empty file.
 enum class Survives { kill, power_failure };
 
-/// Writes beside `file` and renames over it. WriteError names `file` and the cause (no space left,
-/// ...); the old content then still stands and nothing is left beside it.
+/// Writes a temporary file in the same folder and renames it to `file`. Throws WriteError with the
+/// cause, such as no space left; then the old content is unchanged and the temporary file is
+/// removed.
 void write_atomically(const std::filesystem::path& file, std::string_view text,
                       Survives survives = Survives::power_failure);
 void write_json(const std::filesystem::path& file, const Json& value,

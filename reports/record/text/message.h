@@ -1,5 +1,5 @@
-// What / got / want / why / next: the one shape of every error, refusal and failing check. `next`
-// is never empty.
+// The form of every error, refusal and failing check: what / got / want / why / next. `next` is
+// never empty.
 #pragma once
 
 #include <stdexcept>
@@ -7,12 +7,13 @@
 
 namespace graphproof::record {
 
+/// A message to the user.
 struct Message {
-  std::string what;  // what went wrong, naming case, phase and rank where there are any
+  std::string what;  // what went wrong; names case, phase and rank if there are any
   std::string got;   // with units
   std::string want;
-  std::string why;   // why it matters, or where the demand comes from; may be empty
-  std::string next;  // what the reader does now
+  std::string why;   // why it matters, or where the requirement comes from; may be empty
+  std::string next;  // what the reader can do now
 
   bool operator==(const Message&) const = default;
 };
@@ -20,7 +21,7 @@ struct Message {
 /// One line: "WHAT; got GOT; want WANT; WHY; next: NEXT". Empty parts are left out.
 std::string to_text(const Message& message);
 
-/// Thrown by everything of this folder. what() is to_text(message).
+/// The base of the errors of this folder. what() is to_text(message()).
 class Error : public std::runtime_error {
  public:
   explicit Error(Message message)
@@ -31,13 +32,13 @@ class Error : public std::runtime_error {
   Message message_;
 };
 
-/// A file or line is not what its schema says, or cannot be read.
+/// Thrown if a file or a line does not fit its schema, or can't be read.
 class ReadError : public Error {
  public:
   using Error::Error;
 };
 
-/// A file cannot be written: no space, no right, or another writer holds it.
+/// Thrown if a file can't be written: no space, no permission, or another writer has locked it.
 class WriteError : public Error {
  public:
   using Error::Error;

@@ -8,7 +8,7 @@ namespace {
 
 struct Decoded {
   std::uint32_t code_point = 0;
-  std::size_t bytes = 0;  // 0: no valid UTF-8 sequence starts here
+  std::size_t bytes = 0;  // 0 if no valid UTF-8 sequence starts here
 };
 
 Decoded decode(std::string_view text) {

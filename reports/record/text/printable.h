@@ -1,5 +1,5 @@
-// Text that came from outside (ranks, libraries, environment) made harmless for a terminal, XML and
-// Markdown.
+// Makes text that came from outside (ranks, libraries, the environment) harmless for a terminal,
+// XML and Markdown.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace graphproof::record {
 
-/// Control characters (C0 with newline and tab, DEL, C1), bytes that are no UTF-8, and the two code
-/// points that XML forbids become \xNN, byte by byte; everything else stays.
+/// Replaces control characters (C0 including newline and tab, DEL, C1), bytes that are not UTF-8,
+/// and the two code points that XML forbids by \xNN, byte by byte.
 std::string printable(std::string_view text);
 
-/// `value` with `digits` digits after the point.
+/// `value` with `digits` digits after the decimal point.
 std::string fixed(double value, int digits);
 
 }  // namespace graphproof::record

@@ -1,4 +1,4 @@
-// The exit codes of every program and verb, and which one wins when several apply.
+// The exit codes of all programs and verbs, and which one is used if several apply.
 #pragma once
 
 #include <array>
@@ -7,17 +7,18 @@
 
 namespace graphproof::record {
 
+/// An exit code.
 enum class ExitCode {
-  ok = 0,              // all acceptable and coverage held
-  product = 1,         // a product failure
-  usage = 2,           // usage or matrix error; nothing ran
-  infrastructure = 3,  // only infrastructure missing
-  coverage = 4,        // nothing selected, coverage lost, or unexercised
-  interrupted = 5,     // interrupted; resumable
-  own_fault = 6,       // a fault of graphproof itself
+  ok = 0,              // all verdicts are acceptable, and coverage is complete
+  product = 1,         // the product failed
+  usage = 2,           // an error in the command line or a matrix file; nothing ran
+  infrastructure = 3,  // only the infrastructure failed
+  coverage = 4,        // nothing was selected, or coverage is incomplete
+  interrupted = 5,     // the run was interrupted and can be resumed
+  own_fault = 6,       // graphproof itself has a defect
 };
 
-/// Strongest first.
+/// The exit codes in order of precedence: of several, the first one in this list is used.
 inline constexpr std::array<ExitCode, 7> kExitPrecedence = {
     ExitCode::own_fault, ExitCode::usage,          ExitCode::interrupted, ExitCode::product,
     ExitCode::coverage,  ExitCode::infrastructure, ExitCode::ok};
@@ -36,14 +37,14 @@ constexpr std::string_view meaning(ExitCode code) {
   return kMeanings[static_cast<std::size_t>(code)];
 }
 
-/// The stronger of two.
+/// The one of two exit codes that has precedence.
 constexpr ExitCode stronger(ExitCode left, ExitCode right) {
   for (const ExitCode code : kExitPrecedence)
     if (left == code || right == code) return code;
   return ExitCode::own_fault;
 }
 
-/// The strongest of `codes`; ok if there are none.
+/// The one of `codes` that has precedence; ok if there are none.
 constexpr ExitCode strongest(std::span<const ExitCode> codes) {
   ExitCode result = ExitCode::ok;
   for (const ExitCode code : codes) result = stronger(result, code);

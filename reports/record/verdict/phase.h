@@ -1,5 +1,4 @@
-// The phases that a case goes through, in order: one table for limits, heartbeats, evidence and
-// verdicts.
+// The phases of a case, in order. Limits, heartbeats, evidence and verdicts all use this table.
 #pragma once
 
 #include <array>
@@ -8,6 +7,7 @@
 
 namespace graphproof::record {
 
+/// A phase of a case.
 enum class Phase {
   validate,
   init,
@@ -39,7 +39,7 @@ constexpr std::optional<Phase> phase_from(std::string_view text) {
   return std::nullopt;
 }
 
-/// Limits of these phases hold per step; of the others for the phase as a whole.
+/// Whether the limit of the phase holds for each step; otherwise it holds for the whole phase.
 constexpr bool limited_per_step(Phase phase) {
   return phase == Phase::eager || phase == Phase::warmup || phase == Phase::replay;
 }

@@ -1,5 +1,5 @@
-// The verdict of a case: one value of a closed table, spelled with dots as in every file and
-// report. A misspelt literal does not compile: `"fail.hang.replay"_verdict`.
+// The verdict of a case: a value of a closed table, spelled with dots as in every file and report.
+// A literal such as `"fail.hang.replay"_verdict` does not compile if it is misspelt.
 #pragma once
 
 #include <array>
@@ -13,15 +13,16 @@
 
 namespace graphproof::record {
 
+/// A row of the table of verdicts.
 struct VerdictRow {
   std::string_view text;
   ExitCode exit_code;
 };
 
-/// Every verdict, failures in order of severity: of several failing checks the one whose verdict
-/// stands first wins. What makes other findings meaningless stands before them: a dead or silent
-/// rank before numbers, the eager arm before the graph arms, a refused capture before the error
-/// texts and missing replays that follow from it.
+/// All verdicts, with failures in order of severity. Of several failing checks, the one whose
+/// verdict comes first determines the verdict of the case. A failure comes before those that it
+/// makes meaningless: a dead or silent rank before wrong numbers, the eager arm before the graph
+/// arms, and a refused capture before the error texts and missing replays that follow from it.
 inline constexpr VerdictRow kVerdicts[] = {
     {"fail.hang.validate", ExitCode::product},
     {"fail.hang.init", ExitCode::product},
@@ -79,9 +80,10 @@ inline constexpr VerdictRow kVerdicts[] = {
 
 inline constexpr std::size_t kVerdictCount = std::size(kVerdicts);
 
+/// One verdict of the table.
 class Verdict {
  public:
-  /// `pass` is never a default: a verdict nobody set reads as "did not run".
+  /// The default is never `pass`: a verdict that was not set is `not_run`.
   constexpr Verdict() : Verdict(index_of("not_run")) {}
 
   /// The verdict spelled `text`; nothing if the table has none.
@@ -91,22 +93,22 @@ class Verdict {
     return std::nullopt;
   }
 
+  /// fail.hang.PHASE.
   static constexpr Verdict hang(Phase phase) { return Verdict(static_cast<std::size_t>(phase)); }
 
   constexpr std::string_view text() const { return kVerdicts[index_].text; }
 
-  /// The exit code class of the table. Two outcome rules weaken or change it: see
-  /// reports/outcome/outcome.h.
+  /// The exit code of the table. Two outcome rules change it: see reports/outcome/outcome.h.
   constexpr ExitCode exit_code() const { return kVerdicts[index_].exit_code; }
 
-  /// True for the verdict itself and for a dotted prefix of it: fail.hang.replay is in "fail",
+  /// Whether `family` is the verdict or a dotted prefix of it: fail.hang.replay is in "fail" and
   /// "fail.hang".
   constexpr bool in(std::string_view family) const {
     const std::string_view own = text();
     return own.starts_with(family) && (own.size() == family.size() || own[family.size()] == '.');
   }
 
-  /// Smaller is worse; see the order of kVerdicts.
+  /// Its position in kVerdicts: smaller is worse.
   constexpr std::size_t severity() const { return index_; }
 
   constexpr bool operator==(const Verdict&) const = default;
@@ -125,7 +127,7 @@ class Verdict {
 static_assert(Verdict::hang(Phase::validate).text() == "fail.hang.validate");
 static_assert(Verdict::hang(Phase::teardown_process).text() == "fail.hang.teardown_process");
 
-/// Unknown texts are refused by the compiler.
+/// A verdict literal. An unknown text does not compile.
 consteval Verdict operator""_verdict(const char* text, std::size_t size) {
   const std::optional<Verdict> verdict = Verdict::from(std::string_view(text, size));
   if (!verdict) throw std::logic_error("no such verdict");
