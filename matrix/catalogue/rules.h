@@ -16,8 +16,8 @@
 
 namespace graphproof::matrix {
 
-/// One condition of a rule: `require` must hold wherever `when` does. `want` says so to the user;
-/// its {expression} placeholders put the numbers of the case into the message.
+/// One condition of a rule: `require` must hold wherever `when` does. `want` is the requirement for
+/// the user; its {expression} placeholders put the numbers of the case into the message.
 struct RulePart {
   Expression when = Expression::always();
   Expression require = Expression::always();

@@ -169,8 +169,8 @@ Result cover_with_negatives(const Model& model, const Options& options) {
     part_options.progress = {};
     if (!oracle.solve({})) {
       if (!part_options.required.empty())
-        refuse("required row " + std::to_string(required[0] + 1) + " can't stand in any valid row",
-               "", "", "change the row or the constraints");
+        refuse("required row " + std::to_string(required[0] + 1) + " is in no valid row", "", "",
+               "change the row or the constraints");
       if (!kind.empty()) sum.excluded.push_back(kind);
       continue;
     }

@@ -236,7 +236,7 @@ TEST(CoverTest, ARequiredRowThatNothingCompletesIsRefusedByItsReason) {
     cover(model, {.required = {{0, 0, 0}, {1, kAny, kAny}}});
     FAIL();
   } catch (const matrix::InputError& error) {
-    EXPECT_EQ(error.problem().what, "required row 2 can't stand in any valid row");
+    EXPECT_EQ(error.problem().what, "required row 2 is in no valid row");
     EXPECT_EQ(error.problem().why, "it breaks line 4, line 5, line 6");
   }
 }
@@ -317,16 +317,16 @@ TEST(CoverTest, AnOrderOfRowsBeginsWithWhatCoversMost) {
   }
 }
 
-double dear(const Row& row) { return row[0] == 0 ? 8 : row[0] == 1 ? 4 : 1; }
+double cost_of_first(const Row& row) { return row[0] == 0 ? 8 : row[0] == 1 ? 4 : 1; }
 
 TEST(CoverTest, WithACostTheTotalBecomesSmall) {
   Model model = uniform(5, 2);
   model.parameters.insert(model.parameters.begin(), uniform(1, 3).parameters[0]);
   const Result plain = cover(model, {});
-  const Result cheap = cover(model, {.cost = dear});
+  const Result cheap = cover(model, {.cost = cost_of_first});
   double plain_cost = 0, cost = 0;
-  for (const PlannedRow& row : plain.rows) plain_cost += dear(row.cells);
-  for (const PlannedRow& row : cheap.rows) cost += dear(row.cells);
+  for (const PlannedRow& row : plain.rows) plain_cost += cost_of_first(row.cells);
+  for (const PlannedRow& row : cheap.rows) cost += cost_of_first(row.cells);
   EXPECT_TRUE(verify(model, cells_of(cheap), 2).complete());
   EXPECT_DOUBLE_EQ(cost, cheap.cost);
   EXPECT_LE(cost, plain_cost);

@@ -266,10 +266,10 @@ void Part::take_given(Greedy& greedy, Targets& targets) {
       for (const int constraint : oracle_.reason(cells))
         ids +=
             (ids.empty() ? "" : ", ") + model_.constraints[static_cast<std::size_t>(constraint)].id;
-      throw matrix::InputError(
-          {"required row " + std::to_string(index + 1) + " can't stand in any valid row", "",
-           "cells that all constraints allow together", ids.empty() ? "" : "it breaks " + ids,
-           "change the row or the constraints"});
+      throw matrix::InputError({"required row " + std::to_string(index + 1) + " is in no valid row",
+                                "", "cells that all constraints allow together",
+                                ids.empty() ? "" : "it breaks " + ids,
+                                "change the row or the constraints"});
     }
     // Any row fulfils a required row without cells, but it stays a row of its own.
     if (fixed.empty()) frozen.assign(frozen.size(), 1);
@@ -311,16 +311,16 @@ std::vector<SymbolRow> Part::orthogonal_pattern(int order) const {
   if (columns.size() <= strength) return pattern;
   for (const std::vector<int>& values : orthogonal_array(order, tuples.strength())) {
     SymbolRow row(static_cast<std::size_t>(problem_.columns()), -1);
-    std::size_t said = 0;
+    std::size_t decided = 0;
     for (std::size_t at = 0; at < columns.size(); ++at) {
       // In a column with fewer values than the array has, the array's lowest values are left open:
       // so the first rows of the array fix least, and may turn out not to be needed.
       const int value = values[at] - (order - problem_.size(columns[at]));
       if (value < 0) continue;
       row[static_cast<std::size_t>(columns[at])] = problem_.first(columns[at]) + value;
-      ++said;
+      ++decided;
     }
-    if (said >= strength) pattern.push_back(std::move(row));
+    if (decided >= strength) pattern.push_back(std::move(row));
   }
   return pattern;
 }

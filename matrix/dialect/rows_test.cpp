@@ -97,14 +97,15 @@ void expect_examples(const std::string& name) {
   for (const Rule& rule : shipped(name, "").rules.rules()) {
     if (name == "megatron-bridge" && rule.dialect != name) continue;
     const Dialect& dialect = shipped(name, version_of(rule));
-    const auto tells = [&](const std::string& id) {
+    const auto reports = [&](const std::string& id) {
       return id == rule.id ||
              std::find(rule.decided_by.begin(), rule.decided_by.end(), id) != rule.decided_by.end();
     };
     for (const Example& example : rule.breaks) {
       const Verdict verdict = verdict_of(dialect, rule, example);
-      const auto found = std::find_if(verdict.findings.begin(), verdict.findings.end(),
-                                      [&](const Finding& finding) { return tells(finding.rule); });
+      const auto found =
+          std::find_if(verdict.findings.begin(), verdict.findings.end(),
+                       [&](const Finding& finding) { return reports(finding.rule); });
       if (found == verdict.findings.end() || found->unknown) {
         ADD_FAILURE() << rule.id << " is "
                       << (found == verdict.findings.end() ? "not found" : "undecided")
@@ -115,14 +116,14 @@ void expect_examples(const std::string& name) {
       if (!found->refuses()) continue;
       const auto first = std::find_if(verdict.findings.begin(), verdict.findings.end(),
                                       [](const Finding& finding) { return finding.first; });
-      EXPECT_TRUE(rule.behind.empty() ? tells(first->rule) : first->rule == rule.behind)
+      EXPECT_TRUE(rule.behind.empty() ? reports(first->rule) : first->rule == rule.behind)
           << rule.id << ", " << text_of(example) << ", first is " << first->rule << "\n"
           << findings_text(verdict);
     }
     for (const Example& example : rule.holds) {
       const Verdict verdict = verdict_of(dialect, rule, example);
       for (const Finding& finding : verdict.findings)
-        EXPECT_FALSE(tells(finding.rule))
+        EXPECT_FALSE(reports(finding.rule))
             << rule.id << "found in what should hold: " << text_of(example) << "\n"
             << findings_text(verdict);
     }
@@ -239,8 +240,8 @@ TEST(DialectRows, ARowWithoutAnExampleOfEachKindIsRefused) {
        "has no example that breaks it, or none that holds"},
       {R"(, "examples": {"breaks": [{"bf16": true}]})", "the key `holds` is missing"},
       {R"(, "examples": {"holds": [{"bf16": false}]})", "the key `breaks` is missing"}};
-  for (const auto& [examples, says] : kRows)
-    EXPECT_NE(refusal(examples).find(says), std::string::npos) << examples << refusal(examples);
+  for (const auto& [examples, message] : kRows)
+    EXPECT_NE(refusal(examples).find(message), std::string::npos) << examples << refusal(examples);
   EXPECT_EQ(refusal(R"(, "examples": {"breaks": [{"bf16": true}], "holds": [{"bf16": false}]})"),
             "");
 }

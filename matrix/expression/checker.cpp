@@ -71,7 +71,7 @@ class Checker {
            suggestion(literal.text, functions, "use one of them"));
     }
     if (literal.kind == SyntaxKind::set)
-      fail(literal, "a set stands where one value is wanted", compact(literal),
+      fail(literal, "a set in place of a single value", compact(literal),
            "`x in {a, b}` or `axis == {a, b}`", "", "use `in` with the set on its right");
     if (literal.kind == SyntaxKind::text)
       fail(literal, "a text that is compared with nothing", "\"" + literal.text + "\"",
@@ -467,7 +467,7 @@ class Checker {
     else if (!comparable(left.type, element))
       incomparable(syntax, left.type, element);
     auto found = node(syntax, {sought, right.node});
-    found->function = Function::word;  // tells evaluation.cpp that children[1] is an axis
+    found->function = Function::word;  // marks for evaluation.cpp that children[1] is an axis
     return {found, result};
   }
 

@@ -284,7 +284,7 @@ class Builder {
         throw InputError({.what = "`when` of axis `" + file_.axes[i].name + "` reads `" +
                                   input.name + "`, which comes later",
                           .got = file_.axes[i].when->text(),
-                          .want = "axes that stand before it in the axis table",
+                          .want = "axes that come before it in the axis table",
                           .why = "whether an axis is on is decided in axis order",
                           .next = "make the other axis depend on this one, or use `require`",
                           .place = when_places_.count(file_.axes[i].name) != 0

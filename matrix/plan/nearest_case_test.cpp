@@ -151,9 +151,10 @@ TEST(NearestCaseTest, ReportsTheHardwareQueuesOfTheCaseIfTheJobDoesNotSetThem) {
   EXPECT_TRUE(
       accounted(nearest({}), Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not given")
           .starts_with("with more queues"));
-  const NearestCase said = nearest({{"env.CUDA_DEVICE_MAX_CONNECTIONS", word("32")}});
-  EXPECT_EQ(accounted(said, Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not given"), "");
-  EXPECT_EQ(text_of(catalogue().axes, said.asked, "env.CUDA_DEVICE_MAX_CONNECTIONS"), "32");
+  const NearestCase given = nearest({{"env.CUDA_DEVICE_MAX_CONNECTIONS", word("32")}});
+  EXPECT_EQ(accounted(given, Mapped::Kind::shrunk, "env.CUDA_DEVICE_MAX_CONNECTIONS not given"),
+            "");
+  EXPECT_EQ(text_of(catalogue().axes, given.asked, "env.CUDA_DEVICE_MAX_CONNECTIONS"), "32");
 }
 
 TEST(NearestCaseTest, MicrobatchesComeFromTheBatchSizes) {
@@ -166,7 +167,7 @@ TEST(NearestCaseTest, MicrobatchesComeFromTheBatchSizes) {
   EXPECT_EQ(integer_of(catalogue().axes, nearest(values).asked, "microbatches"), 2);
   values.erase("world_size");
   EXPECT_EQ(integer_of(catalogue().axes, nearest(values).asked, "microbatches"), 1)
-      << "how many replicas share the batch was not said";
+      << "how many replicas share the batch was not given";
 }
 
 TEST(NearestCaseTest, EveryNameOfTheTablesIsAnAxisValue) {

@@ -21,7 +21,7 @@ const std::vector<Recipe>& recipes() {
 // A machine with room for every shrunk layout.
 const Machine kMachine{.device = "sim", .slots = 16, .stack = {}};
 
-std::string said(const Recipe& recipe, const std::string& option) {
+std::string option_text(const Recipe& recipe, const std::string& option) {
   const auto found = recipe.values.find(option);
   return found == recipe.values.end() || std::holds_alternative<Absent>(found->second) ||
                  std::holds_alternative<Unknown>(found->second)
@@ -29,21 +29,22 @@ std::string said(const Recipe& recipe, const std::string& option) {
              : value_text(found->second);
 }
 bool several(const Recipe& recipe, const char* option) {
-  const std::string size = said(recipe, option);
+  const std::string size = option_text(recipe, option);
   return !size.empty() && size != "1";
 }
 
 // The graph settings, the parallel dimensions above one, and the token dispatcher of a recipe.
 std::string shape(const Recipe& recipe) {
-  std::string text = said(recipe, "cuda_graph_impl") + " " + said(recipe, "cuda_graph_modules");
+  std::string text =
+      option_text(recipe, "cuda_graph_impl") + " " + option_text(recipe, "cuda_graph_modules");
   text += !several(recipe, "pipeline_model_parallel_size")          ? " PP1"
           : several(recipe, "virtual_pipeline_model_parallel_size") ? " PP+VPP"
                                                                     : " PP";
   for (const char* option :
        {"tensor_model_parallel_size", "context_parallel_size", "expert_model_parallel_size"})
     text += several(recipe, option) ? " yes" : " no";
-  return text + " " + said(recipe, "moe_token_dispatcher_type") + "/" +
-         said(recipe, "moe_flex_dispatcher_backend");
+  return text + " " + option_text(recipe, "moe_token_dispatcher_type") + "/" +
+         option_text(recipe, "moe_flex_dispatcher_backend");
 }
 
 TEST(RecipesTest, AllPublishedRowsAreThere) {
@@ -67,7 +68,8 @@ TEST(RecipesTest, EveryShapeBecomesACaseThatKeepsWhatMakesIt) {
     if (recipe.of == "perf") shapes.insert(shape(recipe));
     const NearestCase made = nearest_case(recipe.values, catalogue(), kMachine);
     const AxisTable& axes = catalogue().axes;
-    EXPECT_EQ(text_of(axes, made.asked, "impl"), said(recipe, "cuda_graph_impl")) << recipe.name;
+    EXPECT_EQ(text_of(axes, made.asked, "impl"), option_text(recipe, "cuda_graph_impl"))
+        << recipe.name;
     auto modules = std::get<std::vector<std::string>>(value_of(axes, made.asked, "modules"));
     auto named = std::get<std::vector<std::string>>(recipe.values.at("cuda_graph_modules"));
     std::sort(modules.begin(), modules.end());
@@ -81,8 +83,9 @@ TEST(RecipesTest, EveryShapeBecomesACaseThatKeepsWhatMakesIt) {
                                        {"expert_tensor_parallel_size", "etp"}})
       EXPECT_EQ(integer_of(axes, made.asked, axis), several(recipe, option) ? 2 : 1)
           << recipe.name << " " << axis;
-    if (!said(recipe, "moe_token_dispatcher_type").empty()) {
-      EXPECT_EQ(text_of(axes, made.asked, "dispatcher"), said(recipe, "moe_token_dispatcher_type"))
+    if (!option_text(recipe, "moe_token_dispatcher_type").empty()) {
+      EXPECT_EQ(text_of(axes, made.asked, "dispatcher"),
+                option_text(recipe, "moe_token_dispatcher_type"))
           << recipe.name;
     }
     EXPECT_TRUE(made.missing.empty())

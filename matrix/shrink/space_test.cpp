@@ -83,7 +83,7 @@ TEST(SpaceTest, TheMatrixFilesOwnAxesAndConstraintsHold) {
   EXPECT_NE(std::find(names.begin(), names.end(), "X1"), names.end());
   EXPECT_EQ(std::find(names.begin(), names.end(), "X2"), names.end());
   EXPECT_EQ(space.failing()[static_cast<std::size_t>(parameter(space, "modules"))], 2)
-      << "switched off beside manual";
+      << "switched off together with manual";
   EXPECT_EQ(
       space.row_of(case_named(
           "impl=local,modules=[attn]"))[static_cast<std::size_t>(parameter(space, "modules"))],

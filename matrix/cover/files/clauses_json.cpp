@@ -39,7 +39,7 @@ ModelFile read_clauses(std::string_view text, std::string source) {
       const auto names = lists[at].items();
       auto& values = file.model.parameters[at].values;
       if (names.size() != values.size())
-        lists[at].fail("the values are not as many as domain_sizes says",
+        lists[at].fail("the number of values differs from domain_sizes",
                        std::to_string(values.size()), "", "name each value");
       for (std::size_t value = 0; value < names.size(); ++value)
         values[value].names[0] = names[value].string();

@@ -28,7 +28,7 @@ void check_model(const Model& model) {
       if (value.names.empty())
         refuse("a value of `" + parameter.name + "` has no name", "", "name it");
     if (hidden && !parameter.hidden)
-      refuse("parameter `" + parameter.name + "` stands after a hidden one", "",
+      refuse("parameter `" + parameter.name + "` comes after a hidden one", "",
              "put hidden parameters last");
     hidden = parameter.hidden;
   }
