@@ -13,6 +13,7 @@
 
 #include "structure/folders.h"
 #include "structure/tree.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::structure {
 namespace {
@@ -134,6 +135,32 @@ TEST(StructureTest, RecordedRunsAreSmallEnoughForEveryClone) {
     EXPECT_LE(entry.file_size(), kMostBytesOfAnArchive) << entry.path();
   }
   EXPECT_LE(bytes, kMostBytesOfRecordedRuns);
+}
+
+/// True where a file may spell the name of an engine: the traits, the table that makes engines by
+/// name, and what translates Megatron-LM's options, whose values have the same names.
+bool may_spell_engines(const std::string& file) {
+  static const std::set<std::string> kFiles = {
+      "workloads/engines/engine.cpp", "matrix/dialect/dialect.cpp", "matrix/dialect/migrate.cpp",
+      "matrix/plan/nearest_case.cpp"};
+  const std::string folder = fs::path(file).parent_path();
+  return is_test(file) || for_tests(folder) || folder == "workloads/engine_traits" ||
+         kFiles.contains(file);
+}
+
+TEST(StructureTest, OnlyTheTraitsCompareEngineNames) {
+  for (const engines::EngineTraits& engine : engines::kEngineTraits) {
+    if (!engine.captures()) continue;
+    const std::string spelled = "\"" + std::string(engine.impl) + "\"";
+    for (const std::string& file : sources()) {
+      // The launcher has a way of starting ranks that is called local too.
+      const bool engines_alone = file.starts_with("workloads/") || file.starts_with("suites/");
+      if (may_spell_engines(file) || (!engines_alone && spelled == "\"local\"")) continue;
+      EXPECT_EQ(text_of(root() / file).find(spelled), std::string::npos)
+          << file << " spells " << spelled
+          << ": add what it decides to workloads/engine_traits/engine_traits.h";
+    }
+  }
 }
 
 /// Characters, not bytes: a multiplication sign is one column.

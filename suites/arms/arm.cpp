@@ -67,7 +67,7 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
     : parts_(parts),
       name_(std::move(name)),
       watch_(watch),
-      graphs_(impl != "none"),
+      graphs_(engines::traits_of(impl).captures()),
       device_(parts.device, parts.config.engine.fault) {
   parts_.scope.enter(Phase::build, name_, 0);
   const c10::StreamGuard guard(parts_.stream);

@@ -115,8 +115,7 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
     eager = std::make_unique<TappedArm>(parts, "none");
     graph = std::make_unique<TappedArm>(parts, parts.config.engine.impl);
   });
-  const std::string& impl = parts.config.engine.impl;
-  const bool one_graph = impl == "manual" || impl == "full_iteration";
+  const bool one_graph = parts.config.traits().captures_whole_step();
   const auto last = static_cast<std::int64_t>(inputs.size()) - 1;
   StepComparison found;
   for (std::int64_t index = 0; index <= last; ++index) {

@@ -13,6 +13,7 @@
 #include "matrix/case/axes.h"
 #include "matrix/case/case.h"
 #include "workloads/config/model_config.h"
+#include "workloads/engine_traits/engine_traits.h"
 #include "workloads/engines/capture/engine.h"
 #include "workloads/training/collective.h"
 
@@ -38,13 +39,12 @@ struct StepConfig {
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;
   std::uint64_t seed = 0;
 
-  bool graphs() const { return engine.impl != "none"; }
-  /// The step whose inputs the graphs capture: the first one after the warm-up; of local the first,
-  /// which it records.
-  std::int64_t capture_step() const { return engine.impl == "local" ? 0 : engine.warmup_steps; }
-  /// The first step that is replayed. What local records runs eagerly, and its graphs are made at
-  /// that step's end.
-  std::int64_t first_replay() const { return engine.impl == "local" ? 1 : engine.warmup_steps; }
+  const engines::EngineTraits& traits() const { return engines::traits_of(engine.impl); }
+  bool graphs() const { return traits().captures(); }
+  /// The step whose inputs the graphs capture.
+  std::int64_t capture_step() const { return traits().capture_step(engine.warmup_steps); }
+  /// The first step that is replayed.
+  std::int64_t first_replay() const { return traits().eager_steps(engine.warmup_steps); }
   /// The first step after the evaluations: behind one that was replayed.
   std::int64_t evaluation_step() const { return first_replay() + 1; }
   /// How many batches are evaluated: what a graph of evaluation needs to warm up, to capture, and

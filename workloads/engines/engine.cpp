@@ -1,5 +1,6 @@
 #include "workloads/engines/capture/engine.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string_view>
@@ -19,12 +20,14 @@ struct Row {
   std::unique_ptr<Engine> (*make)(const EngineConfig&, capture::Device&, c10::Stream,
                                   workloads::TrainStep&, Observer*);
 };
-constexpr std::array<Row, 6> kEngines{{{"none", make_eager},
-                                       {"local", make_local},
-                                       {"transformer_engine", make_transformer_engine},
-                                       {"callables", make_callables},
-                                       {"manual", make_manual},
-                                       {"full_iteration", make_full_iteration}}};
+/// How each engine of the traits is made.
+constexpr std::array<Row, kEngineTraits.size()> kEngines{
+    {{"none", make_eager},
+     {"local", make_local},
+     {"transformer_engine", make_transformer_engine},
+     {"callables", make_callables},
+     {"manual", make_manual},
+     {"full_iteration", make_full_iteration}}};
 
 }  // namespace
 
@@ -35,20 +38,16 @@ std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device&
   // M46 stands for a capture at the first call, of work that makes something on its first use; M168
   // for one that hides it.
   if (config.fault.is("M46") || config.fault.is("M168")) effective.warmup_steps = 0;
-  std::string known;
-  for (const Row& row : kEngines) {
-    if (row.impl == config.impl) return row.make(effective, device, stream, step, observer);
-    known += (known.empty() ? "" : ", ") + std::string(row.impl);
-  }
-  throw std::invalid_argument("engine: got impl " + config.impl + "; want one of " + known +
-                              "; why: no other engine is built yet; next: choose one of them");
+  const std::string_view impl = traits_of(config.impl).impl;
+  return std::ranges::find(kEngines, impl, &Row::impl)
+      ->make(effective, device, stream, step, observer);
 }
 
 void Engine::floor_step(const workloads::Batch&, double) {
   throw std::logic_error(
-      "engine: got floor_step() of an engine without a floor; want local, transformer_engine, "
-      "callables or "
-      "full_iteration; why: others are no gate's; next: measure step()");
+      "engine: got floor_step() of an engine without a floor; want an engine whose header "
+      "describes "
+      "one; why: the speed bench compares no other engine with its floor; next: measure step()");
 }
 
 void refuse_after_drop(bool dropped) {

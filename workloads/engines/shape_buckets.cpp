@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/engine_traits/engine_traits.h"
 #include "workloads/engines/capture/step_tensors.h"
 #include "workloads/training/lengths.h"
 
@@ -36,8 +37,9 @@ ShapeBuckets::ShapeBuckets(const EngineConfig& config, capture::Device& device, 
       step_(step),
       observer_(observer),
       buckets_(std::move(buckets)) {
-  if (config_.impl != "callables" && config_.impl != "full_iteration")
-    refuse_buckets("impl " + config_.impl, "callables or full_iteration",
+  if (!traits_of(config_.impl).serves_shape_buckets)
+    refuse_buckets("impl " + config_.impl,
+                   engine_names([](const EngineTraits& one) { return one.serves_shape_buckets; }),
                    "the others hold a schedule of fixed shapes");
   if (config_.optimizer_graph)
     refuse_buckets("an optimizer graph", "none",

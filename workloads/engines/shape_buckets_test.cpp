@@ -163,7 +163,7 @@ TEST(ShapeBuckets, RefusesWhatItDoesNotHold) {
   };
   EXPECT_EQ(
       of(cached("local"), {{4}, 1}, step),
-      "shape buckets: got impl local; want callables or full_iteration; why: the others hold a "
+      "shape buckets: got impl local; want full_iteration or callables; why: the others hold a "
       "schedule of fixed shapes; next: change the case");
   EngineConfig with_optimizer = cached("callables");
   with_optimizer.optimizer_graph = true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "workloads/engine_traits/engine_traits.h"
+
 namespace graphproof::checks {
 
 std::vector<std::int64_t> Expected::replayed_steps() const {
@@ -13,33 +15,32 @@ std::vector<std::int64_t> Expected::replayed_steps() const {
 
 Expected expected(const Axes& axes) {
   Expected result;
-  result.graph = axes.text("impl") != "none";
+  const engines::EngineTraits& engine = engines::traits_of(axes.text("impl"));
+  result.graph = engine.captures();
   result.trains = axes.text("model") != "collective";
   result.steps = axes.integer("steps");
   result.warmup_steps = axes.integer("warmup_steps");
   result.microbatches = axes.integer("microbatches");
   result.layers = axes.integer("layers") / axes.integer("pp");
-  const bool local = axes.text("impl") == "local";
-  result.first_replay = local ? 1 : result.warmup_steps;
-  result.capture_step = local ? 0 : result.warmup_steps;
+  result.first_replay = engine.eager_steps(result.warmup_steps);
+  result.capture_step = engine.capture_step(result.warmup_steps);
   // In a hybrid model every other layer is a mamba layer, with the one module of that name and none
   // of the others.
   const std::int64_t kinds = axes.text("model") == "hybrid" ? 2 : 1;
   result.expert_layers = result.layers / kinds;
   const std::int64_t layer_passes = result.layers / kinds * result.microbatches;
   const std::int64_t modules = axes.size("modules"), mamba = axes.holds("modules", "mamba") ? 1 : 0;
-  // Axis modules: empty is the whole layer, else each is a part of every layer of its kind. Of
-  // transformer_engine those of a layer are one graph.
-  if (local || axes.text("impl") == "callables")
-    result.launches_per_step = 2 * (modules == 0 ? kinds : modules) * layer_passes;
-  if (axes.text("impl") == "transformer_engine")
-    result.launches_per_step =
-        2 * (modules == 0 ? kinds : mamba + (modules > mamba ? 1 : 0)) * layer_passes;
+  // Axis modules: empty is the whole layer; otherwise each value is a part of every layer of its
+  // kind.
+  const std::int64_t parts = modules == 0               ? kinds
+                             : engine.one_graph_a_layer ? mamba + (modules > mamba ? 1 : 0)
+                                                        : modules;
+  if (engine.captures_modules()) result.launches_per_step = 2 * parts * layer_passes;
   // Layer by layer, of the captured parts that have linear layers: attention, and the shared expert
   // beside the router.
   const bool delayed = axes.holds("modules", "attn") ||
                        (axes.holds("modules", "moe_router") && axes.flag("shared_expert"));
-  if (axes.text("impl") == "transformer_engine" && axes.flag("delay_wgrad") && delayed)
+  if (engine.captures_delayed_weight_gradients && axes.flag("delay_wgrad") && delayed)
     result.launches_per_step += layer_passes;
   if (axes.flag("optimizer_graph")) ++result.launches_per_step;
   result.last_inputs_step = result.steps;

@@ -8,6 +8,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks {
 namespace {
@@ -42,8 +43,8 @@ std::set<std::string> wanted_graphs(const Attempt& attempt, std::string_view arm
   for (const auto& [other, own] : captured) graphs.insert(own.begin(), own.end());
   const Axes& axes = attempt.axes;
   if (axes.flag("optimizer_graph")) graphs.insert("optimizer");
-  const bool evaluates =
-      axes.text("impl") == "full_iteration" && axes.text("schedule") == "train-eval-train";
+  const bool evaluates = engines::traits_of(axes.text("impl")).captures_evaluation &&
+                         axes.text("schedule") == "train-eval-train";
   if (evaluates && evidence_revision(attempt) >= 5) graphs.insert("validation");
   if (arm != "lockstep_graph") graphs.erase("validation");  // the other arms evaluate nothing
   return graphs;

@@ -10,6 +10,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks {
 namespace {
@@ -180,9 +181,10 @@ record::CheckResult warmed_up(const Attempt& attempt) {
   Judgement judgement("D37.warmed_up", attempt);
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
   const std::int64_t asked = judgement.expected().warmup_steps;
-  // Of local the optimizer runs once before its capture, behind the one eager step; its modules are
-  // warmed up on their own.
-  const bool one_eager_step = attempt.axes.text("impl") == "local";
+  // An engine that records its first step runs the optimizer once before its capture, after that
+  // step; its modules are warmed up on their own.
+  const std::string impl = attempt.axes.text("impl");
+  const bool one_eager_step = engines::traits_of(impl).records_first_step;
   if (asked == 0) judgement.unexercised("the case asks for no warm-up (axis warmup_steps)");
   for (const RankFiles& files : attempt.ranks) {
     for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
@@ -217,7 +219,7 @@ record::CheckResult warmed_up(const Attempt& attempt) {
            .what = concat(capture_name(capture), " was captured before its work had run"),
            .got = concat(shown(capture.warmups), " warm-up runs"),
            .want = wanted == asked ? concat(asked, ", as axis warmup_steps says")
-                                   : concat(wanted, ", the eager step of local"),
+                                   : concat(wanted, ", the eager step of ", impl),
            .why = "what a first run makes, tables, library handles, algorithm choices, ends up in "
                   "the graph or breaks the capture"});
     }
@@ -235,7 +237,8 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
   if (!for_trained_graphs(judgement)) return judgement.result("", "");
   const std::string impl = attempt.axes.text("impl");
   const Expected& expected = judgement.expected();
-  if (impl != "local" && impl != "transformer_engine" && impl != "callables")
+  const engines::EngineTraits& engine = engines::traits_of(impl);
+  if (!engine.captures_modules())
     judgement.not_applicable(concat("impl ", impl, " captures no modules"));
   if (judgement.settled()) return judgement.result("", "");
   if (expected.warmup_steps == 0)
@@ -251,8 +254,8 @@ record::CheckResult modules_warmed_up(const Attempt& attempt) {
     for (const CaptureLine& capture : judgement.lines<CaptureLine>(files)) {
       const auto& runs = capture.module_runs;
       if (!runs) continue;  // of a whole step, an optimizer or a backward
-      // The recorded step of local is no warm-up; of the others the eager steps are.
-      const std::int64_t recorded = impl == "local" ? expected.forwards_per_step : 0;
+      // A recorded step is no warm-up; the eager steps of the other engines are.
+      const std::int64_t recorded = engine.records_first_step ? expected.forwards_per_step : 0;
       const std::int64_t reported = capture.warmups.value_or(0), wanted = recorded + reported;
       if (reported > 0 && runs->forwards >= wanted && runs->backwards >= wanted) {
         judgement.saw(files.rank);

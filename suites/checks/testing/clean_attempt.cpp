@@ -10,6 +10,7 @@
 #include "suites/checks/attempt/arms.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/expected.h"
+#include "workloads/engine_traits/engine_traits.h"
 #include "workloads/pipeline/pipeline_turns.h"
 
 namespace graphproof::checks {
@@ -338,10 +339,10 @@ class RankScript {
     if (attempt_.axes.flag("optimizer_graph")) capture(arm, "optimizer");
   }
   json module_runs(std::string_view graph) const {
-    const std::string impl = attempt_.axes.text("impl");
-    if (graph != "training" || impl == "manual" || impl == "full_iteration" || !plan_.trains)
-      return nullptr;
-    const std::int64_t runs = plan_.warmup_steps + (impl == "local" ? plan_.forwards_per_step : 0);
+    const engines::EngineTraits& engine = engines::traits_of(attempt_.axes.text("impl"));
+    if (graph != "training" || !engine.captures_modules() || !plan_.trains) return nullptr;
+    const std::int64_t runs =
+        plan_.warmup_steps + (engine.records_first_step ? plan_.forwards_per_step : 0);
     return {{"forwards", runs}, {"backwards", runs}};
   }
   void capture(const char* arm, const char* graph) {
@@ -438,7 +439,7 @@ class RankScript {
     for (std::int64_t i = 0; i < plan_.evaluations; ++i)
       compare("evaluation", "lockstep_eager", "lockstep_graph", i);
     compare("evaluation_repeats", "lockstep_graph", "lockstep_graph", plan_.evaluations);
-    const bool captured = attempt_.axes.text("impl") == "full_iteration";
+    const bool captured = engines::traits_of(attempt_.axes.text("impl")).captures_evaluation;
     if (captured) capture("lockstep_graph", "validation");
     for (std::int64_t i = plan_.warmup_steps; captured && i <= plan_.evaluations; ++i) {
       address("lockstep_graph", plan_.first_replay, "validation");
@@ -478,7 +479,7 @@ class RankScript {
                                {11, 12, 1, true, {12, 4}, {8}}, {14, 14, 0, false, {12, 4}, {}},
                                {5, 8, 1, true, {8, 12}, {4}},   {9, 12, 0, true, {12, 8}, {}},
                                {16, 16, 0, false, {12, 8}, {}}};
-    const std::int64_t graphs = attempt_.axes.text("impl") == "callables"
+    const std::int64_t graphs = engines::traits_of(attempt_.axes.text("impl")).captures_modules()
                                     ? plan_.launches_per_step / plan_.microbatches
                                     : 1;
     for (const std::int64_t length : {4, 8, 12})

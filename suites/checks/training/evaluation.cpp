@@ -6,6 +6,7 @@
 #include "suites/checks/attempt/comparison.h"
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks {
 namespace {
@@ -19,13 +20,12 @@ constexpr ArmPair kEvaluation{"evaluation", "lockstep_eager", "lockstep_graph"};
 constexpr std::int64_t kWatchedSince = 5;
 constexpr ArmPair kEvaluatedAgain{"evaluation_repeats", "lockstep_graph", "lockstep_graph"};
 
-/// full_iteration captures evaluation once, after its warm-up; every other engine evaluates
-/// eagerly.
+/// An engine that captures evaluation does so once, after its warm-up; the others evaluate eagerly.
 struct Evaluated {
   std::int64_t evaluations, captures, replays;
 };
 Evaluated evaluated(const Attempt& attempt, const Expected& expected) {
-  const bool captured = attempt.axes.text("impl") == "full_iteration";
+  const bool captured = engines::traits_of(attempt.axes.text("impl")).captures_evaluation;
   const std::int64_t evaluations = expected.evaluations + 1;  // the first batch again
   return {evaluations, captured ? 1 : 0, captured ? evaluations - expected.warmup_steps : 0};
 }

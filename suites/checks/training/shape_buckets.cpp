@@ -10,6 +10,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/distance.h"
+#include "workloads/engine_traits/engine_traits.h"
 
 namespace graphproof::checks {
 namespace {
@@ -54,10 +55,11 @@ class Cache {
         bound_(axes.integer("shape_buckets")),
         warmup_steps_(expected.warmup_steps),
         launches_(expected.launches_per_step),
-        // callables has one pair of graphs for all microbatches; full_iteration one graph of all of
+        // Graphs of modules serve all microbatches in turn; a graph of the whole step holds all of
         // them.
-        captures_(axes.text("impl") == "callables" ? launches_ / expected.microbatches
-                                                   : launches_) {}
+        captures_(engines::traits_of(axes.text("impl")).captures_modules()
+                      ? launches_ / expected.microbatches
+                      : launches_) {}
 
   struct Step {
     std::int64_t length = 0;

@@ -10,6 +10,7 @@
 
 #include "fixtures/device/device.h"
 #include "fixtures/process/fault.h"
+#include "workloads/engine_traits/engine_traits.h"
 #include "workloads/training/train_step.h"
 
 namespace graphproof::engines {
@@ -82,10 +83,10 @@ struct Counters {
 enum class PoolSharing { single, per_microbatch, per_graph };
 
 struct EngineConfig {
-  std::string impl;  // none, local, transformer_engine, callables, manual, full_iteration
-  /// local, transformer_engine, callables: what is captured; empty is the whole layer.
+  std::string impl;  // a row of workloads/engine_traits/engine_traits.h
+  /// What an engine that captures modules captures; empty is the whole layer.
   std::vector<workloads::ModuleKind> modules = {};
-  PoolSharing pool = PoolSharing::single;  // local
+  PoolSharing pool = PoolSharing::single;  // of an engine that chooses pools
   /// Eager steps before the capture; local: eager passes of each module right before its capture,
   /// as upstream.
   std::int64_t warmup_steps = 2;

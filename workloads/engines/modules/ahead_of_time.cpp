@@ -86,14 +86,14 @@ AheadOfTime::AheadOfTime(const EngineConfig& config, capture::Device& device, c1
       schedule_(std::move(schedule)),
       ways_(std::move(ways)) {
   if (step.rng().backend() == fixtures::RngBackend::plain)
-    throw std::invalid_argument(ways_.impl +
+    throw std::invalid_argument(config_.impl +
                                 ": got rng_tracker plain; want graph_safe; why: rule B08, a "
                                 "capture can neither read nor set a "
                                 "generator's state, so the plain tracker can't change regions "
                                 "inside it; next: set rng_tracker to graph_safe");
   if (config_.pool != PoolSharing::single)
     throw std::invalid_argument(
-        ways_.impl +
+        config_.impl +
         ": got pools of their own for its graphs; want one; why: all graphs of one "
         "call of make_graphed_callables share one; next: set pool to single");
   if (config_.modules.empty())
@@ -141,7 +141,7 @@ void AheadOfTime::run_step(const std::function<void()>& work) {
 
 void AheadOfTime::floor_step(const workloads::Batch& batch, double learning_rate) {
   refuse_after_drop(dropped_);
-  require_graphs_for_floor(ways_.impl, captured_);
+  require_graphs_for_floor(config_.impl, captured_);
   const c10::StreamGuard guard(stream_);
   if (!floor_) floor_ = std::make_unique<SpeedFloor>(floor_chains());
   const During at_floor(at_floor_);
@@ -326,9 +326,9 @@ std::vector<AheadOfTime::Chunk> AheadOfTime::chunks() const {
       for (const auto& callable : found->second) chunks.back().push_back(callable.get());
     }
   }
-  if (scheduled == 0) nothing_to_capture(ways_.impl, config_.modules);
+  if (scheduled == 0) nothing_to_capture(config_.impl, config_.modules);
   if (scheduled != layers_.size())
-    throw std::logic_error(ways_.impl + ": got calls of " + std::to_string(layers_.size()) +
+    throw std::logic_error(config_.impl + ": got calls of " + std::to_string(layers_.size()) +
                            " layers; want the " + std::to_string(scheduled) +
                            " of the schedule; why: a layer without a place in the order has no "
                            "graphs; next: give the schedule every layer of this rank");

@@ -38,7 +38,6 @@ struct CapturedSchedule {
 class AheadOfTime final : public Engine, public workloads::ModuleRunner {
  public:
   struct Ways {
-    std::string impl;  // for messages
     bool one_graph_a_layer =
         false;  // parts of a layer that follow each other go into one graph (part_chain.h)
     /// Graphs share static inputs as order::input_buffers() says, and gradients of outputs, by

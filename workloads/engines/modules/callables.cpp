@@ -9,8 +9,7 @@ AheadOfTime::Ways callables_ways() {
   // num_warmup_iters of make_graphed_callables; it doesn't look at how often the modules ran
   // before.
   constexpr std::int64_t kPasses = 3;
-  return {.impl = "callables",
-          .warm_up_passes = [](std::int64_t, std::int64_t, std::int64_t) { return kPasses; },
+  return {.warm_up_passes = [](std::int64_t, std::int64_t, std::int64_t) { return kPasses; },
           .graphs = {.weight_gradients = ModuleGraphs::WeightGradients::aliased,
                      .warm_up_gradient = std::numeric_limits<double>::quiet_NaN(),
                      .results_stay = true,
@@ -23,10 +22,9 @@ std::unique_ptr<Engine> make_callables(const EngineConfig& config, capture::Devi
                                        Observer* observer) {
   if (step.layout().pp > 1)
     throw std::invalid_argument("callables: got pp = " + std::to_string(step.layout().pp) +
-                                "; want 1; why: a callable has one "
-                                "pair of graphs, and a stage has several microbatches outstanding; "
-                                "next: set impl to local or "
-                                "transformer_engine");
+                                "; want 1; why: a callable has one pair of graphs, and a stage has "
+                                "several microbatches outstanding; next: set impl to "
+                                "local or transformer_engine");
   return std::make_unique<AheadOfTime>(config, device, stream, step, observer,
                                        captured_schedule(step), callables_ways());
 }

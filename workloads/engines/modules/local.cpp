@@ -116,7 +116,7 @@ void Local::run_step(const std::function<void()>& work) {
 
 void Local::floor_step(const workloads::Batch& batch, double learning_rate) {
   refuse_after_drop(dropped_);
-  require_graphs_for_floor("local", created_);
+  require_graphs_for_floor(config_.impl, created_);
   const c10::StreamGuard guard(stream_);
   if (!floor_) floor_ = std::make_unique<SpeedFloor>(chains());
   const During at_floor(at_floor_);

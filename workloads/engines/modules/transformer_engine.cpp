@@ -12,8 +12,7 @@ std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches
 }
 
 AheadOfTime::Ways transformer_engine_ways() {
-  return {.impl = "transformer_engine",
-          .one_graph_a_layer = true,
+  return {.one_graph_a_layer = true,
           .shared_memory = true,
           .warm_up_passes = warm_up_passes,
           .passes_over_schedule = true,

@@ -2,8 +2,6 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
-#include <array>
-
 #include "fixtures/tensors/torch.h"
 #include "workloads/engines/capture/engine.h"
 
@@ -46,17 +44,17 @@ std::vector<PoolRow> pool_bytes(capture::Device& device, const workloads::ModelC
   auto* allocator =
       dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.torch_device().type()));
   if (!allocator) return {};
-  const std::array<std::pair<const char*, EngineConfig>, 7> engines{
-      {{"eager", {.impl = "none"}},
-       {"full_iteration", {.impl = "full_iteration", .warmup_steps = 1}},
-       {"local", {.impl = "local", .warmup_steps = 1}},
-       {"local, a pool a graph",
-        {.impl = "local", .pool = PoolSharing::per_graph, .warmup_steps = 1}},
-       {"transformer_engine", {.impl = "transformer_engine", .warmup_steps = 1}},
-       {"callables", {.impl = "callables", .warmup_steps = 1}},
-       {"manual", {.impl = "manual", .warmup_steps = 1}}}};
+  std::vector<std::pair<std::string, EngineConfig>> measured;
+  for (const engines::EngineTraits& engine : engines::kEngineTraits) {
+    const std::string impl(engine.impl), name = name_of(engine);
+    measured.emplace_back(name, EngineConfig{.impl = impl, .warmup_steps = 1});
+    if (engine.chooses_pools)
+      measured.emplace_back(
+          name + ", a pool a graph",
+          EngineConfig{.impl = impl, .pool = PoolSharing::per_graph, .warmup_steps = 1});
+  }
   std::vector<PoolRow> rows;
-  for (const auto& [name, config] : engines) {
+  for (const auto& [name, config] : measured) {
     rows.push_back(measure(device, *allocator, model, name, config));
     device.synchronize();
     device.empty_cache();

@@ -40,17 +40,16 @@ Subjects::Subjects(capture::Device& device, const workloads::ModelConfig& model,
   const c10::StreamGuard guard(stream_);
   for (int i = 0; i < kBatches; ++i)
     batches_.push_back(workloads::make_batch(model, layout, kSeed, i, device.torch_device()));
-  add("eager", {.impl = "none"}, false);
-  add("full_iteration", {.impl = "full_iteration", .warmup_steps = 1}, variants);
-  for (const char* impl : {"local", "transformer_engine"}) {
-    add(impl, {.impl = impl, .modules = modules, .warmup_steps = 1}, variants);
-    if (variants)
-      add(unchecked(impl), {.impl = impl, .modules = modules, .warmup_steps = 1, .checks = false},
-          false);
+  for (const engines::EngineTraits& engine : engines::kEngineTraits) {
+    if (layout.pp > 1 && !engine.runs_pipelines) continue;
+    engines::EngineConfig config{.impl = std::string(engine.impl), .warmup_steps = 1};
+    if (engine.captures_modules()) config.modules = modules;
+    const std::string name = name_of(engine);
+    add(name, config, variants && has_floor_gate(engine));
+    if (!variants || !has_checks_column(engine)) continue;
+    config.checks = false;
+    add(unchecked(name), config, false);
   }
-  if (layout.pp == 1)
-    add("callables", {.impl = "callables", .modules = modules, .warmup_steps = 1}, false);
-  add("manual", {.impl = "manual", .warmup_steps = 1}, false);
 }
 
 void Subjects::add(const std::string& name, const engines::EngineConfig& config, bool floor) {

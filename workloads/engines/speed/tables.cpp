@@ -3,28 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 
 namespace graphproof::speed {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20, kGiB = 1 << 30;
 
-/// At most so many times as long; the floor is the engine's own. The figures are the issue's: one
-/// graph has next to nothing to add to its launch, many have their launches, and stages wait for
-/// each other with every one of them.
+using engines::EngineTraits, engines::kEngineTraits;
+
+/// A step of `engine` takes at most `limit` times as long as one of `against`.
 struct Gate {
-  const char* engine;
-  const char* against;  // empty: its floor
-  double limit, pipeline_limit;
+  std::string engine, against, against_word;
+  double limit;
 };
-constexpr std::array kGates{Gate{"full_iteration", "", 1.05, 1.05}, Gate{"local", "", 1.1, 1.1},
-                            Gate{"transformer_engine", "", 1.1, 1.1},
-                            Gate{"local", "full_iteration", 1.15, 1.2},
-                            Gate{"transformer_engine", "full_iteration", 1.15, 1.2}};
-/// Pool bytes of local beside eager's peak: the graphs keep what eager frees on the way, and each
-/// pool rounds up.
-constexpr double kPoolLimit = 1.3;
+
+/// The first engine of the table that captures the whole step.
+const EngineTraits& whole_step_engine() {
+  return *std::ranges::find_if(kEngineTraits, &EngineTraits::captures_whole_step);
+}
+
+std::vector<Gate> gates(bool pipeline) {
+  std::vector<Gate> all;
+  for (const EngineTraits& engine : kEngineTraits)
+    if (has_floor_gate(engine))
+      all.push_back(
+          {name_of(engine), floor_of(name_of(engine)), "its floor", engine.limits.over_floor});
+  const std::string whole = name_of(whole_step_engine());
+  for (const EngineTraits& engine : kEngineTraits)
+    if (engine.limits.over_whole_step > 0)
+      all.push_back(
+          {name_of(engine), whole, whole,
+           pipeline ? engine.limits.over_whole_step_in_pipeline : engine.limits.over_whole_step});
+  return all;
+}
+
 /// Below this, 20 MiB segments decide what a pool reserves.
 constexpr std::int64_t kLeastActivations_bytes = kGiB;
 
@@ -49,12 +62,49 @@ std::string checks_ms(const StepTimes& times, const std::string& engine) {
   return fmt::format("{:.3f}", median(differences));
 }
 
+struct Column {
+  std::string title;
+  std::function<std::string(const StepTimes&)> text;
+};
+
+/// A column of step times for each engine, followed by its floor's where that is measured; then how
+/// much faster than eager the first engine of many graphs is, and what checks take.
+std::vector<Column> step_columns() {
+  std::vector<Column> columns;
+  for (const EngineTraits& engine : kEngineTraits) {
+    const std::string name = name_of(engine);
+    columns.push_back({name, [name](const StepTimes& times) { return ms(times, name); }});
+    if (has_floor_gate(engine))
+      columns.push_back(
+          {"its floor", [name](const StepTimes& times) { return ms(times, floor_of(name)); }});
+  }
+  const std::string eager = name_of(kEngineTraits.front()),
+                    many = name_of(
+                        *std::ranges::find_if(kEngineTraits, &EngineTraits::captures_modules));
+  columns.push_back({eager + " / " + many, [eager, many](const StepTimes& times) {
+                       return times_text(ratio(times, eager, many));
+                     }});
+  for (const EngineTraits& engine : kEngineTraits)
+    if (has_checks_column(engine))
+      columns.push_back(
+          {"checks of " + name_of(engine),
+           [name = name_of(engine)](const StepTimes& times) { return checks_ms(times, name); }});
+  return columns;
+}
+
 std::string mib(std::int64_t bytes) {
   return fmt::format("{:.0f}", static_cast<double>(bytes) / static_cast<double>(kMiB));
 }
 
 }  // namespace
 
+std::string name_of(const EngineTraits& engine) {
+  return engine.captures() ? std::string(engine.impl) : "eager";
+}
+bool has_floor_gate(const EngineTraits& engine) { return engine.limits.over_floor > 0; }
+bool has_checks_column(const EngineTraits& engine) {
+  return has_floor_gate(engine) && engine.captures_modules();
+}
 std::string floor_of(const std::string& engine) { return engine + " floor"; }
 std::string unchecked(const std::string& engine) { return engine + " unchecked"; }
 
@@ -73,33 +123,27 @@ std::optional<double> ratio(const StepTimes& times, const std::string& a, const 
 }
 
 std::string step_table(const std::vector<StepTimes>& layouts) {
-  std::string table =
-      "| layout | eager | full_iteration | its floor | local | its floor | transformer_engine | "
-      "its floor | callables | manual | eager / local | "
-      "checks of local | checks of transformer_engine |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: "
-      "|\n";
-  for (const StepTimes& times : layouts) {
-    table += "| " + times.layout + " | " + ms(times, "eager") + " |";
-    for (const char* engine : {"full_iteration", "local", "transformer_engine"})
-      table += " " + ms(times, engine) + " | " + ms(times, floor_of(engine)) + " |";
-    table += " " + ms(times, "callables") + " | " + ms(times, "manual") + " | " +
-             times_text(ratio(times, "eager", "local")) + " | " + checks_ms(times, "local") +
-             " | " + checks_ms(times, "transformer_engine") + " |\n";
+  std::string head = "| layout |", line = "| --- |", rows;
+  for (const Column& column : step_columns()) {
+    head += " " + column.title + " |";
+    line += " ---: |";
   }
-  return table;
+  for (const StepTimes& times : layouts) {
+    rows += "| " + times.layout + " |";
+    for (const Column& column : step_columns()) rows += " " + column.text(times) + " |";
+    rows += "\n";
+  }
+  return head + "\n" + line + "\n" + rows;
 }
 
 std::string gate_table(const std::vector<StepTimes>& layouts) {
   std::string table = "| layout | gate | measured | limit | |\n| --- | --- | ---: | ---: | --- |\n";
   for (const StepTimes& times : layouts)
-    for (const Gate& gate : kGates) {
-      const std::string against = *gate.against ? gate.against : floor_of(gate.engine);
-      const double limit = times.pipeline ? gate.pipeline_limit : gate.limit;
-      const auto measured = ratio(times, gate.engine, against);
+    for (const Gate& gate : gates(times.pipeline)) {
+      const auto measured = ratio(times, gate.engine, gate.against);
       table += fmt::format("| {} | {} / {} | {} | {:.2f} | {} |\n", times.layout, gate.engine,
-                           *gate.against ? against : "its floor", times_text(measured), limit,
-                           measured ? verdict(*measured <= limit) : "not measured");
+                           gate.against_word, times_text(measured), gate.limit,
+                           measured ? verdict(*measured <= gate.limit) : "not measured");
     }
   return table;
 }
@@ -122,8 +166,9 @@ std::string busy_table(const std::vector<BusyRow>& rows) {
 }
 
 std::string pool_table(const std::vector<PoolRow>& rows) {
-  const auto eager = std::find_if(rows.begin(), rows.end(),
-                                  [](const PoolRow& row) { return row.engine == "eager"; });
+  const auto eager = std::find_if(rows.begin(), rows.end(), [](const PoolRow& row) {
+    return row.engine == name_of(kEngineTraits.front());
+  });
   const std::int64_t peak_bytes = eager->step_peak_bytes;
   std::string table =
       "| engine | graph pools, MiB | of eager's step peak | limit | | step peak beside pools, MiB "
@@ -131,15 +176,16 @@ std::string pool_table(const std::vector<PoolRow>& rows) {
       "| --- | ---: | ---: | ---: | --- | ---: | ---: |\n";
   for (const PoolRow& row : rows) {
     const double share = static_cast<double>(row.pool_bytes) / static_cast<double>(peak_bytes);
-    const bool gated = row.engine == "local";
+    const auto engine = std::ranges::find(kEngineTraits, row.engine, name_of);
+    const double limit = engine == kEngineTraits.end() ? 0 : engine->limits.pool_over_eager_peak;
+    const bool gated = limit > 0;
     const std::string gate = !gated ? ""
                              : peak_bytes < kLeastActivations_bytes
                                  ? "not judged: activations below 1 GiB"
-                                 : verdict(share <= kPoolLimit);
-    table +=
-        fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} |\n", row.engine, mib(row.pool_bytes),
-                    share, gated ? fmt::format("{:.1f}", kPoolLimit) : "-", gate,
-                    mib(row.step_peak_bytes), mib(row.reserved_bytes));
+                                 : verdict(share <= limit);
+    table += fmt::format("| {} | {} | {:.2f} | {} | {} | {} | {} |\n", row.engine,
+                         mib(row.pool_bytes), share, gated ? fmt::format("{:.1f}", limit) : "-",
+                         gate, mib(row.step_peak_bytes), mib(row.reserved_bytes));
   }
   return table;
 }

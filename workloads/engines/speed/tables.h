@@ -8,7 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "workloads/engine_traits/engine_traits.h"
+
 namespace graphproof::speed {
+
+/// What the tables call an engine: its impl, or "eager".
+std::string name_of(const engines::EngineTraits& engine);
+/// Engines whose step is held against their floor, and of these the ones that look at each call:
+/// the tables have a column for each of the two.
+bool has_floor_gate(const engines::EngineTraits& engine);
+bool has_checks_column(const engines::EngineTraits& engine);
 
 /// The ways to run a step, as they are named in StepTimes::block_ms: an engine, its floor
 /// (Engine::floor_step), and the engine without EngineConfig::checks.

@@ -54,7 +54,7 @@ void FullIteration::step(const workloads::Batch& batch, double learning_rate) {
 
 void FullIteration::floor_step(const workloads::Batch& batch, double learning_rate) {
   refuse_after_drop(dropped_);
-  require_graphs_for_floor("full_iteration", graph_.captured());
+  require_graphs_for_floor(config_.impl, graph_.captured());
   const c10::StreamGuard guard(stream_);
   inputs_.copy(batch);
   step_.learning_rate(learning_rate);
