@@ -4,6 +4,17 @@
 
 namespace graphproof::matrix {
 
+namespace {
+
+bool is_identifier(std::string_view name) {
+  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+}  // namespace
+
 bool FaultEntry::shown_on(std::string_view device) const {
   return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
@@ -44,11 +55,17 @@ FaultTable FaultTable::parse(const Document& document, const AxisTable& axes,
   root.expect_keys({"schema", "faults"}, {});
   root.at("schema").word({"graphproof-fault-table/1"});
   for (const Located& row : root.at("faults").items()) {
-    row.expect_keys(
-        {"fault", "title", "detector", "axes", "isolation", "devices", "limits_ms", "signature"},
-        {});
+    row.expect_keys({"fault", "name", "title", "detector", "axes", "isolation", "devices",
+                     "limits_ms", "signature"},
+                    {});
     FaultEntry entry;
     entry.fault = row.at("fault").string();
+    entry.name = row.at("name").string();
+    if (!is_identifier(entry.name) ||
+        std::ranges::count(table.faults_, entry.name, &FaultEntry::name) > 0)
+      row.at("name").fail("`" + entry.name + "` is no name of its own",
+                          "a name in snake_case that no other fault has",
+                          "it becomes an enumerator of fixtures::Fault", "choose another name");
     entry.title = row.at("title").string();
     entry.signature = row.at("signature").string();
     entry.twin = case_from_json(axes, row.at("axes"));

@@ -15,7 +15,9 @@
 namespace graphproof::matrix {
 
 struct FaultEntry {
-  std::string fault, title, signature;
+  std::string fault;  // the id, as in case names: M27
+  std::string name;   // what it is, in snake_case: static_input_freed
+  std::string title, signature;
   std::map<std::string, std::string, std::less<>> detectors;  // which must catch it, by device
   Case twin;                         // the clean twin: the fault's axes without the fault
   std::string isolation;             // batch or process

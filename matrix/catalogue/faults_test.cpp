@@ -12,6 +12,7 @@ class FaultsTest : public testing::Test {
  protected:
   Problem refused(const std::string& changes) const {
     nlohmann::json row = {{"fault", "M23"},
+                          {"name", "a_name"},
                           {"title", "t"},
                           {"detector", "D04"},
                           {"axes", {{"impl", "manual"}}},
@@ -28,7 +29,7 @@ class FaultsTest : public testing::Test {
   inline static const Catalogue catalogue_ = load_catalogue();  // read once, never changed
 };
 
-TEST_F(FaultsTest, ShippedFaultsAreSortedById) {
+TEST_F(FaultsTest, ShippedFaultsAreSortedAndSayWhereEachIsShown) {
   std::vector<std::string> ids;
   for (const FaultEntry& fault : catalogue_.faults.faults()) ids.push_back(fault.fault);
   EXPECT_TRUE(std::ranges::is_sorted(ids));
@@ -81,6 +82,7 @@ TEST_F(FaultsTest, FaultThatNothingCouldCatchIsRefused) {
 TEST_F(FaultsTest, BrokenRowsAreRefused) {
   EXPECT_EQ(refused(R"({"axes": {"fault": "M01"}})").what, "a fault inside a fault's case");
   EXPECT_EQ(refused(R"({"isolation": "none"})").what, "unknown value `none`");
+  EXPECT_EQ(refused(R"({"name": "A name"})").what, "`A name` is no name of its own");
   EXPECT_EQ(refused(R"({"limits_ms": {"replay": "soon"}})").what, "a duration that can't be read");
   EXPECT_EQ(refused(R"({"devices": ["gpu"]})").what, "unknown value `gpu`");
   const Document twice =

@@ -98,6 +98,7 @@ nlohmann::json list_faults(const Catalogue& catalogue) {
   nlohmann::json list = nlohmann::json::array();
   for (const FaultEntry& fault : catalogue.faults.faults())
     list.push_back({{"fault", fault.fault},
+                    {"name", fault.name},
                     {"title", fault.title},
                     {"detector", fault.detector_text()},
                     {"isolation", fault.isolation},

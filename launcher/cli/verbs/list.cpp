@@ -69,7 +69,7 @@ const std::vector<Listing>& listings() {
       {"rules", {"rule", "stage", "status", "severity", "what"}, of_catalogue(matrix::list_rules)},
       {"checks", {"check", "verdict", "devices", "states"}, of_catalogue(matrix::list_checks)},
       {"faults",
-       {"fault", "detector", "isolation", "devices", "title"},
+       {"fault", "name", "detector", "isolation", "devices", "title"},
        of_catalogue(matrix::list_faults)},
       {"runs",
        {"run", "profile", "device", "cases", "finished", "exit_code"},
