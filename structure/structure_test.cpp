@@ -163,6 +163,34 @@ TEST(StructureTest, OnlyTheTraitsCompareEngineNames) {
   }
 }
 
+/// Calls of fault hooks and tests of a fault in the product code.
+constexpr std::size_t kMostFaultSites = 40;
+
+TEST(StructureTest, FaultsTouchTheProductCodeAtFewSites) {
+  static const std::regex site(
+      "\\b(faults|planted)_?(\\(\\))?(\\.|->)[a-z_]+\\(|\\bFault::(?!none\\b)[a-z]");
+  std::vector<std::string> sites;
+  for (const std::string& file : sources()) {
+    const std::string folder = fs::path(file).parent_path();
+    const bool plants = file.starts_with("workloads/") || file.starts_with("suites/") ||
+                        file.starts_with("fixtures/");
+    if (!plants || is_test(file) || for_tests(folder) || folder.starts_with("workloads/faults") ||
+        folder == "fixtures/device/faults")
+      continue;
+    std::istringstream lines(text_of(root() / file));
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      for (std::sregex_iterator at(line.begin(), line.end(), site), end; at != end; ++at)
+        sites.push_back(file + ":" + std::to_string(number) + " " + at->str());
+    }
+  }
+  std::string all;
+  for (const std::string& one : sites) all += "\n" + one;
+  EXPECT_GT(sites.size(), 20u) << "the sites were not found" << all;
+  EXPECT_LE(sites.size(), kMostFaultSites) << all;
+}
+
 /// Characters, not bytes: a multiplication sign is one column.
 std::size_t columns(const std::string& line) {
   return static_cast<std::size_t>(std::ranges::count_if(

@@ -8,17 +8,16 @@
 #include "fixtures/tensors/torch.h"
 #include "suites/case/learning_rate.h"
 #include "suites/case/step_lines.h"
+#include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
 namespace {
 
 using fixtures::NamedTensor;
 
-engines::EngineConfig engine_config(const StepConfig& config, std::string impl,
-                                    std::vector<NamedTensor> stale) {
+engines::EngineConfig engine_config(const StepConfig& config, std::string impl) {
   engines::EngineConfig engine = config.engine;
   engine.impl = std::move(impl);
-  engine.stale_outputs = std::move(stale);
   return engine;
 }
 
@@ -63,17 +62,18 @@ struct Arm::Before {
 };
 
 Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch,
-         std::vector<NamedTensor> stale)
+         const std::vector<NamedTensor>& eager)
     : parts_(parts),
       name_(std::move(name)),
       watch_(watch),
       graphs_(engines::traits_of(impl).captures()),
-      device_(parts.device, parts.config.engine.fault) {
+      device_(parts.device) {
   parts_.scope.enter(Phase::build, name_, 0);
   const c10::StreamGuard guard(parts_.stream);
   const StepConfig& config = parts_.config;
   step_ = std::make_unique<workloads::TrainStep>(config.model, config.layout, device_, config.seed,
-                                                 config.engine.fault, config.rng_backend);
+                                                 faults::plant(config.fault), config.rng_backend);
+  step_->faults().compared_with(eager);
   if (graphs_ && watch_ == Watch::free) {
     observer_ = std::make_unique<CaptureObserver>(parts_.scope, device_, *step_, name_);
   } else if (graphs_) {
@@ -82,15 +82,15 @@ Arm::Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch
     device_.watch_operands();
     observer_ = std::move(observer);
   }
-  engine_ = engines::make_engine(engine_config(config, std::move(impl), std::move(stale)), device_,
-                                 parts_.stream, *step_, observer_.get());
+  engine_ = engines::make_engine(engine_config(config, std::move(impl)), device_, parts_.stream,
+                                 *step_, observer_.get());
 }
 
 Arm::~Arm() = default;
 
 workloads::Checkpoint Arm::checkpoint() {
   const c10::StreamGuard guard(parts_.stream);
-  return workloads::Checkpoint(*step_, parts_.config.engine.fault);
+  return workloads::Checkpoint(*step_);
 }
 
 std::vector<NamedTensor> Arm::outputs() {

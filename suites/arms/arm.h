@@ -47,10 +47,10 @@ using Snapshot = std::vector<fixtures::NamedTensor>;
 
 class Arm {
  public:
-  /// Builds model and engine with the case's stream current; seeded alike in every arm. `stale`:
-  /// see EngineConfig::stale_outputs.
+  /// Builds model and engine with the case's stream current; seeded alike in every arm. `eager`:
+  /// what the arm's outputs are compared with, for the fault that reads it in their place.
   Arm(const CaseParts& parts, std::string name, std::string impl, Watch watch,
-      std::vector<fixtures::NamedTensor> stale = {});
+      const std::vector<fixtures::NamedTensor>& eager = {});
   ~Arm();
 
   /// Runs step `index` and, unless the arm is free, waits for it and returns what it left.

@@ -13,6 +13,7 @@
 #include "suites/case/learning_rate.h"
 #include "suites/case/reference.h"
 #include "workloads/config/precision.h"
+#include "workloads/faults/plant.h"
 #include "workloads/training/data.h"
 
 namespace graphproof::suites {
@@ -31,7 +32,7 @@ struct ReferenceStep {
 ReferenceStep reference_step(const CaseParts& parts, const StepConfig& config) {
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed,
-                            config.engine.fault, config.rng_backend);
+                            faults::plant(config.fault), config.rng_backend);
   step.learning_rate(learning_rate_schedule(config.model.optimizer).at(0));
   const std::int64_t last = second_step_compared(config.model) ? 1 : 0;
   for (std::int64_t index = 0; index <= last; ++index) {

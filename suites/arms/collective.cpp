@@ -41,8 +41,7 @@ class CollectiveArm {
         addresses_(device_) {
     parts_.scope.enter(Phase::build, name_, 0);
     const c10::StreamGuard guard(parts_.stream);
-    collective_ = std::make_unique<workloads::Collective>(*parts_.config.collective, device_,
-                                                          parts_.config.engine.fault);
+    collective_ = std::make_unique<workloads::Collective>(*parts_.config.collective, device_);
     for (const workloads::BufferPlace& place : collective_->places())
       parts_.scope.write("placement", {{"arm", name_},
                                        {"buffer", place.buffer},

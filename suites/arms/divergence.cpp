@@ -10,6 +10,7 @@
 #include "suites/arms/arm_lines.h"
 #include "suites/arms/taps.h"
 #include "suites/case/learning_rate.h"
+#include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
 namespace {
@@ -23,7 +24,7 @@ class TappedArm {
       : parts_(parts),
         guard_(parts.stream),
         step_(parts.config.model, parts.config.layout, parts.device, parts.config.seed,
-              parts.config.engine.fault, parts.config.rng_backend),
+              faults::plant(parts.config.fault), parts.config.rng_backend),
         taps_(parts.device, step_) {
     engines::EngineConfig config = parts.config.engine;
     config.impl = impl;

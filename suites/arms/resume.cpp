@@ -3,6 +3,7 @@
 #include "fixtures/tensors/torch.h"
 #include "suites/arms/arm_lines.h"
 #include "suites/case/learning_rate.h"
+#include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
 namespace {
@@ -24,7 +25,7 @@ void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs,
   CollectivesOf collectives(parts, "resumed");
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed + kOtherSeed,
-                            config.engine.fault, config.rng_backend);
+                            faults::plant(config.fault), config.rng_backend);
   const auto engine =
       engines::make_engine(config.engine, parts.device, parts.stream, step, nullptr);
   for (const char* subject : {"resumed", "loaded"}) {

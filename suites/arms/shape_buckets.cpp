@@ -9,6 +9,7 @@
 #include "suites/case/learning_rate.h"
 #include "suites/case/reference.h"
 #include "workloads/engines/shape_buckets.h"
+#include "workloads/faults/plant.h"
 #include "workloads/training/lengths.h"
 
 namespace graphproof::suites {
@@ -54,7 +55,7 @@ class BucketArms {
   BucketArms(const CaseParts& parts, const UnevenSteps& steps)
       : parts_(parts),
         steps_(steps),
-        device_(parts.device, parts.config.engine.fault),
+        device_(parts.device),
         eager_step_(step(parts.device)),
         graph_step_(step(device_)),
         eager_(engines::make_engine(eager_config(), parts.device, parts.stream, *eager_step_,
@@ -73,7 +74,7 @@ class BucketArms {
     parts_.scope.enter(Phase::eager, "buckets_eager", index);
     const std::int64_t length = steps_.schedule.steps[at].value_or(steps_.longest[at]);
     eager_->step(workloads::padded(steps_.batches[at], length, /*filler=*/config.model.vocab - 1,
-                                   config.engine.fault.is("M144")),
+                                   eager_step_->faults()),
                  learning_rate);
   }
 
@@ -116,7 +117,7 @@ class BucketArms {
   std::unique_ptr<workloads::TrainStep> step(capture::Device& device) const {
     const StepConfig& config = parts_.config;
     return std::make_unique<workloads::TrainStep>(config.model, config.layout, device, config.seed,
-                                                  config.engine.fault, config.rng_backend);
+                                                  faults::plant(config.fault), config.rng_backend);
   }
   engines::EngineConfig eager_config() const {
     engines::EngineConfig config = parts_.config.engine;
@@ -146,7 +147,7 @@ void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
   const StepConfig& config = parts.config;
   const ReferenceBound bound = reference_bound(single_rank(config));
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed,
-                            config.engine.fault, config.rng_backend);
+                            faults::plant(config.fault), config.rng_backend);
   std::set<std::int64_t> seen;
   for (std::size_t index = 0; index < steps.batches.size(); ++index) {
     const auto& bucket = steps.schedule.steps[index];
@@ -156,8 +157,7 @@ void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
     const workloads::Batch& batch = steps.batches[index];
     step.forward_backward(batch);
     const Snapshot bare = losses_and_gradients(step);
-    step.forward_backward(
-        workloads::padded(batch, *bucket, config.model.vocab - 1, config.engine.fault.is("M144")));
+    step.forward_backward(workloads::padded(batch, *bucket, config.model.vocab - 1, step.faults()));
     const Snapshot filled = losses_and_gradients(step);
     std::vector<ReferencePair> pairs;
     for (std::size_t i = 0; i < bare.size(); ++i)

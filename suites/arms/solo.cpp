@@ -31,18 +31,18 @@ struct Repeated {
 class SoloArm {
  public:
   SoloArm(const CaseParts& parts, std::string name, std::string impl, Repeated repeated,
-          std::vector<fixtures::NamedTensor> stale = {})
+          std::vector<fixtures::NamedTensor> eager = {})
       : parts_(parts),
         name_(std::move(name)),
         impl_(std::move(impl)),
         repeated_(std::move(repeated)),
-        stale_(std::move(stale)) {}
+        eager_outputs_(std::move(eager)) {}
 
   void run(const std::vector<StepInput>& inputs) {
     ask_back();
     look("before", 0);
     {
-      Arm arm(parts_, name_, impl_, Watch::free, stale_);
+      Arm arm(parts_, name_, impl_, Watch::free, eager_outputs_);
       look("built", 0);
       if (arm.graphs()) parts_.scope.boundary(Phase::capture);
       const std::int64_t last = run_steps(arm, inputs);
@@ -137,7 +137,7 @@ class SoloArm {
   const CaseParts& parts_;
   const std::string name_, impl_;
   const Repeated repeated_;
-  const std::vector<fixtures::NamedTensor> stale_;
+  const std::vector<fixtures::NamedTensor> eager_outputs_;
 };
 
 }  // namespace
@@ -150,10 +150,10 @@ void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs
 }
 
 void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
-                    const History& lockstep_graph, std::vector<fixtures::NamedTensor> stale) {
+                    const History& lockstep_graph, std::vector<fixtures::NamedTensor> eager) {
   SoloArm(parts, "solo_graph", parts.config.engine.impl,
           {.arm = "lockstep_graph", .subject = "graph_repeats", .left = lockstep_graph},
-          std::move(stale))
+          std::move(eager))
       .run(inputs);
 }
 

@@ -38,10 +38,9 @@ void run_solo_eager(const CaseParts& parts, const std::vector<StepInput>& inputs
                     const History& eager_a);
 
 /// solo_graph, against what lockstep_graph left (subject graph_repeats): as many compared steps
-/// without poison. Is gone when this returns. `stale`: of an arm that outlives it, see
-/// EngineConfig::stale_outputs.
+/// without poison. Is gone when this returns. `eager`: outputs of an arm that outlives it, see Arm.
 void run_solo_graph(const CaseParts& parts, const std::vector<StepInput>& inputs,
-                    const History& lockstep_graph, std::vector<fixtures::NamedTensor> stale);
+                    const History& lockstep_graph, std::vector<fixtures::NamedTensor> eager);
 
 /// One small collective in every group of the case, and a wait for it.
 void flush_communicators(const CaseParts& parts);

@@ -177,7 +177,7 @@ Taps::Taps(capture::Device& device, workloads::TrainStep& step) : device_(device
 }
 
 void Taps::surround(engines::Engine& engine) {
-  next_ = dynamic_cast<workloads::ModuleRunner*>(&engine);
+  next_ = engine.module_runner();
   step_.module_runner(this);
 }
 

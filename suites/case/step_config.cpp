@@ -309,10 +309,8 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .pool = pool_sharing(text("pool")),
                    .warmup_steps = integer("warmup_steps"),
                    .capture_mode = capture_mode(text("capture_mode")),
-                   .optimizer_graph = boolean("optimizer_graph"),
-                   .fault = {text("fault")},
-                   .stale_outputs = {},
-                   .stall_ms = engines::EngineConfig{}.stall_ms};
+                   .optimizer_graph = boolean("optimizer_graph")};
+  config.fault = fixtures::fault_of(text("fault"));
   // Of all arms alike: what is cut where decides in which order gradients meet.
   config.model.recompute.behind_router =
       std::ranges::any_of(config.engine.modules, [](workloads::ModuleKind kind) {
@@ -364,7 +362,7 @@ StepConfig single_rank(const StepConfig& parallel) {
   }
   single.layout = {};
   single.engine.impl = "none";
-  single.engine.fault = {};
+  single.fault = fixtures::Fault::none;
   return single;
 }
 

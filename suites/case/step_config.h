@@ -9,6 +9,7 @@
 
 #include "fixtures/comm/process_groups.h"
 #include "fixtures/device/rng_tracker.h"
+#include "fixtures/process/fault.h"
 #include "fixtures/process/rank.h"
 #include "matrix/case/axes.h"
 #include "matrix/case/case.h"
@@ -30,8 +31,8 @@ struct StepConfig {
       collective;  // of model collective, which has no use for `model`
   workloads::ModelConfig model;
   workloads::Layout layout;
-  engines::EngineConfig
-      engine;              // impl, warm-up, capture mode, fault; an eager arm changes impl to none
+  engines::EngineConfig engine;  // an eager arm changes impl to none
+  fixtures::Fault fault = fixtures::Fault::none;
   std::int64_t steps = 0;  // compared steps of an arm
   bool autograd_threads = false;
   Schedule schedule = Schedule::train;

@@ -29,7 +29,7 @@ TEST_F(StepConfigTest, TakesEverySizeFromItsAxis) {
       config_of("impl=manual,tp=2,dp=2,microbatches=3,layers=4,hidden=128,dropout=true,fault=M23",
                 {.world_size = 4, .rank = 3, .local_rank = 3, .from = "test"});
   EXPECT_EQ(config.engine.impl, "manual");
-  EXPECT_EQ(config.engine.fault.id, "M23");
+  EXPECT_EQ(config.fault, fixtures::Fault::learning_rate_by_value);
   EXPECT_EQ(config.model.layers, 4);
   EXPECT_EQ(config.model.hidden, 128);
   EXPECT_EQ(config.model.ffn, 4 * 128);
@@ -127,7 +127,7 @@ TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultO
   EXPECT_EQ(single.model.microbatches, 6);
   EXPECT_EQ(single.layout.tp * single.layout.dp, 1);
   EXPECT_EQ(single.model.dropout, 0);
-  EXPECT_EQ(single.engine.fault.id, "none");
+  EXPECT_EQ(single.fault, fixtures::Fault::none);
   EXPECT_FALSE(single.graphs());
 }
 

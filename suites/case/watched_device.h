@@ -9,8 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
+#include "fixtures/device/forwarding.h"
 
 namespace graphproof::suites {
 
@@ -27,9 +26,9 @@ struct GraphCounts {
 };
 
 /// Passes every call on to `device`, which outlives it; graphs may outlive it.
-class WatchedDevice final : public capture::Device {
+class WatchedDevice final : public capture::ForwardingDevice {
  public:
-  explicit WatchedDevice(capture::Device& device, fixtures::Fault fault = {});
+  explicit WatchedDevice(capture::Device& device);
 
   const GraphCounts& counts() const { return *counts_; }
   /// From now on every launch looks first at the memory that its graph will touch.
@@ -37,44 +36,9 @@ class WatchedDevice final : public capture::Device {
   std::optional<capture::Operands> take_operands() {
     return std::exchange(counts_->operands, std::nullopt);
   }
-
-  std::string name() const override { return device_.name(); }
-  at::Device torch_device() const override { return device_.torch_device(); }
   std::unique_ptr<capture::Graph> make_graph() override;
-  capture::Pool make_pool() override { return device_.make_pool(); }
-  c10::Stream stream_from_pool() override { return device_.stream_from_pool(); }
-  c10::Stream default_stream() const override { return device_.default_stream(); }
-  c10::Stream current_stream() const override { return device_.current_stream(); }
-  void synchronize() override { device_.synchronize(); }
-  void synchronize(const c10::Stream& stream) override { device_.synchronize(stream); }
-  bool capturing(const c10::Stream& stream) const override { return device_.capturing(stream); }
-  at::Generator make_generator(std::uint64_t seed) override { return device_.make_generator(seed); }
-  std::string generator_state(const at::Generator& generator) override {
-    return device_.generator_state(generator);
-  }
-  capture::MemoryUse memory() override { return device_.memory(); }
-  void empty_cache() override { device_.empty_cache(); }
-  std::int64_t overwrite_free_memory() override { return device_.overwrite_free_memory(); }
-  std::optional<double> busy_ms(double head_start_ms, const std::function<void()>& work) override {
-    return device_.busy_ms(head_start_ms, work);
-  }
-  std::int64_t hold_back(capture::Late late, double ms) override {
-    return device_.hold_back(late, ms);
-  }
-  void make_late_graphs(bool late) override { device_.make_late_graphs(late); }
-  std::uint64_t address(const at::Tensor& tensor) const override { return device_.address(tensor); }
-  std::optional<capture::Races> take_races() override { return device_.take_races(); }
-  capture::PhysicalSpan physical_span(std::uint64_t address) const override {
-    return device_.physical_span(address);
-  }
-  void autograd_threads(bool on) override { device_.autograd_threads(on); }
-  std::map<std::string, std::string> configuration() const override {
-    return device_.configuration();
-  }
 
  private:
-  capture::Device& device_;
-  const fixtures::Fault fault_;
   std::shared_ptr<GraphCounts> counts_;
 };
 

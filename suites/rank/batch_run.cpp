@@ -25,6 +25,7 @@
 #include "suites/rank/rank_process.h"
 #include "suites/rank/validate.h"
 #include "suites/rank/warm_start.h"
+#include "workloads/faults/plant.h"
 
 namespace graphproof::suites {
 namespace {
@@ -132,6 +133,17 @@ void write_races(const CaseParts& parts) {
                       {{"looks", races->looks}, {"count", races->count}, {"found", races->found}});
 }
 
+/// What the case asks for, and what a planted fault makes of it.
+faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
+  faults::RunPlan plan{.autograd_threads = config.autograd_threads,
+                       .communicators_first = communicators_first,
+                       .abort_communicators = false,
+                       .buffers_per_rank = config.collective && config.collective->per_rank};
+  const auto faults = faults::plant(config.fault);
+  faults->plan_run(plan);
+  return plan;
+}
+
 /// Returns whether the case went its whole way.
 bool run_case(const BatchContext& context, const ValidatedCase& validated, bool last) {
   context.heartbeat.case_begin(validated.listed.id, validated.listed.attempt, context.log.bytes());
@@ -146,10 +158,14 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
   bool complete = false;
   try {
     StepConfig config;
+    faults::RunPlan plan;
     scope.enter(Phase::init, "", 0);
     scope.section(Phase::init, [&] {
       config = step_config(context.catalogue.axes, validated.test_case, context.place,
                            context.batch.seed);
+      plan = run_plan(config, matrix::text_of(context.catalogue.axes, validated.test_case,
+                                              "teardown") == "comm_first");
+      if (config.collective) config.collective->per_rank = plan.buffers_per_rank;
       context.process.start();
       scope.votes_through([&](Phase boundary, int code) {
         return context.process.vote(record::name(boundary), code);
@@ -158,9 +174,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       groups.use(process_groups(config.layout), context.process.limit(Phase::init));
       groups.ledger().listen(
           [&](const record::Collective& collective) { context.heartbeat.collective(collective); });
-      // M67 stands for a setting that never reaches the library which it is for.
-      context.process.device().autograd_threads(config.autograd_threads &&
-                                                !config.engine.fault.is("M67"));
+      context.process.device().autograd_threads(plan.autograd_threads);
       write_configuration(scope, context.process, config,
                           matrix::effective_values(context.catalogue.axes, validated.test_case));
     });
@@ -179,14 +193,9 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
       run_arms(parts, *state);
     }
     write_races(parts);
-    // M54 stands for a program that ends its process group while a graph of a captured step is
-    // still alive, M55 for one that aborts it, as a watchdog does.
-    const bool abort = config.engine.fault.is("M55");
-    const bool comm_first =
-        config.engine.fault.is("M54") || abort ||
-        matrix::text_of(context.catalogue.axes, validated.test_case, "teardown") == "comm_first";
-    tear_down(parts, context.process, *state,
-              {.comm_first = comm_first, .abort = abort, .last = last});
+    tear_down(
+        parts, context.process, *state,
+        {.comm_first = plan.communicators_first, .abort = plan.abort_communicators, .last = last});
     complete = true;
   } catch (const PeerFailure& failure) {
     std::cerr << "case " << validated.listed.id << ", rank " << context.place.rank << ": "

@@ -67,7 +67,7 @@ comm::Wiring wiring(const record::Batch& batch) {
   const std::string fault =
       batch.cases.empty() ? "none" : batch.cases.front().axes.value("fault", "none");
   return {.issuer = issuer_of(batch),
-          .fault = {fault},
+          .fault = fixtures::fault_of(fault),
           .flight_pipes = batch.heartbeat_fifo.empty()
                               ? ""
                               : std::filesystem::path(batch.heartbeat_fifo).parent_path(),

@@ -44,13 +44,23 @@ TEST_F(RankProgram, CleanCasesOfEachEngineAndLayoutPassEveryRequiredCheckInOneBa
   }
 }
 
+/// One fault of each detector that the simulated device shows; without those whose ranks wait for
+/// ever, because here no launcher ends them.
+std::vector<matrix::FaultEntry> one_of_each_detector(const matrix::Catalogue& catalogue) {
+  std::map<std::string, matrix::FaultEntry> first;
+  for (const matrix::FaultEntry& fault : catalogue.faults.faults())
+    if (fault.shown_on("sim") && !fault.limits_ms.contains("replay"))
+      first.emplace(fault.detector("sim"), fault);
+  std::vector<matrix::FaultEntry> faults;
+  for (const auto& [detector, fault] : first) faults.push_back(fault);
+  return faults;
+}
+
 TEST_F(RankProgram, EachPlantedFaultFailsItsDetector) {
-  for (const char* fault : {"M01", "M15",  "M23",  "M26",  "M27",  "M31",  "M32", "M36", "M38",
-                            "M46", "M49",  "M54",  "M55",  "M63",  "M67",  "M85", "M88", "M89",
-                            "M91", "M167", "M168", "M169", "M170", "M171", "M172"}) {
-    SCOPED_TRACE(fault);
-    const matrix::FaultEntry& entry = *catalogue_.faults.find(fault);
-    const BatchOfCases batch(catalogue_, fault, {matrix::planted_case(catalogue_.axes, entry)});
+  for (const matrix::FaultEntry& entry : one_of_each_detector(catalogue_)) {
+    SCOPED_TRACE(entry.fault);
+    const BatchOfCases batch(catalogue_, entry.fault,
+                             {matrix::planted_case(catalogue_.axes, entry)});
     batch.run();
     expect_evidence_fits_its_schema(batch);
     const auto words = batch.judge(batch.batch().cases.front());

@@ -18,6 +18,8 @@
 namespace graphproof::engines::context_parallel_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
@@ -216,7 +218,8 @@ TEST(ContextParallel, ReplayOfMambaLayersEqualsEagerBitForBit) {
 TEST(ContextParallel, FaultsOfAScanBiteWhereTheyArePlanted) {
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
     const ModelConfig config = packed_hybrid_model();
-    Ran sound(config, layout), mixed(config, layout, "M121"), shuffled(config, layout, "M122");
+    Ran sound(config, layout), mixed(config, layout, Fault::mamba_state_crosses_documents),
+        shuffled(config, layout, Fault::chunks_scanned_in_order_of_arrival);
     if (!layout.last_stage()) return;
     EXPECT_GT(distance(on_host(mixed.step.losses()), on_host(sound.step.losses())), 1e-3);
     EXPECT_GT(distance(on_host(shuffled.step.losses()), on_host(sound.step.losses())), 1e-3);
@@ -228,7 +231,8 @@ TEST(ContextParallel, FaultsOfAScanBiteWhereTheyArePlanted) {
 TEST(ContextParallel, PlantedFaultsBiteWhereTheyArePlanted) {
   ranks->for_each_context_parallel_layout([&](const Layout& layout, const std::string&) {
     const ModelConfig config = rotary_model();
-    Ran sound(config, layout), moved(config, layout, "M101"), kept(config, layout, "M102");
+    Ran sound(config, layout), moved(config, layout, Fault::contiguous_context_parallel_positions),
+        kept(config, layout, Fault::key_value_gradients_not_returned);
     if (layout.last_stage()) {
       EXPECT_GT(distance(on_host(moved.step.losses()), on_host(sound.step.losses())), 1e-3);
     }

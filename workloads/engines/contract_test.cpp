@@ -261,9 +261,10 @@ TEST(StaticInputs, TheFirstBatchIsClonedAndLaterOnesAreCopiedToTheSameAddress) {
   const auto batch = [&](std::int64_t step) {
     return workloads::make_batch(model(0), {}, 1, step, device.torch_device());
   };
+  faults::FaultHooks sound;
   for (const bool with_side_stream : {false, true}) {
     StaticInputs inputs(with_side_stream ? std::optional(device.stream_from_pool()) : std::nullopt,
-                        {});
+                        sound);
     const auto first = batch(0), second = batch(1);
     inputs.load(first);
     const auto address = device.address(inputs.batch().tokens[1]);

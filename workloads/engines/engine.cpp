@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string_view>
 
 #include "workloads/engines/modules/callables.h"
@@ -34,27 +33,16 @@ constexpr std::array<Row, kEngineTraits.size()> kEngines{
 std::unique_ptr<Engine> make_engine(const EngineConfig& config, capture::Device& device,
                                     c10::Stream stream, workloads::TrainStep& step,
                                     Observer* observer) {
-  EngineConfig effective = config;
-  // M46 stands for a capture at the first call, of work that makes something on its first use; M168
-  // for one that hides it.
-  if (config.fault.is("M46") || config.fault.is("M168")) effective.warmup_steps = 0;
   const std::string_view impl = traits_of(config.impl).impl;
-  return std::ranges::find(kEngines, impl, &Row::impl)
-      ->make(effective, device, stream, step, observer);
-}
-
-void Engine::floor_step(const workloads::Batch&, double) {
-  throw std::logic_error(
-      "engine: got floor_step() of an engine without a floor; want an engine whose header "
-      "describes "
-      "one; why: the speed bench compares no other engine with its floor; next: measure step()");
-}
-
-void refuse_after_drop(bool dropped) {
-  if (!dropped) return;
-  throw std::logic_error(
-      "engine: got step() after drop_graphs(); want no more steps; why: the captured graphs and "
-      "their memory are gone; next: make a new engine");
+  const Row& row = *std::ranges::find(kEngines, impl, &Row::impl);
+  const auto make = [&row, stream, &step](const EngineConfig& of, capture::Device& on,
+                                          Observer* seen_by) {
+    return row.make(of, on, stream, step, seen_by);
+  };
+  std::unique_ptr<Engine> made;
+  if (!step.faults().makes_engine({config, device, stream, step, observer}, make, made))
+    made = make(config, device, observer);
+  return made;
 }
 
 }  // namespace graphproof::engines

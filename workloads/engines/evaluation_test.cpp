@@ -13,6 +13,8 @@
 namespace graphproof::engines::evaluation_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
@@ -107,12 +109,12 @@ TEST(Evaluation, LeavesTrainingAloneUnderEveryEngine) {
 }
 
 TEST(Evaluation, OfFullIterationHasAGraphOfItsOwnAndM111ReplaysThatOfTraining) {
-  for (const char* fault : {"none", "M111"})
+  for (const Fault fault : {Fault::none, Fault::evaluation_replays_training_graph})
     ranks->for_each_layout([&](const Layout& layout) {
-      const bool sound = std::string(fault) == "none";
+      const bool sound = fault == Fault::none;
       if (layout.tp > 1) return;
-      TwinSteps twins(with_dropout(), layout,
-                      {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {fault}});
+      TwinSteps twins(with_dropout(), layout, {.impl = "full_iteration", .warmup_steps = kWarmup},
+                      fault);
       for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
       for (const std::int64_t batch : {10, 11, 12}) expect_equal_evaluation(twins, batch, sound);
       EXPECT_EQ(twins.step(2).equal, sound) << "random numbers that training lacks";
@@ -142,8 +144,8 @@ TEST(Evaluation, OfFullIterationIsCapturedAndReplayedInTheObserversSight) {
 
 // Training's own inputs stay where they were.
 TEST(Evaluation, M130MovesTheStaticInputsOfValidationAlone) {
-  TwinSteps twins(with_dropout(), {},
-                  {.impl = "full_iteration", .warmup_steps = kWarmup, .fault = {"M130"}});
+  TwinSteps twins(with_dropout(), {}, {.impl = "full_iteration", .warmup_steps = kWarmup},
+                  Fault::stale_validation_input);
   for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
   for (const std::int64_t batch : {10, 11}) expect_equal_evaluation(twins, batch);
   EXPECT_TRUE(twins.witness.moved_tensors.empty());

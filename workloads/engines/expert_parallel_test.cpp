@@ -17,6 +17,8 @@
 namespace graphproof::engines::expert_parallel_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::Layout;
 using workloads::ModelConfig;
 
@@ -387,8 +389,8 @@ TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
 
 TEST(SharedExpertOverlap, M140AStreamThatIsNotForkedFromTheCaptureIsRefused) {
   ranks->for_each_expert_layout([&](const Layout& layout) {
-    TwinSteps twins(overlapped_experts()[0], layout,
-                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M140"}});
+    TwinSteps twins(overlapped_experts()[0], layout, {.impl = "full_iteration", .warmup_steps = 1},
+                    Fault::shared_expert_not_forked);
     EXPECT_EQ(difference(twins.step(0)), "");
     try {
       static_cast<void>(twins.step(1));

@@ -11,6 +11,8 @@
 namespace graphproof::engines::fault_test {
 namespace {
 
+using fixtures::Fault;
+
 constexpr std::int64_t kWarmup = 2, kSteps = 6;
 
 struct Outcome {
@@ -32,13 +34,13 @@ struct Outcome {
 // (pytorch#180395).
 bool survives_failed_captures() { return workloads::device_under_test().name() == "sim"; }
 
-Outcome run(const std::string& impl, const std::string& fault, double dropout = 0,
+Outcome run(const std::string& impl, Fault fault, double dropout = 0,
             std::int64_t microbatches = 2) {
   workloads::ModelConfig model;
   model.microbatches = microbatches;
   model.linear_bias = true;
   model.dropout = dropout;
-  TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = kWarmup, .fault = {fault}});
+  TwinSteps twins(model, {}, {.impl = impl, .warmup_steps = kWarmup}, fault);
   twins.device().empty_cache();
   const std::int64_t pool_before = twins.device().memory().pool;
   Outcome outcome;
@@ -80,7 +82,7 @@ TEST(Faults, TheCleanTwinsAreSound) {
     for (const double dropout : {0.0, 0.1}) {
       if (!engine.captures()) continue;
       const std::string impl(engine.impl);
-      const Outcome outcome = run(impl, "none", dropout);
+      const Outcome outcome = run(impl, Fault::none, dropout);
       EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << impl;
       const std::int64_t eager = engine.eager_steps(kWarmup);
       EXPECT_EQ(outcome.counters.replays, (kSteps - eager) * outcome.counters.launches_per_step)
@@ -102,7 +104,7 @@ TEST(Faults, TheCleanTwinsAreSound) {
 
 TEST(Faults, M01IsRefusedInsideTheCaptureWithCode900AndLeavesNoGraph) {
   for (const char* impl : {"manual", "full_iteration"}) {
-    const Outcome outcome = run(impl, "M01");
+    const Outcome outcome = run(impl, Fault::host_sync_in_capture);
     EXPECT_EQ(outcome.equal, Equal(kWarmup, true)) << "the host may wait while steps run eagerly";
     ASSERT_TRUE(outcome.error) << impl;
     EXPECT_EQ(outcome.error->code, 900);
@@ -116,11 +118,12 @@ TEST(Faults, M01IsRefusedInsideTheCaptureWithCode900AndLeavesNoGraph) {
     EXPECT_EQ(outcome.counters.captures, 1);
     if (!survives_failed_captures()) return;
   }
-  EXPECT_EQ(run("manual", "none").equal, Equal(kSteps, true)) << "the process is usable afterwards";
+  EXPECT_EQ(run("manual", Fault::none).equal, Equal(kSteps, true))
+      << "the process is usable afterwards";
 }
 
 TEST(Faults, M15CountsItsLayerAtTheCaptureAndNotAtReplays) {
-  const Outcome outcome = run("manual", "M15");
+  const Outcome outcome = run("manual", Fault::bias_on_legacy_stream);
   ASSERT_FALSE(outcome.error) << outcome.error->what();
   const CaptureReport& report = outcome.reports.at(0);
   EXPECT_EQ(report.status, "ok");
@@ -131,31 +134,31 @@ TEST(Faults, M15CountsItsLayerAtTheCaptureAndNotAtReplays) {
 }
 
 TEST(Faults, M23IsEqualAtTheCaptureAndFreezesItsRateAfterwards) {
-  const Outcome outcome = run("manual", "M23");
+  const Outcome outcome = run("manual", Fault::learning_rate_by_value);
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
 }
 
 TEST(Faults, M26MovesTheStaticInputsAndReplaysOldOnes) {
-  const Outcome outcome = run("full_iteration", "M26");
+  const Outcome outcome = run("full_iteration", Fault::stale_static_input);
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
   EXPECT_NE(std::find(outcome.moved.begin(), outcome.moved.end(), "tokens.0"), outcome.moved.end());
 }
 
 TEST(Faults, M32DrawsTheSameMaskInConsecutiveReplays) {
-  const Outcome outcome = run("full_iteration", "M32", 0.1);
+  const Outcome outcome = run("full_iteration", Fault::dropout_seed_by_value, 0.1);
   for (std::size_t i = 1; i < outcome.masks.size(); ++i)
     EXPECT_EQ(outcome.masks[i], outcome.masks[0]) << "replay " << i;
 }
 
 TEST(Faults, M49ComparesEqualWhileTheOutputsStayUnwritten) {
-  const Outcome outcome = run("manual", "M49");
+  const Outcome outcome = run("manual", Fault::replay_does_nothing);
   EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << "the comparison is deceived: that is the fault";
   EXPECT_GT(outcome.canaries, 0);
   EXPECT_EQ(outcome.counters.replays, 0);
 }
 
 TEST(Faults, M85AgreesInNumbersAndClaimsAGraphThatWasNeverLaunched) {
-  const Outcome outcome = run("full_iteration", "M85", 0.1);
+  const Outcome outcome = run("full_iteration", Fault::failed_capture_runs_eagerly, 0.1);
   EXPECT_EQ(outcome.equal, Equal(kSteps, true));
   EXPECT_FALSE(outcome.error);
   EXPECT_EQ(outcome.reports.at(0).status, "ok");
@@ -166,7 +169,7 @@ TEST(Faults, M85AgreesInNumbersAndClaimsAGraphThatWasNeverLaunched) {
 
 TEST(Faults, M19FailsFiveCapturesAndThenMakesAGraph) {
   if (!survives_failed_captures()) return;
-  const Outcome outcome = run("manual", "M19");
+  const Outcome outcome = run("manual", Fault::failed_captures_retried);
   ASSERT_FALSE(outcome.error) << outcome.error->what();
   EXPECT_EQ(outcome.equal, Equal(kSteps, true));
   ASSERT_EQ(outcome.failures.size(), 5u);
@@ -179,13 +182,13 @@ TEST(Faults, M19FailsFiveCapturesAndThenMakesAGraph) {
 }
 
 TEST(Faults, M27ReadsWhatTheNewOwnerOfItsInputsMemoryWrote) {
-  const Outcome outcome = run("local", "M27");
+  const Outcome outcome = run("local", Fault::static_input_freed);
   EXPECT_EQ(outcome.equal, (Equal{true, false, false, false, false, false}));
   EXPECT_TRUE(outcome.moved.empty()) << "the address itself is the captured one";
 }
 
 TEST(Faults, M28UsesTheWeightsFromBeforeTheCheckpointWasLoaded) {
-  const Outcome outcome = run("local", "M28");
+  const Outcome outcome = run("local", Fault::weight_rebound);
   EXPECT_EQ(outcome.equal, (Equal{true, true, true, false, false, false}));
   EXPECT_NE(
       std::find(outcome.moved.begin(), outcome.moved.end(), "param:layers.0.attention.qkv.weight"),
@@ -193,24 +196,25 @@ TEST(Faults, M28UsesTheWeightsFromBeforeTheCheckpointWasLoaded) {
 }
 
 TEST(Faults, M31IsRightUntilTheFreedMemoryIsOverwritten) {
-  EXPECT_EQ(run("local", "M31").equal, Equal(kSteps, true));
+  EXPECT_EQ(run("local", Fault::pointee_freed).equal, Equal(kSteps, true));
 }
 
 TEST(Faults, M33IsRefusedWhereARandomNumberIsDrawn) {
   for (const char* impl : {"local", "manual"}) {
-    const Outcome outcome = run(impl, "M33", 0.1);
+    const Outcome outcome = run(impl, Fault::generator_not_registered, 0.1);
     ASSERT_TRUE(outcome.error) << impl;
     EXPECT_NE(std::string(outcome.error->what()).find("not in capture mode"), std::string::npos)
         << outcome.error->what();
     EXPECT_EQ(outcome.reports.at(0).status, "error");
     EXPECT_EQ(outcome.counters.replays, 0);
     if (!survives_failed_captures()) return;
-    EXPECT_EQ(run(impl, "M33", 0).equal, Equal(kSteps, true)) << "nothing is drawn without dropout";
+    EXPECT_EQ(run(impl, Fault::generator_not_registered, 0).equal, Equal(kSteps, true))
+        << "nothing is drawn without dropout";
   }
 }
 
 TEST(Faults, M36AndM37AreRightWithOneMicrobatchAndWrongWithTwo) {
-  for (const char* fault : {"M36", "M37"}) {
+  for (const Fault fault : {Fault::gradient_buffer_taken_over, Fault::gradients_zeroed_in_graph}) {
     EXPECT_EQ(run("local", fault, 0, 1).equal, Equal(kSteps, true)) << fault;
     EXPECT_EQ(run("local", fault, 0, 2).equal, (Equal{true, false, false, false, false, false}))
         << fault;
@@ -219,21 +223,21 @@ TEST(Faults, M36AndM37AreRightWithOneMicrobatchAndWrongWithTwo) {
 
 TEST(Faults, M38HandsOutLossesThatTheNextStepOverwrites) {
   for (const char* impl : {"manual", "full_iteration", "local"}) {
-    const Outcome outcome = run(impl, "M38");
+    const Outcome outcome = run(impl, Fault::losses_handed_out_uncopied);
     EXPECT_EQ(outcome.equal, Equal(kSteps, true)) << "each step by itself is right";
     EXPECT_EQ(outcome.losses_stay, Equal(kSteps - 1, false)) << impl;
   }
 }
 
 TEST(Faults, M43LaunchesOutOfOrderAndSpoilsWhatIsStillAlive) {
-  const Outcome outcome = run("local", "M43");
+  const Outcome outcome = run("local", Fault::pool_order_broken);
   EXPECT_EQ(outcome.equal, (Equal{true, false, false, false, false, false}));
   EXPECT_GT(outcome.counters.out_of_order, 0);
 }
 
 TEST(Faults, M46CapturesWhatIsMadeOnFirstUse) {
   for (const char* impl : {"manual", "full_iteration"}) {
-    const Outcome outcome = run(impl, "M46");
+    const Outcome outcome = run(impl, Fault::capture_without_warm_up);
     ASSERT_TRUE(outcome.error) << impl;
     ASSERT_EQ(outcome.reports.size(), 1u);
     EXPECT_EQ(outcome.reports[0].warmups, 0);
@@ -241,49 +245,52 @@ TEST(Faults, M46CapturesWhatIsMadeOnFirstUse) {
     EXPECT_TRUE(outcome.equal.empty());
     if (!survives_failed_captures()) return;
   }
-  EXPECT_EQ(run("manual", "none").reports.at(0).warmups, kWarmup);
+  EXPECT_EQ(run("manual", Fault::none).reports.at(0).warmups, kWarmup);
 }
 
 TEST(Faults, M168CountsAWarmUpThatNoLayerSaw) {
-  const Outcome outcome = run("full_iteration", "M168");
+  const Outcome outcome = run("full_iteration", Fault::warm_up_counted_not_run);
   ASSERT_FALSE(outcome.reports.empty());
   EXPECT_EQ(outcome.reports[0].warmups, kWarmup);
   EXPECT_EQ(outcome.reports[0].counter_before, (std::vector<std::int64_t>{0, 0}));
 }
 
 TEST(Faults, M169AndM170LeaveOutPassesThatAreCounted) {
-  const auto runs = [](const char* impl, const char* fault) {
+  const auto runs = [](const char* impl, Fault fault) {
     const auto& reports = run(impl, fault).reports;
     EXPECT_GT(reports.at(0).warmups, 0) << fault;
     return reports.at(0).module_runs.value();
   };
   const auto recorded =
       2 + kWarmup;  // the microbatches of local's first step, then its passes over the module
-  const workloads::RunCount local = runs("local", "none"), none = runs("local", "M169");
+  const workloads::RunCount local = runs("local", Fault::none),
+                            none = runs("local", Fault::module_warm_up_counted_not_run);
   EXPECT_EQ(std::pair(local.forwards, local.backwards), std::pair(recorded, recorded));
   EXPECT_EQ(std::pair(none.forwards, none.backwards),
             std::pair(recorded - kWarmup, recorded - kWarmup));
-  const workloads::RunCount sound = runs("transformer_engine", "none"),
-                            half = runs("transformer_engine", "M170");
+  const workloads::RunCount sound = runs("transformer_engine", Fault::none),
+                            half =
+                                runs("transformer_engine", Fault::module_warm_up_without_backward);
   EXPECT_EQ(sound.forwards, sound.backwards);
   EXPECT_EQ(half.forwards, sound.forwards);
   EXPECT_LT(half.backwards, half.forwards);
 }
 
 TEST(Faults, M171AnnouncesNoBackward) {
-  const Outcome sound = run("local", "none"), faulty = run("local", "M171");
+  const Outcome sound = run("local", Fault::none),
+                faulty = run("local", Fault::backward_launches_not_announced);
   ASSERT_GT(sound.announced, 0u);
   EXPECT_EQ(faulty.announced * 2, sound.announced);
   EXPECT_EQ(faulty.counters.launches_per_step, sound.counters.launches_per_step);
 }
 
 TEST(Faults, M172WatchesNothingThatAStepHandsOut) {
-  EXPECT_GT(run("local", "none").watched, 10u);
-  EXPECT_EQ(run("local", "M172").watched, 1u);
+  EXPECT_GT(run("local", Fault::none).watched, 10u);
+  EXPECT_EQ(run("local", Fault::step_outputs_not_watched).watched, 1u);
 }
 
 TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
-  const Outcome outcome = run("local", "M47", 0.1);
+  const Outcome outcome = run("local", Fault::warm_up_not_undone, 0.1);
   EXPECT_EQ(outcome.changed_by,
             (std::vector<std::string>{"layers.0.layer.forward", "layers.1.layer.forward"}));
   EXPECT_EQ(outcome.equal, Equal(kSteps, false));
@@ -291,14 +298,15 @@ TEST(Faults, M47LeavesTheRandomNumbersWhereTheWarmupTookThem) {
 }
 
 TEST(Faults, M63TakesAPoolForEachGraph) {
-  const Outcome outcome = run("local", "M63"), clean = run("local", "none");
+  const Outcome outcome = run("local", Fault::pool_for_each_graph),
+                clean = run("local", Fault::none);
   EXPECT_EQ(outcome.equal, Equal(kSteps, true));
   EXPECT_GE(outcome.pool_bytes, 2 * clean.pool_bytes);
 }
 
 TEST(Faults, M72DropsGraphsWithoutWaiting) {
   workloads::ModelConfig model;
-  TwinSteps twins(model, {}, {.impl = "local", .fault = {"M72"}});
+  TwinSteps twins(model, {}, {.impl = "local"}, Fault::graphs_dropped_in_flight);
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(difference(twins.step(i)), "");
   twins.graph->drop_graphs();
   // sim has finished a launch when it returns, so nothing can be in flight.
@@ -310,9 +318,9 @@ TEST(Faults, M72DropsGraphsWithoutWaiting) {
 }
 
 TEST(Faults, M86CapturesInEveryStepAndNeverReplays) {
-  const Outcome outcome = run("local", "M86");
+  const Outcome outcome = run("local", Fault::graph_key_with_step_number);
   EXPECT_EQ(outcome.equal, Equal(kSteps, true));
-  EXPECT_EQ(outcome.counters.captures, kSteps * run("local", "none").counters.captures);
+  EXPECT_EQ(outcome.counters.captures, kSteps * run("local", Fault::none).counters.captures);
   EXPECT_EQ(outcome.counters.replays, 0);
 }
 

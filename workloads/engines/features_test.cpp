@@ -15,6 +15,8 @@
 namespace graphproof::engines::features_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::ModelConfig;
 using workloads::OptimizerKind;
 using workloads::Precision;
@@ -131,7 +133,7 @@ std::vector<float> of(const std::vector<NamedTensor>& tensors, const std::string
 }
 
 TEST(FeatureFaults, M24FreezesAdamsStepNumberAtItsCapture) {
-  TwinSteps twins(adam(), {}, {.impl = "manual", .warmup_steps = 2, .fault = {"M24"}});
+  TwinSteps twins(adam(), {}, {.impl = "manual", .warmup_steps = 2}, Fault::adam_step_by_value);
   std::vector<bool> equal;
   std::vector<float> counted;
   for (std::int64_t i = 0; i < 6; ++i) {
@@ -175,16 +177,16 @@ TEST(OptimizerGraph, IsReplayedBitForBitInOneLaunchMoreAStepAndSharesThePool) {
 }
 
 TEST(OptimizerGraph, M23FreezesItsRateAtTheCapture) {
-  TwinSteps twins(adam(), {},
-                  {.impl = "local", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M23"}});
+  TwinSteps twins(adam(), {}, {.impl = "local", .warmup_steps = 1, .optimizer_graph = true},
+                  Fault::learning_rate_by_value);
   EXPECT_TRUE(twins.step(0).equal) << "eager";
   EXPECT_FALSE(twins.step(1).equal) << "another rate";
 }
 
 TEST(OptimizerGraph, M131LosesTheRateAndTheObserverIsShownIt) {
-  TwinSteps twins(
-      adam(), {},
-      {.impl = "full_iteration", .warmup_steps = 1, .optimizer_graph = true, .fault = {"M131"}});
+  TwinSteps twins(adam(), {},
+                  {.impl = "full_iteration", .warmup_steps = 1, .optimizer_graph = true},
+                  Fault::learning_rate_rebound);
   for (std::int64_t i = 0; i < 3; ++i)
     EXPECT_TRUE(twins.step(i).equal) << "step " << i << ": the rate was written before it moved";
   EXPECT_EQ(twins.witness.moved_tensors, std::vector<std::string>{"learning_rate"});
@@ -210,9 +212,8 @@ TEST(FeatureFaults, M95FreezesTheLossScaleAtItsCapture) {
   ModelConfig model = small();
   model.precision = Precision::fp16;
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(
-        model, {},
-        {.impl = "full_iteration", .warmup_steps = 2, .fault = {faulty ? "M95" : "none"}});
+    TwinSteps twins(model, {}, {.impl = "full_iteration", .warmup_steps = 2},
+                    faulty ? Fault::loss_scale_by_value : Fault::none);
     std::set<float> felt;
     for (std::int64_t i = 0; i < 6; ++i) {
       twins.step(i);
@@ -224,7 +225,8 @@ TEST(FeatureFaults, M95FreezesTheLossScaleAtItsCapture) {
 }
 
 TEST(FeatureFaults, M81IsRefusedInTheCapture) {
-  TwinSteps twins(small(), {}, {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M81"}});
+  TwinSteps twins(small(), {}, {.impl = "full_iteration", .warmup_steps = 1},
+                  Fault::nan_check_in_capture);
   twins.step(0);
   try {
     twins.step(1);
@@ -288,8 +290,8 @@ TEST(Features, PackedSequencesAreReplayedBitForBitUnderEveryEngine) {
 
 TEST(FeatureFaults, M108ReplaysWithTheDocumentsOfTheCapture) {
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(packed(), {},
-                    {.impl = "local", .warmup_steps = 1, .fault = {faulty ? "M108" : "none"}});
+    TwinSteps twins(packed(), {}, {.impl = "local", .warmup_steps = 1},
+                    faulty ? Fault::documents_frozen_at_capture : Fault::none);
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(twins.step(i).equal, !faulty || i < 1) << i;
     twins.graph->drop_graphs();
   }
@@ -297,8 +299,8 @@ TEST(FeatureFaults, M108ReplaysWithTheDocumentsOfTheCapture) {
 
 TEST(FeatureFaults, M34ReplaysARecomputeWithAFreshMask) {
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(recompute(0.1), {},
-                    {.impl = "manual", .warmup_steps = 1, .fault = {faulty ? "M34" : "none"}});
+    TwinSteps twins(recompute(0.1), {}, {.impl = "manual", .warmup_steps = 1},
+                    faulty ? Fault::recompute_draws_new_mask : Fault::none);
     for (std::int64_t i = 0; i < 4; ++i) twins.step(i);
     const auto ledgers = twins.graph_step().ledgers();
     EXPECT_EQ(of(ledgers, "recompute:first") != of(ledgers, "recompute:again"), faulty);
@@ -317,16 +319,19 @@ TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsBehindACapturedRouter) {
   model.recompute.behind_router = true;
   const std::vector<workloads::ModuleKind> parts{workloads::ModuleKind::moe_router,
                                                  workloads::ModuleKind::moe_preprocess};
-  for (const std::string fault : {"none", "M34", "M164"}) {
-    TwinSteps twins(model, {}, {.impl = "local", .modules = parts, .fault = {fault}});
+  for (const Fault fault :
+       {Fault::none, Fault::recompute_draws_new_mask, Fault::recompute_of_other_tokens}) {
+    TwinSteps twins(model, {}, {.impl = "local", .modules = parts}, fault);
     for (std::int64_t i = 0; i < 3; ++i) twins.step(i);
     const auto ledgers = twins.graph_step().ledgers();
     const auto first = of(ledgers, "recompute:first"),
                again = of(ledgers, "recompute:again");  // [P, M, R], core_attn before moe
     const auto half = static_cast<std::ptrdiff_t>(first.size() / 2);
-    EXPECT_EQ(!std::equal(first.begin(), first.begin() + half, again.begin()), fault == "M34")
+    EXPECT_EQ(!std::equal(first.begin(), first.begin() + half, again.begin()),
+              fault == Fault::recompute_draws_new_mask)
         << fault;
-    EXPECT_EQ(!std::equal(first.begin() + half, first.end(), again.begin() + half), fault == "M164")
+    EXPECT_EQ(!std::equal(first.begin() + half, first.end(), again.begin() + half),
+              fault == Fault::recompute_of_other_tokens)
         << fault;
     twins.graph->drop_graphs();
   }
@@ -334,9 +339,8 @@ TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsBehindACapturedRouter) {
 
 TEST(FeatureFaults, M74DropsTokensInReplaysAndCountsNone) {
   for (const bool faulty : {false, true}) {
-    TwinSteps twins(
-        experts(), {},
-        {.impl = "full_iteration", .warmup_steps = 1, .fault = {faulty ? "M74" : "none"}});
+    TwinSteps twins(experts(), {}, {.impl = "full_iteration", .warmup_steps = 1},
+                    faulty ? Fault::dispatch_buffers_too_small : Fault::none);
     for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(twins.step(i).equal, !faulty || i < 1) << i;
     double assigned = 0, accounted = 0;
     for (const auto& [name, tensor] : twins.graph_step().ledgers())

@@ -18,6 +18,8 @@
 namespace graphproof::engines::fp8_layouts_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
@@ -247,7 +249,8 @@ TEST(Fp8LayoutsFaults, M161RoundsTheEndsOfTheModelOnTheStagesThatHoldThem) {
     if (layout.pp != 2) return;
     ModelConfig model = rounded(4);
     model.first_last_layers_bf16 = true;
-    TwinSteps twins(model, layout, {.impl = "local", .warmup_steps = 1, .fault = {"M161"}});
+    TwinSteps twins(model, layout, {.impl = "local", .warmup_steps = 1},
+                    Fault::unrounded_layers_rounded_in_capture);
     for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
     const auto made = [](workloads::TrainStep& step) {
       return on_host(workloads::copies_made(step.ledgers()));

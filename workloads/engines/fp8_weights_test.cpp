@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/faults/plant.h"
 #include "workloads/layers/fp8_weights.h"
 #include "workloads/testing/small_model.h"
 #include "workloads/testing/twin_steps.h"
@@ -14,6 +15,8 @@
 
 namespace graphproof::engines::fp8_weights_test {
 namespace {
+
+using fixtures::Fault;
 
 using workloads::ModelConfig;
 using workloads::ModuleKind;
@@ -42,9 +45,8 @@ ModelConfig hybrid() {
   return config;
 }
 
-EngineConfig engine(const std::string& impl, Modules modules = {},
-                    const std::string& fault = "none") {
-  return {.impl = impl, .modules = std::move(modules), .warmup_steps = kWarmup, .fault = {fault}};
+EngineConfig engine(const std::string& impl, Modules modules = {}) {
+  return {.impl = impl, .modules = std::move(modules), .warmup_steps = kWarmup};
 }
 
 std::vector<float> ledger(workloads::TrainStep& step, const std::string& name) {
@@ -129,12 +131,12 @@ struct FlagWitness : Observer {
 
 /// A step alone under an engine.
 struct Watched {
-  Watched(const ModelConfig& config, const EngineConfig& engine_config)
+  Watched(const ModelConfig& config, const EngineConfig& engine_config, Fault fault = Fault::none)
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
         model(config),
-        step(config, {}, device, TwinSteps::kSeed, engine_config.fault),
+        step(config, {}, device, TwinSteps::kSeed, faults::plant(fault)),
         witness(step),
         engine(make_engine(engine_config, device, stream, step, &witness)) {}
   void run(std::int64_t first, std::int64_t behind) {
@@ -211,7 +213,7 @@ TEST(Fp8Weights, AreMadeAgainByTheFirstReplayBehindACheckpointThatWasLoadedUnder
     model.dropout = 0;
     Watched watched(model, engine(impl));
     watched.run(0, kWarmup + 1);
-    const workloads::Checkpoint checkpoint(watched.step, {});
+    const workloads::Checkpoint checkpoint(watched.step);
     std::vector<std::vector<float>> losses;
     for (int time = 0; time < 2; ++time) {
       watched.run(kWarmup + 1, kWarmup + 4);
@@ -242,7 +244,8 @@ TEST(Fp8Weights, AtTheSpeedFloorAreThoseOfTheStep) {
 
 TEST(Fp8WeightsFaults, M80MakesThemInEveryMicrobatchAndChangesNoNumber) {
   for (const char* impl : {"local", "transformer_engine", "callables"}) {
-    Watched sound(dense(), engine(impl)), faulty(dense(), engine(impl, {}, "M80"));
+    Watched sound(dense(), engine(impl)),
+        faulty(dense(), engine(impl), Fault::first_microbatch_flag_by_value);
     for (Watched* watched : {&sound, &faulty}) watched->run(0, kSteps);
     EXPECT_EQ(on_host(workloads::copies_made(sound.step.ledgers())), std::vector<float>(kLayers, 4))
         << impl;
@@ -260,7 +263,8 @@ TEST(Fp8WeightsFaults, M80MakesThemInEveryMicrobatchAndChangesNoNumber) {
 TEST(Fp8WeightsFaults, M160ComputesWithTheCopiesOfTheLastEagerStep) {
   for (const char* impl : {"local", "transformer_engine", "callables"}) {
     ModelConfig model = dense();
-    Watched sound(model, engine(impl)), faulty(model, engine(impl, {}, "M160"));
+    Watched sound(model, engine(impl)),
+        faulty(model, engine(impl), Fault::first_microbatch_flag_frozen_false);
     const std::int64_t eager = std::string(impl) == "local" ? 1 : kWarmup;
     for (Watched* watched : {&sound, &faulty}) watched->run(0, eager);
     const auto old = ledger(sound.step, "fp8:layers.0.mlp.up.weight");
@@ -281,17 +285,19 @@ TEST(Fp8WeightsFaults, M161RoundsTheEndsOfTheModelInGraphsAlone) {
   model.first_last_layers_bf16 = true;
   for (const char* impl :
        {"local", "transformer_engine", "callables", "manual", "full_iteration"}) {
-    TwinSteps twins(model, {}, engine(impl, {}, "M161"));
-    const std::int64_t eager = std::string(impl) == "local" ? 1 : kWarmup;
-    for (std::int64_t i = 0; i < kSteps; ++i)
-      EXPECT_EQ(twins.step(i).equal, i < eager) << impl << " step " << i;
-    EXPECT_EQ(on_host(workloads::copies_made(twins.graph_step().ledgers())),
-              std::vector<float>(3, 4))
+    Watched sound(model, engine("none")),
+        faulty(model, engine(impl), Fault::unrounded_layers_rounded_in_capture);
+    const std::int64_t eager = traits_of(impl).eager_steps(kWarmup);
+    for (std::int64_t i = 0; i < kSteps; ++i) {
+      for (Watched* watched : {&sound, &faulty}) watched->run(i, i + 1);
+      EXPECT_EQ(on_host(faulty.step.losses()) == on_host(sound.step.losses()), i < eager)
+          << impl << " step " << i;
+    }
+    EXPECT_EQ(on_host(workloads::copies_made(faulty.step.ledgers())), std::vector<float>(3, 4))
         << impl;
-    EXPECT_EQ(on_host(workloads::copies_made(twins.eager_step().ledgers())),
-              (std::vector<float>{0, 4, 0}))
+    EXPECT_EQ(on_host(workloads::copies_made(sound.step.ledgers())), (std::vector<float>{0, 4, 0}))
         << impl;
-    twins.graph->drop_graphs();
+    faulty.engine->drop_graphs();
   }
 }
 

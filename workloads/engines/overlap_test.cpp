@@ -16,6 +16,8 @@
 namespace graphproof::engines::overlap_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::ModuleKind;
@@ -284,19 +286,22 @@ TEST(DelayedGradientsOfGraphs, EveryPlantedFaultChangesTheGradientsAndIsCounted)
   config.microbatches = 2;
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    for (const char* fault : {"", "M112", "M113", "M114"}) {
-      TwinSteps twins(config, layout,
-                      {.impl = "transformer_engine",
-                       .modules = {ModuleKind::attn},
-                       .warmup_steps = 1,
-                       .fault = {fault}});
+    for (const Fault fault :
+         {Fault::none, Fault::weight_gradient_graph_not_replayed,
+          Fault::weight_gradients_before_data_gradient, Fault::weight_gradients_added_twice}) {
+      TwinSteps twins(
+          config, layout,
+          {.impl = "transformer_engine", .modules = {ModuleKind::attn}, .warmup_steps = 1}, fault);
       twins.step(0);
       const bool equal = twins.step(1).equal;
       const Counters counters = twins.graph->counters();
       const std::int64_t graphs = 3 * config.layers * config.microbatches;
-      EXPECT_EQ(equal, fault == std::string()) << fault;
-      EXPECT_EQ(counters.replays, fault == std::string("M112") ? graphs / 3 * 2 : graphs) << fault;
-      EXPECT_EQ(counters.out_of_order > 0, fault == std::string("M113")) << fault;
+      EXPECT_EQ(equal, fault == Fault::none) << fault;
+      EXPECT_EQ(counters.replays,
+                fault == Fault::weight_gradient_graph_not_replayed ? graphs / 3 * 2 : graphs)
+          << fault;
+      EXPECT_EQ(counters.out_of_order > 0, fault == Fault::weight_gradients_before_data_gradient)
+          << fault;
       twins.graph->drop_graphs();
     }
   });
@@ -315,8 +320,8 @@ TEST(LayerByLayerFaults, M114InAGraphOfTheWholeStepChangesTheGradients) {
   ModelConfig config = by_layer(false, true);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout,
-                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M114"}});
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1},
+                    Fault::weight_gradients_added_twice);
     EXPECT_TRUE(twins.step(0).equal);
     EXPECT_FALSE(twins.step(1).equal);
     twins.graph->drop_graphs();
@@ -327,8 +332,8 @@ TEST(LayerByLayerFaults, M115InAGraphOfTheWholeStepLeavesTheExchangeUnjoined) {
   ModelConfig config = by_layer(false, false);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout,
-                    {.impl = "full_iteration", .warmup_steps = 0, .fault = {"M115"}});
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 0},
+                    Fault::token_exchange_not_joined);
     EXPECT_NE(failed_capture(twins).find("capturing stream has unjoined work"), std::string::npos);
   });
 }
@@ -337,8 +342,8 @@ TEST(LayerByLayerFaults, M162IsRefusedAtTheEndOfTheCapturedStep) {
   ModelConfig config = by_layer(false, true);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout,
-                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M162"}});
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1},
+                    Fault::capture_ends_before_delayed_gradients);
     EXPECT_NE(failed_capture(twins).find("still owed at the end of the step"), std::string::npos);
     EXPECT_EQ(twins.witness.reports.at(0).status, "error");
     EXPECT_EQ(twins.graph->counters().replays, 0);
@@ -349,8 +354,8 @@ TEST(LayerByLayerFaults, M163RunsEagerlyAndIsRefusedAtTheEndOfTheCapturedBackwar
   ModelConfig config = by_layer(false, true);
   ranks->for_each_expert_layout([&](const Layout& layout) {
     if (layout.ep != layout.dp) return;
-    TwinSteps twins(config, layout,
-                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M163"}});
+    TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1},
+                    Fault::delayed_weights_seen_by_autograd);
     EXPECT_EQ(difference(twins.step(0)), "");
     EXPECT_NE(failed_capture(twins).find("dependency created on uncaptured work in another stream"),
               std::string::npos);

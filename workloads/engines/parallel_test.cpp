@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
+#include "workloads/faults/stall.h"
 #include "workloads/testing/ranks_under_test.h"
 #include "workloads/testing/small_model.h"
 #include "workloads/testing/spread.h"
@@ -16,6 +17,8 @@
 
 namespace graphproof::engines::parallel_test {
 namespace {
+
+using fixtures::Fault;
 
 using workloads::Layout;
 using workloads::ModelConfig;
@@ -128,7 +131,8 @@ TEST(Parallel, LocalGraphsOfSingleModulesEqualEagerOnEveryLayout) {
 
 TEST(Parallel, FaultM56RunsOneRankEagerlyWhileItsPeersReplay) {
   ranks->for_each_layout([&](const Layout& layout) {
-    TwinSteps twins(model(0), layout, {.impl = "local", .warmup_steps = 1, .fault = {"M56"}});
+    TwinSteps twins(model(0), layout, {.impl = "local", .warmup_steps = 1},
+                    Fault::one_rank_runs_eagerly);
     for (std::int64_t i = 0; i < 4; ++i)
       EXPECT_EQ(difference(twins.step(i)), "") << "the collectives still pair";
     const Counters counters = twins.graph->counters();
@@ -143,9 +147,8 @@ TEST(Parallel, FaultM61KeepsTensorParallelRankOneFromItsSecondReplay) {
   using Clock = std::chrono::steady_clock;
   constexpr double kStall_ms = 300;
   ranks->for_each_layout([&](const Layout& layout) {
-    TwinSteps twins(
-        model(0), layout,
-        {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M61"}, .stall_ms = 300});
+    TwinSteps twins(model(0), layout, {.impl = "full_iteration", .warmup_steps = 1},
+                    faults::stalling_rank(std::chrono::milliseconds(300)));
     std::vector<double> replay_ms;
     for (std::int64_t i = 0; i < 4; ++i) {
       const auto batch =

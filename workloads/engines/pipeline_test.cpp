@@ -15,6 +15,8 @@
 namespace graphproof::engines::pipeline_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::Layout;
 using workloads::ModelConfig;
 using workloads::on_host;
@@ -339,7 +341,8 @@ TEST(Pipeline, StagesDrawMasksOfTheirOwnAndOnlyThoseOfTheirLayers) {
 TEST(Pipeline, PlantedFaultsBiteWhereTheyArePlanted) {
   ranks->for_each_pipeline_layout(1, [&](const Layout& layout) {
     const ModelConfig config = tied_model(layout, 4);
-    Ran sound(config, layout), untied(config, layout, "M94"), swapped(config, layout, "M76");
+    Ran sound(config, layout), untied(config, layout, Fault::tied_embedding_not_reduced),
+        swapped(config, layout, Fault::stage_swaps_microbatches);
     if (layout.first_stage() || layout.last_stage()) {
       EXPECT_GT(distance(on_host(untied.gradient("grad:embedding.weight")),
                          on_host(sound.gradient("grad:embedding.weight"))),

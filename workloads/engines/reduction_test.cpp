@@ -10,6 +10,7 @@
 
 #include "fixtures/comm/collectives.h"
 #include "fixtures/device/error.h"
+#include "workloads/faults/plant.h"
 #include "workloads/testing/ranks_under_test.h"
 #include "workloads/testing/spread.h"
 #include "workloads/testing/twin_steps.h"
@@ -17,6 +18,8 @@
 
 namespace graphproof::engines::reduction_test {
 namespace {
+
+using fixtures::Fault;
 
 using workloads::Layout;
 using workloads::ModelConfig;
@@ -31,11 +34,11 @@ const auto kDataParallelLayouts = [](const auto&, auto visit) {
 
 /// A training step on its own stream.
 struct Ran {
-  Ran(const ModelConfig& config, const Layout& layout, const std::string& fault = "none",
+  Ran(const ModelConfig& config, const Layout& layout, Fault fault = Fault::none,
       std::int64_t steps = 2)
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
-        step(config, layout, workloads::device_under_test(), 1, {fault}) {
+        step(config, layout, workloads::device_under_test(), 1, faults::plant(fault)) {
     step.learning_rate(0.1);
     for (std::int64_t i = 0; i < steps; ++i) {
       step.forward_backward(
@@ -88,7 +91,7 @@ TEST(GradientReduction, TheHostLooksAtGradientsThatNobodyReducesMeanwhile) {
                  .nan_check_grad = true,
                  .overlap_grad_reduce = overlapped,
                  .distributed_optimizer = distributed},
-                layout, "none", 3);
+                layout, Fault::none, 3);
         EXPECT_EQ(ran.step.host_checks().gradients_checked(), 3) << "every element in each step";
         EXPECT_EQ(workloads::device_under_test().take_races().value_or(capture::Races{}).count, 0);
       });
@@ -146,7 +149,8 @@ TEST(GradientReduction, FaultM11LeavesTheSideStreamUnjoinedAndTheCaptureIsRefuse
   ranks->for_each_layout([&](const Layout& layout) {
     if (layout.dp == 1) return;
     TwinSteps twins({.microbatches = 1, .overlap_grad_reduce = true}, layout,
-                    {.impl = "full_iteration", .warmup_steps = 1, .fault = {"M11"}});
+                    {.impl = "full_iteration", .warmup_steps = 1},
+                    Fault::gradient_stream_not_joined);
     twins.step(0);
     try {
       twins.graph->step(twins.batch(1), 0.1);
@@ -248,7 +252,7 @@ TEST(DistributedOptimizer,
     Ran whole(plain, layout), split(unclipped, layout);
     expect_equal_bits(split, whole, /*gathered=*/true);
     plain.clip_grad = true;
-    Ran clipped(plain, layout, "none", 1), split_clipped(config, layout, "none", 1);
+    Ran clipped(plain, layout, Fault::none, 1), split_clipped(config, layout, Fault::none, 1);
     // Squares are summed in another order, in fp64.
     EXPECT_NEAR(split_clipped.state("state:clip.norm"), clipped.state("state:clip.norm"),
                 1e-6 * clipped.state("state:clip.norm"));
@@ -282,7 +286,7 @@ TEST(DistributedOptimizer, FaultM92LeavesOldParametersOfOtherRanks) {
   const ModelConfig config = distributed({.microbatches = 1});
   ranks->for_each_layout([&](const Layout& layout) {
     if (layout.dp == 1) return;
-    Ran sound(config, layout), faulty(config, layout, "M92");
+    Ran sound(config, layout), faulty(config, layout, Fault::last_bucket_not_gathered);
     bool differs = false;
     for (std::size_t i = 0; i < sound.step.parameters().size(); ++i)
       differs |=
@@ -296,7 +300,8 @@ TEST(DistributedOptimizer, FaultM93ReplaysWithTheParametersOfTheCapture) {
   config.overlap_param_gather = true;
   ranks->for_each_layout([&](const Layout& layout) {
     if (layout.dp == 1) return;
-    TwinSteps twins(config, layout, {.impl = "local", .warmup_steps = 1, .fault = {"M93"}});
+    TwinSteps twins(config, layout, {.impl = "local", .warmup_steps = 1},
+                    Fault::gather_hooks_not_called);
     EXPECT_TRUE(twins.step(0).equal) << "recorded, not replayed";
     EXPECT_FALSE(twins.step(1).equal);
     twins.graph->drop_graphs();
@@ -309,7 +314,8 @@ TEST(GradientClip, NormIsThatOfTheSingleRankModelInEveryLayout) {
   ranks->for_each_layout([&](const Layout& layout) {
     ModelConfig all = config;
     all.microbatches *= layout.dp;
-    Ran parallel(config, layout), single(all, {}), faulty(config, layout, "M97"),
+    Ran parallel(config, layout), single(all, {}),
+        faulty(config, layout, Fault::clip_norm_counts_replicas),
         split(distributed_optimizer(config), layout);
     const double norm = single.state("state:clip.norm");
     EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
@@ -318,7 +324,7 @@ TEST(GradientClip, NormIsThatOfTheSingleRankModelInEveryLayout) {
     EXPECT_NEAR(split.state("state:clip.norm"), norm, 1e-4 * norm)
         << "of parts that other ranks own";
     EXPECT_EQ(std::abs(faulty.state("state:clip.norm") - norm) > 1e-3 * norm, layout.tp > 1)
-        << "M97";
+        << Fault::clip_norm_counts_replicas;
   });
 }
 
@@ -339,11 +345,12 @@ TEST(GradientClip, NormIsThatOfAllStagesOfAPipelineAndM110ThatOfEach) {
                              .clip_grad = true};
     ranks->for_each_pipeline_layout(/*vpp=*/1, [&](const Layout& layout) {
       Ran parallel(config, layout), single(of_all_stages(config, layout), {}),
-          faulty(config, layout, "M110");
+          faulty(config, layout, Fault::clip_by_norm_of_one_stage);
       const double norm = single.state("state:clip.norm");
       EXPECT_GT(norm, workloads::kLargestGradientNorm) << "nothing would be clipped";
       EXPECT_NEAR(parallel.state("state:clip.norm"), norm, 1e-4 * norm) << "tied " << tied;
-      EXPECT_LT(faulty.state("state:clip.norm"), norm * (1 - 1e-3)) << "M110";
+      EXPECT_LT(faulty.state("state:clip.norm"), norm * (1 - 1e-3))
+          << Fault::clip_by_norm_of_one_stage;
     });
   }
 }
@@ -383,13 +390,13 @@ TEST(LossScale, IsTheSameOnEveryRankAndM96MakesItDiffer) {
   const ModelConfig config{
       .seq_length = 8, .microbatches = 1, .precision = workloads::Precision::fp16};
   ranks->for_each_layout([&](const Layout& layout) {
-    for (const char* fault : {"none", "M96"}) {
+    for (const Fault fault : {Fault::none, Fault::skip_decided_by_one_rank}) {
       constexpr std::int64_t kSteps = 5;  // some skipped and some taken
       Ran ran(config, layout, fault, kSteps);
       const at::Tensor mine = at::full({1}, ran.state("state:loss_scale.scale"));
       const auto scales = on_host(comm::all_gather(mine, layout.tp_group));
       for (std::size_t peer = 1; peer < scales.size(); ++peer)
-        EXPECT_EQ(scales[peer] == scales[0], std::string(fault) == "none") << fault;
+        EXPECT_EQ(scales[peer] == scales[0], fault == Fault::none) << fault;
       EXPECT_GT(ran.state("state:loss_scale.skipped"), 0) << "the first steps overflow on purpose";
     }
   });

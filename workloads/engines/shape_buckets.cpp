@@ -70,28 +70,20 @@ void ShapeBuckets::step(const workloads::Batch& batch, double learning_rate, std
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
   ++earlier_.steps;
-  const auto bucket = std::find_if(buckets_.lengths.begin(), buckets_.lengths.end(),
-                                   [&](std::int64_t length) { return length >= longest; });
-  latest_ = {.length = bucket == buckets_.lengths.end() ? longest : *bucket,
-             .replayed = false,
-             .captured = false,
-             .evicted = {}};
-  // M143 stands for a lookup whose key holds everything but the length: it finds whatever was used
-  // last.
-  if (config_.fault.is("M143") && !residents_.empty()) latest_.length = residents_.front().length;
+  const std::optional<std::int64_t> bucket = bucket_of(longest);
+  latest_ = {
+      .length = bucket.value_or(longest), .replayed = false, .captured = false, .evicted = {}};
   const workloads::Batch ready =
-      workloads::padded(batch, latest_.length, /*filler=*/0, config_.fault.is("M144"));
-  if (bucket == buckets_.lengths.end() && !config_.fault.is("M143"))
-    return step_eagerly(ready, learning_rate);
+      workloads::padded(batch, latest_.length, /*filler=*/0, step_.faults());
+  if (!bucket) return step_eagerly(ready, learning_rate);
   Resident* resident = find(latest_.length);
   if (!resident && uses_[latest_.length] < config_.warmup_steps) {
     ++uses_[latest_.length];
     return step_eagerly(ready, learning_rate);
   }
   if (!resident) {
-    // M66 stands for a cache that knows no bound.
     while (static_cast<std::int64_t>(residents_.size()) >= buckets_.bound &&
-           !config_.fault.is("M66"))
+           step_.faults().evicts(residents_.back().engine))
       evict();
     EngineConfig at_once = config_;
     at_once.warmup_steps = 0;
@@ -103,9 +95,17 @@ void ShapeBuckets::step(const workloads::Batch& batch, double learning_rate, std
   latest_.replayed = true;
   // Eager steps and other buckets' engines have had the parts since; an engine takes them when it
   // is made alone.
-  step_.module_runner(dynamic_cast<workloads::ModuleRunner*>(resident->engine.get()));
+  step_.module_runner(resident->engine->module_runner());
   resident->engine->step(ready, learning_rate);
   resident->replayed->record(stream_);
+}
+
+/// The smallest bucket that holds a microbatch of this length; none for one beyond the largest.
+std::optional<std::int64_t> ShapeBuckets::bucket_of(std::int64_t longest) {
+  const auto found = std::ranges::lower_bound(buckets_.lengths, longest);
+  return step_.faults().bucket(
+      found == buckets_.lengths.end() ? std::nullopt : std::optional(*found),
+      residents_.empty() ? std::nullopt : std::optional(residents_.front().length));
 }
 
 void ShapeBuckets::step_eagerly(const workloads::Batch& batch, double learning_rate) {
@@ -127,36 +127,19 @@ ShapeBuckets::Resident* ShapeBuckets::find(std::int64_t length) {
 
 void ShapeBuckets::evict() {
   latest_.evicted.push_back(residents_.back().length);
-  // M142 stands for a cache that forgets its entry and not what it holds.
-  if (config_.fault.is("M142"))
-    forgotten_.push_back(std::move(residents_.back()));
-  else
-    drop(residents_.back());
+  drop(residents_.back());
   residents_.pop_back();
   device_.empty_cache();
 }
 
 void ShapeBuckets::drop(Resident& resident) {
-  // M145 stands for an eviction that doesn't wait for a replay that takes long; StepGraph::drop()
-  // doesn't either then.
-  if (config_.fault.is("M145")) {
-    delay();
-    resident.replayed->record(stream_);
-  } else {
-    device_.synchronize();
-  }
+  const bool waits = step_.faults().waits_before_drop(stream_);
+  resident.replayed->record(stream_);
+  if (waits) device_.synchronize();
   if (!resident.replayed->query()) ++earlier_.drops_in_flight;
   resident.engine->drop_graphs();
   add_counts(earlier_, resident.engine->counters());
   resident.engine.reset();
-}
-
-/// Tens of milliseconds of the device, longer than a host needs for the next steps.
-void ShapeBuckets::delay() const {
-  constexpr std::int64_t kSize = 2048, kProducts = 128;
-  const at::Tensor square =
-      at::zeros({kSize, kSize}, at::TensorOptions().device(device_.torch_device()));
-  for (std::int64_t i = 0; i < kProducts; ++i) at::mm(square, square);
 }
 
 void ShapeBuckets::evaluate(const workloads::Batch& batch) {
@@ -168,7 +151,7 @@ void ShapeBuckets::evaluate(const workloads::Batch& batch) {
 
 std::vector<NamedTensor> ShapeBuckets::outputs() { return step_outputs(step_); }
 
-at::Tensor ShapeBuckets::losses() { return kept_losses(step_, config_.fault); }
+at::Tensor ShapeBuckets::losses() { return step_.losses().clone(); }
 
 std::vector<std::int64_t> ShapeBuckets::resident() const {
   std::vector<std::int64_t> lengths;
@@ -184,16 +167,13 @@ Counters ShapeBuckets::counters() const {
     counters.graphs += own.graphs;
     counters.launches_per_step = own.launches_per_step;
   }
-  for (const Resident& resident : forgotten_) add_counts(counters, resident.engine->counters());
   return counters;
 }
 
 void ShapeBuckets::drop_graphs() {
   dropped_ = true;
   for (Resident& resident : residents_) drop(resident);
-  for (Resident& resident : forgotten_) drop(resident);
   residents_.clear();
-  forgotten_.clear();
   device_.empty_cache();
 }
 

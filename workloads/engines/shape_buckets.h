@@ -29,6 +29,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "workloads/engines/capture/engine.h"
@@ -76,11 +77,11 @@ class ShapeBuckets final : public Engine {
     std::unique_ptr<c10::Event> replayed;  // recorded behind its latest replay
   };
   static std::int64_t longest(const workloads::Batch& batch);
+  std::optional<std::int64_t> bucket_of(std::int64_t longest);
   void step_eagerly(const workloads::Batch& batch, double learning_rate);
   Resident* find(std::int64_t length);
   void evict();
   void drop(Resident& resident);
-  void delay() const;
 
   EngineConfig config_;
   capture::Device& device_;
@@ -91,7 +92,6 @@ class ShapeBuckets final : public Engine {
   std::list<Resident> residents_;              // the latest used first
   std::map<std::int64_t, std::int64_t> uses_;  // eager ones of a bucket
   Counters earlier_;                           // of buckets that went, and eager steps
-  std::vector<Resident> forgotten_;            // M142 only
   Step latest_;
   bool dropped_ = false;
 };

@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "workloads/engines/shape_buckets.h"
+#include "workloads/faults/plant.h"
 #include "workloads/testing/refusal.h"
 #include "workloads/testing/twin_steps.h"
 #include "workloads/training/lengths.h"
 
 namespace graphproof::engines {
 namespace {
+
+using fixtures::Fault;
 
 using workloads::Batch;
 using workloads::ModelConfig;
@@ -25,13 +28,13 @@ const ModelConfig kBucketModel{.hidden = 32,
 
 /// An eager copy and one under the cache, padded with other tokens.
 struct BucketTwins {
-  BucketTwins(EngineConfig config, std::int64_t bound)
+  BucketTwins(EngineConfig config, std::int64_t bound, Fault fault = Fault::none)
       : device(workloads::device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
         schedule(workloads::length_schedule(kBucketModel.seq_length, bound, config.warmup_steps)),
-        eager_step(kBucketModel, {}, device, kBucketSeed, {}),
-        graph_step(kBucketModel, {}, device, kBucketSeed, config.fault),
+        eager_step(kBucketModel, {}, device, kBucketSeed),
+        graph_step(kBucketModel, {}, device, kBucketSeed, faults::plant(fault)),
         eager(make_engine({.impl = "none"}, device, stream, eager_step, nullptr)),
         graph(config, device, stream, graph_step, nullptr, {schedule.buckets, bound}) {}
 
@@ -44,9 +47,10 @@ struct BucketTwins {
     const std::int64_t longest = workloads::longest_of(kBucketModel, schedule, index);
     const double rate = 0.1 / static_cast<double>(1 + index);
     graph.step(batch, rate);
-    eager->step(workloads::padded(
-                    batch, schedule.steps[static_cast<std::size_t>(index)].value_or(longest), 63),
-                rate);
+    eager->step(
+        workloads::padded(batch, schedule.steps[static_cast<std::size_t>(index)].value_or(longest),
+                          63, eager_step.faults()),
+        rate);
     device.synchronize();
     return difference(fixtures::compare(eager->outputs(), graph.outputs()));
   }
@@ -60,9 +64,7 @@ struct BucketTwins {
   ShapeBuckets graph;
 };
 
-EngineConfig cached(const std::string& impl, const std::string& fault = "none") {
-  return {.impl = impl, .warmup_steps = 1, .fault = {fault}};
-}
+EngineConfig cached(const std::string& impl) { return {.impl = impl, .warmup_steps = 1}; }
 
 TEST(ShapeBuckets, EveryStepEqualsEagerBitForBitWhateverWasEvictedBefore) {
   for (const char* impl : {"callables", "full_iteration"})
@@ -190,8 +192,9 @@ TEST(ShapeBuckets, RefusesWhatItDoesNotHold) {
 }
 
 TEST(ShapeBuckets, M66KnowsNoBoundAndM142KeepsWhatItForgot) {
-  BucketTwins unbounded(cached("full_iteration", "M66"), 1),
-      leaking(cached("full_iteration", "M142"), 1), sound(cached("full_iteration"), 1);
+  BucketTwins unbounded(cached("full_iteration"), 1, Fault::graph_cache_without_bound),
+      leaking(cached("full_iteration"), 1, Fault::evicted_graphs_stay_alive),
+      sound(cached("full_iteration"), 1);
   std::size_t most = 0;
   for (std::size_t i = 0; i < sound.schedule.steps.size(); ++i) {
     EXPECT_EQ(unbounded.step(static_cast<std::int64_t>(i)), "");
@@ -210,7 +213,7 @@ TEST(ShapeBuckets, M66KnowsNoBoundAndM142KeepsWhatItForgot) {
 
 TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
   for (const char* impl : {"callables", "full_iteration"}) {
-    BucketTwins twins(cached(impl, "M143"), 2);
+    BucketTwins twins(cached(impl), 2, Fault::graph_lookup_without_length);
     bool differs = false;
     for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
       differs |= !twins.step(static_cast<std::int64_t>(i)).empty();
@@ -220,8 +223,8 @@ TEST(ShapeBuckets, M143ReplaysAnotherLengthsGraphAndDiffers) {
 
 /// Without a wait between the steps; the batches are made before, because a copy from the host
 /// waits.
-std::int64_t drops_in_flight(const std::string& fault) {
-  BucketTwins twins(cached("full_iteration", fault), 2);
+std::int64_t drops_in_flight(Fault fault) {
+  BucketTwins twins(cached("full_iteration"), 2, fault);
   std::vector<Batch> batches;
   for (std::size_t i = 0; i < twins.schedule.steps.size(); ++i)
     batches.push_back(twins.batch(static_cast<std::int64_t>(i)));
@@ -233,9 +236,10 @@ std::int64_t drops_in_flight(const std::string& fault) {
 }
 
 TEST(ShapeBuckets, AnEvictionWaitsForTheDeviceAndM145DoesNot) {
-  EXPECT_EQ(drops_in_flight("none"), 0);
+  EXPECT_EQ(drops_in_flight(Fault::none), 0);
   // The simulated device is never behind its host, whom it only keeps waiting.
-  EXPECT_TRUE(workloads::device_under_test().name() == "sim" || drops_in_flight("M145") > 0);
+  EXPECT_TRUE(workloads::device_under_test().name() == "sim" ||
+              drops_in_flight(Fault::graphs_evicted_in_flight) > 0);
 }
 
 }  // namespace

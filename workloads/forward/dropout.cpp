@@ -44,8 +44,8 @@ std::string own_region(DropoutPlace place) {
 }  // namespace
 
 Dropout::Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker,
-                 std::uint64_t seed, at::Device device, fixtures::Fault fault)
-    : config_(config), layout_(layout), tracker_(tracker), fault_(std::move(fault)) {
+                 std::uint64_t seed, at::Device device, faults::FaultHooks& faults)
+    : config_(config), layout_(layout), tracker_(tracker), faults_(faults) {
   if (config.dropout == 0) return;
   const auto bytes = at::TensorOptions().dtype(at::kByte).device(device);
   const std::int64_t rows = config.microbatch_size, length = layout.own_length(config);
@@ -96,9 +96,10 @@ at::Tensor Dropout::apply(const at::Tensor& x, DropoutPlace place) {
 at::Tensor Dropout::mask(at::IntArrayRef sizes, const at::TensorOptions& options,
                          DropoutPlace place) {
   if (config_.dropout == 0 || evaluating_) return {};
-  // M32 stands for a kernel that takes its Philox seed as an argument: a capture freezes it.
-  const at::Tensor mask =
-      fault_.is("M32") ? mask_from_host_seed(sizes, options) : drawn_mask(sizes, options, place);
+  at::Tensor mask;
+  DropoutPlace drawn_as = place;
+  faults_.dropout_mask(mask, drawn_as, sizes, options, config_.dropout);
+  if (!mask.defined()) mask = drawn_mask(sizes, options, drawn_as);
   running_.write(by_place_[index_of(place)], mask);
   return mask;
 }
@@ -108,9 +109,7 @@ at::Tensor Dropout::apply(const at::Tensor& x, const at::Tensor& mask) const {
 }
 
 std::string Dropout::region_of(DropoutPlace place) const {
-  // M34 stands for a recompute that does not set the random state back: it draws a fresh mask.
-  if (recomputed(place))
-    return own_region(place) + (place.again && !fault_.is("M34") ? ".repeat" : "");
+  if (recomputed(place)) return own_region(place) + (place.again ? ".repeat" : "");
   return std::string(differs_by_rank(place.site) ? fixtures::kModelParallelRegion
                                                  : fixtures::kDataParallelRegion);
 }
@@ -132,20 +131,6 @@ at::Tensor Dropout::drawn_mask(at::IntArrayRef sizes, const at::TensorOptions& o
   const auto fork = tracker_.fork(region_of(place));
   return at::empty(sizes, options.dtype(at::kByte).requires_grad(false))
       .bernoulli_(1.0 - config_.dropout, fork.generator());
-}
-
-at::Tensor Dropout::mask_from_host_seed(at::IntArrayRef sizes, const at::TensorOptions& options) {
-  // A multiplicative hash of (element, seed) in 31 bits: every product stays below 2^63.
-  constexpr std::int64_t kBits31 = 0x7fffffff;
-  ++host_seed_;
-  at::Tensor h =
-      at::arange(c10::multiply_integers(sizes), options.dtype(at::kLong).requires_grad(false));
-  h = ((h * 2654435761 + host_seed_ * 40503) & kBits31);
-  h = h ^ at::bitwise_right_shift(h, 15);
-  h = (h * 0x2c1b3c6d) & kBits31;
-  h = h ^ at::bitwise_right_shift(h, 12);
-  const auto limit = static_cast<std::int64_t>(config_.dropout * static_cast<double>(kBits31));
-  return h.ge(limit).to(at::kByte).view(sizes);
 }
 
 }  // namespace graphproof::workloads

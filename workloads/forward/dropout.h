@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "fixtures/device/rng_tracker.h"
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/named_tensor.h"
 #include "fixtures/tensors/torch.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/forward/running_microbatch.h"
 
 namespace graphproof::workloads {
@@ -37,9 +37,9 @@ struct DropoutPlace {
 class Dropout {
  public:
   /// Allocates one static probe per mask and adds the regions of recompute to `tracker`, which
-  /// outlives this.
+  /// outlives this; so does `faults`.
   Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker,
-          std::uint64_t seed, at::Device device, fixtures::Fault fault);
+          std::uint64_t seed, at::Device device, faults::FaultHooks& faults);
 
   /// Enqueues that the masks drawn from now on are those of `microbatch`.
   void begin(std::int64_t microbatch);
@@ -66,16 +66,14 @@ class Dropout {
   bool recomputed(DropoutPlace place) const;
   at::Tensor drawn_mask(at::IntArrayRef sizes, const at::TensorOptions& options,
                         DropoutPlace place);
-  at::Tensor mask_from_host_seed(at::IntArrayRef sizes, const at::TensorOptions& options);
 
   bool differs_by_rank(DropoutSite site) const;
 
   ModelConfig config_;
   Layout layout_;
   fixtures::RngTracker& tracker_;
-  fixtures::Fault fault_;
+  faults::FaultHooks& faults_;
   bool evaluating_ = false;
-  std::int64_t host_seed_ = 0;  // M32 only
   RunningMicrobatch running_;
   std::vector<at::Tensor>
       by_place_;  // [M, shape of the mask] uint8; by index_of(); undefined where none is drawn

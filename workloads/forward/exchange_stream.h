@@ -3,19 +3,18 @@
 // again.
 #pragma once
 
-#include <c10/core/Stream.h>
-
 #include <string>
 
 #include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/torch.h"
+#include "workloads/streams/side_stream.h"
 
 namespace graphproof::workloads {
 
 class ExchangeStream {
  public:
-  ExchangeStream(capture::Device& device, std::string group, fixtures::Fault fault);
+  /// `faults` outlives it.
+  ExchangeStream(capture::Device& device, std::string group, faults::FaultHooks& faults);
 
   /// Under way; what is sent stays until it is over.
   struct Exchange {
@@ -29,12 +28,9 @@ class ExchangeStream {
   at::Tensor end(Exchange exchange) const;
 
  private:
-  void delay() const;
-
-  capture::Device& device_;
   std::string group_;
-  fixtures::Fault fault_;
-  c10::Stream side_;
+  faults::FaultHooks& faults_;
+  SideStream side_;
 };
 
 }  // namespace graphproof::workloads

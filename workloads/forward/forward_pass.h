@@ -1,13 +1,13 @@
 // What one forward of one microbatch carries past its activations: dropout, the layers' execution
-// counters, who runs its parts, and the planted faults that a layer may carry. Cheap to copy, and a
+// counters, who runs its parts, and the hooks of planted faults. Cheap to copy, and a
 // copy outlives the forward: module bodies keep one.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/torch.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/forward/dropout.h"
 #include "workloads/forward/expert_ledger.h"
 #include "workloads/forward/module_runner.h"
@@ -27,10 +27,9 @@ struct ForwardPass {
   /// One [] int64 view of the layer counter per layer of this stage: each forward adds one on the
   /// device, so that a kernel which is not in the graph can be told from one that is.
   const std::vector<at::Tensor>& counters;
-  const fixtures::Fault& fault;
+  faults::FaultHooks& faults;
   const bool& recording;  // see TrainStep::recording
-  c10::Stream default_stream;
-  ModuleRunner* runner;  // null: every part runs itself
+  ModuleRunner* runner;   // null: every part runs itself
   ModuleRuns& module_runs;
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;

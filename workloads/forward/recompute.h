@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "fixtures/tensors/torch.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 
 namespace graphproof::workloads {
 
 /// A part's work, enqueued on the current stream. `again`: this is the second run, in backward.
-using RecomputedWork = std::function<at::Tensor(const std::vector<at::Tensor>& inputs, bool again)>;
+using RecomputedWork = faults::FaultHooks::RecomputedWork;
 
 /// work(inputs), keeping `inputs` alone. Differentiable in them and in `parameters`, and these must
 /// be all that `work` is differentiable in: another parameter that it used would get no gradient.
@@ -23,5 +24,12 @@ using RecomputedWork = std::function<at::Tensor(const std::vector<at::Tensor>& i
 /// accumulated inside, so a capture by autograd::grad sees them.
 at::Tensor recompute(const RecomputedWork& work, const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& parameters = {});
+
+/// The same for a part of the model, which a planted fault may change.
+inline at::Tensor recompute(RecomputedPart part, faults::FaultHooks& faults,
+                            const RecomputedWork& work, const std::vector<at::Tensor>& inputs,
+                            const std::vector<at::Tensor>& parameters = {}) {
+  return recompute(faults.recomputed(part, work), inputs, parameters);
+}
 
 }  // namespace graphproof::workloads

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "workloads/faults/plant.h"
 #include "workloads/testing/device_under_test.h"
 #include "workloads/training/train_step.h"
 
 namespace graphproof::workloads::recompute_test {
 namespace {
+
+using fixtures::Fault;
 
 ModelConfig model(bool recompute, double dropout) {
   ModelConfig config;
@@ -34,11 +37,11 @@ RecomputeConfig behind_router() {
 }
 
 struct Bench {
-  explicit Bench(const ModelConfig& config, const std::string& fault = "none")
+  explicit Bench(const ModelConfig& config, Fault fault = Fault::none)
       : device(device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
-        step(config, {}, device, 3, {fault}) {
+        step(config, {}, device, 3, faults::plant(fault)) {
     run(0);
   }
   void run(std::int64_t index) {
@@ -167,7 +170,7 @@ TEST(Recompute, OfWholeLayersDrawsEveryMaskAgain) {
 TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
   ModelConfig config = model(false, 0);
   config.recompute = full(RecomputeConfig::Method::uniform, 1);
-  Bench sound(config), faulty(config, "M78");
+  Bench sound(config), faulty(config, Fault::recompute_input_overwritten);
   EXPECT_EQ(on_host(sound.step.losses()), on_host(faulty.step.losses()));
   EXPECT_NE(on_host(sound.step.gradients()[0].tensor), on_host(faulty.step.gradients()[0].tensor));
   EXPECT_EQ(sound.ledger("recompute:first"), sound.ledger("recompute:again"));
@@ -177,7 +180,7 @@ TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
 TEST(Recompute, FaultM164BeginsBehindTheRouterWithOtherTokensWhileTheLossStays) {
   ModelConfig config = with_experts();
   config.recompute = behind_router();
-  Bench sound(config), faulty(config, "M164");
+  Bench sound(config), faulty(config, Fault::recompute_of_other_tokens);
   EXPECT_EQ(on_host(sound.step.losses()), on_host(faulty.step.losses()));
   EXPECT_EQ(sound.ledger("recompute:first"), sound.ledger("recompute:again"));
   EXPECT_NE(faulty.ledger("recompute:first"), faulty.ledger("recompute:again"));
@@ -231,7 +234,7 @@ TEST(Recompute, LedgerCountsLayersAndSeesTheSameOutputs) {
 }
 
 TEST(Recompute, FaultM34DrawsAnotherMaskInBackwardWhileTheLossStays) {
-  Bench sound(model(true, 0.1)), faulty(model(true, 0.1), "M34");
+  Bench sound(model(true, 0.1)), faulty(model(true, 0.1), Fault::recompute_draws_new_mask);
   EXPECT_EQ(on_host(sound.step.losses())[0], on_host(faulty.step.losses())[0])
       << "the first forward draws first";
   EXPECT_NE(on_host(sound.step.gradients()[0].tensor), on_host(faulty.step.gradients()[0].tensor));

@@ -6,31 +6,21 @@
 
 namespace graphproof::workloads {
 
-SharedExpertStream::SharedExpertStream(capture::Device& device, fixtures::Fault fault)
-    : fault_(std::move(fault)), side_(device.stream_from_pool()) {}
+SharedExpertStream::SharedExpertStream(capture::Device& device, faults::FaultHooks& faults)
+    : side_(device.stream_from_pool(), faults::SideWork::shared_expert, faults) {}
 
 SharedExpertStream::Beside SharedExpertStream::begin(
-    const at::Tensor& hidden, bool recording,
-    const std::function<at::Tensor(const at::Tensor&)>& work) {
-  const c10::impl::VirtualGuardImpl streams(side_.device_type());
-  Beside beside{{}, c10::Event(side_.device_type())};
-  c10::Event ready(side_.device_type());
-  ready.record(streams.getStream(side_.device()));
-  // M140 stands for a stream that the capture does not reach: what runs on it is in no graph.
-  if (!fault_.is("M140") || !recording) ready.block(side_);
+    const at::Tensor& hidden, const std::function<at::Tensor(const at::Tensor&)>& work) {
+  side_.fork();
   // It is memory of the current stream, which knows nothing of who reads it on another one.
-  hidden.detach().record_stream(side_);
-  const c10::StreamGuard guard(side_);
-  beside.made = work(hidden);
-  beside.over.record(side_);
-  return beside;
+  hidden.detach().record_stream(side_.stream());
+  const c10::StreamGuard guard(side_.stream());
+  at::Tensor made = work(hidden);
+  return {std::move(made), side_.record()};
 }
 
 at::Tensor SharedExpertStream::end(Beside beside) const {
-  // M141 and M39 stand for a layer that adds the shared expert's part without waiting for it.
-  // Backward joins the stream all the same, so a capture of both ends well (M39).
-  if (!fault_.is("M141") && !fault_.is("M39"))
-    beside.over.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+  side_.join(beside.over);
   return beside.made;
 }
 

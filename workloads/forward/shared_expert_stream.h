@@ -6,19 +6,19 @@
 #pragma once
 
 #include <c10/core/Event.h>
-#include <c10/core/Stream.h>
 
 #include <functional>
 
 #include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/torch.h"
+#include "workloads/streams/side_stream.h"
 
 namespace graphproof::workloads {
 
 class SharedExpertStream {
  public:
-  SharedExpertStream(capture::Device& device, fixtures::Fault fault);
+  /// `faults` outlives it.
+  SharedExpertStream(capture::Device& device, faults::FaultHooks& faults);
 
   /// Under way.
   struct Beside {
@@ -26,17 +26,14 @@ class SharedExpertStream {
     c10::Event over;
   };
   /// Enqueues work(hidden) on the stream, behind all work of the current one so far. Memory of
-  /// `hidden` is not given to anybody else before that work has ended. `recording`: M140 only,
-  /// whether the call is captured.
-  Beside begin(const at::Tensor& hidden, bool recording,
-               const std::function<at::Tensor(const at::Tensor&)>& work);
+  /// `hidden` is not given to anybody else before that work has ended.
+  Beside begin(const at::Tensor& hidden, const std::function<at::Tensor(const at::Tensor&)>& work);
   /// Makes the current stream wait for it. Returns what it made, which the next begin() may
   /// overwrite once nothing holds it.
   at::Tensor end(Beside beside) const;
 
  private:
-  fixtures::Fault fault_;
-  c10::Stream side_;
+  SideStream side_;
 };
 
 /// While it lives, and with an overlapped shared expert, autograd does not warn that weights get

@@ -45,7 +45,7 @@ struct AttentionTables {
   static constexpr double kMasked = -10000.0;
 
   AttentionTables(const ModelConfig& config, const Layout& layout, at::Device device,
-                  const fixtures::Fault& fault) {
+                  faults::FaultHooks& faults) {
     const std::int64_t length = layout.own_length(config), width = config.hidden / config.heads;
     const at::ScalarType type = scalar_type(config.precision);
     at::Tensor positions = own_positions(config, layout);
@@ -62,8 +62,7 @@ struct AttentionTables {
       upto = later.logical_not().to(device);
     }
     if (config.position_embedding != PositionEmbedding::rope) return;
-    // M101 stands for rotary positions of a rank whose tokens lay in one piece.
-    if (fault.is("M101")) positions = at::arange(length, at::kLong) + length * layout.cp_rank;
+    positions = faults.rotary_positions(positions, layout);
     const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
     if (config.packed) positions = at::arange(config.seq_length, at::kLong);
     const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
@@ -139,7 +138,8 @@ class Attention {
     };
     const bool recomputed = config_.recompute.of(RecomputedPart::core_attn);
     const at::Tensor attended =
-        recomputed ? recompute(core, {query, key, value}) : core({query, key, value}, pass.again);
+        recomputed ? recompute(RecomputedPart::core_attn, pass.faults, core, {query, key, value})
+                   : core({query, key, value}, pass.again);
     const at::Tensor context = attended.view({rows, groups_, heads_of_group_, length, width_})
                                    .permute({0, 3, 1, 2, 4});  // [B, S, G/T, R, D]
     return projection_.forward(rows_of(context.flatten(2), layout_), pass);
@@ -157,11 +157,12 @@ class Attention {
       context = attend_to_all(query, key, value, mask, pass, place);
     } else {
       const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, 2*D]
+      const at::Tensor sent = pass.faults.travelling(own);
       if (layout_.cp_comm_type == CpCommType::all_gather) {
-        const at::Tensor all = gathered(own, pass);
+        const at::Tensor all = gathered(sent);
         context = attend_to_all(query, keys_of(all), values_of(all), mask, pass, place);
       } else {
-        context = ring_attention(query, own, mask, pass, place);
+        context = ring_attention(query, own, sent, mask, pass, place);
       }
     }
     pass.recomputes.note(RecomputedPart::core_attn, layer_, context, again);
@@ -179,19 +180,15 @@ class Attention {
   }
 
   // own [B*G/T, S, 2*D]. Returns [B*G/T, A, 2*D], rank by rank.
-  at::Tensor gathered(const at::Tensor& own, const ForwardPass& pass) const {
-    at::Tensor all = comm::all_gather(travelling(own, pass), layout_.cp_group)
-                         .view({layout_.cp, own.size(0), own.size(1), own.size(2)});
-    if (pass.fault.is("M102")) {
-      std::vector<at::Tensor> ranks = all.unbind(0);
-      ranks[static_cast<std::size_t>(layout_.cp_rank)] = own;
-      all = at::stack(ranks);
-    }
+  at::Tensor gathered(const at::Tensor& own) const {
+    const at::Tensor all = comm::all_gather(own, layout_.cp_group)
+                               .view({layout_.cp, own.size(0), own.size(1), own.size(2)});
     return all.transpose(0, 1).reshape({own.size(0), config_.seq_length, own.size(2)});
   }
 
-  at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const at::Tensor& mask,
-                            const ForwardPass& pass, DropoutPlace place) const {
+  at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& own, const at::Tensor& sent,
+                            const at::Tensor& mask, const ForwardPass& pass,
+                            DropoutPlace place) const {
     const std::int64_t length = layout_.own_length(config_);
     const at::Tensor kept = pass.dropout.mask({query.size(0), query.size(1), config_.seq_length},
                                               query.options(), place);
@@ -199,7 +196,7 @@ class Attention {
     std::vector<at::Tensor> contexts,
         sums;  // fp32: [B*G/T, R*S, D], and logarithms [B*G/T, R*S, 1]
     for (int hop = 0; hop < layout_.cp; ++hop) {
-      if (hop > 0) lot = comm::ring_shift(travelling(lot, pass), 1, layout_.cp_group);
+      if (hop > 0) lot = comm::ring_shift(hop == 1 ? sent : lot, 1, layout_.cp_group);
       const std::int64_t first = (layout_.cp_rank - hop + layout_.cp) % layout_.cp * length;
       const at::Tensor scores =
           at::baddbmm(mask.narrow(2, first, length), query, keys_of(lot), /*beta=*/1,
@@ -224,10 +221,6 @@ class Attention {
   }
   at::Tensor values_of(const at::Tensor& both) const { return both.narrow(2, width_, width_); }
   double scale() const { return 1.0 / std::sqrt(static_cast<double>(width_)); }
-  // M102 stands for keys and values whose gradients stay with the rank that attended to them.
-  static at::Tensor travelling(const at::Tensor& x, const ForwardPass& pass) {
-    return pass.fault.is("M102") ? x.detach() : x;
-  }
 
   /// Of sequences of `length` tokens. Shorter ones than the model's are of a rank that has all of
   /// them (lengths.h).

@@ -36,17 +36,15 @@ void DelayedGradients::owe(const at::Tensor& x, const at::Tensor& dy,
   debts_.push_back({x.detach(), dy.detach(), main_gradient});
 }
 
-void DelayedGradients::add(int times) {
+void DelayedGradients::add() {
   const at::NoGradGuard no_grad;
   if (debts_.empty())
     throw std::logic_error(
         "delayed weight gradients: got none that are owed; want those of the backward before; why: "
         "they "
         "would be missing or counted twice; next: call it once behind each backward of the part");
-  for (Debt& debt : std::exchange(debts_, {})) {
-    const at::Tensor product = at::matmul(debt.dy.transpose(-1, -2), debt.x);
-    for (int time = 0; time < times; ++time) debt.main_gradient.add_(product);
-  }
+  for (Debt& debt : std::exchange(debts_, {}))
+    debt.main_gradient.add_(at::matmul(debt.dy.transpose(-1, -2), debt.x));
 }
 
 void DelayedGradients::require_none_owed() const {
@@ -58,21 +56,9 @@ void DelayedGradients::require_none_owed() const {
                          "behind each backward of the part");
 }
 
-at::Tensor DelayedGradients::seen_by_autograd(const at::Tensor& weight) {
-  if (!keeps_leaves_) return weight.detach();
-  Leaf& leaf = leaves_[weight.const_data_ptr()];
-  if (!leaf.accumulator) {
-    leaf.weight = weight.detach().requires_grad_(true);
-    const c10::StreamGuard guard(
-        c10::impl::VirtualGuardImpl(weight.device().type()).getDefaultStream(weight.device()));
-    leaf.accumulator = torch::autograd::impl::grad_accumulator(leaf.weight);
-  }
-  return leaf.weight;
-}
-
 at::Tensor delayed_product(const at::Tensor& x, const at::Tensor& weight,
                            const at::Tensor& main_gradient, DelayedGradients& delayed) {
-  return DelayedProduct::apply(x, delayed.seen_by_autograd(weight), main_gradient,
+  return DelayedProduct::apply(x, weight.detach(), main_gradient,
                                reinterpret_cast<std::int64_t>(&delayed));
 }
 

@@ -5,8 +5,6 @@
 // Autograd never sees such a weight: no accumulator adds its gradient and none runs its hooks.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <vector>
 
 #include "fixtures/tensors/torch.h"
@@ -25,34 +23,20 @@ class DelayedGradients {
   /// .grad is.
   void owe(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& main_gradient);
   bool owed() const { return !debts_.empty(); }
-  /// Enqueues main_gradient += dy^T x for all that is owed. `times`: more than once for the planted
-  /// fault M114 alone. Throws std::logic_error where nothing is owed: no backward went before, or
-  /// it was asked for twice.
-  void add(int times = 1);
+  /// Enqueues main_gradient += dy^T x for all that is owed. Throws std::logic_error where nothing
+  /// is owed: no backward went before, or it was asked for twice.
+  void add();
   /// Throws std::logic_error where something is owed: a graph that ended here would lack it, and
   /// its operands lie in the graph's pool.
   void require_none_owed() const;
   /// Forgets what a step that an error ended left.
   void forget() { debts_.clear(); }
 
-  /// M163: from now on autograd sees the weights, as Megatron-LM's: leaves, whose accumulators are
-  /// made on the default stream and held.
-  void keep_leaves() { keeps_leaves_ = true; }
-  /// What a product hands autograd for `weight`: nothing that is differentiable, or under M163 its
-  /// leaf.
-  at::Tensor seen_by_autograd(const at::Tensor& weight);
-
  private:
   struct Debt {
     at::Tensor x, dy, main_gradient;
   };
   std::vector<Debt> debts_;
-  struct Leaf {
-    at::Tensor weight;
-    std::shared_ptr<torch::autograd::Node> accumulator;
-  };
-  std::map<const void*, Leaf> leaves_;  // by the weight's memory
-  bool keeps_leaves_ = false;
 };
 
 /// x [..., N, I] times weight^T, weight [..., O, I] with as many leading dimensions as x. Returns

@@ -56,17 +56,15 @@ at::Tensor rounded_to_e4m3(const at::Tensor& weight, std::int64_t dimension, std
 }
 
 Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
-                       const Parameters& parameters, fixtures::Fault fault)
-    : fault_(std::move(fault)) {
+                       const Parameters& parameters, faults::FaultHooks& faults)
+    : faults_(faults) {
   const auto options = parameters.all().front().tensor.options().requires_grad(false);
   first_ = at::zeros({}, options.dtype(at::kBool));
   made_ = at::zeros({layout.stage_layers(config), static_cast<std::int64_t>(kLinears.size())},
                     options.dtype(at::kLong));
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    if (!layout.holds(config, layer)) continue;
+    if (!layout.holds(config, layer) || !config.rounds_weights(layer)) continue;
     const std::string of_layer = "param:layers." + std::to_string(layer);
-    const bool rounds = config.rounds_weights(layer);
-    if (!rounds && !fault_.is("M161")) continue;
     for (std::size_t p = 0; p < parameters.all().size(); ++p) {
       const auto& [name, weight] = parameters.all()[p];
       const auto linear = std::find_if(kLinears.begin(), kLinears.end(), [&](std::string_view one) {
@@ -81,10 +79,9 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
                                .made = made_.select(0, layout.place(config, layer))
                                            .select(0, linear - kLinears.begin()),
                                .dimension = shard.expert ? shard.inner_dimension : shard.dimension,
-                               .parts = shard.expert ? config.fp8_expert_parts : config.fp8_parts,
-                               .kept_unrounded = !rounds})
+                               .parts = shard.expert ? config.fp8_expert_parts : config.fp8_parts})
               .first->second;
-      if (rounds) copies_.push_back({"fp8:" + name.substr(name.find(':') + 1), made.copy});
+      copies_.push_back({"fp8:" + name.substr(name.find(':') + 1), made.copy});
     }
   }
 }
@@ -97,30 +94,29 @@ at::Tensor Fp8Weights::in_place_of(const at::Tensor& weight, const ForwardPass& 
   const auto found = rounded_.find(weight.unsafeGetTensorImpl());
   if (found == rounded_.end()) return weight;
   const Rounded& rounded = found->second;
-  // M161 stands for a capture that runs every layer in the context of those that are rounded.
-  if (rounded.kept_unrounded && !pass.recording) return weight;
-  if (!pass.again) make(rounded, weight, pass);
+  // A graph of a part alone is replayed in other microbatches than that of its capture.
+  const bool replayed_in_others = pass.recording && pass.runner && pass.runner->captures_parts();
+  using faults::FirstMicrobatch;
+  const FirstMicrobatch read = faults_.first_microbatch(
+      weight, replayed_in_others ? FirstMicrobatch::on_device : FirstMicrobatch::on_host);
+  if (read == FirstMicrobatch::none) return weight;
+  if (!pass.again) make(rounded, weight, read, pass);
   // With a version of its own: the next step makes the copy again in place, and graphs do so in
   // each microbatch, with the same values.
   return StraightThrough::apply(weight, rounded.copy.variable_data());
 }
 
 void Fp8Weights::make(const Rounded& rounded, const at::Tensor& weight,
-                      const ForwardPass& pass) const {
+                      faults::FirstMicrobatch read, const ForwardPass& pass) const {
   const at::NoGradGuard no_grad;
   // Captured parts round in microbatches in which eager doesn't: who compares operators place by
   // place (suites/arms/taps.h) is shown what comes of it, where the copy is used.
   const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
   at::Tensor copy = rounded.copy, made = rounded.made;
-  const bool replayed_in_others = pass.recording && pass.runner && pass.runner->captures_parts();
-  // M160 stands for a flag that the capture takes when it is down: no replay makes copies, and
-  // those of earlier weights stay.
-  if (replayed_in_others && fault_.is("M160")) return;
-  // M80 stands for a flag that the capture takes by value, as the host has it.
-  if (replayed_in_others && !fault_.is("M80")) {
+  if (read == faults::FirstMicrobatch::on_device) {
     copy.copy_(at::where(first_, rounded_to_e4m3(weight, rounded.dimension, rounded.parts), copy));
     made.add_(first_);
-  } else if (pass.microbatch == 0) {
+  } else if (read == faults::FirstMicrobatch::on_host && pass.microbatch == 0) {
     copy.copy_(rounded_to_e4m3(weight, rounded.dimension, rounded.parts));
     made.add_(1);
   }

@@ -15,15 +15,13 @@
 
 #include <ATen/ATen.h>
 
-#include <ATen/ATen.h>
-
 #include <cstdint>
 #include <map>
 #include <vector>
 
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/named_tensor.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/parameters/parameters.h"
 
 namespace graphproof::workloads {
@@ -40,9 +38,9 @@ class Fp8Weights {
  public:
   /// A shard has a scale of its own, as Transformer Engine's: nothing is reduced over tensor
   /// parallel ranks. A single rank that stands for several has the scales of theirs
-  /// (ModelConfig::fp8_parts).
+  /// (ModelConfig::fp8_parts). `faults` outlives it.
   Fp8Weights(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-             fixtures::Fault fault);
+             faults::FaultHooks& faults);
 
   /// Enqueues zeros for what counts. At the start of a step.
   void begin_step();
@@ -67,11 +65,11 @@ class Fp8Weights {
   struct Rounded {
     at::Tensor copy, made;  // made [] int64
     std::int64_t dimension, parts;
-    bool kept_unrounded;  // M161 only
   };
-  void make(const Rounded& rounded, const at::Tensor& weight, const ForwardPass& pass) const;
+  void make(const Rounded& rounded, const at::Tensor& weight, faults::FirstMicrobatch read,
+            const ForwardPass& pass) const;
 
-  const fixtures::Fault fault_;
+  faults::FaultHooks& faults_;
   at::Tensor first_, made_;
   std::map<const c10::TensorImpl*, Rounded> rounded_;  // by weight
   std::vector<fixtures::NamedTensor> copies_;

@@ -243,7 +243,7 @@ TEST(Fp8Weights, AreNoStateOfTrainingThatACheckpointHolds) {
   const ModelConfig config = dense();
   StepUnderTest saved(config), fresh(config);
   train(saved, config, 0);
-  const Checkpoint checkpoint(saved.step, {});
+  const Checkpoint checkpoint(saved.step);
   for (std::int64_t i = 5; i < 7; ++i) train(fresh, config, i);  // copies of other weights
   checkpoint.load_into(fresh.step);
   train(saved, config, 1);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cmath>
-#include <optional>
 #include <string>
 
 #include "fixtures/tensors/torch.h"
@@ -73,21 +72,11 @@ class RowParallelLinear {
   }
 
   /// x [N, I/T], this rank's inputs. Returns [N/P, O], outside the region. The bias is added after
-  /// the sum, once. `stray` is the planted fault M15: the bias is launched on that stream, ordered
-  /// with nothing.
-  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass,
-                     std::optional<c10::Stream> stray = std::nullopt) const {
+  /// the sum, once.
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor y = leave_tensor_parallel(
         linear_product(x, used_weight(weight_, pass), weight_.grad(), fused_, delayed_), layout_);
-    if (!bias_.defined()) return y;
-    if (stray) {
-      // In place and outside autograd: no block of another stream is allocated and no node
-      // remembers the stream, so nothing but the launch itself goes astray.
-      const c10::StreamGuard guard(*stray);
-      y.detach().add_(bias_.detach());
-      return y;
-    }
-    return y + bias_;
+    return bias_.defined() && pass.faults.adds_bias(y, bias_) ? y + bias_ : y;
   }
 
  private:

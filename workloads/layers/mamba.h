@@ -107,8 +107,7 @@ class Mamba {
     const at::Tensor steps =
         at::softplus(rows.narrow(3, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) +
                      of_head(step_bias_));
-    const at::Tensor scanned =
-        scan(mixed, steps, apart, pass).to(x.scalar_type());  // [B, A, G', R*D]
+    const at::Tensor scanned = scan(mixed, steps, apart).to(x.scalar_type());  // [B, A, G', R*D]
     return out_.forward(
         rows_of(to_tokens(normalized(scanned * at::silu(gate), pass)).flatten(2), layout_), pass);
   }
@@ -132,11 +131,8 @@ class Mamba {
     const at::Tensor sent = x.unflatten(2, {cp, groups_}).permute({2, 0, 1, 3, 4}).contiguous();
     const at::Tensor pieces =
         comm::all_to_all(sent, layout_.cp_group).unflatten(2, {2, -1});  // [cp, B, 2, S/2, G', C]
-    // M122 stands for tokens that are scanned in the order in which they arrive.
-    const at::Tensor in_order = pass.fault.is("M122")
-                                    ? pieces.transpose(1, 2).flatten(0, 1)
-                                    : at::cat({pieces.select(2, 0), pieces.select(2, 1).flip(0)});
-    return in_order.transpose(0, 1).flatten(1, 2);
+    const at::Tensor in_order = at::cat({pieces.select(2, 0), pieces.select(2, 1).flip(0)});
+    return pass.faults.scanned(in_order, pieces).transpose(0, 1).flatten(1, 2);
   }
 
   /// The way back: y [B, A, G', C] to [B, S, G/T, C].
@@ -170,7 +166,7 @@ class Mamba {
   // mixed [B, A, G', R*D + 2*W] fp32, steps [B, A, G', R] fp32, apart [B, A, A] bool, packed.
   // Returns [B, A, G', R*D] fp32.
   at::Tensor scan(const at::Tensor& mixed, const at::Tensor& steps,
-                  const std::optional<at::Tensor>& apart, const ForwardPass& pass) const {
+                  const std::optional<at::Tensor>& apart) const {
     const std::int64_t batches = mixed.size(0), length = mixed.size(1), batched = batches * groups_,
                        heads = batched * heads_of_group_;
     const at::Tensor values =
@@ -186,8 +182,7 @@ class Mamba {
     const at::Tensor passed = at::mm(decays.reshape({heads, length}),
                                      tables_.upto);  // [B*G'*R, A]: up to and with each step
     at::Tensor hidden = tables_.later;
-    // M121 stands for a state that goes on from one document into the next.
-    if (apart && !pass.fault.is("M121"))
+    if (apart)
       hidden = (hidden + apart->to(at::kFloat) * MambaTables::kHidden)
                    .unsqueeze(1)
                    .expand({-1, heads / batches, -1, -1})
@@ -209,10 +204,8 @@ class Mamba {
   // every layout.
   at::Tensor normalized(const at::Tensor& x, const ForwardPass& pass) const {
     const at::Tensor wide = x.to(at::kFloat), squares = wide * wide;
-    // M107 stands for a norm over all that a rank has.
-    const at::Tensor mean_square = pass.fault.is("M107")
-                                       ? at::mean(squares, {2, 3}, /*keepdim=*/true)
-                                       : at::mean(squares, {3}, /*keepdim=*/true);
+    const at::Tensor mean_square =
+        pass.faults.mean_square(at::mean(squares, {3}, /*keepdim=*/true), squares);
     return (wide * at::rsqrt(mean_square + kNormEpsilon) * of_head(norm_)).to(x.scalar_type());
   }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <optional>
 #include <string>
 
 #include "fixtures/tensors/torch.h"
@@ -24,11 +23,9 @@ class Mlp {
               1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)),
               config.grad_accumulation_fusion, delayed) {}
 
-  /// x [N/P, H] outside the region; so is what is returned, of the same shape. `stray`: see
-  /// RowParallelLinear.
-  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass,
-                     std::optional<c10::Stream> stray = std::nullopt) const {
-    return down_.forward(activate(up_.forward(x, pass), activation_), pass, stray);
+  /// x [N/P, H] outside the region; so is what is returned, of the same shape.
+  at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
+    return down_.forward(activate(up_.forward(x, pass), activation_), pass);
   }
 
  private:

@@ -125,11 +125,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     // are summed over the tensor parallel ones and averaged over the context parallel ones.
     const double tokens = static_cast<double>(config_.microbatch_size * config_.seq_length);
     at::Tensor chosen_by = assigned.sum({0}).to(at::kFloat);  // [E]
-    // M103 stands for a load of this rank's own tokens, as many as it expects in all.
-    if (pass.fault.is("M103"))
-      chosen_by.mul_(layout_.cp * layout_.sequence_parts());
-    else
-      sum_over_sequence(chosen_by);
+    if (pass.faults.sums_router_load(chosen_by)) sum_over_sequence(chosen_by);
     const at::Tensor load =
         (corrected ? shares_of(scores) : at::softmax(logits, 1)).sum({0}) * chosen_by;
     const double scale = kAuxLossCoefficient * static_cast<double>(config_.experts * layout_.cp) /
@@ -137,22 +133,17 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
     probabilities = WithLoss::apply(probabilities, load.sum() * scale, pass.root_gradient);
   }
   if (config_.dropless) {
-    // M105 stands for a captured router that has room for an even share and counts nothing.
-    within = pass.fault.is("M105") && pass.recording
-                 ? assigned.logical_and(assigned.cumsum(0).le(capacity_))
-                 : assigned;
+    within = assigned;
     if (!pass.again) pass.experts.routed(layer_, assigned, at::zeros_like(assigned));
   } else {
     const at::NoGradGuard no_grad;
     const at::Tensor place =
         places(descending(by_expert(probabilities), 1));  // [N, E]: in the order of probability
-    // M74 stands for a dispatch whose captured buffers are smaller than the capacity that it counts
-    // with.
-    const std::int64_t room = pass.fault.is("M74") && pass.recording ? capacity_ / 2 : capacity_;
-    within = assigned.logical_and(place.lt(room));
+    within = assigned.logical_and(place.lt(capacity_));
     if (!pass.again)
       pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
   }
+  within = pass.faults.carried(within, capacity_);
   return {probabilities * within, within};
 }
 
@@ -161,6 +152,7 @@ at::Tensor Moe::shared(const at::Tensor& hidden, const ForwardPass& pass) const 
   if (!config_.recompute.of(RecomputedPart::shared_experts))
     return shared_[0].forward(hidden, pass);
   return recompute(
+      RecomputedPart::shared_experts, pass.faults,
       [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
         ForwardPass run = pass;
         run.again = run.again || again;
@@ -240,20 +232,19 @@ at::Tensor Moe::to_parts(const at::Tensor& rows) const {
 
 at::Tensor Moe::from_parts(const at::Tensor& rows, const ForwardPass& pass) const {
   if (layout_.etp == 1) return rows;
-  // M104 stands for parts that are taken for whole results.
-  return pass.fault.is("M104") ? rows.chunk(layout_.etp)[static_cast<std::size_t>(layout_.etp_rank)]
-                               : comm::reduce_scatter(rows, layout_.etp_group);
+  const at::Tensor unsummed = pass.faults.unsummed_part(rows);
+  return unsummed.defined() ? unsummed : comm::reduce_scatter(rows, layout_.etp_group);
 }
 
 at::Tensor Moe::activated(const at::Tensor& inner, const ForwardPass& pass) const {
   if (!config_.recompute.of(RecomputedPart::moe_act)) return activate(inner, config_.activation);
-  return recompute(
-      [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
-        const at::Tensor y = activate(inputs[0], config_.activation);
-        pass.recomputes.note(RecomputedPart::moe_act, layer_, y, again);
-        return y;
-      },
-      {inner});
+  return recompute(RecomputedPart::moe_act, pass.faults,
+                   [this, pass](const std::vector<at::Tensor>& inputs, bool again) {
+                     const at::Tensor y = activate(inputs[0], config_.activation);
+                     pass.recomputes.note(RecomputedPart::moe_act, layer_, y, again);
+                     return y;
+                   },
+                   {inner});
 }
 
 /// inputs [n, H] of each of this rank's experts, n its own. Returns [n, H].

@@ -15,6 +15,8 @@
 namespace graphproof::workloads::moe_test {
 namespace {
 
+using fixtures::Fault;
+
 constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
 const ModelConfig kExperts{.layers = 2,
                            .hidden = 8,
@@ -213,7 +215,7 @@ TEST(Moe, Bf16RoutesInFp32AndIsNearTheFp32Model) {
 // What the capture of a faulty dispatch records: half the room, and a count that believes in the
 // whole.
 TEST(Moe, FaultM74LosesTokensWithoutCountingThemOnceRecorded) {
-  Bench sound(kExperts), faulty(kExperts, "M74");
+  Bench sound(kExperts), faulty(kExperts, Fault::dispatch_buffers_too_small);
   sound.mean_loss();
   faulty.mean_loss();
   EXPECT_EQ(faulty.ledgers(), sound.ledgers()) << "eager steps are sound";

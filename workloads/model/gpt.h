@@ -22,10 +22,10 @@ class Gpt {
   /// This rank's stage of it, parameters created in the order of the forward. Tied embeddings are
   /// held by the first stage and by the last.
   Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
-      const fixtures::Fault& fault)
+      faults::FaultHooks& faults)
       : layout_(layout),
         recompute_(config.recompute),
-        tables_(config, layout, device, fault),
+        tables_(config, layout, device, faults),
         mamba_tables_(config, device) {
     // Tied, it must serve the output layer, whose sums are over H elements; the norms make up for
     // small activations.
@@ -48,7 +48,7 @@ class Gpt {
     if (!config.tied_embeddings)
       output_.emplace(parameters, layout, "output", config.hidden, config.vocab,
                       /*with_bias=*/false, config.grad_accumulation_fusion);
-    if (!fault.is("M46")) columns_ = own_columns(config.vocab, device);
+    columns_ = own_columns(config.vocab, device);
     for (const char* behind : {"embedding.", "final_norm.", "output."})
       for (const at::Tensor& parameter : parameters.starting_with(behind))
         behind_layers_.push_back(parameter);
@@ -99,8 +99,6 @@ class Gpt {
     const at::Tensor hidden = final_norm_->forward(x);
     const at::Tensor logits = output_ ? output_->forward(hidden, pass)
                                       : column_parallel(hidden, embedding_->weight(), layout_);
-    // M46 stands for what a library makes on its first use; here it is copied from the host.
-    if (!columns_.defined()) columns_ = own_columns(logits.size(1) * layout_.tp, labels.device());
     return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_,
                                         layout_,
                                         weights.defined() ? rows_of(weights, layout_) : weights);
@@ -122,7 +120,7 @@ class Gpt {
   std::optional<Norm> final_norm_;
   std::optional<ColumnParallelLinear> output_;             // none where it is tied
   std::vector<at::Tensor> before_layers_, behind_layers_;  // parameters of the two ends
-  mutable at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries; mutable for M46 only
+  at::Tensor columns_;  // [V/T] int64: this rank's vocabulary entries
 };
 
 }  // namespace graphproof::workloads

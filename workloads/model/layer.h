@@ -34,7 +34,6 @@ class Layer {
         std::int64_t index)
       : index_(index),
         recompute_(config.recompute),
-        second_replica_(layout.dp_rank == 1),
         counter_(static_cast<std::size_t>(layout.place(config, index))),
         name_("layers." + std::to_string(index)),
         first_norm_(parameters, config, layout,
@@ -110,9 +109,6 @@ class Layer {
   std::vector<at::Tensor> attend(const at::Tensor& x, const ForwardPass& pass, Kept& kept) const {
     const fixtures::NvtxRange range("layer", index_);
     if (pass.gather) pass.gather->wait(parameters_);
-    if (pass.fault.is("M163"))
-      for (DelayedGradients* delayed : all_delayed())
-        if (delayed) delayed->keep_leaves();
     const auto routed = routed_part(attention_part(x, pass), pass);
     const auto dispatch = dispatch_part({routed[1], routed[2], routed[3]}, pass);
     kept.slots = dispatch[1];
@@ -157,13 +153,7 @@ class Layer {
   }
 
   void owed_part(ModuleKind kind, DelayedGradients& delayed, const ForwardPass& pass) const {
-    // M162 stands for a capture that ends before the last of them are called for.
-    if (pass.fault.is("M162") && pass.recording && index_ == 0) return;
-    // M114 stands for an engine whose graph adds the weight gradients and which adds them once
-    // more.
-    const std::function<void()> add = [&delayed, &fault = pass.fault, &recording = pass.recording] {
-      delayed.add(fault.is("M114") && recording ? 2 : 1);
-    };
+    const std::function<void()> add = [&delayed] { delayed.add(); };
     if (pass.runner)
       pass.runner->run_weight_gradients({kind, index_, pass.microbatch}, add);
     else
@@ -173,26 +163,22 @@ class Layer {
   at::Tensor mamba_part(const at::Tensor& x, const ForwardPass& pass) const {
     return part(ModuleKind::mamba, x, parameters_, pass,
                 [this](const at::Tensor& input, const ForwardPass& run) {
-                  if (!run.again) count(run.counters[counter_], stray_stream(run));
+                  if (!run.again) count(run);
                   return input + run.dropout.apply(mamba_->forward(first_norm_.forward(input), run),
                                                    {index_, DropoutSite::mamba, run.again});
                 });
   }
 
   at::Tensor attention_part(const at::Tensor& x, const ForwardPass& pass) const {
-    return part(
-        ModuleKind::attn, x, attention_parameters_, pass,
-        [this](const at::Tensor& input, const ForwardPass& run) {
-          if (!run.again) count(run.counters[counter_], stray_stream(run));
-          // M01 stands for a host that looks at a value inside the region: a NaN check, a log line,
-          // a token count. M20 for one that does so on one rank only.
-          if (index_ == 1 && (run.fault.is("M01") || (run.fault.is("M20") && second_replica_)))
-            (void)input.detach().sum().item<float>();
-          return input +
-                 run.dropout.apply(attention_->forward(
-                                       normalized(RecomputedPart::attention_norm, input, run), run),
-                                   {index_, DropoutSite::attention, run.again});
-        });
+    return part(ModuleKind::attn, x, attention_parameters_, pass,
+                [this](const at::Tensor& input, const ForwardPass& run) {
+                  if (!run.again) count(run);
+                  return input +
+                         run.dropout.apply(
+                             attention_->forward(
+                                 normalized(RecomputedPart::attention_norm, input, run), run),
+                             {index_, DropoutSite::attention, run.again});
+                });
   }
 
   at::Tensor mlp_part(const at::Tensor& x, const ForwardPass& pass) const {
@@ -202,7 +188,7 @@ class Layer {
                       twice(RecomputedPart::mlp, normalized(RecomputedPart::mlp_norm, input, pass),
                             behind_norm_parameters_, pass,
                             [this](const at::Tensor& hidden, const ForwardPass& run) {
-                              return mlp_->forward(hidden, run, stray_stream(run));
+                              return mlp_->forward(hidden, run);
                             });
                   return input + pass.dropout.apply(fed, {index_, DropoutSite::mlp, pass.again});
                 });
@@ -293,8 +279,8 @@ class Layer {
   template <class Carried>
   at::Tensor beside_shared(const at::Tensor& hidden, const ForwardPass& pass,
                            const Carried& carried) const {
-    auto under_way = pass.beside->begin(hidden, pass.recording,
-                                        [&](const at::Tensor& x) { return moe_->shared(x, pass); });
+    auto under_way =
+        pass.beside->begin(hidden, [&](const at::Tensor& x) { return moe_->shared(x, pass); });
     const at::Tensor combined = carried();
     return combined + pass.beside->end(std::move(under_way));
   }
@@ -344,14 +330,11 @@ class Layer {
                    const Work& work) const {
     if (!recompute_.of(part)) return work(inputs, pass);
     return recompute(
+        part, pass.faults,
         [this, part, pass, work](const std::vector<at::Tensor>& kept, bool again) {
           ForwardPass run = pass;
           run.again = run.again || again;
-          std::vector<at::Tensor> begins_with = kept;
-          // M164 stands for an input that lies where a graph wrote it, and which a replay for other
-          // tokens overwrote since.
-          if (again && pass.fault.is("M164")) begins_with[0] = kept[0].roll(1, 0);
-          const at::Tensor y = work(begins_with, run);
+          const at::Tensor y = work(kept, run);
           pass.recomputes.note(part, index_, y, again);
           return y;
         },
@@ -365,11 +348,9 @@ class Layer {
                   const ForwardPass& pass, const Body& body) const {
     if (!pass.runner) return body(x, pass);
     std::vector<at::Tensor> inputs{x};
-    // M108 stands for documents that a part takes from where they lay when it was captured.
     const bool meet =
         kind == ModuleKind::attn || kind == ModuleKind::mamba || kind == ModuleKind::layer;
-    if (meet && pass.documents.defined() && !pass.fault.is("M108"))
-      inputs.push_back(pass.documents);
+    if (meet && pass.documents.defined()) inputs.push_back(pass.documents);
     return run_module(pass, {kind, index_, pass.microbatch}, inputs, parameters,
                       [body, pass](const std::vector<at::Tensor>& given) {
                         ForwardPass run = pass;
@@ -378,23 +359,13 @@ class Layer {
                       })[0];
   }
 
-  // M15 stands for a library that launches on the legacy stream whatever stream is current: beside
-  // a capture on a non-blocking stream that raises nothing, runs once and is missing from the
-  // graph.
-  std::optional<c10::Stream> stray_stream(const ForwardPass& pass) const {
-    if (pass.fault.is("M15") && pass.recording && index_ == 0) return pass.default_stream;
-    return std::nullopt;
-  }
-
-  static void count(const at::Tensor& counter, std::optional<c10::Stream> stray) {
-    c10::OptionalStreamGuard guard;
-    if (stray) guard.reset_stream(*stray);
-    counter.add_(1);
+  void count(const ForwardPass& pass) const {
+    const at::Tensor& counter = pass.counters[counter_];
+    if (pass.faults.counts_layer(index_, counter)) counter.add_(1);
   }
 
   std::int64_t index_;
   RecomputeConfig recompute_;
-  bool second_replica_;  // M20 only
   std::size_t counter_;  // its place among the layers of this stage
   std::string name_;
   Norm first_norm_;

@@ -20,23 +20,18 @@ inline at::Tensor run_layers(const std::vector<Layer>& layers, at::Tensor x,
   const std::int64_t recomputed = config.full() ? config.recomputed_layers(all) : 0;
   const std::int64_t stretch =
       config.method == RecomputeConfig::Method::uniform ? config.layers : 1;
-  at::Tensor shared;  // M78 only
   for (std::int64_t begin = 0; begin < recomputed; begin += stretch) {
     const std::int64_t end = std::min(begin + stretch, recomputed);
     std::vector<at::Tensor> parameters;
     for (std::int64_t l = begin; l < end; ++l)
       parameters.insert(parameters.end(), layers[l].parameters().begin(),
                         layers[l].parameters().end());
-    // M78 stands for an engine that saves every input in one buffer: a recompute then begins with
-    // the last one's.
-    if (pass.fault.is("M78"))
-      shared = shared.defined() ? shared.copy_(x.detach()) : x.detach().clone();
     x = recompute(
-        [&layers, pass, begin, end, shared](const std::vector<at::Tensor>& inputs, bool again) {
+        RecomputedPart::layer, pass.faults,
+        [&layers, pass, begin, end](const std::vector<at::Tensor>& inputs, bool again) {
           ForwardPass run = pass;
           run.again = again;
-          at::Tensor y =
-              again && shared.defined() ? inputs[0] + (shared - inputs[0]).detach() : inputs[0];
+          at::Tensor y = inputs[0];
           for (std::int64_t l = begin; l < end; ++l) {
             y = layers[l].forward(y, run);
             pass.recomputes.note(RecomputedPart::layer, layers[l].index(), y, again);

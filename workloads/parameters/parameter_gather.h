@@ -6,16 +6,15 @@
 #pragma once
 
 #include <c10/core/Event.h>
-#include <c10/core/Stream.h>
 
 #include <cstddef>
 #include <map>
 #include <vector>
 
 #include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
 #include "workloads/parameters/parameter_shards.h"
 #include "workloads/parameters/parameters.h"
+#include "workloads/streams/side_stream.h"
 
 namespace graphproof::workloads {
 
@@ -23,11 +22,10 @@ class ParameterGather {
  public:
   /// All outlive it.
   ParameterGather(const ParameterShards& shards, const Parameters& parameters,
-                  capture::Device& device, fixtures::Fault fault);
+                  capture::Device& device, faults::FaultHooks& faults);
 
-  /// Enqueues the gathers of a step, behind what the current stream holds. `captured_parts`: an
-  /// engine runs parts of the model from graphs of their own.
-  void begin(bool captured_parts);
+  /// Enqueues the gathers of a step, after all work of the current stream so far.
+  void begin();
   /// Makes the current stream wait for the buckets of `parameters`, once a step.
   void wait(const std::vector<at::Tensor>& parameters);
   /// For all buckets that nothing waited for. A capture that forked to the gathers' stream is
@@ -38,11 +36,9 @@ class ParameterGather {
   void wait_for(std::map<std::size_t, c10::Event>::iterator gathered);
 
   const ParameterShards& shards_;
-  const fixtures::Fault fault_;
-  const c10::Stream side_;
+  const SideStream side_;
   std::map<const c10::TensorImpl*, std::size_t> bucket_of_;
   std::map<std::size_t, c10::Event> gathered_;  // by bucket, of the step in hand
-  bool began_ = false;
 };
 
 }  // namespace graphproof::workloads

@@ -9,8 +9,9 @@
 namespace graphproof::workloads {
 
 ParameterShards::ParameterShards(const Parameters& parameters, const GradientBuffer& gradients,
-                                 std::vector<Bucket> buckets)
-    : buckets_(std::move(buckets)),
+                                 std::vector<Bucket> buckets, faults::FaultHooks& faults)
+    : faults_(faults),
+      buckets_(std::move(buckets)),
       flat_(parameters, "", parameters.all().front().tensor.scalar_type()) {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
@@ -47,6 +48,8 @@ at::Tensor ParameterShards::own(const at::Tensor& flat) const {
 
 void ParameterShards::gather(const Bucket& bucket) const {
   if (comm::group_size(bucket.group) == 1) return;
+  if (!faults_.gathers(static_cast<std::size_t>(&bucket - buckets_.data()), buckets_.size()))
+    return;
   const at::NoGradGuard no_grad;
   // A stretch of it for each bucket: gathers of several may be under way.
   std::int64_t place = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fixtures/tensors/named_tensor.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/parameters/buckets.h"
 #include "workloads/parameters/parameters.h"
 
@@ -20,8 +21,9 @@ class ParameterShards {
  public:
   /// Moves every parameter into one flat buffer of its own type, laid out as `gradients`, and keeps
   /// its values. Before anything holds a parameter's address.
+  /// `faults` outlives it.
   ParameterShards(const Parameters& parameters, const GradientBuffer& gradients,
-                  std::vector<Bucket> buckets);
+                  std::vector<Bucket> buckets, faults::FaultHooks& faults);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const at::Tensor& flat() const {
@@ -47,6 +49,7 @@ class ParameterShards {
   void gather(const Bucket& bucket) const;
 
  private:
+  faults::FaultHooks& faults_;
   std::vector<Bucket> buckets_;
   ParameterBuffer flat_;
   at::Tensor sent_;  // [own_elements()]: a gather may not read where it writes, and a copy made

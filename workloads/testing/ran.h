@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/faults/plant.h"
 #include "workloads/testing/device_under_test.h"
 #include "workloads/training/data.h"
 #include "workloads/training/train_step.h"
@@ -18,10 +19,10 @@ namespace graphproof::engines {
 /// On a stream of its own.
 struct Ran {
   Ran(const workloads::ModelConfig& config, const workloads::Layout& layout,
-      const char* fault = "none")
+      fixtures::Fault fault = fixtures::Fault::none)
       : stream(workloads::device_under_test().stream_from_pool()),
         guard(stream),
-        step(config, layout, workloads::device_under_test(), 1, {fault}) {
+        step(config, layout, workloads::device_under_test(), 1, faults::plant(fault)) {
     step.recording(true);  // as the planted faults of a capture want it; nothing else asks
     step.forward_backward(
         workloads::make_batch(config, layout, 1, 0, workloads::device_under_test().torch_device()));

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <numeric>
-#include <string>
 
+#include "workloads/faults/plant.h"
 #include "workloads/testing/device_under_test.h"
 #include "workloads/training/train_step.h"
 
@@ -13,11 +13,11 @@ namespace graphproof::workloads {
 struct StepUnderTest {
   static constexpr std::uint64_t kSeed = 11;
 
-  explicit StepUnderTest(const ModelConfig& config, const std::string& fault = "none")
+  explicit StepUnderTest(const ModelConfig& config, fixtures::Fault fault = fixtures::Fault::none)
       : device(device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
-        step(config, {}, device, kSeed, {fault}),
+        step(config, {}, device, kSeed, faults::plant(fault)),
         batch(make_batch(config, {}, kSeed, 0, device.torch_device())) {}
 
   /// Runs forward and backward; the mean over the microbatches.

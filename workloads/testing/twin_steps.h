@@ -10,6 +10,7 @@
 
 #include "fixtures/probes/probes.h"
 #include "workloads/engines/capture/engine.h"
+#include "workloads/faults/plant.h"
 #include "workloads/testing/device_under_test.h"
 
 namespace graphproof::engines {
@@ -70,21 +71,23 @@ class TwinSteps {
  public:
   static constexpr std::uint64_t kSeed = 5;
 
-  /// `engine.fault` is planted in the engine and in its copy of the step; the eager copy is sound.
+  /// `fault` is planted in the engine and in its copy of the step; the eager copy is sound.
   TwinSteps(const workloads::ModelConfig& config, const workloads::Layout& layout,
-            const EngineConfig& engine)
+            const EngineConfig& engine, fixtures::Fault fault = fixtures::Fault::none)
+      : TwinSteps(config, layout, engine, faults::plant(fault)) {}
+  TwinSteps(const workloads::ModelConfig& config, const workloads::Layout& layout,
+            const EngineConfig& engine, std::shared_ptr<faults::FaultHooks> faults)
       : device_(workloads::device_under_test()),
         config_(config),
         layout_(layout),
         stream_(device_.stream_from_pool()),
         guard_(stream_),
-        eager_step_(config, layout, device_, kSeed, {}),
-        graph_step_(config, layout, device_, kSeed, engine.fault),
+        eager_step_(config, layout, device_, kSeed),
+        graph_step_(config, layout, device_, kSeed, std::move(faults)),
         witness(device_),
         eager(make_engine({.impl = "none"}, device_, stream_, eager_step_, nullptr)) {
-    EngineConfig with_stale = engine;
-    with_stale.stale_outputs = eager->outputs();  // M49 only
-    graph = make_engine(with_stale, device_, stream_, graph_step_, &witness);
+    graph_step_.faults().compared_with(eager->outputs());
+    graph = make_engine(engine, device_, stream_, graph_step_, &witness);
   }
 
   /// Runs step `index` in both; another batch and another rate each time. Returns how they compare.

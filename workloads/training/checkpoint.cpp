@@ -17,10 +17,8 @@ std::vector<fixtures::NamedTensor> kept_tensors(TrainStep& step) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(TrainStep& step, const fixtures::Fault& fault)
-    : tensors_(fixtures::on_host(kept_tensors(step))) {
-  // M99 stands for a checkpoint that leaves random numbers out.
-  if (fault.is("M99")) return;
+Checkpoint::Checkpoint(TrainStep& step) : tensors_(fixtures::on_host(kept_tensors(step))) {
+  if (!step.faults().saves_random_numbers()) return;
   for (at::Generator& generator : step.rng().generators())
     generators_.push_back(generator.get_state());
 }

@@ -2,7 +2,8 @@
 // keeps, random numbers. Host copies, which outlive the model that they came from.
 //
 // Loading copies into the memory that is there, as Megatron-LM's load_state_dict: graphs that hold
-// its addresses go on with the loaded values. (Loading by assignment is the planted fault M28.)
+// its addresses go on with the loaded values. (Loading by assignment
+// is the planted fault weight_rebound.)
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,7 +20,7 @@ class Checkpoint {
   /// Between two steps, outside captures. Waits for the device. With a distributed optimizer each
   /// rank saves what it owns, and with overlap_param_gather it holds other ranks' parameters as
   /// they were one step before: the next step gathers them.
-  Checkpoint(TrainStep& step, const fixtures::Fault& fault);
+  explicit Checkpoint(TrainStep& step);
 
   /// Enqueues on the current stream, between two steps, outside captures. `step` is of the same
   /// configuration and layout and of any seed; std::logic_error otherwise.

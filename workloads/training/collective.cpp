@@ -75,8 +75,7 @@ const Kind& kind_of(const std::string& collective) {
 
 }  // namespace
 
-Collective::Collective(CollectiveConfig config, capture::Device& device,
-                       const fixtures::Fault& fault)
+Collective::Collective(CollectiveConfig config, capture::Device& device)
     : config_(std::move(config)),
       device_(device),
       size_(comm::group_size(config_.group)),
@@ -100,7 +99,7 @@ Collective::Collective(CollectiveConfig config, capture::Device& device,
     // differ.
     if (to_border <= kPiece) first_border_ = to_border;
   }
-  const bool across = (config_.per_rank || fault.is("M52")) && index_ % 2 == 1;
+  const bool across = config_.per_rank && index_ % 2 == 1;
   in_ = place("input", kind.in_is_part ? part : whole, 0, across);
   out_ = place("result", kind.out_is_part ? part : whole, 2, across);
 }

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/named_tensor.h"
 
 namespace graphproof::workloads {
@@ -49,8 +48,8 @@ class Collective {
  public:
   /// Places the buffers, with the stream current that will run the collective.
   /// std::invalid_argument for a collective that is not in the table or a size that does not
-  /// divide. M52 places them per rank whatever `config` says.
-  Collective(CollectiveConfig config, capture::Device& device, const fixtures::Fault& fault);
+  /// divide.
+  Collective(CollectiveConfig config, capture::Device& device);
 
   /// Fills the input for `step`, on the current stream. Never inside a capture.
   void load(std::int64_t step);

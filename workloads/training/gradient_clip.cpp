@@ -11,12 +11,10 @@ at::Tensor sum_of_squares(const at::Tensor& x) { return x.square().sum(at::kDoub
 /// 1 for the elements that this rank counts: its shards, what all tensor parallel ranks hold on the
 /// first of them, and tied embeddings on the first stage.
 at::Tensor counted_elements(const Parameters& parameters, const ParameterBuffer& buffer,
-                            const Layout& layout, const fixtures::Fault& fault) {
+                            const Layout& layout) {
   at::Tensor counted = at::ones_like(buffer.flat());
   for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-    // M97 stands for a norm that counts what every rank holds once for each rank.
-    const bool of_first_rank =
-        layout.tp_rank > 0 && parameters.shards()[i].count == 1 && !fault.is("M97");
+    const bool of_first_rank = layout.tp_rank > 0 && parameters.shards()[i].count == 1;
     const bool of_first_stage =
         !layout.first_stage() && parameters.all()[i].name == "param:embedding.weight";
     if (of_first_rank || of_first_stage)
@@ -28,11 +26,12 @@ at::Tensor counted_elements(const Parameters& parameters, const ParameterBuffer&
 }  // namespace
 
 GradientClip::GradientClip(const Parameters& parameters, const GradientBuffer& gradients,
-                           const Layout& layout, bool sharded, fixtures::Fault fault)
-    : gradients_(gradients), layout_(layout), sharded_(sharded), fault_(std::move(fault)) {
+                           const Layout& layout, bool sharded, faults::FaultHooks& faults)
+    : gradients_(gradients), layout_(layout), sharded_(sharded) {
   const at::NoGradGuard no_grad;
-  shared_counted_ = counted_elements(parameters, gradients, layout, fault_)
-                        .narrow(0, 0, gradients.shared().numel());
+  faults.clip_layout(layout_);
+  shared_counted_ =
+      counted_elements(parameters, gradients, layout_).narrow(0, 0, gradients.shared().numel());
   norm_ = at::zeros({1}, gradients.flat().options());
 }
 
@@ -54,8 +53,7 @@ void GradientClip::clip() {
     }
     shared.add_(experts);
   }
-  // M110 stands for a norm that each stage of a pipeline takes of its own gradients.
-  if (layout_.pp > 1 && !fault_.is("M110")) comm::all_reduce_(shared, layout_.pp_group);
+  if (layout_.pp > 1) comm::all_reduce_(shared, layout_.pp_group);
   norm_.copy_(shared.sqrt());
   // Megatron-LM's epsilon against a norm of zero.
   constexpr double kEpsilon = 1e-6;

@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
-#include "fixtures/process/fault.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/parameters/parameters.h"
 
 namespace graphproof::workloads {
@@ -18,7 +18,7 @@ class GradientClip {
   /// `gradients` outlives it. `sharded`: it is zero where another data parallel rank owns an
   /// element.
   GradientClip(const Parameters& parameters, const GradientBuffer& gradients, const Layout& layout,
-               bool sharded, fixtures::Fault fault);
+               bool sharded, faults::FaultHooks& faults);
 
   /// Enqueues: gradients *= min(1, kLargestGradientNorm / (norm + 1e-6)). Capturable.
   void clip();
@@ -28,9 +28,8 @@ class GradientClip {
 
  private:
   const GradientBuffer& gradients_;
-  const Layout layout_;
+  Layout layout_;
   const bool sharded_;
-  const fixtures::Fault fault_;
   at::Tensor shared_counted_;  // [elements of shared()] fp32: 1 where this rank counts, 0 where
                                // another does
   at::Tensor norm_;

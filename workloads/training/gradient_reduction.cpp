@@ -12,13 +12,11 @@ namespace {
 
 /// How often a backward adds to the gradient of a parameter. Autograd sums what one backward makes
 /// and adds once; layer by layer (overlap_ep_comm) each piece has a backward of its own, so a tied
-/// embedding is added to by the head first and at the end again. M173 stands for hooks that know of
-/// one addition alone.
-std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name,
-                       const fixtures::Fault& fault) {
+/// embedding is added to by the head first and at the end again.
+std::int64_t additions(const ModelConfig& config, const Layout& layout, const std::string& name) {
   const bool on_one_stage = layout.first_stage() && layout.last_stage();
   return config.overlap_ep_comm && config.tied_embeddings && on_one_stage &&
-                 name == "param:embedding.weight" && !fault.is("M173")
+                 name == "param:embedding.weight"
              ? 2
              : 1;
 }
@@ -28,14 +26,14 @@ std::int64_t additions(const ModelConfig& config, const Layout& layout, const st
 GradientReduction::GradientReduction(const ModelConfig& config, const Layout& layout,
                                      const Parameters& parameters, const GradientBuffer& gradients,
                                      HostChecks& checks, capture::Device& device,
-                                     fixtures::Fault fault)
+                                     faults::FaultHooks& faults)
     : config_(config),
       layout_(layout),
       gradients_(gradients),
       checks_(checks),
-      fault_(std::move(fault)),
-      device_(device),
-      side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream()) {
+      faults_(faults),
+      side_(config.overlap_grad_reduce ? device.stream_from_pool() : device.current_stream(),
+            faults::SideWork::gradient_reduction, faults) {
   if (layout.replicas() == 1) return;
   if (config.overlap_grad_reduce && !config.distributed_optimizer) {
     if (auto group = comm::torch_group(layout.replica_group(), gradients.flat().device().type())) {
@@ -53,7 +51,7 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
     own_elements += own.elements;
     std::int64_t count = 0;
     for (const std::size_t i : bucket.parameters)
-      count += additions(config, layout, parameters.all()[i].name, fault_);
+      count += additions(config, layout, parameters.all()[i].name);
     buckets_.push_back({.bucket = std::move(bucket), .own = own, .additions = count});
   }
   if (config.distributed_optimizer) own_ = at::zeros({own_elements}, gradients.flat().options());
@@ -84,7 +82,7 @@ void GradientReduction::begin_step() {
   if (ddp_) ddp_->begin_step();
   overlapped_ = 0;
   for (Reduced& bucket : buckets_) {
-    bucket.missing = bucket.additions;
+    bucket.missing = faults_.additions(bucket.additions, bucket.bucket.parameters.size());
     bucket.done = false;
   }
 }
@@ -109,11 +107,8 @@ void GradientReduction::reduce(Reduced& bucket) {
   bucket.done = true;
   checks_.gradients(bucket.bucket.of(gradients_.flat()));
   if (!config_.overlap_grad_reduce) return issue(bucket);
-  const c10::impl::VirtualGuardImpl streams(side_.device_type());
-  c10::Event ready(side_.device_type());
-  ready.record(streams.getStream(side_.device()));
-  ready.block(side_);
-  const c10::StreamGuard guard(side_);
+  side_.fork();
+  const c10::StreamGuard guard(side_.stream());
   issue(bucket);
 }
 
@@ -134,19 +129,13 @@ void GradientReduction::finish() {
       comm::all_reduce_(gradients_.experts(),
                         layout_.edp_group);  // each tensor parallel rank had tokens of its own
   } else {
-    // M88 stands for a mask against NaN on one rank that takes sound gradients too: after the sum
-    // all ranks agree.
-    if (fault_.is("M88") && layout_.dp_rank == 1) gradients_.views().front().tensor.zero_();
     for (Reduced& bucket : buckets_)
       if (!bucket.done)
         reduce(
             bucket);  // without overlap, or of a parameter that took no part in the last microbatch
-    // M11 stands for a join that a capture forgets: it ends with work that nothing waits for.
-    if (config_.overlap_grad_reduce &&
-        !(fault_.is("M11") && device_.capturing(device_.current_stream()))) {
-      c10::Event reduced(side_.device_type());
-      reduced.record(side_);
-      reduced.block(c10::impl::VirtualGuardImpl(side_.device_type()).getStream(side_.device()));
+    if (config_.overlap_grad_reduce) {
+      c10::Event reduced = side_.record();
+      side_.join(reduced);
     }
     if (own_.defined()) keep_own();
   }

@@ -18,8 +18,6 @@
 // it reads. PyTorch's reducer is behind it by then; of its means it looks at all.
 #pragma once
 
-#include <c10/core/Stream.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,10 +25,10 @@
 #include <vector>
 
 #include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
 #include "workloads/config/model_config.h"
 #include "workloads/parameters/buckets.h"
 #include "workloads/parameters/parameters.h"
+#include "workloads/streams/side_stream.h"
 #include "workloads/training/ddp_reduction.h"
 #include "workloads/training/host_checks.h"
 
@@ -39,10 +37,10 @@ namespace graphproof::workloads {
 class GradientReduction {
  public:
   /// With overlap it hangs hooks on the parameters' gradient accumulators; it is destroyed after
-  /// the last backward, and before `checks`.
+  /// the last backward, and before `checks` and `faults`.
   GradientReduction(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
                     const GradientBuffer& gradients, HostChecks& checks, capture::Device& device,
-                    fixtures::Fault fault);
+                    faults::FaultHooks& faults);
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
 
@@ -85,9 +83,8 @@ class GradientReduction {
   const Layout layout_;
   const GradientBuffer& gradients_;
   HostChecks& checks_;
-  const fixtures::Fault fault_;
-  capture::Device& device_;
-  const c10::Stream side_;
+  faults::FaultHooks& faults_;
+  const SideStream side_;
   std::map<const c10::TensorImpl*, std::size_t> bucket_of_;  // by parameter; with overlap
   std::vector<Reduced> buckets_;       // none where there is one data parallel rank
   std::unique_ptr<DdpReduction> ddp_;  // instead of buckets_

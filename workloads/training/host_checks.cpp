@@ -21,16 +21,13 @@ void require_finite(const at::Tensor& values, const std::string& what) {
 
 }  // namespace
 
-HostChecks::HostChecks(const ModelConfig& config, fixtures::Fault fault)
-    // M81 stands for a check that nobody took out of the captured region.
-    : check_loss_(config.nan_check_loss || fault.is("M81")),
+HostChecks::HostChecks(const ModelConfig& config, faults::FaultHooks& faults)
+    : check_loss_(config.nan_check_loss),
       check_gradients_(config.nan_check_grad),
-      fault_(std::move(fault)) {}
+      faults_(faults) {}
 
 bool HostChecks::asked(bool by_configuration, std::int64_t looked) const {
-  // M98 stands for a check that a wrapper around replayed modules leaves out once they are
-  // captured.
-  return by_configuration && !(fault_.is("M98") && looked > 0);
+  return by_configuration && faults_.host_looks(looked);
 }
 
 void HostChecks::loss(const at::Tensor& value, std::int64_t microbatch) {

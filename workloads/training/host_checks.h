@@ -8,14 +8,15 @@
 
 #include <cstdint>
 
-#include "fixtures/process/fault.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 
 namespace graphproof::workloads {
 
 class HostChecks {
  public:
-  HostChecks(const ModelConfig& config, fixtures::Fault fault);
+  /// `faults` outlives it.
+  HostChecks(const ModelConfig& config, faults::FaultHooks& faults);
 
   /// Both throw std::runtime_error for a number that is not finite, without effect where the
   /// configuration does not ask. Refused by the device (capture::DeviceError 900) while the stream
@@ -35,7 +36,7 @@ class HostChecks {
   bool asked(bool by_configuration, std::int64_t looked) const;
 
   const bool check_loss_, check_gradients_;
-  const fixtures::Fault fault_;
+  faults::FaultHooks& faults_;
   std::int64_t losses_ = 0, gradients_ = 0;
   std::int64_t elements_ = 0;  // of this step's gradients, looked at
 };

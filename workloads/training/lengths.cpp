@@ -80,17 +80,14 @@ Batch make_uneven_batch(const ModelConfig& config, const Layout& layout,
   return batch;
 }
 
-Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler, bool counted) {
+Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler,
+             faults::FaultHooks& faults) {
   Batch result;
   for (std::size_t m = 0; m < batch.tokens.size(); ++m) {
     const at::Tensor& weights = batch.weights[m];
     result.tokens.push_back(padded_or_cut(batch.tokens[m], length, static_cast<double>(filler)));
     result.labels.push_back(padded_or_cut(batch.labels[m], length, static_cast<double>(filler)));
-    // M144 stands for a loss that is averaged over the bucket instead of the tokens that are there.
-    result.weights.push_back(counted ? at::full({weights.size(0), length},
-                                                1.0 / static_cast<double>(weights.size(0) * length),
-                                                weights.options())
-                                     : padded_or_cut(weights, length, 0));
+    result.weights.push_back(faults.padded_weights(padded_or_cut(weights, length, 0)));
   }
   return result;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/training/data.h"
 
 namespace graphproof::workloads {
@@ -39,8 +40,8 @@ std::int64_t longest_of(const ModelConfig& config, const LengthSchedule& schedul
                         std::int64_t step);
 
 /// Every microbatch [B, length], what is behind its end `filler` and of no weight; a longer one is
-/// cut. Nothing attends to the padding, which is behind everything else. `counted`: M144 only, the
-/// padding weighs what a token does.
-Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler, bool counted = false);
+/// cut. Nothing attends to the padding, which is behind everything else.
+Batch padded(const Batch& batch, std::int64_t length, std::int64_t filler,
+             faults::FaultHooks& faults);
 
 }  // namespace graphproof::workloads

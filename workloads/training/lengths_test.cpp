@@ -8,10 +8,15 @@
 #include <map>
 #include <string>
 
+#include "workloads/faults/plant.h"
 #include "workloads/testing/step_under_test.h"
 
 namespace graphproof::workloads {
 namespace {
+
+using fixtures::Fault;
+
+const std::shared_ptr<faults::FaultHooks> sound = faults::plant(Fault::none);
 
 const ModelConfig kUneven{.hidden = 32, .ffn = 64, .vocab = 64, .microbatches = 3};
 
@@ -82,7 +87,8 @@ TEST(Lengths, PaddingWeighsNothingAndALongerMicrobatchIsCut) {
   const LengthSchedule schedule = length_schedule(kUneven.seq_length, 2, 1);
   const Batch batch = make_uneven_batch(kUneven, {}, schedule, 1, 2, at::kCPU);
   const std::int64_t length = batch.tokens[0].size(1);
-  const Batch longer = padded(batch, length + 3, 9), shorter = padded(batch, length - 1, 9);
+  const Batch longer = padded(batch, length + 3, 9, *sound),
+              shorter = padded(batch, length - 1, 9, *sound);
   EXPECT_TRUE(at::equal(longer.tokens[0].narrow(1, 0, length), batch.tokens[0]));
   EXPECT_TRUE(longer.tokens[0].narrow(1, length, 3).eq(9).all().item<bool>());
   EXPECT_EQ(longer.weights[0].narrow(1, length, 3).abs().max().item<float>(), 0);
@@ -114,8 +120,8 @@ TEST(Lengths, WhatLiesInThePaddingChangesNoBit) {
   const LengthSchedule schedule = length_schedule(kUneven.seq_length, 2, 1);
   const Batch batch =
       make_uneven_batch(kUneven, {}, schedule, 1, 2, under_test.device.torch_device());
-  EXPECT_EQ(left_by(under_test.step, padded(batch, 8, 0)),
-            left_by(under_test.step, padded(batch, 8, 63)));
+  EXPECT_EQ(left_by(under_test.step, padded(batch, 8, 0, *sound)),
+            left_by(under_test.step, padded(batch, 8, 63, *sound)));
 }
 
 TEST(Lengths, APaddedStepIsTheStepWithoutPaddingUpToReorderedSums) {
@@ -124,8 +130,9 @@ TEST(Lengths, APaddedStepIsTheStepWithoutPaddingUpToReorderedSums) {
   const Batch batch =
       make_uneven_batch(kUneven, {}, schedule, 1, 3, under_test.device.torch_device());
   const auto bare = left_by(under_test.step, batch),
-             filled = left_by(under_test.step, padded(batch, 8, 5)),
-             counted = left_by(under_test.step, padded(batch, 8, 5, /*counted=*/true));
+             filled = left_by(under_test.step, padded(batch, 8, 5, *sound)),
+             counted = left_by(under_test.step,
+                               padded(batch, 8, 5, *faults::plant(Fault::padding_counts_in_loss)));
   // 4 sqrt(n) 2^-24 of the largest element for sums of n = 96 products, 66 in a chain
   // (suites/case/reference.cpp derives it).
   const double bound = 4 * std::sqrt(96.0) * std::pow(2.0, -24) * 66;

@@ -18,11 +18,11 @@ LossScaleConstants loss_scale_constants(const ModelConfig& config) {
 }
 
 LossScale::LossScale(const ModelConfig& config, at::Device device, std::vector<std::string> groups,
-                     fixtures::Fault fault)
+                     faults::FaultHooks& faults)
     : dynamic_(config.loss_scaling == LossScaling::dynamic),
       constants_(loss_scale_constants(config)),
       groups_(std::move(groups)),
-      fault_(std::move(fault)) {
+      faults_(faults) {
   const auto options = at::TensorOptions().device(device);
   scale_ = at::full({}, constants_.initial, options.dtype(at::kFloat));
   good_steps_ = at::zeros({}, options.dtype(at::kLong));
@@ -34,11 +34,9 @@ void LossScale::unscale(at::Tensor gradients) {
   const at::NoGradGuard no_grad;
   gradients.mul_(scale_.reciprocal());
   at::Tensor anywhere = at::isfinite(gradients).logical_not().any().to(at::kFloat).view({1});
-  // M96 stands for a look that one rank takes alone and tells nobody about: it skips steps that the
-  // others take.
-  if (fault_.is("M96") && comm::group_index(groups_.front()) > 0) anywhere.fill_(1);
-  for (const std::string& group : groups_)
-    if (comm::group_size(group) > 1 && !fault_.is("M96")) comm::all_reduce_(anywhere, group);
+  if (!faults_.decides_alone(anywhere))
+    for (const std::string& group : groups_)
+      if (comm::group_size(group) > 1) comm::all_reduce_(anywhere, group);
   found_.copy_(anywhere.squeeze(0).gt(0));
   skipped_.add_(found_);
   if (dynamic_) next_scale();

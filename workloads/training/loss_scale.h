@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/named_tensor.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 
 namespace graphproof::workloads {
 
@@ -38,9 +38,9 @@ LossScaleConstants loss_scale_constants(const ModelConfig& config);
 class LossScale {
  public:
   /// `groups`: over which ranks that hold other gradients are spread (model parallel ones); one of
-  /// the name "" or of one rank issues nothing.
+  /// the name "" or of one rank issues nothing. `faults` outlives it.
   LossScale(const ModelConfig& config, at::Device device, std::vector<std::string> groups,
-            fixtures::Fault fault);
+            faults::FaultHooks& faults);
 
   /// [] fp32: what the loss is multiplied by.
   const at::Tensor& scale() const { return scale_; }
@@ -62,7 +62,7 @@ class LossScale {
   const bool dynamic_;
   const LossScaleConstants constants_;
   const std::vector<std::string> groups_;
-  const fixtures::Fault fault_;
+  faults::FaultHooks& faults_;
   at::Tensor scale_, good_steps_, skipped_, found_;
 };
 

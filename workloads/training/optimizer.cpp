@@ -33,12 +33,12 @@ bool decays(const fixtures::NamedTensor& parameter) {
 }
 
 Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-                     const GradientBuffer& gradients, fixtures::Fault fault,
+                     const GradientBuffer& gradients, faults::FaultHooks& faults,
                      const ParameterShards* shards)
     : kind_(config.optimizer),
       parameters_(parameters),
       gradients_(gradients),
-      fault_(std::move(fault)),
+      faults_(faults),
       shards_(shards),
       decay_(config.weight_decay),
       gather_(shards && !config.overlap_param_gather),
@@ -50,8 +50,8 @@ Optimizer::Optimizer(const ModelConfig& config, const Layout& layout, const Para
     scale_.emplace(config, rate_.device(),
                    std::vector{layout.tp_group, others, layout.etp > 1 ? layout.etp_group : "",
                                layout.pp_group},
-                   fault_);
-  if (config.clip_grad) clip_.emplace(parameters, gradients, layout, shards != nullptr, fault_);
+                   faults_);
+  if (config.clip_grad) clip_.emplace(parameters, gradients, layout, shards != nullptr, faults_);
   if (parameters.all().front().tensor.scalar_type() != at::kFloat) begin_masters();
   if (scale_) append(state_, scale_->state());
   if (clip_) state_.push_back({"state:clip.norm", clip_->norm()});
@@ -112,15 +112,10 @@ void Optimizer::describe() {
   }
 }
 
-void Optimizer::learning_rate(double rate) {
-  host_rate_ = rate;
-  rate_.fill_(rate);
-}
+void Optimizer::learning_rate(double rate) { rate_.fill_(rate); }
 
 at::Tensor Optimizer::current_rate() const {
-  // M23 stands for an optimizer that takes the rate as a kernel argument: a capture freezes it. The
-  // arithmetic is the same, so that only the value can differ.
-  const at::Tensor rate = fault_.is("M23") ? at::full({}, host_rate_, rate_.options()) : rate_;
+  const at::Tensor rate = used(faults::Scalar::learning_rate, rate_);
   return scale_ ? rate.masked_fill(scale_->found(), 0) : rate;
 }
 
@@ -161,20 +156,16 @@ void Optimizer::move_by_adam() {
     m_before = m.clone();
     v_before = v.clone();
   }
-  // M24 stands for an optimizer that counts its steps on the host, as torch::optim::Adam does: a
-  // capture freezes the number, and with it the bias correction.
-  if (fault_.is("M24")) {
-    step_.fill_(static_cast<double>(++host_step_));
-  } else if (skip.defined()) {
+  if (skip.defined())
     step_.add_(skip.logical_not());
-  } else {
+  else
     step_.add_(1);
-  }
+  const at::Tensor step = used(faults::Scalar::adam_step, step_);
   m.mul_(kAdam.beta1).add_(g, 1 - kAdam.beta1);
   v.mul_(kAdam.beta2).addcmul_(g, g, 1 - kAdam.beta2);
   // 1 - b2^step loses half its digits in fp32 in the first steps.
-  const at::Tensor first_correction = 1 - at::pow(kAdam.beta1, step_),
-                   second_correction = 1 - at::pow(kAdam.beta2, step_);
+  const at::Tensor first_correction = 1 - at::pow(kAdam.beta1, step),
+                   second_correction = 1 - at::pow(kAdam.beta2, step);
   const at::Tensor denominator =
       (v.sqrt() / second_correction.sqrt().to(at::kFloat)).add_(kAdam.epsilon);
   at::div_out(direction, m, denominator);
@@ -225,12 +216,7 @@ void Optimizer::round_parameters() {
 }
 
 void Optimizer::gather_parameters() {
-  const auto& buckets = shards_->buckets();
-  // M92 and M174 stand for the last bucket's gather that nobody starts: each rank goes on with its
-  // own part of it.
-  const std::size_t gathered =
-      fault_.is("M92") || fault_.is("M174") ? buckets.size() - 1 : buckets.size();
-  for (std::size_t b = 0; b < gathered; ++b) shards_->gather(buckets[b]);
+  for (const Bucket& bucket : shards_->buckets()) shards_->gather(bucket);
 }
 
 }  // namespace graphproof::workloads

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/named_tensor.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/parameters/parameter_shards.h"
 #include "workloads/parameters/parameters.h"
 #include "workloads/training/gradient_clip.h"
@@ -51,10 +51,10 @@ struct Updated {
 
 class Optimizer {
  public:
-  /// State is zero, masters equal their parameters. `parameters`, `gradients` and `shards` outlive
-  /// it; `shards` is null where this rank updates all that it holds.
+  /// State is zero, masters equal their parameters. `parameters`, `gradients`, `faults` and
+  /// `shards` outlive it; `shards` is null where this rank updates all that it holds.
   Optimizer(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
-            const GradientBuffer& gradients, fixtures::Fault fault,
+            const GradientBuffer& gradients, faults::FaultHooks& faults,
             const ParameterShards* shards = nullptr);
 
   /// Enqueues one update on the current stream. Capturable: no host value but constants takes part.
@@ -69,7 +69,9 @@ class Optimizer {
   void step();
 
   /// What the loss is multiplied by, [] fp32; undefined where it is not.
-  at::Tensor loss_scale() const { return scale_ ? scale_->scale() : at::Tensor(); }
+  at::Tensor loss_scale() const {
+    return scale_ ? used(faults::Scalar::loss_scale, scale_->scale()) : at::Tensor();
+  }
   /// [] bool: the last step was skipped; undefined where none ever is.
   at::Tensor skipped() const { return scale_ ? scale_->found() : at::Tensor(); }
   /// GradientClip::norm(); undefined without clipping.
@@ -98,6 +100,10 @@ class Optimizer {
   at::Tensor own(const at::Tensor& flat) const { return shards_ ? shards_->own(flat) : flat; }
   void begin_masters();
   void describe();
+  /// What a kernel reads in place of `value`: itself.
+  at::Tensor used(faults::Scalar which, const at::Tensor& value) const {
+    return faults_.scalar(which, value);
+  }
   at::Tensor current_rate() const;
   void move_by_gradient();
   void move_by_adam();
@@ -108,7 +114,7 @@ class Optimizer {
   const OptimizerKind kind_;
   const Parameters& parameters_;
   const GradientBuffer& gradients_;
-  const fixtures::Fault fault_;
+  faults::FaultHooks& faults_;
   const ParameterShards* const shards_;
   const bool decay_, gather_;
   std::optional<LossScale> scale_;
@@ -119,8 +125,6 @@ class Optimizer {
   std::optional<State> masters_, first_, second_, direction_;
   std::vector<Updated> updated_;
   std::vector<fixtures::NamedTensor> state_;
-  double host_rate_ = 0;        // M23 only
-  std::int64_t host_step_ = 0;  // M24 only
 };
 
 }  // namespace graphproof::workloads

@@ -7,25 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "workloads/faults/plant.h"
 #include "workloads/parameters/draw.h"
 #include "workloads/testing/device_under_test.h"
 
 namespace graphproof::workloads {
 namespace {
 
+using fixtures::Fault;
+
 /// Two parameters with a gradient that changes from step to step, and an optimizer over them.
 struct Bench {
-  explicit Bench(OptimizerKind kind, at::ScalarType type = at::kFloat,
-                 const std::string& fault = "none")
+  explicit Bench(OptimizerKind kind, at::ScalarType type = at::kFloat, Fault fault = Fault::none)
       : Bench(ModelConfig{.optimizer = kind}, type, fault) {}
   explicit Bench(const ModelConfig& config, at::ScalarType type = at::kFloat,
-                 const std::string& fault = "none")
+                 Fault fault = Fault::none)
       : device(device_under_test()),
         stream(device.stream_from_pool()),
         guard(stream),
         parameters(3, device.torch_device(), type),
         gradients(fill(parameters)),
-        optimizer(config, {}, parameters, gradients, {fault}) {}
+        faults(faults::plant(fault)),
+        optimizer(config, {}, parameters, gradients, *faults) {}
 
   static const Parameters& fill(Parameters& parameters) {
     parameters.create("a", {7, 9}, {}, {0.0, 1.0});
@@ -59,6 +62,7 @@ struct Bench {
   c10::StreamGuard guard;
   Parameters parameters;
   GradientBuffer gradients;
+  std::shared_ptr<faults::FaultHooks> faults;
   Optimizer optimizer;
 };
 
@@ -233,7 +237,8 @@ TEST(WeightDecay, ShrinksMatricesByTheRateAndNothingElse) {
 
 // Planted in eager steps it changes nothing: only a capture freezes a host's number.
 TEST(Optimizer, FaultM24CountsOnWhileEager) {
-  Bench sound(OptimizerKind::adam), faulty(OptimizerKind::adam, at::kFloat, "M24");
+  Bench sound(OptimizerKind::adam),
+      faulty(OptimizerKind::adam, at::kFloat, Fault::adam_step_by_value);
   for (int k = 0; k < 4; ++k) {
     sound.step(k, 0.01);
     faulty.step(k, 0.01);

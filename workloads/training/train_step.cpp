@@ -1,7 +1,6 @@
 #include "workloads/training/train_step.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -100,30 +99,31 @@ class Entered {
 
 struct TrainStep::State {
   State(const ModelConfig& config_, const Layout& layout_, capture::Device& device_,
-        std::uint64_t seed, fixtures::Fault fault_, fixtures::RngBackend backend)
+        std::uint64_t seed_, std::shared_ptr<faults::FaultHooks> faults_,
+        fixtures::RngBackend backend)
       : config(checked(config_, layout_)),
         layout(layout_),
         device(device_),
-        fault(std::move(fault_)),
+        seed(seed_),
+        planted(faults_ ? std::move(faults_) : std::make_shared<faults::FaultHooks>()),
+        faults(plan()),
         options(at::TensorOptions().device(device_.torch_device())),
         tracker(backend, device_),
-        // M91 stands for a seed that is mixed with whatever differs between two runs, here an
-        // address.
-        parameters(fault.is("M91") ? seed + reinterpret_cast<std::uintptr_t>(this) : seed,
-                   device_.torch_device(), scalar_type(config.precision)),
-        model(parameters, config, layout, device_.torch_device(), fault),
+        parameters(seed, device_.torch_device(), scalar_type(config.precision)),
+        model(parameters, config, layout, device_.torch_device(), faults),
         gradients(parameters),
         shards(config.distributed_optimizer && layout.replicas() > 1
                    ? std::make_unique<ParameterShards>(
-                         parameters, gradients, cut_buckets(config, layout, parameters, gradients))
+                         parameters, gradients, cut_buckets(config, layout, parameters, gradients),
+                         faults)
                    : nullptr),
-        checks(config, fault),
-        reduction(config, layout, parameters, gradients, checks, device, fault),
+        checks(config, faults),
+        reduction(config, layout, parameters, gradients, checks, device, faults),
         gather(shards && config.overlap_param_gather
-                   ? std::make_unique<ParameterGather>(*shards, parameters, device, fault)
+                   ? std::make_unique<ParameterGather>(*shards, parameters, device, faults)
                    : nullptr),
-        optimizer(config, layout, parameters, gradients, fault, shards.get()),
-        dropout(config, layout, tracker, seed, device_.torch_device(), fault),
+        optimizer(config, layout, parameters, gradients, faults, shards.get()),
+        dropout(config, layout, tracker, seed, device_.torch_device(), faults),
         recomputes(config, layout, device_.torch_device()),
         experts(config, layout, device_.torch_device()),
         router_bias(config, layout, device_.torch_device()),
@@ -136,39 +136,35 @@ struct TrainStep::State {
         turns(order::turns(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
-    // M124 stands for a damaged checkpoint, or a sample that is not a number.
-    if (fault.is("M124"))
-      parameters.all().back().tensor.detach().view({-1}).narrow(0, 0, 1).fill_(
-          std::numeric_limits<double>::quiet_NaN());
-    if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, fault);
-    if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, fault);
-    if (config.shared_expert && config.shared_expert_overlap) beside.emplace(device, fault);
+    if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, faults);
+    if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
+    if (config.shared_expert && config.shared_expert_overlap) beside.emplace(device, faults);
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
       felt_scale = at::zeros_like(root_gradient);
       root = at::zeros_like(root_gradient);
-      read_scale();
     }
     tracker.add_parallel_regions(
         seed + kStageSeedOffset * static_cast<std::uint64_t>(layout.pp_rank), layout.tp_rank);
     for (std::int64_t l = 0; l < counter.size(0); ++l)
       layer_counters.push_back(counter.select(0, l));
     for (const NamedTensor& gradient : gradients.views())
-      if (gradient.name == "grad:embedding.weight" && config.tied_embeddings && layout.pp > 1)
+      if (gradient.name == "grad:embedding.weight" && config.tied_embeddings &&
+          !layout.embedding_group.empty())
         tied_gradient = gradient.tensor;
+  }
+
+  /// The hooks, after they have changed what the step is built from.
+  faults::FaultHooks& plan() {
+    planted->plan_step({config, layout, seed, device, recording});
+    return *planted;
   }
 
   /// Enqueues the gradient of a microbatch's loss, for the whole step.
   void make_root() {
     if (!felt_scale.defined()) return;
-    // M95 stands for a loss scale that backward takes by value: a capture freezes it.
-    felt_scale.copy_(fault.is("M95") ? at::full({}, host_scale, felt_scale.options())
-                                     : optimizer.loss_scale());
+    felt_scale.copy_(optimizer.loss_scale());
     root.copy_(root_gradient * felt_scale);
-  }
-  /// M95 only: what the host believes the scale to be.
-  void read_scale() {
-    if (fault.is("M95") && !recording) host_scale = optimizer.loss_scale().item<double>();
   }
 
   /// A forward whose backward is owed: what it came from, undefined for the tokens, and what it
@@ -197,10 +193,13 @@ struct TrainStep::State {
   void average(at::Tensor of_own_tokens) const;
   void reduce_gradients();
 
-  const ModelConfig config;
-  const Layout layout;
+  bool recording = false;
+  ModelConfig config;
+  Layout layout;
   capture::Device& device;
-  const fixtures::Fault fault;
+  std::uint64_t seed;
+  const std::shared_ptr<faults::FaultHooks> planted;
+  faults::FaultHooks& faults;
   const at::TensorOptions options;
   fixtures::RngTracker tracker;
   Parameters parameters;
@@ -219,7 +218,6 @@ struct TrainStep::State {
   at::Tensor
       root;  // [] fp32, static: root_gradient, of fp16 times the loss scale of the step that runs
   at::Tensor felt_scale;  // [] fp32, of fp16
-  double host_scale = 0;  // M95 only
   std::vector<at::Tensor> layer_counters;
   const std::vector<order::Turn> turns;
   const StageTransfers transfers;
@@ -232,24 +230,23 @@ struct TrainStep::State {
   std::optional<order::Work> running;
   Inside inside = Inside::neither;
   at::Tensor tied_gradient;  // of the embedding on first and last stage; undefined elsewhere
-  bool recording = false;
   ModuleRunner* runner = nullptr;
   ModuleRuns module_runs;
 };
 
 TrainStep::TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device,
-                     std::uint64_t seed, fixtures::Fault fault, fixtures::RngBackend backend)
-    : state_(std::make_unique<State>(config, layout, device, seed, std::move(fault), backend)) {}
+                     std::uint64_t seed, std::shared_ptr<faults::FaultHooks> faults,
+                     fixtures::RngBackend backend)
+    : state_(std::make_unique<State>(config, layout, device, seed, std::move(faults), backend)) {}
 TrainStep::~TrainStep() = default;
 
 ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& work) {
   return {.microbatch = work.microbatch,
           .dropout = dropout,
           .counters = layer_counters,
-          .fault = fault,
+          .faults = faults,
           .recording = recording,
-          .default_stream = device.default_stream(),
-          .runner = runner,
+          .runner = faults.runner(runner),
           .module_runs = module_runs,
           .recomputes = recomputes,
           .experts = experts,
@@ -309,14 +306,13 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
   std::map<order::Work, at::Tensor> arrived;  // by what takes it
   for (const order::Turn& turn : turns) {
     at::Tensor made;
+    std::vector<order::Transfer> in_order = turn.transfers;
+    std::optional<order::Work> run = turn.work;
+    faults.turn(in_order, run);
     if (turn.work) {
       at::Tensor input;
       if (auto taken = arrived.extract(*turn.work)) input = std::move(taken.mapped());
-      order::Work work = *turn.work;
-      // M76 stands for a stage whose graph has its microbatches in another order than its
-      // neighbours'.
-      if (fault.is("M76") && recording && layout.last_stage() && work.microbatch < 2)
-        work.microbatch = 1 - work.microbatch;
+      const order::Work work = *run;
       running = work;
       const std::pair key{work.chunk, work.microbatch};
       if (work.forward)
@@ -325,11 +321,6 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
       else
         made = backward(work, outstanding.extract(key).mapped(), input);
     }
-    std::vector<order::Transfer> in_order = turn.transfers;
-    // M57 stands for a graph that sends back before it receives: where the neighbour's sends first
-    // too, neither ends.
-    if (fault.is("M57") && recording && layout.last_stage())
-      std::reverse(in_order.begin(), in_order.end());
     for (const order::Transfer& transfer : in_order) {
       running = transfer.takes;
       if (transfer.from == layout.pp_rank)
@@ -469,18 +460,12 @@ void TrainStep::State::average(at::Tensor of_own_tokens) const {
 /// other tokens, over the two ends of the pipeline.
 void TrainStep::State::reduce_gradients() {
   reduction.finish();
-  // M94 stands for tied weights that each stage takes for its own: first and last drift apart.
-  if (tied_gradient.defined() && !fault.is("M94"))
-    comm::all_reduce_(tied_gradient, layout.embedding_group);
+  if (tied_gradient.defined()) comm::all_reduce_(tied_gradient, layout.embedding_group);
 }
 
 void TrainStep::forward_backward(const Batch& batch) {
   State& s = *state_;
   const Entered passes(s.inside, Inside::passes);
-  // M123 stands for a capture that needs more memory than there is: graph pools are no part of what
-  // eager steps have shown to fit.
-  if (s.fault.is("M123") && s.recording)
-    (void)at::empty({std::int64_t{1} << 50}, s.options.dtype(at::kFloat));
   at::Tensor(s.gradients.flat()).zero_();
   s.experts.begin_step();
   s.schedule.begin_step();
@@ -488,7 +473,7 @@ void TrainStep::forward_backward(const Batch& batch) {
   if (!s.layout.last_stage()) s.losses.zero_();
   s.make_root();
   s.reduction.begin_step();
-  if (s.gather) s.gather->begin(/*captured_parts=*/s.runner && s.runner->captures_parts());
+  if (s.gather) s.gather->begin();
   if (s.config.overlap_ep_comm)
     s.run_layer_by_layer(batch);
   else
@@ -496,8 +481,7 @@ void TrainStep::forward_backward(const Batch& batch) {
   if (s.gather) s.gather->finish();
   s.average(s.losses);
   s.reduce_gradients();
-  // M106 stands for an update that a capture leaves out.
-  if (!s.fault.is("M106") || !s.recording) s.router_bias.update(s.experts.assigned());
+  if (s.faults.updates_router_bias()) s.router_bias.update(s.experts.assigned());
 }
 
 void TrainStep::evaluate(const Batch& batch) {
@@ -510,7 +494,7 @@ void TrainStep::evaluate(const Batch& batch) {
   };
   const Evaluating evaluating(s.dropout);
   s.evaluation_losses.zero_();
-  if (s.gather) s.gather->begin(/*captured_parts=*/false);
+  if (s.gather) s.gather->begin();
   s.run_forwards(batch);
   if (s.gather) s.gather->finish();
   s.average(s.evaluation_losses);
@@ -521,7 +505,6 @@ at::Tensor TrainStep::evaluation_losses() { return state_->evaluation_losses; }
 void TrainStep::optimizer_step() {
   const Entered optimizer(state_->inside, Inside::optimizer);
   state_->optimizer.step();
-  state_->read_scale();
 }
 
 at::Tensor TrainStep::learning_rate() { return state_->optimizer.learning_rate(); }
@@ -565,6 +548,7 @@ TrainStep::Inside TrainStep::inside() const { return state_->inside; }
 fixtures::RngTracker& TrainStep::rng() { return state_->tracker; }
 const ModelConfig& TrainStep::config() const { return state_->config; }
 const Layout& TrainStep::layout() const { return state_->layout; }
+faults::FaultHooks& TrainStep::faults() const { return state_->faults; }
 void TrainStep::module_runner(ModuleRunner* runner) { state_->runner = runner; }
 RunCount TrainStep::module_runs(const ModuleCall& call) const {
   return state_->module_runs.of(call);

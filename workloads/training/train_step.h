@@ -15,9 +15,9 @@
 
 #include "fixtures/device/device.h"
 #include "fixtures/device/rng_tracker.h"
-#include "fixtures/process/fault.h"
 #include "fixtures/tensors/named_tensor.h"
 #include "workloads/config/model_config.h"
+#include "workloads/faults/hooks/fault_hooks.h"
 #include "workloads/forward/module_runner.h"
 #include "workloads/forward/module_runs.h"
 #include "workloads/parameters/parameters.h"
@@ -35,11 +35,11 @@ class TrainStep {
  public:
   /// Builds parameters from (seed, tensor name) as the shard of the full tensor that `layout`
   /// holds. Create it with the stream current on which it will run or be captured: gradient
-  /// accumulators keep their creation stream. Throws std::invalid_argument where the layout does
-  /// not divide the model (rule G001 refuses it earlier), and for experts together with tensor
-  /// parallelism (R247).
+  /// accumulators keep their creation stream. `faults`: of a planted fault, or null. Throws
+  /// std::invalid_argument where the layout does not divide the model (rule G001 refuses it
+  /// earlier), and for experts together with tensor parallelism (R247).
   TrainStep(const ModelConfig& config, const Layout& layout, capture::Device& device,
-            std::uint64_t seed, fixtures::Fault fault,
+            std::uint64_t seed, std::shared_ptr<faults::FaultHooks> faults = nullptr,
             fixtures::RngBackend backend = fixtures::RngBackend::graph_safe);
   ~TrainStep();
 
@@ -102,6 +102,8 @@ class TrainStep {
   fixtures::RngTracker& rng();
   const ModelConfig& config() const;
   const Layout& layout() const;
+  /// The planted fault's hooks, the engine's too; sound ones where none is planted.
+  faults::FaultHooks& faults() const;
 
   /// Lets `runner` run the parts of the model from now on; null gives them back. It outlives its
   /// last forward_backward().
@@ -111,8 +113,8 @@ class TrainStep {
   /// Fp8Weights::tell_first_microbatch(); without effect where no weights are rounded. By an engine
   /// that captures parts, before it replays the forward of one.
   void tell_first_microbatch(bool first);
-  /// Told by an engine around a capture: whether the calls between are recorded instead of run.
-  /// Beside planted faults only the making of rounded weights looks at it.
+  /// Told by an engine around a capture: whether the calls between are recorded instead of run. The
+  /// making of rounded weights and planted faults look at it.
   void recording(bool on);
 
  private:

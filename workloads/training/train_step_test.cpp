@@ -17,6 +17,8 @@
 namespace graphproof::workloads::train_step_test {
 namespace {
 
+using fixtures::Fault;
+
 constexpr std::uint64_t kSeed = StepUnderTest::kSeed;
 const ModelConfig kTiny{.layers = 2,
                         .hidden = 8,
@@ -323,7 +325,7 @@ TEST(TrainStep, RefusesALayoutThatDoesNotDivide) {
 TEST(TrainStep, FaultM32DrawsNewMasksOfTheRightShareWhileEager) {
   ModelConfig config;
   config.dropout = 0.1;
-  Bench bench(config, "M32");
+  Bench bench(config, Fault::dropout_seed_by_value);
   std::set<std::vector<float>> seen;
   double kept = 0, drawn = 0;
   for (int step = 0; step < 3; ++step) {

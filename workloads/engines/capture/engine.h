@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "fixtures/device/device.h"
-#include "fixtures/process/fault.h"
 #include "workloads/engine_traits/engine_traits.h"
 #include "workloads/training/train_step.h"
 
@@ -59,8 +58,8 @@ class Observer {
   virtual void before_step(const std::vector<NamedTensor>& /*statics*/,
                            const std::vector<NamedTensor>& /*outputs*/) {}
   virtual void after_step(const std::vector<NamedTensor>& /*outputs*/) {}
-  /// M19 only: a capture that failed and was reset, and after which the engine goes on. pool_bytes
-  /// is what stayed.
+  /// A capture that failed and was reset, and after which the engine tries again in the same step.
+  /// pool_bytes is what stayed.
   virtual void failed_capture(const CaptureReport&) {}
 };
 
@@ -74,9 +73,8 @@ struct Counters {
   std::int64_t graphs = 0;    // graphs that are alive
   std::int64_t launches_per_step =
       0;  // graph launches that a replayed step needs; 0 before the first capture
-  std::int64_t out_of_order =
-      0;  // launches in another order than a shared pool allows: M43 only, else an error
-  std::int64_t drops_in_flight = 0;  // graphs dropped while the device still ran: M72 only
+  std::int64_t out_of_order = 0;     // launches in another order than a shared pool allows
+  std::int64_t drops_in_flight = 0;  // graphs dropped while the device still ran them
 };
 
 /// The axis pool. per_microbatch: graphs of one outstanding microbatch share a pool.
@@ -96,12 +94,6 @@ struct EngineConfig {
   /// replay. Off only where a bench measures what that costs: a call that does not fit then replays
   /// something else.
   bool checks = true;
-  fixtures::Fault fault = {};
-  /// M49 only: what the faulty comparison reads instead of the graph's own outputs.
-  std::vector<NamedTensor> stale_outputs = {};
-  /// M61 only: how long the stalled rank sleeps. A bound, not a plan: the watcher ends the rank
-  /// long before.
-  std::int64_t stall_ms = 600'000;
 };
 
 /// What step() of an engine throws after drop_graphs(): std::logic_error.
@@ -128,6 +120,8 @@ class Engine {
   /// leave alone. Enqueued on the current stream.
   virtual at::Tensor losses() = 0;
   virtual Counters counters() const = 0;
+  /// What runs parts of the model, of an engine that captures modules; null for the others.
+  virtual workloads::ModuleRunner* module_runner() { return nullptr; }
   /// Drops the graphs after waiting for the last replay. Idempotent; step() is not allowed
   /// afterwards.
   virtual void drop_graphs() = 0;

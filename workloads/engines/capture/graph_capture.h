@@ -36,17 +36,21 @@ struct CaptureRequest {
   capture::Pool pool;
   std::function<void()> work;  // enqueues what the graph holds; called once
   std::int64_t warmups = 0;    // eager runs of the work so far, for evidence
-  std::function<void()> warm_up =
-      {};  // runs before the capture and leaves all state as it was; may be empty
+  /// Runs right before the capture; and puts back what it changed. Both may be empty.
+  std::function<void()> warm_up = {}, undo_warm_up = {};
   const workloads::ModuleCall* module =
       nullptr;  // whose work this is; null: a step's, an optimizer's
 };
 
 /// Waits for the device, warms up, registers every generator of the step and captures the work on
 /// the current stream. It runs nothing: the caller replays. On failure the observer gets a report
-/// with status "error" and capture::DeviceError is thrown. Null only for the planted fault M85,
-/// which hides a failure.
-std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts,
-                                              const CaptureRequest& request);
+/// with status "error" and capture::DeviceError is thrown.
+std::unique_ptr<capture::Graph> capture_graph(const CaptureParts& parts, CaptureRequest request);
+
+/// The pieces of it. A graph with every generator of the step:
+std::unique_ptr<capture::Graph> make_graph(const CaptureParts& parts);
+/// The capture of `work`. Ends it whatever happens and throws what went wrong.
+void record(const CaptureParts& parts, const capture::Pool& pool, const std::function<void()>& work,
+            capture::Graph& graph);
 
 }  // namespace graphproof::engines

@@ -9,7 +9,6 @@ namespace graphproof::engines {
 void OptimizerGraph::step() {
   if (graph_) {
     const fixtures::NvtxRange range("graph optimizer");
-    if (parts_.config.fault.is("M131") && graph_->replays() == 1) rebind_the_rate();
     // No outputs: it changes parameters and state, and what is poisoned must be written.
     parts_.observer.before_replay("optimizer", optimizer_tensors(parts_.step), {});
     graph_->replay();
@@ -17,15 +16,6 @@ void OptimizerGraph::step() {
   }
   parts_.step.optimizer_step();
   ++eager_steps_;
-}
-
-// M131 stands for a scheduler that assigns a new tensor to the optimizer's rate. The old one is
-// kept, so that the graph reads old values and not freed memory: wrong in silence, as in the field.
-void OptimizerGraph::rebind_the_rate() {
-  const at::NoGradGuard no_grad;
-  at::Tensor rate = parts_.step.learning_rate();
-  old_rate_ = rate.variable_data();
-  rate.set_data(rate.detach().clone());
 }
 
 void OptimizerGraph::capture(const capture::Pool& pool) {

@@ -35,11 +35,8 @@ class OptimizerGraph {
   void drop();
 
  private:
-  void rebind_the_rate();
-
   CaptureParts parts_;
   std::unique_ptr<capture::Graph> graph_;
-  at::Tensor old_rate_;  // M131 only
   std::int64_t eager_steps_ = 0, captures_ = 0, earlier_replays_ = 0;
 };
 

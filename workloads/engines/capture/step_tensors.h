@@ -34,12 +34,6 @@ inline std::vector<NamedTensor> overwritten_outputs(workloads::TrainStep& step) 
   return tensors;
 }
 
-/// Engine::losses(). M38 stands for an engine that hands out its own buffer, which the next replay
-/// overwrites.
-inline at::Tensor kept_losses(workloads::TrainStep& step, const fixtures::Fault& fault) {
-  return fault.is("M38") ? step.losses() : step.losses().clone();
-}
-
 /// What a capture must leave as it found it. The layer counter is not among them: it has a detector
 /// of its own.
 inline std::vector<NamedTensor> captured_state(workloads::TrainStep& step) {

@@ -273,11 +273,8 @@ void AheadOfTime::capture(const std::function<void()>& work) {
     pool_ = {};
     pool_.pool = device_.make_pool();
     make_graphs(chunks, order);
-    std::function<void()> warm_up_all = [&] {
-      warm_up(chunks, order, passes);
-      // M47 stands for a warm-up whose effects on random numbers, counters and statistics stay.
-      if (!config_.fault.is("M47")) state.restore();
-    };
+    ModuleGraphs::WarmUp warm_up_all{[&] { warm_up(chunks, order, passes); },
+                                     [&] { state.restore(); }};
     ModuleGraphs* above = nullptr;
     ModuleGraphs* sent = nullptr;  // the lowest layer of the last backward entry
     walk(
@@ -427,7 +424,7 @@ void AheadOfTime::forget() {
 
 std::vector<NamedTensor> AheadOfTime::outputs() { return engines::step_outputs(step_); }
 
-at::Tensor AheadOfTime::losses() { return kept_losses(step_, config_.fault); }
+at::Tensor AheadOfTime::losses() { return step_.losses().clone(); }
 
 Counters AheadOfTime::counters() const {
   Counters counters = counters_;

@@ -78,6 +78,7 @@ class AheadOfTime final : public Engine, public workloads::ModuleRunner {
   void run_weight_gradients(const workloads::ModuleCall& call,
                             const std::function<void()>& body) override;
   bool captures_parts() const override { return true; }
+  workloads::ModuleRunner* module_runner() override { return this; }
 
  private:
   /// A chain and its graphs, by captured microbatch.

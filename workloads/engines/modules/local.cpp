@@ -1,7 +1,6 @@
 #include "workloads/engines/modules/local.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <stdexcept>
 
@@ -58,7 +57,6 @@ Local::Local(const EngineConfig& config, capture::Device& device, c10::Stream st
         "nor set a generator's "
         "state, so the plain tracker can't change regions inside it; next: set rng_tracker to "
         "graph_safe");
-  if (config_.fault.is("M63")) config_.pool = PoolSharing::per_graph;
   if (config_.modules.empty())
     captured_kinds_[static_cast<std::size_t>(workloads::ModuleKind::layer)] = true;
   for (const workloads::ModuleKind kind : config_.modules)
@@ -92,8 +90,6 @@ void Local::step(const workloads::Batch& batch, double learning_rate) {
 void Local::run_step(const std::function<void()>& work) {
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
-  if (created_ && config_.fault.is("M86")) retire();
-  if (config_.fault.is("M28") && replayed_steps_ == 1) rebind_a_weight();
   begin_step();
   ++counters_.steps;
   if (!created_) {
@@ -106,11 +102,9 @@ void Local::run_step(const std::function<void()>& work) {
     }
     ++counters_.eager;
   } else {
-    if (falls_back()) ++counters_.fallbacks;
     observer_.before_step(step_statics_, step_outputs_);
     work();
     observer_.after_step(step_outputs_);
-    ++replayed_steps_;
   }
 }
 
@@ -164,8 +158,7 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call,
                                    const std::vector<at::Tensor>& inputs,
                                    const std::vector<at::Tensor>& parameters,
                                    const workloads::ModuleBody& body) {
-  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)] ||
-      falls_back())
+  if (creating_ || evaluating_ || !captured_kinds_[static_cast<std::size_t>(call.kind)])
     return body(inputs);
   if (!at::GradMode::is_enabled())
     throw std::invalid_argument(
@@ -207,14 +200,6 @@ ModuleGraphs& Local::idle_graphs(const workloads::ModuleCall& call,
 }
 
 bool Local::graphs_for_each_microbatch() const { return step_.layout().pp > 1; }
-
-// M56 stands for one rank that finds no graph for what it is given and runs eagerly, while its
-// peers replay.
-bool Local::falls_back() const {
-  if (!config_.fault.is("M56") || !created_ || replayed_steps_ < 1) return false;
-  const workloads::Layout& layout = step_.layout();
-  return layout.tp > 1 ? layout.tp_rank == 1 : layout.dp_rank == 1;
-}
 
 // ---- the recorded step
 
@@ -289,32 +274,21 @@ void Local::create() {
     if (entry.backward) {
       entry.graphs->capture_backward(place);
     } else {
-      entry.graphs->capture_forward(place, config_.warmup_steps, [&] {
+      const auto passes = [&] {
         for (std::int64_t pass = 0; pass < config_.warmup_steps; ++pass) {
           entry.graphs->warm_up_forward();
           entry.graphs->warm_up_backward();
         }
-        // M47 stands for a warm-up that leaves random numbers, counters and statistics where its
-        // passes have taken them.
-        if (!config_.fault.is("M47")) state.restore();
-      });
+      };
+      entry.graphs->capture_forward(place, config_.warmup_steps,
+                                    {passes, [&] { state.restore(); }});
       in_order_.push_back(entry.graphs);
     }
   }
-  // M43: the backward captured last, whose memory the forwards before it still use.
-  if (config_.fault.is("M43"))
-    for (const Entry& entry : record_)
-      if (entry.backward) {
-        entry.graphs->launch_before_backward(record_.back().graphs);
-        break;
-      }
   counters_.launches_per_step = recorded_launches_;
   record_.clear();
   recorded_launches_ = 0;
   step_statics_ = static_tensors(step_, {}, /*with_optimizer=*/true);
-  // M172 stands for an engine that has the addresses of what its step reads watched, and not of
-  // what it hands out.
-  if (config_.fault.is("M172")) step_statics_ = {{"learning_rate", step_.learning_rate()}};
   step_outputs_ = overwritten_outputs(step_);
   created_ = true;
 }
@@ -342,7 +316,7 @@ void Local::forget() {
 
 std::vector<NamedTensor> Local::outputs() { return engines::step_outputs(step_); }
 
-at::Tensor Local::losses() { return kept_losses(step_, config_.fault); }
+at::Tensor Local::losses() { return step_.losses().clone(); }
 
 Counters Local::counters() const {
   Counters counters = counters_;
@@ -358,7 +332,6 @@ Counters Local::counters() const {
 
 void Local::drop_graphs() {
   dropped_ = true;
-  if (config_.fault.is("M72") && created_) drop_in_flight();
   device_.synchronize();
   for_each_graphs([&](ModuleGraphs& graphs) {
     earlier_replays_ += graphs.replays();
@@ -367,54 +340,7 @@ void Local::drop_graphs() {
   optimizer_.drop();
   floor_.reset();
   modules_ = {};
-  retired_.clear();
   created_ = false;
-}
-
-// ---- planted faults
-
-// M28 stands for a checkpoint that is loaded by assignment: the parameter has new memory, the graph
-// the old. The old one is kept, so that the graph reads old values and not freed memory: wrong in
-// silence, as in the field.
-void Local::rebind_a_weight() {
-  const at::NoGradGuard no_grad;
-  for (const NamedTensor& parameter : step_.parameters()) {
-    if (parameter.name.find("layers.0.") == std::string::npos) continue;
-    old_weights_.push_back(parameter.tensor.variable_data());
-    at::Tensor(parameter.tensor).set_data(parameter.tensor.detach().clone());
-  }
-}
-
-// M86 stands for a cache whose key holds the step's number: what was captured is never found again,
-// and stays.
-void Local::retire() {
-  for_each_graphs([&](const ModuleGraphs& graphs) { earlier_replays_ += graphs.replays(); });
-  floor_.reset();
-  retired_.push_back(std::move(modules_));
-  modules_ = {};
-  created_ = false;
-}
-
-// M72 stands for a cleanup that doesn't wait: graphs are launched, dropped at once, and their
-// memory is used for something else.
-void Local::drop_in_flight() {
-  const c10::StreamGuard guard(stream_);
-  for_each_graphs([](ModuleGraphs& graphs) {
-    graphs.launch_forward();
-    graphs.launch_backward();
-  });
-  c10::Event done(stream_.device_type());
-  done.record(stream_);
-  for_each_graphs([&](ModuleGraphs& graphs) {
-    earlier_replays_ += graphs.replays();
-    if (!done.query()) ++counters_.drops_in_flight;
-    graphs.reset();
-  });
-  modules_ = {};
-  device_.empty_cache();
-  const c10::StreamGuard other(device_.stream_from_pool());
-  at::full({1 << 22}, std::numeric_limits<float>::quiet_NaN(),
-           at::TensorOptions().device(device_.torch_device()));
 }
 
 std::unique_ptr<Engine> make_local(const EngineConfig& config, capture::Device& device,

@@ -82,6 +82,7 @@ class Local final : public Engine, public workloads::ModuleRunner {
                               const std::vector<at::Tensor>& parameters,
                               const workloads::ModuleBody& body) override;
   bool captures_parts() const override { return true; }
+  workloads::ModuleRunner* module_runner() override { return this; }
 
  private:
   struct Entry {
@@ -115,10 +116,6 @@ class Local final : public Engine, public workloads::ModuleRunner {
   std::vector<SpeedFloor::Chain> chains() const;
   template <class Visit>
   void for_each_graphs(Visit visit) const;
-  bool falls_back() const;
-  void rebind_a_weight();
-  void retire();
-  void drop_in_flight();
 
   EngineConfig config_;
   capture::Device& device_;
@@ -139,10 +136,8 @@ class Local final : public Engine, public workloads::ModuleRunner {
   bool created_ = false, creating_ = false, evaluating_ = false, dropped_ = false,
        at_floor_ = false;
   std::optional<bool> told_first_;  // in this step, of its microbatches
-  std::int64_t recorded_launches_ = 0, replayed_steps_ = 0, earlier_replays_ = 0;
+  std::int64_t recorded_launches_ = 0, earlier_replays_ = 0;
   Counters counters_;
-  std::vector<decltype(modules_)> retired_;  // M86 only
-  std::vector<at::Tensor> old_weights_;      // M28 only
 };
 
 std::unique_ptr<Engine> make_local(const EngineConfig& config, capture::Device& device,

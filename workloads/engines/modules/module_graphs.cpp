@@ -1,11 +1,9 @@
 #include "workloads/engines/modules/module_graphs.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
-#include "fixtures/device/faults/pointer_table.h"
 #include "fixtures/device/nvtx.h"
 #include "fixtures/tensors/torch.h"
 #include "workloads/engines/modules/unowned.h"
@@ -92,29 +90,14 @@ ModuleGraphs* ModuleGraphs::predecessor() const {
 
 // ---- capture
 
-void ModuleGraphs::capture_forward(Place place, std::int64_t warmups,
-                                   const std::function<void()>& warm_up) {
+void ModuleGraphs::capture_forward(Place place, std::int64_t warmups, const WarmUp& warm_up) {
   forward_.place = place;
   if (place.order) forward_.turn = place.order->captures++;
-  // M27 stands for a static input whose memory is given back after the capture: it comes from
-  // outside the pool.
-  if (parts_.config.fault.is("M27") && !sources_[0].module)
-    ways_.inputs = {like(recorded_.arguments[0])};
-  // M31 stands for a product of many matrices whose table of addresses outlives one of them. That
-  // one lies where nobody else allocates, so that its memory is not taken, and the replays are
-  // right, until somebody does.
-  if (parts_.config.fault.is("M31") && !sources_[0].module) {
-    const c10::StreamGuard apart(parts_.device.stream_from_pool());
-    divisor_ = at::ones({1}, at::TensorOptions(recorded_.arguments[0].device));
-    divisors_ = at::full({1}, static_cast<std::int64_t>(parts_.device.address(divisor_)),
-                         divisor_.options().dtype(at::kLong));
-    at::Tensor warm_up = at::ones_like(divisor_);  // a library loads its kernels at their first use
-    capture::divide_by_pointees_(warm_up, divisors_);
-    parts_.device.synchronize();
-  }
+  parts_.step.faults().static_inputs(ways_.inputs, recorded_.arguments,
+                                     /*from_outside=*/!sources_[0].module);
   warmups_ = warmups;
   forward_.graph = capture_graph(parts_, {forward_.name, place.pool, [this] { record_forward(); },
-                                          warmups_, warm_up, &recorded_.call});
+                                          warmups_, warm_up.run, warm_up.undo, &recorded_.call});
 }
 
 /// With histories of their own, from this call on. Inside a capture the memory comes from the pool.
@@ -132,8 +115,6 @@ std::vector<at::Tensor> ModuleGraphs::static_inputs() const {
 }
 
 void ModuleGraphs::warm_up_forward() {
-  if (parts_.config.fault.is("M169"))
-    return;  // stands for passes over single modules that an engine counts and leaves out
   const c10::AutoGradMode with_gradients(true);
   warm_inputs_.clear();
   for (std::size_t i = 0; i < recorded_.arguments.size(); ++i) {
@@ -153,7 +134,7 @@ void ModuleGraphs::warm_up_backward() {
   }
   const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
   const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
-  if (!outputs.empty() && !parts_.config.fault.is("M170"))  // M170 leaves out their backward alone
+  if (!outputs.empty())
     note_connected(
         gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
 }
@@ -187,10 +168,6 @@ void ModuleGraphs::note_connected(const std::vector<at::Tensor>& gradients) {
 void ModuleGraphs::record_forward() {
   const c10::AutoGradMode with_gradients(true);
   inputs_ = static_inputs();
-  if (divisors_.defined()) {
-    at::Tensor first = inputs_[0].variable_data().view({-1}).narrow(0, 0, 1);
-    capture::divide_by_pointees_(first, divisors_);
-  }
   captured_outputs_ = recorded_.body(inputs_);
   require_outputs(captured_outputs_);
   outputs_.clear();
@@ -221,9 +198,8 @@ void ModuleGraphs::capture_backward(Place place) {
   if (ways_.output_gradient)
     for (std::size_t k = 0; k < differentiable_.size(); ++k)
       grad_outputs_[k] = ways_.output_gradient(differentiable_[k], outputs_[differentiable_[k]]);
-  backward_.graph = capture_graph(
-      parts_,
-      {backward_.name, place.pool, [this] { record_backward(); }, warmups_, /*warm_up=*/{}});
+  backward_.graph =
+      capture_graph(parts_, {backward_.name, place.pool, [this] { record_backward(); }, warmups_});
   for (const at::Tensor& parameter : *recorded_.parameters)
     parameter_addresses_.push_back(parameter.const_data_ptr());
   hooked_.clear();
@@ -233,13 +209,11 @@ void ModuleGraphs::capture_backward(Place place) {
                    [](const Argument& argument) { return argument.requires_grad; });
   const bool fused =
       parts_.step.config().grad_accumulation_fusion && !parts_.step.config().delay_wgrad;
-  const bool forgets_hooks =
-      parts_.config.fault.is("M167");  // stands for replays that leave the hooks of .grad out
   for (std::size_t p = 0; p < recorded_.parameters->size(); ++p)
     // A fused weight gradient is added in the graph and leaves nothing to hand out but the call of
     // its hooks; a delayed one doesn't leave even that.
     if (handed ? connected_[p] || (fused && has_hooks((*recorded_.parameters)[p]))
-               : needs_a_parameter || (has_hooks((*recorded_.parameters)[p]) && !forgets_hooks))
+               : needs_a_parameter || has_hooks((*recorded_.parameters)[p]))
       hooked_.push_back(p);
   release();
   describe();
@@ -249,8 +223,7 @@ void ModuleGraphs::capture_weight_gradients(Place place) {
   weight_gradients_.place = place;
   if (place.order) weight_gradients_.turn = place.order->captures++;
   weight_gradients_.graph = capture_graph(
-      parts_,
-      {weight_gradients_.name, place.pool, recorded_.weight_gradients, warmups_, /*warm_up=*/{}});
+      parts_, {weight_gradients_.name, place.pool, recorded_.weight_gradients, warmups_});
   describe();
 }
 
@@ -290,17 +263,13 @@ void ModuleGraphs::record_backward() {
 
 void ModuleGraphs::accumulate(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
-  // M36 stands for an engine that returns its static gradients and an accumulator that takes them
-  // over as they are.
-  if (ways_.weight_gradients != WeightGradients::added || parts_.config.fault.is("M36")) {
+  if (ways_.weight_gradients != WeightGradients::added) {
     wgrads_ = gradients;
     return;
   }
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     if (!gradients[p].defined()) continue;  // the outputs don't depend on it
     at::Tensor sum = (*recorded_.parameters)[p].grad();
-    // M37 stands for a zero_grad that was captured with each microbatch's backward.
-    if (parts_.config.fault.is("M37")) sum.zero_();
     sum.add_(gradients[p]);
   }
 }
@@ -317,9 +286,8 @@ void ModuleGraphs::release() {
   if (!ways_.results_stay)
     for (at::Tensor& output : outputs_) output = unowned(output);
   for (at::Tensor& gradient : grad_outputs_) gradient = unowned(gradient);
-  // Inputs that the engine gave are its own; M27 loses them.
-  for (std::size_t i = parts_.config.fault.is("M27") ? 0 : ways_.inputs.size(); i < inputs_.size();
-       ++i)
+  // Inputs that the engine gave are its own.
+  for (std::size_t i = ways_.inputs.size(); i < inputs_.size(); ++i)
     inputs_[i] = unowned(inputs_[i]);
   for (at::Tensor& tensor : inputs_) tensor = tensor.variable_data();
   if (ways_.weight_gradients == WeightGradients::cloned)
@@ -327,17 +295,6 @@ void ModuleGraphs::release() {
       if (gradient.defined()) gradient = unowned(gradient);
   for (at::Tensor& gradient : grad_inputs_)
     if (gradient.defined()) gradient = gradient.variable_data();
-  divisor_.reset();
-  if (!parts_.config.fault.is("M27") || sources_[0].module) return;
-  ways_.inputs.clear();
-  // M27: the memory of the first static input belongs to somebody else now, who writes to it.
-  std::vector<at::Tensor> tried;
-  constexpr int kTries = 64;
-  for (int i = 0; i < kTries && !squatter_.defined(); ++i) {
-    tried.push_back(
-        at::empty_strided(inputs_[0].sizes(), inputs_[0].strides(), inputs_[0].options()));
-    if (tried.back().const_data_ptr() == inputs_[0].const_data_ptr()) squatter_ = tried.back();
-  }
 }
 
 void ModuleGraphs::release_input_gradients() {
@@ -395,9 +352,9 @@ void ModuleGraphs::describe() {
 void ModuleGraphs::take_turn(const Captured& graph) {
   PoolOrder* order = graph.place.order;
   if (!order || !parts_.config.checks) return;
+  const bool kept = parts_.step.faults().keeps_pool_order(graph.name, *order, graph.turn);
   if (!order->allows(graph.turn)) {
-    // M43 and M113 stand for an engine without this guard.
-    if (!parts_.config.fault.is("M43") && !parts_.config.fault.is("M113"))
+    if (kept)
       throw std::logic_error(
           "graph " + graph.name + ": got launch number " + std::to_string(graph.turn) + " after " +
           std::to_string(order->last) + " with " + std::to_string(order->alive) +
@@ -447,8 +404,6 @@ std::vector<at::Tensor> ModuleGraphs::replay(const workloads::ModuleCall& call,
     require_unchanged_parameters();
     take_turn(forward_);
     load(call, inputs);
-    if (squatter_.defined())
-      squatter_.fill_(std::numeric_limits<double>::quiet_NaN());  // M27: its owner's own data
     parts_.observer.before_replay(forward_.name, forward_.statics, forward_.outputs);
     forward_.graph->replay();
     parts_.observer.after_replay(forward_.name, forward_.outputs);
@@ -492,26 +447,16 @@ void ModuleGraphs::add_weight_gradients() {
 std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& gradients) {
   const fixtures::NvtxRange range(backward_.range);
   const at::NoGradGuard no_grad;
-  if (early_) {
-    early_->take_turn(early_->backward_);
-    early_->launch_backward();
-  }
-  // M113 stands for a schedule that calls for weight gradients before the data gradient has left
-  // what they are made of.
-  if (owes_weight_gradients() && parts_.config.fault.is("M113")) launch_weight_gradients();
   take_turn(backward_);
   load_gradients(gradients);
-  const bool watched =
-      !parts_.config.fault.is("M171");  // M171 stands for graphs that nobody is told of
-  if (watched) parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
+  parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
   backward_.graph->replay();
-  if (watched) parts_.observer.after_replay(backward_.name, backward_.outputs);
+  parts_.observer.after_replay(backward_.name, backward_.outputs);
   owes_ = owes_weight_gradients();
   if (!owes_) {
     if (backward_.place.order) --backward_.place.order->alive;
     idle_ = true;
   }
-  if (ways_.weight_gradients == WeightGradients::added && !wgrads_.empty()) steal();
   std::vector<at::Tensor> handed;
   handed.reserve(grad_inputs_.size() + hooked_.size());
   for (const at::Tensor& gradient : grad_inputs_)
@@ -548,8 +493,7 @@ void ModuleGraphs::replay_weight_gradients() {
         "the backward");
   const at::NoGradGuard no_grad;
   owes_ = false;
-  // M112 stands for an engine that forgets the third graph.
-  if (!parts_.config.fault.is("M112") && !parts_.config.fault.is("M113")) launch_weight_gradients();
+  launch_weight_gradients();
   if (weight_gradients_.place.order) --weight_gradients_.place.order->alive;
   idle_ = true;
 }
@@ -563,22 +507,9 @@ void ModuleGraphs::launch_weight_gradients() {
   parts_.observer.after_replay(weight_gradients_.name, weight_gradients_.outputs);
 }
 
-// M36: what an accumulator makes of static gradients: it keeps the first one as its sum and adds
-// the next to it.
-void ModuleGraphs::steal() {
-  const bool first = stolen_.empty();
-  if (first) stolen_ = wgrads_;
-  for (std::size_t p = 0; p < wgrads_.size(); ++p) {
-    if (!wgrads_[p].defined()) continue;
-    if (!first) stolen_[p].add_(wgrads_[p]);
-    (*recorded_.parameters)[p].grad().copy_(stolen_[p]);
-  }
-}
-
 void ModuleGraphs::begin_step() {
   idle_ = true;
   owes_ = false;
-  stolen_.clear();
 }
 
 std::int64_t ModuleGraphs::replays() const {

@@ -91,9 +91,12 @@ class ModuleGraphs {
   void warm_up_forward();
   void warm_up_backward();
   void warm_up_weight_gradients() { recorded_.weight_gradients(); }
-  /// `warm_up` runs before the capture and leaves all state as it was; `warmups`: eager runs of the
-  /// module by then.
-  void capture_forward(Place place, std::int64_t warmups, const std::function<void()>& warm_up);
+  /// Passes that run right before a capture, and what puts back what they changed. May be empty.
+  struct WarmUp {
+    std::function<void()> run = {}, undo = {};
+  };
+  /// `warmups`: eager runs of the module by the time of its capture.
+  void capture_forward(Place place, std::int64_t warmups, const WarmUp& warm_up);
   /// REQUIRES: capture_forward() and, for every module that takes an output of this one, its
   /// capture_backward().
   void capture_backward(Place place);
@@ -151,8 +154,6 @@ class ModuleGraphs {
   }
   /// REQUIRES: the device has finished. Idempotent.
   void reset();
-  /// M43 only: `early`'s backward is launched before this one's.
-  void launch_before_backward(ModuleGraphs* early) { early_ = early; }
 
  private:
   struct Source {
@@ -174,7 +175,6 @@ class ModuleGraphs {
   void require_unchanged_parameters() const;
   void note_connected(const std::vector<at::Tensor>& gradients);
   void accumulate(const std::vector<at::Tensor>& gradients);
-  void steal();
   void require_outputs(const std::vector<at::Tensor>& outputs) const;
   at::Tensor gradient_buffer(std::size_t output) const;
   void describe();
@@ -205,10 +205,6 @@ class ModuleGraphs {
   std::vector<std::size_t> hooked_;  // indices of parameters that are inputs of the node
   std::vector<at::Tensor> wgrads_;   // by parameter; where they are not added in the graph
   std::vector<const void*> parameter_addresses_;  // at the capture
-  std::vector<at::Tensor> stolen_;                // M36 only, by parameter
-  at::Tensor squatter_;                           // M27 only
-  at::Tensor divisor_, divisors_;                 // M31 only
-  ModuleGraphs* early_ = nullptr;                 // M43 only
 };
 
 }  // namespace graphproof::engines

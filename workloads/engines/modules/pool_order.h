@@ -13,11 +13,10 @@ namespace graphproof::engines {
 
 struct PoolOrder {
   capture::Pool pool;
-  std::int64_t captures = 0;  // so far: the next graph's turn
-  std::int64_t last = -1;     // turn of the graph launched last
-  std::int64_t alive = 0;     // forwards launched whose backward was not
-  std::int64_t out_of_order =
-      0;  // launches that allows() was against; M43 only, anyone else throws
+  std::int64_t captures = 0;      // so far: the next graph's turn
+  std::int64_t last = -1;         // turn of the graph launched last
+  std::int64_t alive = 0;         // forwards launched whose backward was not
+  std::int64_t out_of_order = 0;  // launches that allows() was against and that were made
 
   bool allows(std::int64_t turn) const { return alive == 0 || turn > last; }
   void begin_step() {

@@ -11,6 +11,8 @@
 namespace graphproof::engines::transformer_engine_test {
 namespace {
 
+using fixtures::Fault;
+
 using workloads::ModelConfig;
 using workloads::ModuleKind;
 using Modules = std::vector<ModuleKind>;
@@ -254,9 +256,7 @@ TEST(TransformerEngine, DroppedGraphsGiveTheirMemoryBackAndTakeNoMoreSteps) {
 TEST(TransformerEngine, AFailedCaptureLeavesNoGraphAndTheNextStepTriesAgain) {
   if (workloads::device_under_test().name() != "sim")
     return;  // LibTorch 2.11 on CUDA does not work on (pytorch#180395)
-  EngineConfig config = te();
-  config.fault = {"M01"};  // a host that looks at a value, which only a capture refuses
-  TwinSteps twins(model(0), {}, config);
+  TwinSteps twins(model(0), {}, te(), Fault::host_sync_in_capture);
   for (std::int64_t i = 0; i < kWarmup; ++i) EXPECT_EQ(difference(twins.step(i)), "");
   for (const int attempt : {1, 2}) {
     try {
@@ -272,9 +272,7 @@ TEST(TransformerEngine, AFailedCaptureLeavesNoGraphAndTheNextStepTriesAgain) {
 }
 
 TEST(TransformerEngine, TheEffectsOfItsWarmUpReachTheStepWhereTheyAreNotPutBack) {
-  EngineConfig config = te();
-  config.fault = {"M47"};
-  TwinSteps twins(model(0.1), {}, config);
+  TwinSteps twins(model(0.1), {}, te(), Fault::warm_up_not_undone);
   for (std::int64_t i = 0; i < kWarmup; ++i) EXPECT_EQ(difference(twins.step(i)), "");
   EXPECT_NE(difference(twins.step(kWarmup)), "");
   EXPECT_EQ(twins.witness.changed_by, (std::vector<std::string>{"layers.0.layer.forward"}));

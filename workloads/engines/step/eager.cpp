@@ -8,8 +8,7 @@ namespace {
 
 class Eager final : public Engine {
  public:
-  Eager(const EngineConfig& config, c10::Stream stream, workloads::TrainStep& step)
-      : fault_(config.fault), stream_(stream), step_(step) {}
+  Eager(c10::Stream stream, workloads::TrainStep& step) : stream_(stream), step_(step) {}
 
   void step(const workloads::Batch& batch, double learning_rate) override {
     const c10::StreamGuard guard(stream_);
@@ -23,12 +22,11 @@ class Eager final : public Engine {
     step_.evaluate(batch);
   }
   std::vector<NamedTensor> outputs() override { return step_outputs(step_); }
-  at::Tensor losses() override { return kept_losses(step_, fault_); }
+  at::Tensor losses() override { return step_.losses().clone(); }
   Counters counters() const override { return {.steps = steps_, .eager = steps_}; }
   void drop_graphs() override {}
 
  private:
-  fixtures::Fault fault_;
   c10::Stream stream_;
   workloads::TrainStep& step_;
   std::int64_t steps_ = 0;
@@ -36,9 +34,9 @@ class Eager final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_eager(const EngineConfig& config, capture::Device&, c10::Stream stream,
+std::unique_ptr<Engine> make_eager(const EngineConfig&, capture::Device&, c10::Stream stream,
                                    workloads::TrainStep& step, Observer*) {
-  return std::make_unique<Eager>(config, stream, step);
+  return std::make_unique<Eager>(stream, step);
 }
 
 }  // namespace graphproof::engines

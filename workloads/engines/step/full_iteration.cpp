@@ -13,10 +13,8 @@ FullIteration::FullIteration(const EngineConfig& config, capture::Device& device
     : config_(config),
       stream_(stream),
       step_(step),
-      inputs_(device.stream_from_pool(), config.fault),
-      // M130 stands for M26 in a validation loop that was wrapped apart.
-      evaluation_inputs_(device.stream_from_pool(),
-                         config.fault.is("M130") ? fixtures::Fault{"M26"} : config.fault),
+      inputs_(device.stream_from_pool(), step.faults()),
+      evaluation_inputs_(device.stream_from_pool(), step.faults()),
       graph_(
           "training", [this] { step_.forward_backward(inputs_.batch()); }, config, device, step,
           observer),
@@ -65,14 +63,6 @@ void FullIteration::floor_step(const workloads::Batch& batch, double learning_ra
 void FullIteration::evaluate(const workloads::Batch& batch) {
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
-  // M111 stands for a wrapper that knows one graph and replays it in validation too, dropout as
-  // captured.
-  if (config_.fault.is("M111") && graph_.captured()) {
-    inputs_.load(batch);
-    graph_.replay({}, {});
-    step_.evaluation_losses().copy_(step_.losses());
-    return;
-  }
   evaluation_inputs_.load(batch);
   if (evaluations_++ < config_.warmup_steps) return step_.evaluate(evaluation_inputs_.batch());
   if (!evaluation_graph_.captured()) evaluation_graph_.capture(evaluations_ - 1);
@@ -80,7 +70,7 @@ void FullIteration::evaluate(const workloads::Batch& batch) {
                            {{"evaluation_losses", step_.evaluation_losses()}});
 }
 
-at::Tensor FullIteration::losses() { return kept_losses(step_, config_.fault); }
+at::Tensor FullIteration::losses() { return step_.losses().clone(); }
 
 Counters FullIteration::counters() const {
   Counters counters = counters_;

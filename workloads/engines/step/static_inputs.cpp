@@ -28,29 +28,15 @@ void StaticInputs::load(const workloads::Batch& fresh) {
     return;
   }
   require_fit(fresh);
-  if (fault_.is("M26")) {
-    // M26 stands for `static_in = batch`: the handle moves on, the graph reads the old address. The
-    // old tensors are kept, so that the graph reads old values and not freed memory: wrong in
-    // silence, as in the field.
-    forgotten_.push_back(batch_);
-    batch_ = fresh;
-    return;
-  }
+  if (faults_.rebinds_inputs(batch_, fresh)) return;
   if (!side_) return copy(fresh);
-  const c10::DeviceType device = fresh.tokens[0].device().type();
-  const c10::impl::VirtualGuardImpl streams(device);
-  const c10::Stream current = streams.getStream(fresh.tokens[0].device());
-  c10::Event ready(device), loaded(device);
-  ready.record(current);
-  // M40 stands for a loader that does not wait for whoever still reads what it loads.
-  if (!fault_.is("M40")) ready.block(*side_);
+  side_->fork();
   {
-    const c10::StreamGuard guard(*side_);
+    const c10::StreamGuard guard(side_->stream());
     copy(fresh);
-    loaded.record(*side_);
   }
-  // M165 stands for a loader that the step does not wait for.
-  if (!fault_.is("M165")) loaded.block(current);
+  c10::Event loaded = side_->record();
+  side_->join(loaded);
 }
 
 void StaticInputs::require_fit(const workloads::Batch& fresh) const {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "fixtures/process/fault.h"
+#include "workloads/streams/side_stream.h"
 #include "workloads/training/data.h"
 
 namespace graphproof::engines {
@@ -19,9 +19,10 @@ namespace graphproof::engines {
 class StaticInputs {
  public:
   /// With `side`, later copies run on that stream, which waits for the current one and which the
-  /// current one then waits for, as Megatron-LM's StaticBufferLoader does.
-  StaticInputs(std::optional<c10::Stream> side, fixtures::Fault fault)
-      : side_(side), fault_(std::move(fault)) {}
+  /// current one then waits for, as Megatron-LM's StaticBufferLoader does. `faults` outlives it.
+  StaticInputs(std::optional<c10::Stream> side, faults::FaultHooks& faults) : faults_(faults) {
+    if (side) side_.emplace(*side, faults::SideWork::input_copies, faults);
+  }
 
   /// Outside a capture. Throws std::invalid_argument, before it copies anything, for a batch that
   /// doesn't fit.
@@ -34,10 +35,9 @@ class StaticInputs {
  private:
   void require_fit(const workloads::Batch& fresh) const;
 
-  std::optional<c10::Stream> side_;
-  fixtures::Fault fault_;
+  faults::FaultHooks& faults_;
+  std::optional<workloads::SideStream> side_;
   workloads::Batch batch_;
-  std::vector<workloads::Batch> forgotten_;  // M26 only
 };
 
 }  // namespace graphproof::engines

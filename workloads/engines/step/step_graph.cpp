@@ -1,8 +1,6 @@
 #include "workloads/engines/step/step_graph.h"
 
 #include <cassert>
-#include <chrono>
-#include <thread>
 
 #include "fixtures/device/nvtx.h"
 #include "workloads/engines/capture/graph_capture.h"
@@ -31,23 +29,14 @@ void StepGraph::replay(const std::vector<NamedTensor>& statics,
   assert(captured_);
   const fixtures::NvtxRange range("graph", name_);
   observer_->before_replay(name_, statics, outputs);
-  // M61 stands for a rank that is busy with something else, a checkpoint or a dead disk, while its
-  // peers replay a collective that waits for it.
-  if (config_.fault.is("M61") && step_.layout().tp_rank == 1 && replays() == 1)
-    std::this_thread::sleep_for(std::chrono::milliseconds(config_.stall_ms));
-  if (!graph_) {
-    work_();  // M85
-  } else if (!config_.fault.is("M49")) {
-    // M49 stands for a test that compares a buffer which the graph under test never writes.
-    graph_->replay();
-  }
+  graph_->replay();
   observer_->after_replay(name_, outputs);
 }
 
 void StepGraph::drop() {
   captured_ = false;
   if (!graph_) return;
-  if (!config_.fault.is("M145")) device_.synchronize();  // shape_buckets.h
+  device_.synchronize();
   earlier_replays_ += graph_->replays();
   graph_->reset();
   graph_.reset();

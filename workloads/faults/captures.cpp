@@ -1,0 +1,183 @@
+// Faults of captures: what they lack, what they leave behind, and how they fail.
+#include <cstdint>
+
+#include "fixtures/device/error.h"
+#include "workloads/faults/planted.h"
+
+namespace graphproof::faults {
+namespace {
+
+using engines::CaptureParts, engines::CaptureRequest;
+
+class RequestFault : public FaultHooks {
+ public:
+  using Change = std::function<void(const CaptureParts&, CaptureRequest&)>;
+  explicit RequestFault(Change change) : change_(std::move(change)) {}
+  void before_capture(const CaptureParts& parts, CaptureRequest& request) override {
+    change_(parts, request);
+  }
+
+ private:
+  Change change_;
+};
+
+std::shared_ptr<FaultHooks> in_each_capture(RequestFault::Change change) {
+  return std::make_shared<RequestFault>(std::move(change));
+}
+
+/// Captures that fail, each reset, before the one that counts. LibTorch 2.11 keeps the pool of a
+/// failed capture.
+void fail_captures(const CaptureParts& parts, const CaptureRequest& request) {
+  constexpr int kFailures = 5;
+  for (int i = 0; i < kFailures; ++i) {
+    engines::CaptureReport report;
+    report.graph = request.graph;
+    report.mode = parts.config.capture_mode;
+    const std::int64_t pool_bytes_before = parts.device.memory().pool;
+    auto graph = engines::make_graph(parts);
+    try {
+      engines::record(
+          parts, parts.device.make_pool(),
+          [&] {
+            request.work();
+            static_cast<void>(parts.step.losses().sum().item<float>());
+          },
+          *graph);
+    } catch (const std::exception& error) {
+      const capture::DeviceError failure = capture::as_device_error(error, "item");
+      report.status = "error";
+      report.code = failure.code;
+      report.site = failure.call;
+      report.message = failure.what();
+    }
+    graph->reset();
+    graph.reset();
+    parts.device.empty_cache();
+    report.pool_bytes = parts.device.memory().pool - pool_bytes_before;
+    parts.observer.failed_capture(report);
+  }
+}
+
+/// A generator of the user's own that nobody told the graph about.
+class UnregisteredGenerator final : public GraphFault {
+ private:
+  struct Deaf final : capture::ForwardingGraph {
+    using ForwardingGraph::ForwardingGraph;
+    void register_generator(const at::Generator&) override {}
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    return std::make_unique<Deaf>(std::move(graph));
+  }
+};
+
+/// A wrapper around a capture that fails: it drops the graph, logs nothing and runs the work
+/// eagerly from then on.
+class FallsBackInSilence final : public GraphFault {
+ public:
+  void before_capture(const CaptureParts&, CaptureRequest& request) override {
+    work_ = request.work;
+  }
+
+ private:
+  struct Eager final : capture::ForwardingGraph {
+    Eager(std::unique_ptr<Graph> graph, std::function<void()> eager_work)
+        : ForwardingGraph(std::move(graph)), work(std::move(eager_work)) {}
+    void capture_end() override {
+      graph_->capture_end();
+      graph_->reset();
+    }
+    void replay() override { work(); }
+    capture::Census census() const override { return {}; }
+    std::optional<capture::Operands> operands() const override { return std::nullopt; }
+    std::function<void()> work;
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    return std::make_unique<Eager>(std::move(graph), work_);
+  }
+
+  std::function<void()> work_;  // of the capture under way
+};
+
+/// A capture at the first call, of work that makes something on its first use: a library's tables,
+/// here copied from the host.
+class NoWarmUp final : public PartFault {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    EngineConfig config = parts.config;
+    config.warmup_steps = 0;
+    return make(config, parts.device, parts.observer);
+  }
+  Tensors run(const workloads::ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const workloads::ModuleBody& body) override {
+    if (!made_.defined()) made_ = at::arange(1, at::kLong).to(inputs[0].device());
+    return PartFault::run(call, inputs, parameters, body);
+  }
+
+ private:
+  at::Tensor made_;
+};
+
+/// The same, and an engine that counts the warm-up that it left out.
+class CountedWarmUp final : public ConfigFault {
+ public:
+  CountedWarmUp() : ConfigFault([](EngineConfig& config) { config.warmup_steps = 0; }) {}
+  void before_capture(const CaptureParts&, CaptureRequest& request) override {
+    request.warmups = 2;
+  }
+};
+
+/// Passes over single modules before their capture that an engine counts and leaves out.
+class NoModuleWarmUp final : public CapturedBodyFault {
+  Tensors warm_up(const workloads::ModuleBody&, const Tensors&) override { return {}; }
+};
+
+/// Such passes without their backward.
+class ForwardsAlone final : public CapturedBodyFault {
+  Tensors warm_up(const workloads::ModuleBody& body, const Tensors& given) override {
+    Tensors outputs = body(given);
+    for (at::Tensor& output : outputs) output = output.detach();
+    return outputs;
+  }
+};
+
+/// A check that nobody took out of the captured region.
+class CheckInCapture final : public FaultHooks {
+ public:
+  void plan_step(const StepPlan& plan) override { plan.config.nan_check_loss = true; }
+};
+
+}  // namespace
+
+std::shared_ptr<FaultHooks> failed_captures_retried() { return in_each_capture(fail_captures); }
+std::shared_ptr<FaultHooks> generator_not_registered() {
+  return std::make_shared<UnregisteredGenerator>();
+}
+std::shared_ptr<FaultHooks> failed_capture_runs_eagerly() {
+  return std::make_shared<FallsBackInSilence>();
+}
+std::shared_ptr<FaultHooks> capture_without_warm_up() { return std::make_shared<NoWarmUp>(); }
+std::shared_ptr<FaultHooks> warm_up_counted_not_run() { return std::make_shared<CountedWarmUp>(); }
+std::shared_ptr<FaultHooks> module_warm_up_counted_not_run() {
+  return std::make_shared<NoModuleWarmUp>();
+}
+std::shared_ptr<FaultHooks> module_warm_up_without_backward() {
+  return std::make_shared<ForwardsAlone>();
+}
+std::shared_ptr<FaultHooks> nan_check_in_capture() { return std::make_shared<CheckInCapture>(); }
+
+/// A warm-up that leaves random numbers, counters and statistics where its passes have taken them.
+std::shared_ptr<FaultHooks> warm_up_not_undone() {
+  return in_each_capture(
+      [](const CaptureParts&, CaptureRequest& request) { request.undo_warm_up = {}; });
+}
+/// Graph pools are no part of what eager steps have shown to fit.
+std::shared_ptr<FaultHooks> out_of_memory_in_capture() {
+  return in_each_capture([](const CaptureParts& parts, CaptureRequest& request) {
+    request.work = [work = request.work, device = parts.device.torch_device()] {
+      (void)at::empty({std::int64_t{1} << 50}, at::TensorOptions().device(device));
+      work();
+    };
+  });
+}
+
+}  // namespace graphproof::faults

@@ -1,0 +1,188 @@
+// Faults of layouts: what ranks do not add up, not exchange, or take for something else.
+#include <limits>
+
+#include "workloads/faults/planted.h"
+
+namespace graphproof::faults {
+namespace {
+
+/// Rotary positions of a rank whose tokens lay in one piece.
+class ContiguousPositions final : public FaultHooks {
+ public:
+  at::Tensor rotary_positions(const at::Tensor& positions,
+                              const workloads::Layout& layout) override {
+    return at::arange(positions.size(0), at::kLong) + positions.size(0) * layout.cp_rank;
+  }
+};
+
+/// Keys and values whose gradients do not come back from the ranks that attended to them.
+class GradientsNotReturned final : public FaultHooks {
+ public:
+  at::Tensor travelling(const at::Tensor& x) override { return x.detach(); }
+};
+
+/// Tokens that are scanned in the order in which they arrive.
+class OrderOfArrival final : public FaultHooks {
+ public:
+  at::Tensor scanned(const at::Tensor&, const at::Tensor& pieces) override {
+    return pieces.transpose(1, 2).flatten(0, 1);
+  }
+};
+
+/// A norm over all that a rank has.
+class NormOverAllGroups final : public FaultHooks {
+ public:
+  at::Tensor mean_square(const at::Tensor&, const at::Tensor& squares) override {
+    return at::mean(squares, {2, 3}, /*keepdim=*/true);
+  }
+};
+
+/// A load of this rank's own tokens, as many as it expects in all.
+class LoadOfOneRank final : public Planted {
+ public:
+  bool sums_router_load(at::Tensor& chosen_by) override {
+    chosen_by.mul_(layout().cp * layout().sequence_parts());
+    return false;
+  }
+};
+
+/// Parts of an expert's results that are taken for whole ones.
+class PartsNotSummed final : public Planted {
+ public:
+  at::Tensor unsummed_part(const at::Tensor& rows) override {
+    return rows.chunk(layout().etp)[static_cast<std::size_t>(layout().etp_rank)];
+  }
+};
+
+class ClipFault final : public FaultHooks {
+ public:
+  explicit ClipFault(void (*change)(workloads::Layout&)) : change_(change) {}
+  void clip_layout(workloads::Layout& layout) override { change_(layout); }
+
+ private:
+  void (*change_)(workloads::Layout&);
+};
+
+/// Tied weights that each stage takes for its own: first and last drift apart.
+class TiedNotReduced final : public FaultHooks {
+ public:
+  void plan_step(const StepPlan& plan) override { plan.layout.embedding_group.clear(); }
+};
+
+/// The last bucket's gather that nobody starts: each rank goes on with its own part of it.
+class LastBucketNotGathered final : public FaultHooks {
+ public:
+  bool gathers(std::size_t bucket, std::size_t buckets) override { return bucket + 1 < buckets; }
+};
+
+/// Pre-hooks that hung on the modules' own forward and that nobody calls by hand once graphs are in
+/// their place.
+class GatherHooksNotCalled final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    captures_modules_ = engines::traits_of(parts.config.impl).captures_modules();
+    return Planted::make_engine(parts, make);
+  }
+  bool gathers(std::size_t, std::size_t buckets) override {
+    return !captures_modules_ || gathered_++ < buckets;
+  }
+
+ private:
+  bool captures_modules_ = false;
+  std::size_t gathered_ = 0;
+};
+
+/// Hooks of a bucket that know of one addition to each of its gradients.
+class FirstAdditionOnly final : public FaultHooks {
+ public:
+  std::int64_t additions(std::int64_t, std::size_t parameters) override {
+    return static_cast<std::int64_t>(parameters);
+  }
+};
+
+/// Replays that leave the hooks of .grad out: no bucket ever hears of its gradients.
+class NoGradientHooks final : public Planted {
+ public:
+  void before_capture(const engines::CaptureParts&, engines::CaptureRequest&) override {
+    captured_ = true;
+  }
+  std::int64_t additions(std::int64_t additions, std::size_t) override {
+    return captured_ ? std::numeric_limits<std::int64_t>::max() : additions;
+  }
+
+ private:
+  bool captured_ = false;
+};
+
+/// A mask against NaN on one rank that takes sound gradients too: after the sum all ranks agree.
+class GradientZeroed final : public PartFault {
+ public:
+  Tensors run(const workloads::ModuleCall& call, const Tensors& inputs, const Tensors& parameters,
+              const workloads::ModuleBody& body) override {
+    if (layout().dp_rank == 1 && !std::exchange(masked_, true))
+      at::Tensor(parameters.front()).register_hook([](const at::Tensor& gradient) {
+        return at::zeros_like(gradient);
+      });
+    return PartFault::run(call, inputs, parameters, body);
+  }
+
+ private:
+  bool masked_ = false;
+};
+
+/// A look for infinite gradients that each rank takes alone and tells nobody about: it skips steps
+/// that the others take.
+class DecidesAlone final : public Planted {
+ public:
+  bool decides_alone(at::Tensor& found) override {
+    if (layout().tp_rank > 0) found.fill_(1);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<FaultHooks> contiguous_context_parallel_positions() {
+  return std::make_shared<ContiguousPositions>();
+}
+std::shared_ptr<FaultHooks> key_value_gradients_not_returned() {
+  return std::make_shared<GradientsNotReturned>();
+}
+std::shared_ptr<FaultHooks> chunks_scanned_in_order_of_arrival() {
+  return std::make_shared<OrderOfArrival>();
+}
+std::shared_ptr<FaultHooks> norm_over_all_groups() { return std::make_shared<NormOverAllGroups>(); }
+std::shared_ptr<FaultHooks> router_load_of_one_rank() { return std::make_shared<LoadOfOneRank>(); }
+std::shared_ptr<FaultHooks> expert_parts_not_summed() { return std::make_shared<PartsNotSummed>(); }
+/// A norm that counts what every rank holds once for each rank.
+std::shared_ptr<FaultHooks> clip_norm_counts_replicas() {
+  return std::make_shared<ClipFault>([](workloads::Layout& layout) { layout.tp_rank = 0; });
+}
+/// A norm that each stage of a pipeline takes of its own gradients.
+std::shared_ptr<FaultHooks> clip_by_norm_of_one_stage() {
+  return std::make_shared<ClipFault>([](workloads::Layout& layout) { layout.pp = 1; });
+}
+std::shared_ptr<FaultHooks> tied_embedding_not_reduced() {
+  return std::make_shared<TiedNotReduced>();
+}
+std::shared_ptr<FaultHooks> last_bucket_not_gathered() {
+  return std::make_shared<LastBucketNotGathered>();
+}
+std::shared_ptr<FaultHooks> last_bucket_not_gathered_with_fp8() {
+  return last_bucket_not_gathered();
+}
+std::shared_ptr<FaultHooks> gather_hooks_not_called() {
+  return std::make_shared<GatherHooksNotCalled>();
+}
+std::shared_ptr<FaultHooks> bucket_reduced_after_first_addition() {
+  return std::make_shared<FirstAdditionOnly>();
+}
+std::shared_ptr<FaultHooks> replays_call_no_gradient_hooks() {
+  return std::make_shared<NoGradientHooks>();
+}
+std::shared_ptr<FaultHooks> gradient_zeroed_on_one_rank() {
+  return std::make_shared<GradientZeroed>();
+}
+std::shared_ptr<FaultHooks> skip_decided_by_one_rank() { return std::make_shared<DecidesAlone>(); }
+
+}  // namespace graphproof::faults

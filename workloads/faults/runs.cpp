@@ -1,0 +1,134 @@
+// Faults in how the harness runs a case, and in how its ranks take part.
+#include <chrono>
+#include <thread>
+
+#include "workloads/faults/planted.h"
+#include "workloads/faults/stall.h"
+
+namespace graphproof::faults {
+namespace {
+
+class PlanFault : public FaultHooks {
+ public:
+  explicit PlanFault(std::function<void(RunPlan&)> change) : change_(std::move(change)) {}
+  void plan_run(RunPlan& plan) override { change_(plan); }
+
+ private:
+  std::function<void(RunPlan&)> change_;
+};
+
+/// A rank that is busy with something else, a checkpoint or a dead disk, while its peers replay a
+/// collective that waits for it.
+class OneRankStalls final : public GraphFault {
+ public:
+  explicit OneRankStalls(std::chrono::milliseconds stall) : stall_(stall) {}
+
+ private:
+  struct Stalling final : capture::ForwardingGraph {
+    Stalling(std::unique_ptr<Graph> graph, std::chrono::milliseconds how_long)
+        : ForwardingGraph(std::move(graph)), stall(how_long) {}
+    void replay() override {
+      if (graph_->replays() == 1) std::this_thread::sleep_for(stall);
+      graph_->replay();
+    }
+    std::chrono::milliseconds stall;
+  };
+  std::unique_ptr<capture::Graph> wrap(std::unique_ptr<capture::Graph> graph) override {
+    if (layout().tp_rank != 1) return graph;
+    return std::make_unique<Stalling>(std::move(graph), stall_);
+  }
+
+  std::chrono::milliseconds stall_;
+};
+
+/// One rank finds no graph for what it is given and runs eagerly, while its peers replay.
+class OneRankRunsEagerly final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    auto engine = make(parts.config, parts.device, parts.observer);
+    const bool this_rank = layout().tp > 1 ? layout().tp_rank == 1 : layout().dp_rank == 1;
+    if (!this_rank || !engine->module_runner()) return engine;
+    return std::make_unique<FallsBack>(std::move(engine), parts.step);
+  }
+
+ private:
+  class FallsBack final : public ForwardingEngine {
+   public:
+    FallsBack(std::unique_ptr<Engine> engine, workloads::TrainStep& step)
+        : ForwardingEngine(std::move(engine)), step_(step) {}
+    void step(const workloads::Batch& batch, double learning_rate) override {
+      if (engine_->counters().replays > 0) {
+        step_.module_runner(nullptr);
+        ++fallbacks_;
+      }
+      engine_->step(batch, learning_rate);
+    }
+    engines::Counters counters() const override {
+      engines::Counters counters = engine_->counters();
+      counters.fallbacks += fallbacks_;
+      return counters;
+    }
+
+   private:
+    workloads::TrainStep& step_;
+    std::int64_t fallbacks_ = 0;
+  };
+};
+
+/// A stage whose graph sends back before it receives: where the neighbour's sends first too,
+/// neither ends.
+class StageSendsFirst final : public Planted {
+ public:
+  void turn(std::vector<order::Transfer>& transfers, std::optional<order::Work>&) override {
+    if (recording() && layout().last_stage()) std::reverse(transfers.begin(), transfers.end());
+  }
+};
+
+/// A stage whose graph has its first two microbatches in another order than its neighbours'.
+class StageSwapsMicrobatches final : public Planted {
+ public:
+  void turn(std::vector<order::Transfer>&, std::optional<order::Work>& work) override {
+    if (recording() && layout().last_stage() && work && work->microbatch < 2)
+      work->microbatch = 1 - work->microbatch;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<FaultHooks> setting_without_effect() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.autograd_threads = false; });
+}
+/// A program that ends its process group while a graph of a captured step is still alive.
+std::shared_ptr<FaultHooks> communicators_destroyed_first() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.communicators_first = true; });
+}
+/// The same by an abort, as a watchdog does.
+std::shared_ptr<FaultHooks> communicators_aborted_first() {
+  return std::make_shared<PlanFault>(
+      [](RunPlan& plan) { plan.communicators_first = plan.abort_communicators = true; });
+}
+std::shared_ptr<FaultHooks> buffers_at_rank_dependent_offsets() {
+  return std::make_shared<PlanFault>([](RunPlan& plan) { plan.buffers_per_rank = true; });
+}
+/// The transport leaves the join out (fixtures/comm/transport/c10d.cpp), which gets the fault with
+/// its wiring; the step itself is sound.
+std::shared_ptr<FaultHooks> process_group_work_not_joined() {
+  return std::make_shared<FaultHooks>();
+}
+
+std::shared_ptr<FaultHooks> stalling_rank(std::chrono::milliseconds stall) {
+  return std::make_shared<OneRankStalls>(stall);
+}
+/// A bound, not a plan: the watcher ends the rank long before.
+std::shared_ptr<FaultHooks> one_rank_stalls() { return stalling_rank(std::chrono::minutes(10)); }
+std::shared_ptr<FaultHooks> one_rank_runs_eagerly() {
+  return std::make_shared<OneRankRunsEagerly>();
+}
+std::shared_ptr<FaultHooks> stage_sends_before_it_receives() {
+  return std::make_shared<StageSendsFirst>();
+}
+std::shared_ptr<FaultHooks> stage_swaps_microbatches() {
+  return std::make_shared<StageSwapsMicrobatches>();
+}
+
+}  // namespace graphproof::faults

@@ -1,0 +1,137 @@
+// Faults of numbers that a capture takes by value or reads at the wrong time.
+#include <set>
+
+#include "workloads/faults/planted.h"
+
+namespace graphproof::faults {
+namespace {
+
+/// An optimizer that takes the rate as a kernel argument: a capture freezes it. The arithmetic is
+/// the same, so that only the value can differ.
+class RateByValue final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    return std::make_unique<Noting>(Planted::make_engine(parts, make), rate_);
+  }
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    return which == Scalar::learning_rate ? at::full({}, rate_, value.options()) : value;
+  }
+
+ private:
+  struct Noting final : ForwardingEngine {
+    Noting(std::unique_ptr<Engine> engine, double& to)
+        : ForwardingEngine(std::move(engine)), rate(to) {}
+    void step(const workloads::Batch& batch, double learning_rate) override {
+      rate = learning_rate;
+      engine_->step(batch, learning_rate);
+    }
+    double& rate;
+  };
+  double rate_ = 0;  // as the host knows it
+};
+
+/// An optimizer that counts its steps on the host, as torch::optim::Adam does: a capture freezes
+/// the number, and with it the bias correction.
+class StepByValue final : public FaultHooks {
+ public:
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    if (which == Scalar::adam_step) at::Tensor(value).fill_(static_cast<double>(++steps_));
+    return value;
+  }
+
+ private:
+  std::int64_t steps_ = 0;
+};
+
+/// A loss scale that backward takes by value: a capture freezes it.
+class LossScaleByValue final : public Planted {
+ public:
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    return std::make_unique<Reading>(Planted::make_engine(parts, make), parts.step, scale_);
+  }
+  at::Tensor scalar(Scalar which, const at::Tensor& value) override {
+    return which == Scalar::loss_scale && scale_ ? at::full({}, *scale_, value.options()) : value;
+  }
+
+ private:
+  /// Reads the scale before each step that the host still runs.
+  struct Reading final : ForwardingEngine {
+    Reading(std::unique_ptr<Engine> engine, workloads::TrainStep& of, std::optional<double>& to)
+        : ForwardingEngine(std::move(engine)), step_(of), scale(to) {}
+    void step(const workloads::Batch& batch, double learning_rate) override {
+      if (engine_->counters().replays == 0)
+        for (const NamedTensor& state : step_.optimizer_state())
+          if (state.name == "state:loss_scale.scale") scale = state.tensor.item<double>();
+      engine_->step(batch, learning_rate);
+    }
+    workloads::TrainStep& step_;
+    std::optional<double>& scale;
+  };
+  std::optional<double> scale_;  // as the host knows it
+};
+
+class FlagFault final : public FaultHooks {
+ public:
+  explicit FlagFault(FirstMicrobatch in_graphs) : in_graphs_(in_graphs) {}
+  FirstMicrobatch first_microbatch(const at::Tensor&, FirstMicrobatch read) override {
+    return read == FirstMicrobatch::on_device ? in_graphs_ : read;
+  }
+
+ private:
+  FirstMicrobatch in_graphs_;
+};
+
+/// A capture that runs every layer in the context of those that are rounded.
+class RoundsEveryLayer final : public Planted {
+ public:
+  void plan_step(const StepPlan& plan) override {
+    Planted::plan_step(plan);
+    if (!std::exchange(plan.config.first_last_layers_bf16, false)) return;
+    unrounded_ = {"param:layers.0.",
+                  "param:layers." + std::to_string(plan.config.layers - 1) + "."};
+  }
+  std::unique_ptr<Engine> make_engine(const EngineParts& parts, const MakeEngine& make) override {
+    for (const NamedTensor& parameter : parts.step.parameters())
+      for (const std::string& layer : unrounded_)
+        if (parameter.name.starts_with(layer))
+          weights_.insert(parameter.tensor.unsafeGetTensorImpl());
+    return Planted::make_engine(parts, make);
+  }
+  FirstMicrobatch first_microbatch(const at::Tensor& weight, FirstMicrobatch read) override {
+    return !recording() && weights_.contains(weight.unsafeGetTensorImpl()) ? FirstMicrobatch::none
+                                                                           : read;
+  }
+
+ private:
+  std::vector<std::string> unrounded_;
+  std::set<const void*> weights_;  // of the layers that are not rounded
+};
+
+/// A check that a wrapper around replayed modules leaves out once they are captured.
+class ChecksStop final : public FaultHooks {
+ public:
+  bool host_looks(std::int64_t looked) override { return looked == 0; }
+};
+
+}  // namespace
+
+std::shared_ptr<FaultHooks> learning_rate_by_value() { return std::make_shared<RateByValue>(); }
+std::shared_ptr<FaultHooks> adam_step_by_value() { return std::make_shared<StepByValue>(); }
+std::shared_ptr<FaultHooks> loss_scale_by_value() { return std::make_shared<LossScaleByValue>(); }
+/// A flag that the capture takes by value, as the host has it.
+std::shared_ptr<FaultHooks> first_microbatch_flag_by_value() {
+  return std::make_shared<FlagFault>(FirstMicrobatch::on_host);
+}
+/// A flag that the capture takes when it is down: no replay makes copies, and those of earlier
+/// weights stay.
+std::shared_ptr<FaultHooks> first_microbatch_flag_frozen_false() {
+  return std::make_shared<FlagFault>(FirstMicrobatch::never);
+}
+std::shared_ptr<FaultHooks> unrounded_layers_rounded_in_capture() {
+  return std::make_shared<RoundsEveryLayer>();
+}
+std::shared_ptr<FaultHooks> nan_checks_stop_after_capture() {
+  return std::make_shared<ChecksStop>();
+}
+
+}  // namespace graphproof::faults
