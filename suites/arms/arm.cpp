@@ -5,6 +5,9 @@
 
 #include "fixtures/device/nvtx.h"
 #include "fixtures/device/rng_tracker.h"
+#include "fixtures/inspect/host_copies.h"
+#include "fixtures/inspect/poison.h"
+#include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/case/learning_rate.h"
 #include "suites/case/step_lines.h"

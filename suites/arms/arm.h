@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "fixtures/comm/process_groups.h"
-#include "fixtures/probes/probes.h"
 #include "suites/case/case_scope.h"
 #include "suites/case/evidence_observer.h"
 #include "suites/case/step_config.h"

@@ -1,6 +1,7 @@
 #include "suites/arms/arm_lines.h"
 
 #include "fixtures/comm/ledger.h"
+#include "fixtures/inspect/tensor_comparison.h"
 #include "fixtures/tensors/torch.h"
 
 namespace graphproof::suites {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "fixtures/inspect/tensor_comparison.h"
 #include "suites/arms/arm.h"
 
 namespace graphproof::suites {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/arms/arm_lines.h"
 #include "suites/arms/evaluation.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "fixtures/probes/probes.h"
+#include "fixtures/inspect/tensor_comparison.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/arms/arm_lines.h"
 #include "suites/arms/taps.h"

@@ -1,7 +1,5 @@
 #include "suites/arms/history.h"
 
-#include "fixtures/probes/probes.h"
-
 namespace graphproof::suites {
 
 void History::add(Snapshot left) {

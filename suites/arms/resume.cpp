@@ -1,5 +1,6 @@
 #include "suites/arms/resume.h"
 
+#include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/arms/arm_lines.h"
 #include "suites/case/learning_rate.h"

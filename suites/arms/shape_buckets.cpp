@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/arms/arm_lines.h"
 #include "suites/case/learning_rate.h"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "fixtures/probes/probes.h"
+#include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
 
 namespace graphproof::suites {

@@ -3,6 +3,8 @@
 #include <sstream>
 
 #include "fixtures/device/rng_tracker.h"
+#include "fixtures/inspect/poison.h"
+#include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/hash.h"
 #include "suites/case/step_config.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/probes/probes.h"
+#include "fixtures/inspect/address_registry.h"
 #include "suites/case/case_scope.h"
 #include "suites/case/watched_device.h"
 #include "workloads/engines/capture/engine.h"

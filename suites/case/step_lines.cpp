@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fixtures/probes/probes.h"
+#include "fixtures/inspect/tensor_digest.h"
 #include "fixtures/tensors/torch.h"
 #include "suites/case/learning_rate.h"
 #include "workloads/layers/fp8_weights.h"

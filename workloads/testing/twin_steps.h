@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "fixtures/probes/probes.h"
+#include "fixtures/inspect/address_registry.h"
+#include "fixtures/inspect/poison.h"
+#include "fixtures/inspect/tensor_comparison.h"
+#include "fixtures/inspect/tensor_digest.h"
 #include "workloads/engines/capture/engine.h"
 #include "workloads/faults/plant.h"
 #include "workloads/testing/device_under_test.h"

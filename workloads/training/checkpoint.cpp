@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "fixtures/probes/probes.h"
+#include "fixtures/inspect/host_copies.h"
 #include "fixtures/tensors/torch.h"
 
 namespace graphproof::workloads {
