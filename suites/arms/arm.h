@@ -72,8 +72,8 @@ class Arm {
   std::vector<fixtures::NamedTensor> outputs();
   const std::string& name() const { return name_; }
   bool graphs() const { return graphs_; }
-  /// Of its graphs together (capture::Graph::late_ways).
-  std::int64_t late_ways() const { return device_.counts().late_ways; }
+  /// Of its graphs together (capture::Graph::delayed_branches).
+  std::int64_t delayed_branches() const { return device_.counts().delayed_branches; }
   /// Votes at the boundary `capture` if no capture did, so that all ranks pass the same boundaries.
   void settle_capture();
   /// Returns how many graphs went while the device still ran them; any is a defect.

@@ -65,19 +65,19 @@ void write_reference(const CaseParts& parts, const std::string& subject,
   parts.scope.write("reference", line);
 }
 
-/// Steps of one arm that begin late.
-class LateSteps {
+/// The steps of one arm before which work is delayed.
+class DelayedSteps {
  public:
-  LateSteps(const CaseParts& parts, double ms) : parts_(parts), ms_(ms) {}
+  DelayedSteps(const CaseParts& parts, double ms) : parts_(parts), ms_(ms) {}
 
   /// Before step `step`: the case's stream, or all others.
-  void hold_back(std::int64_t step, capture::Late late) {
+  void delay_work(std::int64_t step, capture::DelayedStreams streams) {
     const c10::StreamGuard guard(parts_.stream);
-    streams_ = std::max(streams_, parts_.device.hold_back(late, ms_));
+    streams_ = std::max(streams_, parts_.device.delay_work(streams, ms_));
     steps_.push_back(step);
   }
 
-  /// Nothing on a device where no work can be late.
+  /// Writes nothing on a device that cannot delay work.
   void write(const std::string& arm, std::int64_t ways) const {
     if (streams_ > 0)
       parts_.scope.write(
@@ -92,17 +92,19 @@ class LateSteps {
   std::vector<std::int64_t> steps_;
 };
 // As long as the host takes for an eager step of a small model on an H200, and for replays of one.
-constexpr double kEagerLateMs = 10, kReplayLateMs = 6;
-constexpr std::array kLateEagerSteps = {std::pair{1, capture::Late::others},
-                                        std::pair{2, capture::Late::current}};
+constexpr double kEagerDelayMs = 10, kReplayDelayMs = 6;
+constexpr std::array kDelayedEagerSteps = {std::pair{1, capture::DelayedStreams::others},
+                                           std::pair{2, capture::DelayedStreams::current}};
 
-/// Graphs made while it lives are late.
-class LateGraphs {
+/// Graphs that are made while it lives get delays before their branches.
+class DelayedBranches {
  public:
-  explicit LateGraphs(capture::Device& device) : device_(device) { device_.make_late_graphs(true); }
-  ~LateGraphs() { device_.make_late_graphs(false); }
-  LateGraphs(const LateGraphs&) = delete;
-  LateGraphs& operator=(const LateGraphs&) = delete;
+  explicit DelayedBranches(capture::Device& device) : device_(device) {
+    device_.delay_graph_branches(true);
+  }
+  ~DelayedBranches() { device_.delay_graph_branches(false); }
+  DelayedBranches(const DelayedBranches&) = delete;
+  DelayedBranches& operator=(const DelayedBranches&) = delete;
 
  private:
   capture::Device& device_;
@@ -125,14 +127,14 @@ std::vector<StepInput> make_inputs(const CaseParts& parts) {
 
 History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a) {
   CollectivesOf collectives(parts, eager_a.name());
-  LateSteps late(parts, kEagerLateMs);
+  DelayedSteps delayed(parts, kEagerDelayMs);
   History history;
   for (std::int64_t step = 0; step < parts.config.steps; ++step) {
-    for (const auto& [late_step, who] : kLateEagerSteps)
-      if (step == late_step) late.hold_back(step, who);
+    for (const auto& [delayed_step, streams] : kDelayedEagerSteps)
+      if (step == delayed_step) delayed.delay_work(step, streams);
     history.add(eager_a.run(step, inputs[static_cast<std::size_t>(step)]));
   }
-  late.write(eager_a.name(), 0);
+  delayed.write(eager_a.name(), 0);
   collectives.write();
   return history;
 }
@@ -235,17 +237,18 @@ void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, cons
                                        kept.front()->outputs()));
   Arm& graph = *kept.back();
   parts.scope.boundary(Phase::capture);
-  const LateGraphs late_graphs(parts.device);
-  LateSteps late(parts, kReplayLateMs);
+  const DelayedBranches delayed_branches(parts.device);
+  DelayedSteps delayed(parts, kReplayDelayMs);
   for (std::int64_t step = 0; step < parts.config.steps; ++step) {
     // A capture waits for the device, so the first one shows the least where it is the capture's
     // own step.
     if (const std::int64_t replay = step - parts.config.first_replay(); replay >= 0)
-      late.hold_back(step, replay % 2 == 0 ? capture::Late::current : capture::Late::others);
+      delayed.delay_work(step, replay % 2 == 0 ? capture::DelayedStreams::current
+                                               : capture::DelayedStreams::others);
     graph.run(step, inputs[static_cast<std::size_t>(step)]);
   }
   graph.finish(parts.config.steps - 1);
-  late.write(graph.name(), graph.late_ways());
+  delayed.write(graph.name(), graph.delayed_branches());
   const c10::StreamGuard guard(parts.stream);
   const Snapshot right = fixtures::on_host(graph.outputs());
   graph.settle_capture();

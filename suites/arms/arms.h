@@ -16,7 +16,7 @@ namespace graphproof::suites {
 std::vector<StepInput> make_inputs(const CaseParts& parts);
 
 /// The steps of eager_a, which solo_eager has to repeat (solo.h): what "equal" can mean. Two of
-/// them are late (Device::hold_back), so that an order that is only luck shows.
+/// them are late (Device::delay_work), so that an order that is only luck shows.
 History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a);
 
 /// One step without dropout, against the single-rank model over the same global batch. REQUIRES:
@@ -40,8 +40,8 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
 void keep_last(const CaseParts& parts, KeptArms& kept);
 
 /// free_graph without a wait between its steps, compared at the end with what eager_a left (subject
-/// free_run). Its replays are late, and its graphs are within (Device::hold_back,
-/// Device::make_late_graphs). REQUIRES: `kept` begins with an eager arm.
+/// free_run). Its replays are late, and its graphs are within (Device::delay_work,
+/// Device::delay_graph_branches). REQUIRES: `kept` begins with an eager arm.
 void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a,
               KeptArms& kept);
 

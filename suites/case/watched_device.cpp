@@ -22,7 +22,7 @@ class WatchedGraph final : public capture::ForwardingGraph {
   void capture_end() override {
     graph_->capture_end();
     ++counts_->captures_ended;
-    counts_->late_ways += graph_->late_ways();
+    counts_->delayed_branches += graph_->delayed_branches();
   }
   void replay() override {
     if (counts_->watch_operands) look_at_operands();

@@ -15,9 +15,9 @@ namespace graphproof::suites {
 
 struct GraphCounts {
   std::int64_t captures_begun = 0;
-  std::int64_t captures_ended = 0;  // successfully
-  std::int64_t replays = 0;         // launches that the graphs themselves counted
-  std::int64_t late_ways = 0;       // of all graphs captured
+  std::int64_t captures_ended = 0;    // successfully
+  std::int64_t replays = 0;           // launches that the graphs themselves counted
+  std::int64_t delayed_branches = 0;  // of all graphs captured
   std::set<std::pair<std::uint64_t, std::uint64_t>> pools;  // that captures went into
   std::set<const void*> generators;                         // that were registered with a graph
   bool watch_operands = false;
