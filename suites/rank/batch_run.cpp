@@ -129,8 +129,8 @@ void run_again(const CaseParts& parts, CaseState& state) {
 void write_races(const CaseParts& parts) {
   parts.device.synchronize();
   if (const auto races = parts.device.take_races())
-    parts.scope.write("races",
-                      {{"looks", races->looks}, {"count", races->count}, {"found", races->found}});
+    parts.scope.write(
+        "races", {{"looks", races->checked}, {"count", races->count}, {"found", races->found}});
 }
 
 /// What the case asks for, and what a planted fault makes of it.
