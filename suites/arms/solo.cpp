@@ -175,7 +175,7 @@ void flush_communicators(const CaseParts& parts) {
   bool by_torch = false;
   in_every_group([&](const comm::GroupLayout& group) {
     const auto torch = comm::torch_group(group.name, parts.device.torch_device().type());
-    if (torch) comm::settle(torch);
+    if (torch) comm::wait_for_watchdog(torch);
     by_torch |= torch != nullptr;
   });
   // What PyTorch's watchdog is done with is let go of by the thread of the next collective.

@@ -62,7 +62,7 @@ comm::Issuer issuer_of(const record::Batch& batch) {
   return first == "c10d" ? comm::Issuer::c10d : comm::Issuer::nccl;
 }
 
-comm::Wiring wiring(const record::Batch& batch) {
+comm::TransportOptions transport_options(const record::Batch& batch) {
   // A case with a fault has a batch of its own.
   const std::string fault =
       batch.cases.empty() ? "none" : batch.cases.front().axes.value("fault", "none");
@@ -95,7 +95,7 @@ void RankProcess::start() {
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   store_ = std::make_unique<fixtures::FileStore>(batch_.store);
   auto transports = comm::make_transports(*world_, *store_, place_.gpu, limit(record::Phase::init),
-                                          wiring(batch_));
+                                          transport_options(batch_));
   groups_ =
       std::make_unique<comm::ProcessGroups>(place_.world_size, place_.rank, std::move(transports));
   groups_->collective_limit(patience_);

@@ -53,7 +53,7 @@ DdpReduction::~DdpReduction() = default;
 void DdpReduction::begin_step() {
   logger_->set_runtime_stats_and_log();
   reducer_->prepare_for_forward();
-  if (reducer_->rebuild_buckets()) comm::settle(group_);
+  if (reducer_->rebuild_buckets()) comm::wait_for_watchdog(group_);
 }
 
 void DdpReduction::begin_last_backward() { reducer_->prepare_for_backward({}); }
