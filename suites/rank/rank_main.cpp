@@ -79,7 +79,7 @@ int run(const std::vector<std::string_view>& arguments) {
     return suites::kExitUsage;
   }
   const fixtures::Rank place = fixtures::this_rank();
-  fixtures::tell_sharers_apart(place);
+  fixtures::separate_sharers_for_nccl(place);
   return suites::run_batch(program, place, arguments.back(),
                            again ? suites::Purpose::divergence : suites::Purpose::evidence);
 }
