@@ -24,7 +24,7 @@ engines::EngineConfig engine_config(const StepConfig& config, std::string impl) 
   return engine;
 }
 
-/// Parameters and optimizer state: a step changes them, and a replay that skipped them left the old
+/// Parameters and optimizer state. They are not poisoned, because a step starts from their old
 /// values.
 bool is_carried_over(const NamedTensor& tensor) {
   return tensor.name.starts_with("param:") || tensor.name.starts_with("state:");
@@ -46,8 +46,8 @@ double learning_rate_at(const StepConfig& config, std::int64_t step) {
   return learning_rate_schedule(config.model.optimizer).at(step);
 }
 
-/// sqrt of the sum of squares in fp64, in tensor order: the same number whenever the bytes are the
-/// same.
+/// The square root of the sum of squares, in fp64 and in the order of the tensors, so that equal
+/// bytes have equal norms.
 double norm(const std::vector<NamedTensor>& tensors) {
   double sum = 0;
   for (const NamedTensor& tensor : tensors)
@@ -118,14 +118,14 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
     note_captures();
     return {};
   }
-  const Before before = look_before(index);
+  const Before before = before_step();
   const auto begin = std::chrono::steady_clock::now();
   engine_->step(input.batch, learning_rate);
   parts_.device.synchronize(parts_.stream);
   const double ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   note_captures();
-  Snapshot left = look(index, input, ms);
+  Snapshot left = results(index, input, ms);
   if (graphs_ && !warming_up) {
     const auto replay = replays_->take();
     if (device_.counts().replays == before.replays) ++fallbacks_;
@@ -171,7 +171,7 @@ void Arm::write_evaluated(std::int64_t step) {
                                    {"watched", evaluated_.watched}});
 }
 
-Snapshot Arm::look(std::int64_t index, const StepInput& input, double ms) {
+Snapshot Arm::results(std::int64_t index, const StepInput& input, double ms) {
   const c10::StreamGuard guard(parts_.stream);
   Snapshot left = fixtures::on_host(outputs());
   write_step(index, input, ms, left);
@@ -182,7 +182,7 @@ void Arm::finish(std::int64_t last) {
   const c10::StreamGuard guard(parts_.stream);
   parts_.device.synchronize(parts_.stream);
   if (!graphs_) return;
-  // One count for the whole run: a look after each step would have waited for it.
+  // Counted once for the whole run, because reading the counter after each step would wait for it.
   const std::int64_t wanted = std::max<std::int64_t>(0, last + 1 - parts_.config.first_replay()) *
                               std::max<std::int64_t>(1, engine_->counters().launches_per_step);
   write_replay(
@@ -192,7 +192,7 @@ void Arm::finish(std::int64_t last) {
       std::max<std::int64_t>(0, wanted - device_.counts().replays));
 }
 
-Arm::Before Arm::look_before(std::int64_t) {
+Arm::Before Arm::before_step() {
   Before before;
   before.replays = device_.counts().replays;
   if (graphs_) before.counter = layer_counts(device_, *step_);
@@ -255,8 +255,7 @@ void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& coun
 }
 
 void Arm::note_captures() {
-  // All graphs of a step are captured in one step, the first that captures; more later are
-  // recaptures.
+  // All graphs are captured in the first step that captures any. Later captures are recaptures.
   if (first_captures_ == 0) first_captures_ = device_.counts().captures_begun;
 }
 
@@ -298,7 +297,7 @@ void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
                       {"unregistered", std::move(unregistered)}});
 }
 
-void Arm::settle_capture() {
+void Arm::vote_if_not_captured() {
   if (!graphs_ || observer_->captured()) return;
   parts_.scope.boundary(Phase::capture);
   parts_.scope.vote(0);

@@ -1,5 +1,4 @@
-// One arm of a case: a copy of the model, the engine that runs it, and the probes around each of
-// its steps.
+// One arm of a case: a copy of the model, the engine that runs it, and the evidence of each step.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -25,25 +24,26 @@ struct CaseParts {
   capture::Device& device;
   const StepConfig& config;
   c10::Stream stream;           // where everything of the case runs and is captured
-  comm::ProcessGroups* groups;  // null where a test runs a rank alone, without MPI
+  comm::ProcessGroups* groups;  // null in a test that runs a single rank without MPI
 };
 
-/// How closely an arm is looked at. free: nothing between first and last step waits for the device,
-/// captures apart. full: every step leaves its lines, about what it left, learning rate, random
-/// numbers, replays.
+/// How closely an arm is inspected. free: nothing waits for the device between the first and the
+/// last step, except captures. full: each step writes lines about its results, learning rate,
+/// random numbers and replays.
 enum class Watch { free, full };
 
-/// A step's inputs and what evidence calls them: "fresh", or "capture" for those that the graph was
-/// captured with.
+/// The inputs of a step. `word` is their name in the evidence: "capture" for the inputs with which
+/// the graph is captured, "fresh" for all others.
 struct StepInput {
   workloads::Batch batch;
   std::string word;
 };
 
-/// What a step left, in host memory: losses, gradients, parameters as the engine hands them out,
-/// then masks.
+/// The results of a step in host memory: losses, gradients and parameters as the engine returns
+/// them, then dropout masks.
 using Snapshot = std::vector<fixtures::NamedTensor>;
 
+/// Used from one thread. Evidence lines are written through CaseParts::scope.
 class Arm {
  public:
   /// Builds model and engine with the case's stream current; seeded alike in every arm. `eager`:
@@ -52,41 +52,44 @@ class Arm {
       const std::vector<fixtures::NamedTensor>& eager = {});
   ~Arm();
 
-  /// Runs step `index` and, unless the arm is free, waits for it and returns what it left.
+  /// Runs step `index`. Unless the arm is free, waits for it and returns its results.
   Snapshot run(std::int64_t index, const StepInput& input);
-  /// Of step `index`, which the caller has waited for and which took `ms`: writes its `step` line
-  /// and returns what it left.
-  Snapshot look(std::int64_t index, const StepInput& input, double ms);
-  /// Of a free arm, after its last step `last`: waits for the device and writes its one `replay`
-  /// line.
+  /// Writes the `step` line of step `index` and returns its results. The step took `ms`. REQUIRES:
+  /// the caller has waited for it.
+  Snapshot results(std::int64_t index, const StepInput& input, double ms);
+  /// After the last step `last` of a free arm: waits for the device and writes the arm's one
+  /// `replay` line.
   void finish(std::int64_t last);
 
-  /// Between two steps: evaluates a batch, waits for it and returns its losses. What it launches
-  /// and captures is no part of a step's counts.
+  /// Between two steps: evaluates a batch, waits for it and returns its losses. Its launches and
+  /// captures do not count for a step.
   Snapshot evaluate(std::int64_t index, const workloads::Batch& batch);
-  /// The line `evaluated` of what evaluate() did so far, before step `step`.
+  /// Writes the line `evaluated` about all evaluations so far. `step` is the next step.
   void write_evaluated(std::int64_t step);
-  /// Between two steps. Waits for the device.
+  /// A checkpoint between two steps. Waits for the device.
   workloads::Checkpoint checkpoint();
   /// The engine's outputs, then the masks, on the device.
   std::vector<fixtures::NamedTensor> outputs();
   const std::string& name() const { return name_; }
   bool graphs() const { return graphs_; }
-  /// Of its graphs together (capture::Graph::delayed_branches).
+  /// The sum over the arm's graphs of capture::Graph::delayed_branches().
   std::int64_t delayed_branches() const { return device_.counts().delayed_branches; }
-  /// Votes at the boundary `capture` if no capture did, so that all ranks pass the same boundaries.
-  void settle_capture();
-  /// Returns how many graphs went while the device still ran them; any is a defect.
+  /// Votes at the boundary `capture` if no capture has voted, so that all ranks pass the same
+  /// boundaries.
+  void vote_if_not_captured();
+  /// Destroys the graphs. Returns how many were destroyed while the device still ran them, which is
+  /// a defect.
   std::int64_t drop_graphs();
 
  private:
   struct Before;
-  Before look_before(std::int64_t index);
+  Before before_step();
   void write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left);
   void write_rng(std::int64_t index, const Before& before);
   void write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before,
                     std::int64_t fallbacks);
-  /// `left`: what the step handed out. `launches`: of graphs, as the device counted them meanwhile.
+  /// `left` are the tensors that the step returned, `launches` the graph launches that the device
+  /// counted in the step.
   void write_poison(std::int64_t index, const std::vector<fixtures::NamedTensor>& left,
                     const ReplayObserver::Replay& replay, std::int64_t launches);
   void write_kept(std::int64_t index);
@@ -98,17 +101,18 @@ class Arm {
   const bool graphs_;
   WatchedDevice device_;
   std::unique_ptr<workloads::TrainStep> step_;
-  std::unique_ptr<CaptureObserver> observer_;  // of a graph arm
-  ReplayObserver* replays_ = nullptr;          // observer_ of a graph arm that is looked at in full
+  std::unique_ptr<CaptureObserver> observer_;  // only of a graph arm
+  ReplayObserver* replays_ = nullptr;  // observer_, if this is a graph arm inspected in full
   std::unique_ptr<engines::Engine> engine_;
   std::int64_t fallbacks_ = 0;  // steps after the warm-up that launched no graph
+  /// Counts of all evaluations so far.
   struct Evaluated {
     std::int64_t evaluations = 0, captures = 0, replays = 0, watched = 0;
   };
   Evaluated evaluated_;
   std::int64_t first_captures_ = 0;  // captures begun in the first step that captured any
-  at::Tensor kept_losses_;           // of the step before, as a caller keeps them
-  std::string kept_digest_;          // when they were handed out
+  at::Tensor kept_losses_;           // of the previous step, as a caller might keep them
+  std::string kept_digest_;          // of kept_losses_ when the engine returned them
 };
 
 }  // namespace graphproof::suites

@@ -35,12 +35,12 @@ bool write_comparison(const CaseParts& parts, const std::string& left, const std
   return compared.equal;
 }
 
-CollectivesOf::CollectivesOf(const CaseParts& parts, std::string arm)
+CountedCollectives::CountedCollectives(const CaseParts& parts, std::string arm)
     : parts_(parts), arm_(std::move(arm)) {
   if (parts_.groups) parts_.groups->ledger().reset();
 }
 
-void CollectivesOf::write() {
+void CountedCollectives::write() {
   const workloads::Layout& layout = parts_.config.layout;
   if (!parts_.groups || layout.tp * layout.replicas() * layout.pp == 1) return;
   const auto totals = parts_.groups->ledger().totals();

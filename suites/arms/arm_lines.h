@@ -1,5 +1,4 @@
-// Evidence lines that arms of every workload leave: a comparison of two arms, and the collectives
-// of one.
+// Evidence lines of arms of all workloads: a comparison of two arms, and the collectives of one.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,7 @@
 
 namespace graphproof::suites {
 
+/// The field `mismatch` of a `compare` line.
 record::Json mismatch_json(const fixtures::Mismatch& mismatch);
 
 /// Compares byte for byte and writes the `compare` line. Returns whether they are equal.
@@ -17,12 +17,12 @@ bool write_comparison(const CaseParts& parts, const std::string& left, const std
                       const std::string& subject, std::int64_t step, const std::string& input,
                       const Snapshot& of_left, const Snapshot& of_right);
 
-/// The collectives that this rank issued while it lives; every rank starts to count at the same
-/// step of the case.
-class CollectivesOf {
+/// Counts the collectives that this rank issues while it lives. Resets the ledger, so all ranks
+/// make one at the same place of the case.
+class CountedCollectives {
  public:
-  CollectivesOf(const CaseParts& parts, std::string arm);
-  /// Nothing for a rank without peers.
+  CountedCollectives(const CaseParts& parts, std::string arm);
+  /// Writes the line `collectives`, unless the case has a single rank.
   void write();
 
  private:

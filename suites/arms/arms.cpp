@@ -22,10 +22,9 @@ namespace {
 
 using fixtures::NamedTensor;
 
-/// Gradients and losses of one step of the model, on the host, and which part of the full tensor
-/// each gradient is. With a loss scale or clipping the gradients are those that the optimizer uses.
-/// Of a distributed optimizer it is the step after the first: what the ranks make of each other's
-/// parameters shows there (second_step_compared()).
+/// The gradients and losses of one step in host memory, and which shard of the full tensor each
+/// gradient is. With a loss scale or clipping the gradients are those that the optimizer uses. If
+/// second_step_compared(), it is the second step.
 struct ReferenceStep {
   Snapshot left;
   std::vector<workloads::Shard> shards;
@@ -70,7 +69,7 @@ class DelayedSteps {
  public:
   DelayedSteps(const CaseParts& parts, double ms) : parts_(parts), ms_(ms) {}
 
-  /// Before step `step`: the case's stream, or all others.
+  /// Delays work on the case's stream, or on all others, before step `step`.
   void delay_work(std::int64_t step, capture::DelayedStreams streams) {
     const c10::StreamGuard guard(parts_.stream);
     streams_ = std::max(streams_, parts_.device.delay_work(streams, ms_));
@@ -91,7 +90,8 @@ class DelayedSteps {
   std::int64_t streams_ = 0;
   std::vector<std::int64_t> steps_;
 };
-// As long as the host takes for an eager step of a small model on an H200, and for replays of one.
+// About as long as the host needs for an eager step of a small model on an H200, and for its
+// replay.
 constexpr double kEagerDelayMs = 10, kReplayDelayMs = 6;
 constexpr std::array kDelayedEagerSteps = {std::pair{1, capture::DelayedStreams::others},
                                            std::pair{2, capture::DelayedStreams::current}};
@@ -126,7 +126,7 @@ std::vector<StepInput> make_inputs(const CaseParts& parts) {
 }
 
 History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, Arm& eager_a) {
-  CollectivesOf collectives(parts, eager_a.name());
+  CountedCollectives collectives(parts, eager_a.name());
   DelayedSteps delayed(parts, kEagerDelayMs);
   History history;
   for (std::int64_t step = 0; step < parts.config.steps; ++step) {
@@ -141,15 +141,15 @@ History run_eager(const CaseParts& parts, const std::vector<StepInput>& inputs, 
 
 void run_layout_reference(const CaseParts& parts) {
   parts.scope.enter(Phase::eager, "reference", 0);
-  CollectivesOf collectives(parts, "reference");
+  CountedCollectives collectives(parts, "reference");
   StepConfig parallel = parts.config;
   parallel.model.dropout = 0;
-  parallel.model.loss_scaling =
-      workloads::LossScaling::static_;  // a dynamic one begins with infinite gradients
+  // A dynamic scale starts so high that the first gradients are infinite.
+  parallel.model.loss_scaling = workloads::LossScaling::static_;
   StepConfig single = single_rank(parts.config);
   parallel.model.precision = single.model.precision;
-  // Adam's first update is nearly the gradient's sign, which another order of sums turns over where
-  // it is almost zero.
+  // Adam's first update is nearly the gradient's sign. Another order of sums can change the sign of
+  // a gradient that is almost zero.
   if (parallel.model.distributed_optimizer)
     parallel.model.optimizer = single.model.optimizer = workloads::OptimizerKind::sgd;
   const auto [ours, shards] = reference_step(parts, parallel);
@@ -169,8 +169,8 @@ void run_layout_reference(const CaseParts& parts) {
   }
   if (single.model.precision != workloads::Precision::fp32 && !single.model.fp8_weights &&
       !reference_distance(gradients, bound).within()) {
-    // Whoever computes in 16 bits is this far off without any layout. Not where weights are rounded
-    // once more: one that falls to another neighbour there moves far.
+    // Computing in 16 bits causes this difference without any layout. Rounded weights are excluded:
+    // one that is rounded to another value changes much more.
     StepConfig exact = single;
     exact.model.precision = workloads::Precision::fp32;
     const Snapshot wide = reference_step(parts, exact).left;
@@ -195,8 +195,8 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
   Arm& graph = *kept.back();
   History history;
   std::optional<workloads::Checkpoint> checkpoint;
-  parts.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
-  CollectivesOf collectives(parts, "lockstep");
+  parts.scope.boundary(Phase::capture);  // the next vote of all ranks, also after a failure
+  CountedCollectives collectives(parts, "lockstep");
   for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
     const StepInput& input = inputs[static_cast<std::size_t>(step)];
     if (step == parts.config.steps)
@@ -216,7 +216,7 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
         step + 1 == parts.config.evaluation_step())
       run_evaluation(parts, eager, graph);
   }
-  graph.settle_capture();
+  graph.vote_if_not_captured();
   collectives.write();
   if (checkpoint) run_resumed(parts, inputs, history.steps(), *checkpoint);
   return history;
@@ -232,7 +232,7 @@ void keep_last(const CaseParts& parts, KeptArms& kept) {
 
 void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, const Snapshot& eager_a,
               KeptArms& kept) {
-  CollectivesOf collectives(parts, "free_run");
+  CountedCollectives collectives(parts, "free_run");
   kept.push_back(std::make_unique<Arm>(parts, "free_graph", parts.config.engine.impl, Watch::free,
                                        kept.front()->outputs()));
   Arm& graph = *kept.back();
@@ -240,8 +240,7 @@ void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, cons
   const DelayedBranches delayed_branches(parts.device);
   DelayedSteps delayed(parts, kReplayDelayMs);
   for (std::int64_t step = 0; step < parts.config.steps; ++step) {
-    // A capture waits for the device, so the first one shows the least where it is the capture's
-    // own step.
+    // A capture waits for the device, so in the step of the capture a delay has the least effect.
     if (const std::int64_t replay = step - parts.config.first_replay(); replay >= 0)
       delayed.delay_work(step, replay % 2 == 0 ? capture::DelayedStreams::current
                                                : capture::DelayedStreams::others);
@@ -251,7 +250,7 @@ void run_free(const CaseParts& parts, const std::vector<StepInput>& inputs, cons
   delayed.write(graph.name(), graph.delayed_branches());
   const c10::StreamGuard guard(parts.stream);
   const Snapshot right = fixtures::on_host(graph.outputs());
-  graph.settle_capture();
+  graph.vote_if_not_captured();
   parts.scope.enter(Phase::compare, graph.name(), parts.config.steps - 1);
   write_comparison(parts, "eager_a", graph.name(), "free_run", parts.config.steps - 1, "fresh",
                    eager_a, right);

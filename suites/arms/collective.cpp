@@ -33,7 +33,7 @@ std::string hex(std::uint64_t address) {
 
 }  // namespace
 
-/// One arm: buffers of its own, and a graph of its own where it has one.
+/// One arm, with its own buffers and, if it is a graph arm, its own graph.
 class CollectiveArm {
  public:
   CollectiveArm(const CaseParts& parts, std::string name, bool graph, bool free)
@@ -57,8 +57,8 @@ class CollectiveArm {
 
   const std::string& name() const { return name_; }
 
-  /// Step `index` with the inputs of step `data`. Returns the result on the host, nothing of a free
-  /// arm.
+  /// Runs step `index` with the inputs of step `data`. Returns the result in host memory, or an
+  /// empty list for a free arm.
   Snapshot run(std::int64_t index, std::int64_t data) {
     const fixtures::NvtxRange range(name_, index);
     const c10::StreamGuard guard(parts_.stream);
@@ -97,8 +97,9 @@ class CollectiveArm {
     graph_.reset();
   }
 
-  /// All ranks pass the boundary `capture` of every graph arm, also of one that never captured.
-  void settle_capture() {
+  /// Votes at the boundary `capture` if no capture has voted, so that all ranks pass the same
+  /// boundaries.
+  void vote_if_not_captured() {
     if (!graphs_ || captured_) return;
     parts_.scope.boundary(Phase::capture);
     parts_.scope.vote(0);
@@ -127,8 +128,8 @@ class CollectiveArm {
       }
     }
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-    // NCCL prints what it registered to the standard output; a rank that hangs in the replay would
-    // take it along.
+    // NCCL logs its buffer registrations to the standard output. Without the flush the log would be
+    // lost if the rank hangs in the replay.
     std::fflush(stdout);
     captured_ = true;
     const capture::Census census = failure ? capture::Census{} : graph->census();
@@ -169,8 +170,8 @@ class CollectiveArm {
     try {
       collective_->issue();
     } catch (...) {
-      // The capture must end whatever happened; its own error only says that there was an earlier
-      // one.
+      // The capture must be ended after an error too. Its own error only repeats that there was an
+      // earlier one.
       try {
         graph.capture_end();
       } catch (const std::exception&) {
@@ -250,7 +251,7 @@ void CollectiveArms::run() {
 }
 
 void CollectiveArms::run_eager() {
-  CollectivesOf collectives(parts_, "eager");
+  CountedCollectives collectives(parts_, "eager");
   CollectiveArm& first = arm("eager_a", false);
   CollectiveArm& second = arm("eager_b", false);
   for (std::int64_t step = 0; step < parts_.config.steps; ++step) {
@@ -271,8 +272,8 @@ void CollectiveArms::run_lockstep() {
   CollectiveArm& eager = arm("lockstep_eager", false);
   CollectiveArm& graph = arm("lockstep_graph", true);
   {
-    parts_.scope.boundary(Phase::capture);  // where the ranks meet next, whatever happens before it
-    CollectivesOf collectives(parts_, "lockstep");
+    parts_.scope.boundary(Phase::capture);  // the next vote of all ranks, also after a failure
+    CountedCollectives collectives(parts_, "lockstep");
     for (std::int64_t step = 0; step <= steps; ++step) {
       const std::int64_t data = step < steps ? step : captured;
       const Snapshot left = eager.run(step, data);
@@ -283,25 +284,25 @@ void CollectiveArms::run_lockstep() {
                        right);
       history.push_back(std::move(right));
     }
-    graph.settle_capture();
+    graph.vote_if_not_captured();
     collectives.write();
   }
   CollectiveArm& again = arm("graph_b", true);
   parts_.scope.boundary(Phase::capture);
-  CollectivesOf collectives(parts_, again.name());
+  CountedCollectives collectives(parts_, again.name());
   for (std::int64_t step = 0; step < steps; ++step) {
     const Snapshot right = again.run(step, step);
     parts_.scope.enter(Phase::compare, again.name(), step);
     write_comparison(parts_, graph.name(), again.name(), "graph_repeats", step, input(step),
                      history[static_cast<std::size_t>(step)], right);
   }
-  again.settle_capture();
+  again.vote_if_not_captured();
   collectives.write();
 }
 
 void CollectiveArms::run_free() {
   const std::int64_t last = parts_.config.steps - 1;
-  CollectivesOf collectives(parts_, "free_run");
+  CountedCollectives collectives(parts_, "free_run");
   CollectiveArm& eager = arm("free_eager", false, /*free=*/true);
   for (std::int64_t step = 0; step <= last; ++step) eager.run(step, step);
   const Snapshot left = eager.finish(last, last);
@@ -309,7 +310,7 @@ void CollectiveArms::run_free() {
   parts_.scope.boundary(Phase::capture);
   for (std::int64_t step = 0; step <= last; ++step) graph.run(step, step);
   const Snapshot right = graph.finish(last, last);
-  graph.settle_capture();
+  graph.vote_if_not_captured();
   parts_.scope.enter(Phase::compare, graph.name(), last);
   write_comparison(parts_, eager.name(), graph.name(), "free_run", last, "fresh", left, right);
   collectives.write();

@@ -1,13 +1,12 @@
-// The arms of a case of `model: collective`: the words of a training case (eager_a, lockstep_eager,
-// lockstep_graph, free_graph) with the same lines, so that the same checks read them, and second
-// runs of their own (eager_b, graph_b, free_eager). What a collective has not, they don't leave:
-// losses, parameters, learning rates, layers. What it has beside: the place of its buffers
-// (`placement` lines), and a result that one rank can compute alone (comparisons of subject
-// `closed_form`).
+// The arms of a case with model collective. They have the names and lines of a training case
+// (eager_a, lockstep_eager, lockstep_graph, free_graph), so that the same checks read them, and
+// second runs (eager_b, graph_b, free_eager). They have no lines about losses, parameters, learning
+// rates or layers. In addition they have the placement of buffers (lines `placement`) and
+// comparisons with a result that one rank can compute alone (subject closed_form).
 //
-// A hang is what these cases look for. Nothing here waits with a deadline of its own: each step
-// announces itself to the watcher first, which sees all ranks. Everything that NCCL logged about a
-// capture is flushed before its first replay.
+// These cases look for hangs. Nothing here waits with a deadline: each step sends a heartbeat
+// first, and the launcher's hang detector sees all ranks. NCCL's log about a capture is flushed
+// before the first replay.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +19,7 @@ namespace graphproof::suites {
 
 class CollectiveArm;
 
+/// All arms of the case. Used from one thread.
 class CollectiveArms {
  public:
   /// REQUIRES: parts.config.collective, a group of at least two ranks; `parts` outlives it.
@@ -28,12 +28,11 @@ class CollectiveArms {
   CollectiveArms(const CollectiveArms&) = delete;
   CollectiveArms& operator=(const CollectiveArms&) = delete;
 
-  /// Builds, runs and compares every arm, with the votes at the boundaries that a training case
-  /// has.
+  /// Builds, runs and compares all arms, with the votes of a training case.
   void run();
-  /// Of the arms that are still alive. Waits for the device.
+  /// Destroys the graphs of the arms that are still alive. Waits for the device.
   void drop_graphs();
-  /// Everything else of them.
+  /// Destroys those arms.
   void drop_buffers();
 
  private:

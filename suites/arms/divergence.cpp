@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kEagerArm = "divergence_eager";
 constexpr const char* kGraphArm = "divergence_graph";
 
+/// An arm whose operators are recorded.
 class TappedArm {
  public:
   TappedArm(const CaseParts& parts, const std::string& impl)
@@ -33,7 +34,7 @@ class TappedArm {
   }
 
   void run(std::int64_t index, const StepInput& input) {
-    const Taps::Step looked_at(taps_);
+    const Taps::Step recorded(taps_);
     engine_->step(input.batch, learning_rate_schedule(parts_.config.model.optimizer).at(index));
     parts_.device.synchronize(parts_.stream);
   }
@@ -49,6 +50,7 @@ class TappedArm {
   std::unique_ptr<engines::Engine> engine_;
 };
 
+/// The first difference of a step. `why` is set if the graph lacks the operator.
 struct Difference {
   TapPlace place;
   std::string op, why;
@@ -60,21 +62,21 @@ struct StepComparison {
   std::optional<Difference> difference;
 };
 
-/// The first of eager's results, in its order, that the graph arm has with other bytes; or, where
-/// `whole` says that one graph holds all that eager does, not at all.
+/// Finds the first of eager's results, in execution order, that has other bytes in the graph arm.
+/// If `whole`, one graph holds all of eager's operators, so a result that the graph arm lacks is a
+/// difference too.
 StepComparison compare_step(const Taps& eager, const Taps& graph, bool whole) {
   std::map<TapPlace, const Tap*> ours, theirs;
   for (const Tap& tap : eager.taps()) ours[tap.place] = &tap;
   for (const Tap& tap : graph.taps()) theirs[tap.place] = &tap;
   StepComparison step;
   for (const Tap& tap : eager.taps()) {
-    if (ours.at(tap.place) != &tap) continue;  // written again later
+    if (ours.at(tap.place) != &tap) continue;  // a later tap has the final bytes
     const auto other = theirs.find(tap.place);
     if (other == theirs.end()) {
       if (!whole || tap.place.direction.empty()) continue;
-      step.difference =
-          Difference{tap.place, tap.op,
-                     "the graph holds no such operator: it ran beside the capture", nullptr};
+      step.difference = Difference{tap.place, tap.op,
+                                   "the graph has no such operator: it was not captured", nullptr};
       return step;
     }
     const at::Tensor& value = other->second->value;
@@ -132,7 +134,7 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
       found =
           compare_step(eager->taps(), graph->taps(), one_graph && graph->replayed() && !truncated);
     });
-    const std::vector<int> seen = scope.ask(found.difference ? 1 : 0);
+    const std::vector<int> seen = scope.gather(found.difference ? 1 : 0);
     const auto first = std::find(seen.begin(), seen.end(), 1);
     if (first == seen.end() && index < last) continue;
     const bool truncated = eager->taps().truncated() || graph->taps().truncated();
@@ -142,10 +144,10 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
                 first != seen.end() ? "every operator of this rank agrees; rank " +
                                           std::to_string(first - seen.begin()) + " differs"
                 : truncated
-                    ? "every operator that was kept agrees, and there was no room for all of them"
-                    : "every operator agrees when the arms run again and are looked at: a race, or "
-                      "memory "
-                      "that the copies have moved"));
+                    ? "every recorded operator agrees, and there was no room to record all of them"
+                    : "every operator agrees when the arms run again with taps: a race, or memory "
+                      "whose "
+                      "addresses the taps have changed"));
     break;
   }
   scope.section(Phase::teardown_graph, [&] {

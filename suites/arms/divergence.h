@@ -1,10 +1,9 @@
-// The first tensor in which a graph arm leaves eager's way: two fresh arms run the case's steps
-// side by side with every operator's result kept (suites/arms/taps.h), and each rank writes one
-// `divergence` line.
+// Finds the first tensor in which a graph arm differs from eager: two new arms run the steps of the
+// case in lockstep, the results of all operators are recorded (taps.h), and each rank writes one
+// line `divergence`.
 //
-// It is a run of its own, in processes of its own, after the verdict: what hangs or fails here ends
-// these processes and nothing else. Its evidence lies apart from the attempt's, and no check reads
-// it.
+// This runs after the verdict, in separate processes, so a hang or failure here affects nothing
+// else. Its evidence is separate from the attempt's, and no check reads it.
 #pragma once
 
 #include <vector>
@@ -13,9 +12,9 @@
 
 namespace graphproof::suites {
 
-/// Every rank calls it. The ranks agree after each step whether any of them has seen a difference,
-/// and stop together at the first step in which one has; a rank that has seen none says so in its
-/// line.
+/// All ranks call it. After each step the ranks exchange whether they have found a difference. They
+/// stop together after the first step in which one has; the lines of the other ranks state that
+/// they found none.
 void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inputs);
 
 }  // namespace graphproof::suites

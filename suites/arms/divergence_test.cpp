@@ -1,5 +1,5 @@
-// The first divergent tensor, end to end on the simulated device: planted faults whose place is
-// known, one rank of four that goes another way, and sound engines, in which nothing may be found.
+// Tests of the first divergent tensor, end to end on the simulated device: planted faults with a
+// known place, one rank of four that differs, and correct engines, for which nothing may be found.
 #include <gtest/gtest.h>
 
 #include "suites/testing/batch_of_cases.h"
@@ -15,7 +15,7 @@ class Divergence : public testing::Test {
   matrix::Case planted(const char* fault) {
     return matrix::planted_case(catalogue_.axes, *catalogue_.faults.find(fault));
   }
-  /// What `rank` says of the case.
+  /// The `divergence` line of `rank`.
   static nlohmann::json line(const BatchOfCases& batch, const std::string& id, int rank) {
     const auto evidence = batch.evidence(id, rank);
     const auto lines = evidence.of("divergence");
@@ -32,18 +32,18 @@ TEST_F(Divergence, ThePlaceOfAPlantedFaultIsNamed) {
     int step, microbatch, layer;
     const char *module, *direction, *op, *tensor;
   } rows[] = {
-      // The bias of the MLP's second half; the graph adds the residual instead.
+      // The bias of the MLP's second projection. The graph adds the residual in its place.
       {"M15", 2, 0, 0, "mlp", "forward", "aten::add", "aten::add"},
-      // The captured rate is that of the first replay, so the second differs.
+      // The captured rate is that of the first replay, so the second replay differs.
       {"M23", 3, -1, -1, "optimizer", "", "aten::fill_", "aten::fill_"},
       {"M24", 3, -1, -1, "optimizer", "", "aten::fill_", "state:adam.step"},
       {"M32", 3, 0, 0, "attn", "forward", "", ""},
-      // The second microbatch of a backward, whose order is that of the layers from the last.
+      // The second microbatch of a backward, which visits the layers from the last to the first.
       {"M36", 1, 1, 1, "mlp", "backward", "", "grad:layers.1"},
       {"M37", 1, 1, 1, "mlp", "backward", "", "grad:layers.1"},
       {"M74", 2, 0, 0, "moe_router", "forward", "", ""},
-      // The copies of the step before, and a copy in place of a weight, are first used by
-      // attention.
+      // Attention is the first to use the copies of the previous step, or a copy instead of a
+      // weight.
       {"M160", 1, 0, 0, "attn", "forward", "", ""},
       {"M161", 1, 0, 0, "attn", "forward", "", ""},
   };
@@ -75,9 +75,9 @@ TEST_F(Divergence, ThePlaceOfAPlantedFaultIsNamed) {
 }
 
 // Engines that capture whole layers, parts of them, or chains of parts.
-TEST_F(Divergence, OfCapturedPartsNamesTheLayerAndTheOneThatGoesAnotherWay) {
-  // The second of three layers alone has rounded weights, which no replay rounds again; of a part
-  // only what the part holds.
+TEST_F(Divergence, OfCapturedPartsNamesTheLayerAndTheOperatorThatDiffers) {
+  // Only the second of three layers has rounded weights, and no replay rounds them again. A
+  // captured part shows only its own weights.
   const std::string rounded =
       "layers=3,microbatches=2,fp8_weights=true,first_last_layers_bf16=true,fault=M160";
   // The buffers of the router's part are half as large in the graph.
@@ -124,8 +124,8 @@ TEST_F(Divergence, OfCapturedPartsNamesTheLayerAndTheOneThatGoesAnotherWay) {
   }
 }
 
-// Those of attention are a third graph of its layer: left out, launched before the backward, added
-// once more.
+// Attention's delayed weight gradients are the third graph of its layer. The faults leave it out,
+// launch it before the backward, or add it twice.
 TEST_F(Divergence,
        OfDelayedWeightGradientsIsNamedWithTheirLayerOnEveryRankAndNothingIsFoundInASoundOne) {
   const struct {
@@ -133,10 +133,9 @@ TEST_F(Divergence,
     int microbatch;
     const char *direction, *tensor;
   } rows[] = {
-      // Each microbatch's part of it is in eager's graph alone; what is reduced in the end is in
-      // both.
+      // Only eager has the part of each microbatch; both have the reduced result.
       {"M112", -1, "", "grad:layers.0.attention.qkv.weight"},
-      // Ahead of its backward the third graph multiplies what that has not made yet.
+      // Launched before the backward, the third graph multiplies tensors that are not computed yet.
       {"M113", 0, "backward", "delayed weight gradients"},
       {"M114", 0, "backward", "grad:layers.0.attention.projection.weight"},
   };
@@ -144,8 +143,8 @@ TEST_F(Divergence,
   for (const auto& row : rows) cases.push_back(planted(row.fault));
   cases.push_back(cases.front());
   cases.back().values.erase("fault");
-  cases.back().values.erase(
-      "seq_length");  // as many tokens as channels: gradients of inputs and of weights look alike
+  cases.back().values.erase("seq_length");  // as many tokens as channels, so gradients of inputs
+                                            // and weights have equal shapes
   const BatchOfCases batch(catalogue_, "delayed", cases);
   EXPECT_EQ(batch.look_for_divergence(), 0);
   expect_evidence_fits_its_schema(batch);
@@ -168,9 +167,9 @@ TEST_F(Divergence,
   }
 }
 
-// Parameters that nobody gathers any more once parts are captured: each rank first computes with
-// one of the other's.
-TEST_F(Divergence, OfParametersThatAreOldIsNamedWhereTheyAreFirstUsed) {
+// The fault leaves out the gathering of parameters once parts are captured, so each rank computes
+// with old values of the other's parameters.
+TEST_F(Divergence, OfStaleParametersIsNamedAtTheirFirstUse) {
   const BatchOfCases batch(catalogue_, "old", {planted("M93")});
   EXPECT_EQ(batch.look_for_divergence(), 0);
   const std::string& id = batch.batch().cases.front().id;
@@ -182,13 +181,13 @@ TEST_F(Divergence, OfParametersThatAreOldIsNamedWhereTheyAreFirstUsed) {
   EXPECT_EQ(second["operator"], "aten::index");
 }
 
-TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLookedAt) {
+TEST_F(Divergence, NothingIsFoundInACorrectEngineWhoseGraphsWereInspected) {
   const std::string moe =
       "model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_expert=true";
   std::vector<matrix::Case> cases;
   for (const std::string& name :
-       {// Recompute makes nodes on autograd's own thread, which counts for itself: both counts are
-        // low in the first case.
+       {// Recomputation makes nodes on autograd's own thread, which has its own count. Both counts
+        // are low in the first case.
         "impl=callables,modules=[attn,moe_router,moe_preprocess],microbatches=4,recompute="
         "selective(core_attn),autograd_threads=on,dropout=true," +
             moe,
@@ -203,7 +202,7 @@ TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLooke
                     "pool=per_graph"),
         "impl=local,modules=[attn,moe_router,moe_preprocess],microbatches=2,dropout=true," + moe,
         "impl=full_iteration,microbatches=2,dropout=true," + moe,
-        // Graphs round in every microbatch, if in vain.
+        // Graphs round the weights in every microbatch, although once would be enough.
         std::string("impl=local,microbatches=2,fp8_weights=true"),
         "impl=local,modules=[attn],microbatches=2,fp8_weights=true," + moe,
         std::string(
@@ -213,16 +212,16 @@ TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLooke
         "impl=transformer_engine,modules=[attn,moe_router,moe_preprocess],microbatches=2,dropout="
         "true," +
             moe,
-        // The first step is rehearsed.
+        // The first step is a rehearsal.
         std::string("impl=transformer_engine,microbatches=2,dropout=true,warmup_steps=0"),
         std::string("impl=callables,microbatches=2,dropout=true,clip_grad=true,precision=fp16"),
-        // What engines copy beside the step is no result of the optimizer, which has scalars of its
-        // own here.
+        // Copies that engines make outside the step must not be taken for results of the optimizer,
+        // which has scalars of its own here.
         std::string("impl=full_iteration,microbatches=2,precision=fp16,optimizer=adam,optimizer_"
                     "graph=true"),
         std::string("impl=local,microbatches=2,precision=fp16,loss_scale=static,optimizer=adam,"
                     "optimizer_graph=true"),
-        // The first node that recompute makes is of no operator.
+        // The first node that recomputation makes belongs to no operator.
         std::string("impl=local,modules=[attn,mlp],microbatches=2,recompute=selective(mlp,"
                     "layernorm),grad_accumulation_fusion=true"),
         std::string("impl=callables,modules=[mlp],microbatches=2,recompute=selective(mlp,layernorm)"
@@ -237,16 +236,16 @@ TEST_F(Divergence, NothingIsFoundInASoundEngineAndTheResultsOfItsGraphsWereLooke
     const nlohmann::json found = line(batch, listed.id, 0);
     SCOPED_TRACE(listed.name + ": " + found.dump());
     EXPECT_EQ(found["found"], false);
-    EXPECT_EQ(found["step"], 5) << "every step was looked at, and the capture inputs once more";
+    EXPECT_EQ(found["step"], 5) << "all steps, and the capture inputs once more";
     EXPECT_GT(found["taps"].get<int>(), 500);
     EXPECT_EQ(found["why"],
-              "every operator agrees when the arms run again and are looked at: a race, or memory "
-              "that the copies have moved");
+              "every operator agrees when the arms run again with taps: a race, or memory whose "
+              "addresses the taps have changed");
   }
 }
 
-// Microbatches overlap on the first stage and chunks take turns on both, so a place that only
-// counts would be wrong.
+// Microbatches overlap on the first stage and chunks alternate on both, so counting alone would
+// find a wrong place.
 TEST_F(Divergence,
        OfAPipelineIsNamedWithItsMicrobatchAndLayerOnEachStageAndNothingIsFoundInASoundOne) {
   const std::vector<matrix::Case> cases = {
@@ -273,7 +272,7 @@ TEST_F(Divergence,
   }
 }
 
-TEST_F(Divergence, WhereOneRankOfFourGoesAnotherWayAllStopTogetherAndThatOneNamesIt) {
+TEST_F(Divergence, IfOneRankOfFourDiffersAllStopTogetherAndThatRankNamesThePlace) {
   const BatchOfCases batch(catalogue_, "one-rank", {named("impl=manual,dp=4,microbatches=2")});
   record::Batch other = batch.batch();
   other.cases.front().axes["fault"] = "M23";

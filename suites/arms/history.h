@@ -1,5 +1,4 @@
-// What an arm left in each of its steps, kept in host memory for a later arm that has to leave the
-// same.
+// The results of an arm's steps in host memory, for a later arm that must repeat them.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +8,17 @@
 
 namespace graphproof::suites {
 
-/// Whole while it is no more than `kept_bytes`, beside the two models themselves; from then on the
-/// last step's bytes alone. The digests in `step` lines say of the others whether they were equal.
+/// Keeps the results of all steps up to `kept_bytes`, and above that only those of the last step.
+/// The digests in `step` lines still show whether the other steps were equal.
 class History {
  public:
   static constexpr std::int64_t kKeptBytes = std::int64_t{256} << 20;
 
   explicit History(std::int64_t kept_bytes = kKeptBytes) : kept_bytes_(kept_bytes) {}
   void add(Snapshot left);
-  /// Nothing where the bytes of `step` were let go of.
+  /// The results of `step`; null if they were dropped.
   const Snapshot* at(std::int64_t step) const;
-  /// Of all steps; those that were let go of are empty.
+  /// The results of all steps; those that were dropped are empty.
   const std::vector<Snapshot>& steps() const { return steps_; }
 
  private:

@@ -26,7 +26,7 @@ TEST(History, KeepsEveryStepUpToItsBytes) {
   EXPECT_EQ(history.at(3), nullptr);
 }
 
-TEST(History, AboveItsBytesKeepsTheLastStepAlone) {
+TEST(History, AboveItsBytesKeepsOnlyTheLastStep) {
   const History history = of_three_steps(3 * kStepBytes - 1);
   EXPECT_EQ(history.at(0), nullptr);
   EXPECT_EQ(history.at(1), nullptr);

@@ -9,7 +9,7 @@
 namespace graphproof::suites {
 namespace {
 
-constexpr std::uint64_t kOtherSeed = 1;  // beside the run's
+constexpr std::uint64_t kOtherSeed = 1;  // added to the seed of the run
 
 Snapshot left_by(engines::Engine& engine, workloads::TrainStep& step) {
   std::vector<fixtures::NamedTensor> tensors = engine.outputs();
@@ -23,7 +23,7 @@ void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs,
                  std::span<const Snapshot> left, const workloads::Checkpoint& checkpoint) {
   const StepConfig& config = parts.config;
   parts.scope.enter(Phase::build, "resumed", config.resume_step());
-  CollectivesOf collectives(parts, "resumed");
+  CountedCollectives collectives(parts, "resumed");
   const c10::StreamGuard guard(parts.stream);
   workloads::TrainStep step(config.model, config.layout, parts.device, config.seed + kOtherSeed,
                             faults::plant(config.fault), config.rng_backend);

@@ -1,7 +1,8 @@
-// The schedule `resume`: between two replays a job saves a checkpoint and goes on. A fresh model,
-// of another seed so that nothing else makes the two alike, loads it, warms up, captures and
-// replays to the end (subject resumed); then it loads it once more, under its live graphs, and
-// replays the same steps (subject loaded). Both must leave what the first job left.
+// The schedule `resume`: a job saves a checkpoint between two replays and continues. A new model
+// loads the checkpoint, warms up, captures and replays to the end (subject resumed). Then it loads
+// the checkpoint again, with its graphs alive, and replays the same steps (subject loaded). Both
+// must have the results of the first job. The new model has another seed, so that only the
+// checkpoint can make it equal.
 #pragma once
 
 #include <span>
@@ -12,8 +13,8 @@
 
 namespace graphproof::suites {
 
-/// Compares steps resume_step() .. steps-1 with `left`, what lockstep_graph left in each step; an
-/// empty one is not compared. Writes the `compare` lines and one `resumed` line.
+/// Compares steps resume_step() .. steps-1 with `left`, the results of lockstep_graph by step;
+/// empty ones are not compared. Writes the `compare` lines and one line `resumed`.
 void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs,
                  std::span<const Snapshot> left, const workloads::Checkpoint& checkpoint);
 

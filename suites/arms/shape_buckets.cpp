@@ -29,8 +29,8 @@ class CapturedBytes final : public engines::Observer {
   std::int64_t bytes_ = 0;
 };
 
-/// The schedule, and the samples of its steps: made before, because a copy from the host waits for
-/// the stream.
+/// The schedule and the batches of its steps. They are made in advance, because a copy from the
+/// host waits for the stream.
 struct UnevenSteps {
   explicit UnevenSteps(const CaseParts& parts)
       : schedule(workloads::length_schedule(parts.config.model.seq_length,
@@ -50,7 +50,7 @@ struct UnevenSteps {
   std::vector<workloads::Batch> batches;
 };
 
-/// The two copies of a step that run the schedule, from one seed.
+/// Two copies of a step with one seed, which run the schedule.
 class BucketArms {
  public:
   BucketArms(const CaseParts& parts, const UnevenSteps& steps)
@@ -65,7 +65,7 @@ class BucketArms {
                {steps.schedule.buckets, parts.config.shape_buckets}),
         pool_bytes_before_(parts.device.memory().pool) {}
 
-  /// Runs step `index` in both. Waits for nothing, save to capture and to evict.
+  /// Runs step `index` in both. Waits only for captures and evictions.
   void run(std::int64_t index) {
     const StepConfig& config = parts_.config;
     const auto at = static_cast<std::size_t>(index);
@@ -103,8 +103,8 @@ class BucketArms {
                         {"pool_bytes", parts_.device.memory().pool - pool_bytes_before_}});
   }
 
-  /// Writes how many lengths went while the device still ran their graphs: where nothing waits
-  /// between steps, that shows.
+  /// Destroys the graphs and writes how many were evicted while the device still ran them, which
+  /// can only happen in a free run.
   void drop(const char* subject, std::int64_t last) {
     parts_.scope.write("evictions", {{"arm", "buckets_graph"},
                                      {"subject", subject},
@@ -133,7 +133,7 @@ class BucketArms {
   CapturedBytes captured_;
   std::unique_ptr<engines::Engine> eager_;
   engines::ShapeBuckets graph_;
-  const std::int64_t pool_bytes_before_;  // of arms that live beside these
+  const std::int64_t pool_bytes_before_;  // of other live arms
 };
 
 Snapshot losses_and_gradients(workloads::TrainStep& step) {
@@ -142,8 +142,8 @@ Snapshot losses_and_gradients(workloads::TrainStep& step) {
   return fixtures::on_host(tensors);
 }
 
-/// The first step of each bucket, at the weights of the seed: padded, and each microbatch at its
-/// own length.
+/// Compares the first step of each bucket, with the initial weights, once padded and once with each
+/// microbatch at its own length.
 void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
   const StepConfig& config = parts.config;
   const ReferenceBound bound = reference_bound(single_rank(config));
@@ -176,7 +176,7 @@ void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
 void run_shape_buckets(const CaseParts& parts) {
   const c10::StreamGuard guard(parts.stream);
   const UnevenSteps steps(parts);
-  CollectivesOf collectives(parts, "buckets");
+  CountedCollectives collectives(parts, "buckets");
   write_padding(parts, steps);
   {
     BucketArms arms(parts, steps);

@@ -1,16 +1,16 @@
-// The axis shape_buckets: training steps of changing lengths, from a bounded cache of graphs, one
-// for each length (workloads/engines/shape_buckets.h), beside an eager copy. What lies in the
-// padding is another token in each of the two, so whatever looks at it shows.
+// The axis shape_buckets: training steps with changing sequence lengths from a bounded cache of
+// graphs, one per length (workloads/engines/shape_buckets.h), compared with an eager copy. The two
+// have different tokens in the padding, so work that reads the padding has different results.
 #pragma once
 
 #include "suites/arms/arm.h"
 
 namespace graphproof::suites {
 
-/// Arms buckets_eager and buckets_graph, in lockstep (subject buckets), then fresh ones without a
-/// wait between their steps (subject buckets_free_run). Writes a `bucket` line for each step of
-/// buckets_graph, and a `padding` line for each bucket: how far a padded eager step lies from the
-/// same one without padding. REQUIRES: a case with shape_buckets.
+/// Runs the arms buckets_eager and buckets_graph in lockstep (subject buckets), then new ones
+/// without a wait between their steps (subject buckets_free_run). Writes a line `bucket` for each
+/// step of buckets_graph, and a line `padding` for each bucket: the difference between a padded
+/// eager step and the same step without padding. REQUIRES: a case with shape_buckets.
 void run_shape_buckets(const CaseParts& parts);
 
 }  // namespace graphproof::suites

@@ -14,15 +14,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How much longer than its slowest launch a step's head start is, so that the host is ahead also
-// when it stumbles.
+// The head start of a step relative to its slowest launch, so that the host stays ahead of the
+// device also if it is disturbed.
 constexpr double kHeadStartFactor = 2;
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-/// Of the arm that ran the same steps before, and what the comparison with it is called.
+/// The arm that has run the same steps, its results, and the subject of the comparison.
 struct Repeated {
   std::string arm, subject;
   const History& left;
@@ -39,35 +39,35 @@ class SoloArm {
         eager_outputs_(std::move(eager)) {}
 
   void run(const std::vector<StepInput>& inputs) {
-    ask_back();
-    look("before", 0);
+    release_caches();
+    write_memory("before", 0);
     {
       Arm arm(parts_, name_, impl_, Watch::free, eager_outputs_);
-      look("built", 0);
+      write_memory("built", 0);
       if (arm.graphs()) parts_.scope.boundary(Phase::capture);
       const std::int64_t last = run_steps(arm, inputs);
       arm.finish(last);
-      arm.settle_capture();
+      arm.vote_if_not_captured();
       parts_.scope.enter(Phase::teardown_graph, name_, last);
       arm.drop_graphs();
     }
     parts_.device.synchronize();
-    look("dropped", 0);
-    ask_back();
-    look("returned", 0);
+    write_memory("dropped", 0);
+    release_caches();
+    write_memory("returned", 0);
   }
 
  private:
   /// Returns the index of the last step.
   std::int64_t run_steps(Arm& arm, const std::vector<StepInput>& inputs) {
     const auto input = [&](std::int64_t step) -> const StepInput& {
-      // Every arm of a case has the capture's inputs in the step that captures; afterwards they
-      // take turns.
+      // In the step that captures, every arm of a case has the inputs of the capture. Later steps
+      // use the inputs in turn.
       return inputs[static_cast<std::size_t>(step % parts_.config.steps)];
     };
     const std::int64_t steps = std::max(parts_.config.first_replay() + kSoloSteadySteps,
                                         parts_.config.steps + 1 + kSoloTimedSteps);
-    CollectivesOf collectives(parts_, name_);
+    CountedCollectives collectives(parts_, name_);
     double slowest_launch_ms = 0;
     std::int64_t step = 0;
     for (; step < steps; ++step) {
@@ -79,7 +79,7 @@ class SoloArm {
       parts_.scope.write(
           "timing",
           {{"arm", name_}, {"step", step}, {"wall_ms", wall_ms}, {"launch_ms", launch_ms}});
-      look("step", step);
+      write_memory("step", step);
       if (step < parts_.config.steps) compare(arm, step, input(step), wall_ms);
       if (step > parts_.config.first_replay())
         slowest_launch_ms = std::max(slowest_launch_ms, launch_ms);
@@ -90,19 +90,19 @@ class SoloArm {
   }
 
   void compare(Arm& arm, std::int64_t step, const StepInput& input, double ms) {
-    const Snapshot right = arm.look(step, input, ms);
+    const Snapshot right = arm.results(step, input, ms);
     if (const Snapshot* left = repeated_.left.at(step))
       write_comparison(parts_, repeated_.arm, name_, repeated_.subject, step, input.word, *left,
                        right);
   }
 
-  /// One more step. Returns whether it ran: it needs a device with a clock of its own.
+  /// Runs one more step and writes the line `busy`. Returns whether it ran: only on a device with a
+  /// clock.
   bool measure_busy(Arm& arm, std::int64_t step, const StepInput& input, double slowest_launch_ms) {
     const c10::StreamGuard guard(parts_.stream);
     if (!parts_.device.busy_ms(0, [] {})) return false;
-    // Its device time is measured apart, with the device held back: that changes the host's time.
-    // What the device does in a step varies little, and a step that is held back takes as long as
-    // three.
+    // The device time is measured in a step of its own, because the head start changes the host's
+    // time. One step is enough, because the device time of steps varies little.
     const double head_start_ms = kHeadStartFactor * slowest_launch_ms;
     double launch_ms = 0;
     const auto device_ms = parts_.device.busy_ms(head_start_ms, [&] {
@@ -110,19 +110,20 @@ class SoloArm {
       arm.run(step, input);
       launch_ms = ms_since(begin);
     });
-    // Behind its host the device was idle now and then, which is not what was asked.
+    // If the host was slower than the head start, the device was idle at times, and the result is
+    // no busy time.
     if (device_ms && launch_ms <= head_start_ms)
       parts_.scope.write("busy", {{"arm", name_}, {"step", step}, {"device_ms", *device_ms}});
     return true;
   }
 
-  void ask_back() {
+  void release_caches() {
     flush_communicators(parts_);
     parts_.device.synchronize();
     parts_.device.empty_cache();
   }
 
-  void look(const char* when, std::int64_t step) {
+  void write_memory(const char* when, std::int64_t step) {
     const capture::MemoryUse use = parts_.device.memory();
     parts_.scope.write("memory", {{"arm", name_},
                                   {"step", step},
@@ -165,7 +166,7 @@ void flush_communicators(const CaseParts& parts) {
       if (parts.groups->member(group.name) && parts.groups->size(group.name) > 1) act(group);
     parts.device.synchronize(parts.stream);
   };
-  // Of the kind that the group is connected for: another would connect it anew.
+  // The kind for which the group is connected; the other kind would set up new connections.
   const auto collective = [&](const comm::GroupLayout& group) {
     const at::Tensor one = at::zeros({1}, at::TensorOptions().device(parts.device.torch_device()));
     group.point_to_point ? comm::ring_shift(one, 1, group.name)
@@ -178,7 +179,7 @@ void flush_communicators(const CaseParts& parts) {
     if (torch) comm::wait_for_watchdog(torch);
     by_torch |= torch != nullptr;
   });
-  // What PyTorch's watchdog is done with is let go of by the thread of the next collective.
+  // Memory that PyTorch's watchdog has released is freed by the thread of the next collective.
   if (by_torch) in_every_group(collective);
 }
 

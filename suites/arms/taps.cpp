@@ -15,7 +15,7 @@
 namespace graphproof::suites {
 namespace {
 
-// RecordFunction calls a plain function without a context.
+// RecordFunction calls a plain function without a context, which finds the live taps here.
 std::atomic<Taps*>& living() {
   static std::atomic<Taps*> taps{nullptr};
   return taps;
@@ -45,7 +45,7 @@ bool makes_no_value(std::string_view op) {
          op.starts_with("aten::resize") || op.starts_with("aten::set_");
 }
 
-/// Of the node of autograd that this thread makes next.
+/// The number of the node of autograd that this thread makes next.
 std::pair<std::uint64_t, std::int64_t> next_node() {
   return {at::RecordFunction::currentThreadId(),
           static_cast<std::int64_t>(at::sequence_number::peek())};
@@ -56,7 +56,7 @@ std::string module_graphs(const std::string& graph) { return graph.substr(0, gra
 
 }  // namespace
 
-/// In which part of the model the work is, while it lives.
+/// While it lives, work belongs to a part of the model.
 class Taps::Inside {
  public:
   Inside(Taps& taps, const Region& region) : taps_(taps) {
@@ -79,7 +79,7 @@ class Taps::Inside {
 };
 
 struct Taps::Callbacks {
-  /// What an operator was called with, as far as it is needed when it has ended.
+  /// What is needed of an operator's arguments after the call.
   struct Arguments : at::ObserverContext {
     std::vector<const void*> storages;
     std::vector<at::Tensor> written;
@@ -94,7 +94,7 @@ struct Taps::Callbacks {
       const std::string_view node = function.name();
       taps->nodes_.push_back({.engine = node == "ReplayBackward" || node == "RecordBackward",
                               .around = taps->made_here()});
-      taps->nodes_from_here();  // recompute makes some, and the first may be of no operator
+      taps->nodes_from_here();  // recomputation makes nodes, and the first may be of no operator
       return arguments;
     }
     const auto schema = function.operator_schema();
@@ -127,8 +127,8 @@ struct Taps::Callbacks {
     }
     const std::string op = function.name();
     if (makes_no_value(op)) return;
-    // The copies below are operators too: nobody looks at them, and no autograd graph holds them.
-    const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
+    // The copies below are operators too. They are not observed, and autograd does not record them.
+    const at::RecordFunctionGuard not_observed(/*is_enabled=*/false);
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     const auto& arguments = static_cast<const Arguments&>(*context);
     for (const at::Tensor& tensor : arguments.written)
@@ -139,7 +139,7 @@ struct Taps::Callbacks {
         if (tensor.device() != taps->device_.torch_device() || !tensor.has_storage()) return;
         const auto& old = arguments.storages;
         if (std::ranges::find(old, tensor.storage().data()) != old.end())
-          return;  // a view, or written and kept above
+          return;  // a view, or a written tensor, which was recorded above
         taps->keep(op, tensor, {function.threadId(), function.seqNr()});
       });
   }
@@ -149,7 +149,7 @@ Taps::Step::Step(Taps& taps) {
   taps.begin_step();
   Taps* none = nullptr;
   if (!living().compare_exchange_strong(none, &taps))
-    throw std::logic_error("taps: a step of another arm is under way; next: end it first");
+    throw std::logic_error("taps: a step of another arm is running; next: end it first");
   handle_ = at::addGlobalCallback(
       at::RecordFunctionCallback(&Callbacks::begin, &Callbacks::end)
           .needsInputs(true)
@@ -240,11 +240,11 @@ void Taps::after_capture(const engines::CaptureReport&, const std::vector<fixtur
 }
 
 void Taps::after_replay(const std::string& graph, const std::vector<fixtures::NamedTensor>&) {
-  const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
+  const at::RecordFunctionGuard not_observed(/*is_enabled=*/false);
   device_.synchronize(device_.current_stream());
   const std::lock_guard lock(mutex_);
-  // A graph of one module is launched once for each microbatch: that of the call, and its
-  // backward's the same.
+  // The graphs of a module are launched once per microbatch. The forward's is that of the call, and
+  // the backward's is the same.
   const bool module = graph.starts_with("layers.");
   const std::string both = module_graphs(graph);
   if (module && !regions_.empty()) replayed_microbatch_[both] = regions_.back().call.microbatch;
@@ -269,8 +269,8 @@ const Taps::Owner* Taps::owner(const at::Tensor& tensor) const {
   return address < candidate.end ? &candidate : nullptr;
 }
 
-/// By tensor of the step: what clears, reduces or gathers writes many of them at once, and each has
-/// a name.
+/// Splits a written tensor into the step's tensors, because clearing, reducing and gathering write
+/// many of them at once.
 std::vector<at::Tensor> Taps::pieces(const at::Tensor& written) const {
   const std::uint64_t begin = device_.address(written), end = begin + written.nbytes();
   auto owned = owners_.lower_bound(begin);
@@ -291,16 +291,16 @@ void Taps::keep(const std::string& op, const at::Tensor& result, NodeNumber node
   if (result.numel() == 0 || !result.is_non_overlapping_and_dense()) return;
   const bool recorded = device_.capturing(device_.current_stream());
   const std::lock_guard lock(mutex_);
-  if (recorded == capturing_.empty()) return;  // beside a capture
+  if (recorded == capturing_.empty()) return;  // not part of the capture in progress
   const Owner* written = owner(result);
   if (written && (written->name == "layer_counter" || written->name.starts_with("recompute:") ||
                   written->name.starts_with("experts:") || written->name == "schedule"))
-    return;  // what a step writes about itself
+    return;  // the step's own ledgers
   if (!written && engine_at_work(recorded)) return;
   if (!written && between_nodes() && !adds_up(op))
-    return;  // hooks: where they run among the nodes is an engine's affair
+    return;  // a hook, which engines may call at another place
   TapPlace place = place_of(written, op, node);
-  // What is written again replaces what was there; the last one counts.
+  // A tensor that is written again keeps its ordinal, because the last write counts.
   if (!written) place.ordinal = now_.ordinals[place]++;
   if (!recorded) {
     add({place, op, fixtures::on_host({{op, result}}).front().tensor});
@@ -317,8 +317,8 @@ void Taps::keep(const std::string& op, const at::Tensor& result, NodeNumber node
   captured_[capturing_].push_back({std::move(place), op, std::move(buffer)});
 }
 
-/// Outside the step's own work, between a part's call and its work, or in the node that an engine
-/// put in place of it.
+/// Whether the engine works: outside the step, between the call of a part and the part itself, or
+/// in the node that the engine has put in place of a part.
 bool Taps::engine_at_work(bool recorded) const {
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
   if (!backward && regions_.empty() && step_.inside() == workloads::TrainStep::Inside::neither)
@@ -332,8 +332,8 @@ bool Taps::between_nodes() const {
   return nodes_.empty() && torch::autograd::get_current_graph_task_id() != -1;
 }
 
-/// A node that no operator made, as recompute's and fused linear layers', has the next number, and
-/// belongs where its number begins.
+/// Notes the present place for nodes that this thread makes from now on. Recomputation and fused
+/// linear layers make nodes without an operator, whose place is found by their number.
 void Taps::nodes_from_here() { forward_[next_node()] = here(); }
 
 std::optional<TapPlace> Taps::made_here() const {
@@ -343,20 +343,20 @@ std::optional<TapPlace> Taps::made_here() const {
   return std::prev(after)->second;
 }
 
-/// By parts and runs of the host, of no operator.
+/// The present place by the running part and microbatch, without an operator.
 TapPlace Taps::here() {
   TapPlace place;
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
   now_.work(step_.running());
   if (now_.running) place.microbatch = now_.running->microbatch;
-  if (!regions_.empty()) {  // recompute goes through parts too
+  if (!regions_.empty()) {  // recomputation runs parts too
     const Region& region = regions_.back();
     if (!backward) place.microbatch = region.call.microbatch;
     place.layer = region.call.layer;
     place.module = workloads::name(region.call.kind);
     place.direction = backward || region.weight_gradients ? "backward" : "forward";
   } else if (backward) {
-    // Its hooks run before a node does. Accumulators have no number.
+    // The hooks of a node run before the node. Accumulators have no number.
     const auto node = torch::autograd::get_current_node();
     const auto after = node ? forward_.upper_bound({node->thread_id(),
                                                     static_cast<std::int64_t>(node->sequence_nr())})
@@ -379,12 +379,13 @@ TapPlace Taps::here() {
 TapPlace Taps::place_of(const Owner* written, const std::string& op, NodeNumber node) {
   TapPlace place = here();
   const bool backward = torch::autograd::get_current_graph_task_id() != -1;
-  // Autograd adds gradients up, in place or not as it finds them.
+  // Autograd adds gradients, in place or into a new tensor.
   const bool sum = between_nodes() && adds_up(op);
-  // Between stages: the activation of the next forward here, or the gradient of the next backward.
+  // A transfer between stages: the activations of the next forward or the gradient of the next
+  // backward.
   if (op == "graphproof::receive_into") place.module = "transfer";
-  if (node.second >= 0) forward_[node] = place;  // recompute makes nodes in a backward
-  // A graph of their own may hold them, so they are counted apart from the backward's results.
+  if (node.second >= 0) forward_[node] = place;  // recomputation makes nodes in a backward
+  // They may have their own graph, so they are counted separately from the results of the backward.
   const bool delayed = !backward && !regions_.empty() && regions_.back().weight_gradients;
   place.what = written   ? written->name
                : sum     ? "sum of gradients"
@@ -394,7 +395,8 @@ TapPlace Taps::place_of(const Owner* written, const std::string& op, NodeNumber 
   const auto colon = written->name.find(':');
   if (written->name.starts_with("grad:")) {
     std::tie(place.layer, place.module) = module_of(written->name.substr(colon + 1));
-    // Cleared before the first microbatch and reduced after the last, and in between added to.
+    // A gradient is cleared before the first microbatch, added to in each, and reduced after the
+    // last.
     const bool added = backward || delayed || capturing_.ends_with(".backward");
     if (!added) place.microbatch = -1;
     place.direction = added ? "backward" : "";

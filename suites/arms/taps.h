@@ -1,16 +1,18 @@
-// What every operator of a training step left, in execution order, with the place in the model that
-// it belongs to: for finding the first tensor in which two arms differ (suites/arms/divergence.h).
+// Taps record the results of all operators of a training step, in execution order and with their
+// place in the model, to find the first tensor in which two arms differ (divergence.h).
 //
-// Operators are seen where PyTorch's profilers see them (at::RecordFunction), so the model takes no
-// part; modules and microbatches come from the seam at which engines take over parts of the model
-// (workloads/forward/module_runner.h). Outside captures a result is copied to the host at once.
-// Inside one the copy becomes part of the graph and goes to memory that was set aside before, so
-// that the graph's own pool is laid out as without taps; it is read after each replay of that
-// graph. Work that runs beside a capture without being recorded (warm-up passes, a launch on
-// another stream) is not seen, nor what an engine does outside the step's own forward, backward and
-// optimizer (copies of state, static inputs), nor what hooks do between two of autograd's nodes but
-// for the step's own tensors: a replay calls them elsewhere by design. Copies add nodes and time: a
-// race may not show again.
+// Operators are observed where PyTorch's profilers observe them (at::RecordFunction), so the model
+// is unchanged. Modules and microbatches are known from the interface by which engines take over
+// parts of the model (workloads/forward/module_runner.h). Outside captures a result is copied to
+// the host at once. Inside a capture the copy becomes part of the graph. Its destination was
+// allocated before, so that the layout of the graph's pool does not change, and it is read after
+// each replay of the graph.
+//
+// Not recorded is work during a capture that is not captured itself (warm-up passes, launches on
+// another stream), work of an engine outside the step's forward, backward and optimizer (copies of
+// state and static inputs), and work of hooks between two nodes of autograd except on the step's
+// own tensors, because a replay calls hooks elsewhere by design. The copies add nodes and time, so
+// a race may not happen again.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -32,10 +34,11 @@
 
 namespace graphproof::suites {
 
-/// `layer` -1: outside the layers; `microbatch` -1: outside forward and backward. `direction`:
-/// "forward", "backward", or "" outside both. `what`: the tensor of the step that was written
-/// ("grad:layers.0.mlp.up.weight"), else the operator. `ordinal` counts an operator's results at
-/// one place; a written tensor has one place for each microbatch.
+/// The place of a result in the step. `layer` is -1 outside the layers, `microbatch` -1 outside
+/// forward and backward. `direction` is "forward", "backward", or "" outside both. `what` is the
+/// tensor of the step that was written ("grad:layers.0.mlp.up.weight"), otherwise the operator.
+/// `ordinal` counts the results of an operator at one place; a written tensor has one place per
+/// microbatch.
 struct TapPlace {
   std::int64_t microbatch = -1, layer = -1;
   std::string module, direction, what;
@@ -43,29 +46,31 @@ struct TapPlace {
   auto operator<=>(const TapPlace&) const = default;
 };
 
+/// One recorded result.
 struct Tap {
   TapPlace place;
   std::string op;    // "aten::mul"
-  at::Tensor value;  // on the host
+  at::Tensor value;  // in host memory
 };
 
-/// The taps of one arm: observer of its engine and runner of its model's parts. One thread at a
-/// time, as a step and its backward are.
+/// The taps of one arm, which observe its engine and run the parts of its model. One thread at a
+/// time, as in a step and its backward.
 class Taps final : public engines::Observer, public workloads::ModuleRunner {
  public:
-  /// No more is kept of one step (bytes of host memory).
+  /// The limit of host memory for the results of one step, in bytes.
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 
-  /// Both outlive it.
+  /// `device` and `step` outlive the taps.
   Taps(capture::Device& device, workloads::TrainStep& step);
 
-  /// Puts itself between the step and `engine`, which may be a runner itself. Once, after the
-  /// engine was made.
+  /// Inserts the taps between the step and `engine`, which may run parts of the model too. Called
+  /// once, after the engine was made.
   void surround(engines::Engine& engine);
-  /// Sets memory aside for a capture whose results are like `eager`'s. Once, outside captures.
+  /// Allocates memory for a capture with the results `eager`. Called once, outside captures.
   void reserve(const std::vector<Tap>& eager);
 
-  /// While it lives, operators of this process are this arm's; at most one lives at a time.
+  /// While it lives, all operators of the process are recorded for this arm. At most one exists at
+  /// a time.
   class Step {
    public:
     explicit Step(Taps& taps);
@@ -77,9 +82,10 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
     std::uint64_t handle_;
   };
 
-  /// Of the latest step, in execution order. Valid until the next one begins.
+  /// The results of the latest step, in execution order. Valid until the next step begins.
   const std::vector<Tap>& taps() const { return seen_; }
-  /// Some were left out: kMostBytes was reached, or reserve() had no room for them.
+  /// Whether results are missing, because of kMostBytes or because reserve() had no memory for
+  /// them.
   bool truncated() const { return truncated_; }
 
   void before_capture(const std::string& graph,
@@ -100,29 +106,33 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
  private:
   struct Callbacks;
   class Inside;
+  /// A part of the model that is running.
   struct Region {
     workloads::ModuleCall call;
-    bool weight_gradients;  // those that the part's backward left for later
-    bool engine;  // between the call and the part's own work: the engine's copies, which eager does
-                  // not have
+    bool weight_gradients;  // whether it computes delayed weight gradients
+    /// Whether the engine works between the call and the part itself. Its copies have no
+    /// counterpart in eager.
+    bool engine;
   };
-  using NodeNumber = std::pair<std::uint64_t, std::int64_t>;  // the thread that made it, which
-                                                              // counts its own; -1: none
+  /// A node of autograd: the thread that made it, and its number on that thread; -1 for no node.
+  using NodeNumber = std::pair<std::uint64_t, std::int64_t>;
+  /// The memory of one of the step's tensors, up to the address `end`.
   struct Owner {
     std::uint64_t end = 0;
     std::string name;
   };
+  /// A result that a graph copies to `buffer`.
   struct Captured {
     TapPlace place;
     std::string op;
     at::Tensor buffer;  // on the device
   };
 
-  /// Where in the step the work is.
+  /// The current place in the step.
   struct Now {
     void work(const std::optional<order::Work>& running);
     std::optional<order::Work> running;
-    bool parts_ran = false;  // since it began
+    bool parts_ran = false;  // whether a part of the model has run since `running` began
     TapPlace last_backward;
     std::map<TapPlace, std::int64_t> ordinals;
   };
@@ -133,7 +143,7 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
   void keep(const std::string& op, const at::Tensor& result, NodeNumber node);
   TapPlace place_of(const Owner* written, const std::string& op, NodeNumber node);
   void nodes_from_here();
-  std::optional<TapPlace> made_here() const;  // where the thread's next node would belong
+  std::optional<TapPlace> made_here() const;  // the place of the thread's next node
   TapPlace here();
   const Owner* owner(const at::Tensor& tensor) const;
   std::vector<at::Tensor> pieces(const at::Tensor& written) const;
@@ -141,26 +151,27 @@ class Taps final : public engines::Observer, public workloads::ModuleRunner {
 
   capture::Device& device_;
   workloads::TrainStep& step_;
-  workloads::ModuleRunner* next_ = nullptr;  // the engine, where it runs modules itself
+  workloads::ModuleRunner* next_ = nullptr;  // the engine, if it runs modules
   std::map<std::uint64_t, Owner> owners_;    // by address
-  std::map<std::pair<at::ScalarType, std::int64_t>, std::vector<at::Tensor>>
-      room_;  // flat, by type and elements
+  // Flat tensors for results of captures, by type and number of elements.
+  std::map<std::pair<at::ScalarType, std::int64_t>, std::vector<at::Tensor>> room_;
 
   std::mutex mutex_;  // autograd's device thread runs operators too
   std::vector<Region> regions_;
+  /// A node of autograd that is running.
   struct Running {
-    bool engine;                     // an engine put it in place of a part of the model
-    std::optional<TapPlace> around;  // where nodes that the thread makes belong once it has run
+    bool engine;                     // whether an engine put it in place of a part of the model
+    std::optional<TapPlace> around;  // the place of nodes that the thread makes after it
   };
-  std::vector<Running> nodes_;              // of autograd
-  std::map<NodeNumber, TapPlace> forward_;  // where nodes from this one on were made
+  std::vector<Running> nodes_;
+  std::map<NodeNumber, TapPlace> forward_;  // the place of nodes from this one on
   Now now_, outside_capture_;
   std::int64_t bytes_ = 0;
   bool truncated_ = false;
   std::string capturing_;                                  // the graph being captured
   std::map<std::string, std::vector<Captured>> captured_;  // by graph
-  std::map<std::string, std::int64_t>
-      replayed_microbatch_;  // by module graphs: of the latest forward
+  // The microbatch of the latest forward, by the common name of the graphs of a module.
+  std::map<std::string, std::int64_t> replayed_microbatch_;
   std::vector<Tap> seen_;
 };
 

@@ -8,10 +8,10 @@
 namespace graphproof::suites {
 namespace {
 
-constexpr int kExitPlanted =
-    12;  // apart from the codes of the rank program (suites/rank/batch_run.h)
-constexpr int kCodeWithoutNumber =
-    1;  // voted for failures that have no code of their own; 0 means well
+// Differs from the exit codes of the rank program (suites/rank/batch_run.h).
+constexpr int kExitPlanted = 12;
+// Voted for a failure that has no code of its own.
+constexpr int kCodeWithoutNumber = 1;
 
 std::string codes_text(const std::vector<int>& codes) {
   std::string text;
@@ -28,8 +28,8 @@ PeerFailure::PeerFailure(Phase boundary, const std::vector<int>& codes)
     : std::runtime_error(
           record::to_text({.what = "vote after phase " + std::string(record::name(boundary)),
                            .got = codes_text(codes),
-                           .want = "every rank well",
-                           .why = "no rank may go on alone into a collective",
+                           .want = "no error on any rank",
+                           .why = "no rank may enter a collective without its peers",
                            .next = "read the evidence of that rank"})) {}
 
 CaseScope::CaseScope(record::EvidenceWriter& evidence, fixtures::HeartbeatWriter& heartbeat)
@@ -76,17 +76,16 @@ std::string CaseScope::place() const {
 void CaseScope::vote(int code) {
   if (!vote_)
     throw std::logic_error("a vote before phase init has ended; next: call votes_through first");
-  told_peers_ = told_peers_ || code != 0;
+  failure_voted_ = failure_voted_ || code != 0;
   const std::vector<int> codes = vote_(boundary_, code);
   write("vote", {{"phase", record::name(boundary_)}, {"codes", codes}});
   if (code == 0 && std::any_of(codes.begin(), codes.end(), [](int other) { return other != 0; }))
     throw PeerFailure(boundary_, codes);
 }
 
-std::vector<int> CaseScope::ask(int value) {
+std::vector<int> CaseScope::gather(int value) {
   if (!vote_)
-    throw std::logic_error(
-        "a question before phase init has ended; next: call votes_through first");
+    throw std::logic_error("gather before phase init has ended; next: call votes_through first");
   return vote_(boundary_, value);
 }
 
@@ -110,13 +109,13 @@ void CaseScope::section(Phase boundary, const std::function<void()>& work) {
     throw;
   } catch (const std::exception& error) {
     const int code = report(error);
-    if (!told_peers_ && vote_) {
-      // The wire itself may be what failed: then nobody can be told, and the error line has to
-      // speak alone.
+    if (!failure_voted_ && vote_) {
+      // The communication itself may have failed. Then the vote fails too, and only the error lines
+      // report the failure.
       try {
         vote(code);
-      } catch (const std::exception& unheard) {
-        report(unheard);
+      } catch (const std::exception& vote_error) {
+        report(vote_error);
       }
     }
     throw CaseFailure(error.what());

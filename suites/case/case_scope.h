@@ -1,8 +1,8 @@
-// Where a case stands on this rank, and how that is told: heartbeats to the watcher, phase times to
-// the evidence, votes to the peers. Every arm of a case writes through one CaseScope.
+// The progress of a case on this rank and its reports: heartbeats for the launcher, phase times and
+// evidence lines, votes among the ranks. All arms of a case write through one CaseScope.
 //
-// Ranks agree first and judge never: a rank that fails between two boundaries votes its code at the
-// next one, so that no peer is left waiting in a collective, and only then leaves the case.
+// A rank that fails between two boundaries votes its code at the next one and only then leaves the
+// case, so that no peer is left waiting in a collective. Ranks never judge.
 #pragma once
 
 #include <chrono>
@@ -22,35 +22,36 @@ namespace graphproof::suites {
 
 using record::Phase;
 
-/// This rank is well, but a peer voted a failure: the case ends here for everybody.
+/// This rank has no error, but a peer voted a failure, so the case ends on all ranks.
 struct PeerFailure : std::runtime_error {
   PeerFailure(Phase boundary, const std::vector<int>& codes);
 };
 
-/// This rank failed; the evidence line `error` is written and the peers know.
+/// This rank failed. The evidence line `error` was written and the failure was voted.
 struct CaseFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// One case on this rank. Not thread-safe.
 class CaseScope {
  public:
-  /// Every rank's code at a boundary, by rank; waits for all of them.
+  /// Sends `code` at a boundary and returns the codes of all ranks, by rank. Waits for all of them.
   using Vote = std::function<std::vector<int>(Phase boundary, int code)>;
 
   CaseScope(record::EvidenceWriter& evidence, fixtures::HeartbeatWriter& heartbeat);
-  /// Votes need the peers' world, which starts in phase init: until this is called, vote() refuses.
+  /// Sets how to vote. Votes need the world of all ranks, which starts in phase init; before this
+  /// call vote() throws std::logic_error.
   void votes_through(Vote vote) { vote_ = std::move(vote); }
 
-  /// From here on this rank is in `phase` of `arm` at `step`: a heartbeat, and the time until the
-  /// next call counts there.
+  /// This rank enters `phase` of `arm` at `step`: sends a heartbeat and counts the time until the
+  /// next call for that phase and arm.
   void enter(Phase phase, const std::string& arm, std::int64_t step);
-  /// enter() of `phase` ends the process at once, as something outside the program would
-  /// (suites/rank/early_exit.h).
+  /// Makes enter() of `phase` end the process at once, for tests (suites/rank/early_exit.h).
   void exit_in(std::optional<Phase> phase) { exit_in_ = phase; }
-  /// Time that went into `phase` before this scope existed.
+  /// Adds time that was spent in `phase` before this object was made.
   void spent(Phase phase, double ms);
-  /// Writes the time spent in each (phase, arm) since the last call, in the order in which they
-  /// were first entered.
+  /// Writes the time spent in each phase and arm since the last call, in the order of their first
+  /// entry.
   void write_phases();
 
   void write(std::string_view kind, const record::Json& fields) { evidence_.write(kind, fields); }
@@ -58,17 +59,18 @@ class CaseScope {
   Phase phase() const { return phase_; }
   std::string place() const;  // "phase replay, arm lockstep_graph, step 3"
 
-  /// Where the next vote takes place.
+  /// Sets the boundary of the next vote.
   void boundary(Phase next) { boundary_ = next; }
-  /// Votes at the boundary and writes the line. Throws PeerFailure when this rank is well and a
-  /// peer is not.
+  /// Votes at the boundary and writes the line `vote`. `code` 0 means no error. Throws PeerFailure
+  /// if `code` is 0 and a peer's is not.
   void vote(int code);
-  /// Every rank's `value` at the boundary: a question, not a vote, and no line.
-  std::vector<int> ask(int value);
-  /// Runs `work` up to `boundary`. An exception of `work` becomes an `error` line, a vote and
-  /// CaseFailure.
+  /// Exchanges `value` at the boundary and returns the values of all ranks, by rank. Not a vote:
+  /// writes no line and throws no PeerFailure.
+  std::vector<int> gather(int value);
+  /// Runs `work` and votes at `boundary`. An exception of `work` becomes an `error` line, a vote of
+  /// its code and CaseFailure.
   void section(Phase boundary, const std::function<void()>& work);
-  /// Writes the `error` line for `error` at the present place and returns the code to vote.
+  /// Writes the `error` line for `error` in the present phase and returns the code to vote.
   int report(const std::exception& error);
 
  private:
@@ -89,10 +91,10 @@ class CaseScope {
   Clock::time_point since_;
   std::vector<Spent> spent_;
   std::optional<Phase> exit_in_;
-  bool told_peers_ = false;  // a failing code of this rank was voted
+  bool failure_voted_ = false;  // this rank has voted a failure
 };
 
-/// Milliseconds of the monotonic clock, as heartbeats count them.
+/// Milliseconds of the monotonic clock, which heartbeats use.
 std::int64_t monotonic_ms();
 
 }  // namespace graphproof::suites

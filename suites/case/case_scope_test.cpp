@@ -10,7 +10,7 @@
 namespace graphproof::suites {
 namespace {
 
-/// A scope whose peers answer as a test says.
+/// A scope with fake peers, whose votes a test sets.
 class CaseScopeTest : public testing::Test {
  protected:
   void peers_vote(std::vector<int> peers) {
@@ -44,7 +44,7 @@ TEST_F(CaseScopeTest, RanksAgreeAtTheEndOfASection) {
   EXPECT_EQ(vote.at("codes"), nlohmann::json({0, 0}));
 }
 
-TEST_F(CaseScopeTest, FailureIsWrittenAndToldToThePeersBeforeTheRankLeaves) {
+TEST_F(CaseScopeTest, AFailureIsWrittenAndVotedBeforeTheRankLeaves) {
   peers_vote({0});
   scope_.enter(Phase::warmup, "lockstep_graph", 1);
   EXPECT_THROW(scope_.section(Phase::replay,
@@ -65,11 +65,11 @@ TEST_F(CaseScopeTest, FailureIsWrittenAndToldToThePeersBeforeTheRankLeaves) {
   EXPECT_EQ(lines.of("vote").front()->fields.at("codes"), nlohmann::json({700, 0}));
 }
 
-TEST_F(CaseScopeTest, FailureOfAPeerEndsTheCaseAndNamesIt) {
+TEST_F(CaseScopeTest, AFailureOfAPeerEndsTheCaseAndNamesThePeer) {
   peers_vote({0, 900});
   try {
     scope_.section(Phase::capture, [] {});
-    FAIL() << "the case went on without its peer";
+    FAIL() << "the case continued without its peer";
   } catch (const PeerFailure& failure) {
     EXPECT_NE(
         std::string(failure.what()).find("vote after phase capture; got rank 2 with code 900"),
@@ -77,10 +77,10 @@ TEST_F(CaseScopeTest, FailureOfAPeerEndsTheCaseAndNamesIt) {
         << failure.what();
     EXPECT_NE(std::string(failure.what()).find("next: "), std::string::npos);
   }
-  EXPECT_TRUE(evidence().of("error").empty()) << "this rank met no error";
+  EXPECT_TRUE(evidence().of("error").empty()) << "this rank had no error";
 }
 
-TEST_F(CaseScopeTest, FailureThatWasVotedInsideASectionIsNotVotedTwice) {
+TEST_F(CaseScopeTest, AFailureThatWasVotedInsideASectionIsNotVotedAgain) {
   peers_vote({0});
   EXPECT_THROW(scope_.section(Phase::replay,
                               [&] {
@@ -92,7 +92,7 @@ TEST_F(CaseScopeTest, FailureThatWasVotedInsideASectionIsNotVotedTwice) {
   EXPECT_EQ(boundaries_, std::vector<Phase>{Phase::capture});
 }
 
-TEST_F(CaseScopeTest, FailureIsVotedAtTheBoundaryThatThePeersReachNext) {
+TEST_F(CaseScopeTest, AFailureIsVotedAtTheNextBoundary) {
   peers_vote({0});
   EXPECT_THROW(scope_.section(Phase::replay,
                               [&] {
@@ -103,14 +103,14 @@ TEST_F(CaseScopeTest, FailureIsVotedAtTheBoundaryThatThePeersReachNext) {
   EXPECT_EQ(boundaries_, std::vector<Phase>{Phase::capture});
 }
 
-TEST_F(CaseScopeTest, FailureBeforeAnybodyCanBeToldIsStillWritten) {
+TEST_F(CaseScopeTest, AFailureBeforeVotesArePossibleIsStillWritten) {
   EXPECT_THROW(scope_.section(Phase::init, [] { throw std::runtime_error("no GPU"); }),
                CaseFailure);
   EXPECT_EQ(evidence().of("error").size(), 1u);
   EXPECT_TRUE(evidence().of("vote").empty());
 }
 
-TEST_F(CaseScopeTest, BrokenWireDoesNotHideTheFirstError) {
+TEST_F(CaseScopeTest, AFailedVoteDoesNotHideTheFirstError) {
   scope_.votes_through([](Phase, int) -> std::vector<int> {
     throw capture::DeviceError("mpi", 0, "vote", "rank 1 is missing");
   });
@@ -122,7 +122,7 @@ TEST_F(CaseScopeTest, BrokenWireDoesNotHideTheFirstError) {
   EXPECT_EQ(errors.front()->fields.at("message"), "first");
 }
 
-TEST_F(CaseScopeTest, TimeIsKeptForEachPhaseAndArm) {
+TEST_F(CaseScopeTest, TimeIsCountedForEachPhaseAndArm) {
   scope_.spent(Phase::validate, 3.5);
   scope_.enter(Phase::eager, "eager_a", 0);
   scope_.enter(Phase::eager, "solo_eager", 0);

@@ -77,8 +77,8 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                            {"counter_before", report.counter_before},
                            {"counter_after", report.counter_after},
                            {"module_runs", module_runs(report)}});
-  // After a failed capture the device may refuse to be read (pytorch#180395), and the failure is
-  // the finding.
+  // After a failed capture reading the device may fail (pytorch#180395), and that failure would
+  // hide the capture's.
   if (ok)
     scope_.write("state", {{"arm", arm_},
                            {"what", "capture"},
@@ -104,7 +104,7 @@ ReplayObserver::ReplayObserver(CaseScope& scope, WatchedDevice& device, workload
 
 record::Json ReplayObserver::moved(const std::string& graph,
                                    const std::vector<fixtures::NamedTensor>& statics) {
-  // What the engine passes before its first replay is what the capture just before saw.
+  // Before its first replay the engine passes the tensors of the capture that has just ended.
   if (registered_.insert(graph).second) addresses_.capture(graph, statics);
   auto moved = record::Json::array();
   for (const auto& tensor : addresses_.moved(graph, statics))
@@ -153,8 +153,9 @@ void ReplayObserver::before_replay(const std::string& graph,
     ++replay_->watched;
     return;
   }
-  // One of many in this step: the step's own line says that addresses were watched, so only what
-  // moved is worth one. A graph beside those, the optimizer's, is none of the step's own.
+  // One of several replays in a step. The step has an `address` line already, so this replay gets
+  // one only if a tensor has moved. A replay outside before_step() and after_step(), such as the
+  // optimizer's graph, always gets one.
   record::Json elsewhere = moved(graph, statics);
   if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
   ++replay_->watched;

@@ -1,5 +1,6 @@
-// What a graph arm's engine is watched by: around captures (both observers) and around replays (the
-// thorough one, which poisons outputs and waits for the device, so a free run does not use it).
+// The observers of a graph arm's engine. CaptureObserver writes the evidence of captures.
+// ReplayObserver also inspects each replay; it poisons outputs and waits for the device, so free
+// runs do not use it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,16 @@
 
 namespace graphproof::suites {
 
-/// Forwards run by each layer so far, read from device memory after waiting for all streams.
+/// How many forwards each layer has run so far. Waits for the device.
 std::vector<std::int64_t> layer_counts(capture::Device& device, workloads::TrainStep& step);
 
-/// Everything that a capture must leave as it found it, as one digest: tensors and generator
-/// states.
+/// A digest of everything that a capture must not change: tensors and generator states. Waits for
+/// the device.
 std::string state_digest(const std::vector<fixtures::NamedTensor>& state,
                          fixtures::RngTracker& rng);
 
-/// Writes `capture` and `state` lines and lets the ranks agree after each capture, before any of
-/// them replays. All references outlive the observer.
+/// Writes the lines `capture` and `state`, and votes after each capture, before any rank replays.
+/// All references outlive the observer.
 class CaptureObserver : public engines::Observer {
  public:
   CaptureObserver(CaseScope& scope, const WatchedDevice& device, workloads::TrainStep& step,
@@ -36,7 +37,7 @@ class CaptureObserver : public engines::Observer {
                      const std::vector<fixtures::NamedTensor>& state) override;
   void failed_capture(const engines::CaptureReport& report) override;
 
-  /// The step that the arm is about to run.
+  /// Sets the step that the arm runs next.
   void at_step(std::int64_t step) { step_index_ = step; }
   std::int64_t step() const { return step_index_; }
   bool captured() const { return captured_; }
@@ -50,11 +51,11 @@ class CaptureObserver : public engines::Observer {
 
  private:
   std::string state_before_;
-  bool captured_ = false;  // an after_capture was seen, successful or not
+  bool captured_ = false;  // a capture has ended, successfully or not
 };
 
-/// Also poisons every declared output before a replay and keeps what it found after it; the arm
-/// writes the lines, because an engine that never replays would never call.
+/// Also poisons all declared outputs before a replay and counts the poison that is left after it.
+/// The arm writes the lines, because an engine that never replays does not call the observer.
 class ReplayObserver final : public CaptureObserver {
  public:
   ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step,
@@ -68,16 +69,17 @@ class ReplayObserver final : public CaptureObserver {
                    const std::vector<fixtures::NamedTensor>& outputs) override;
   void after_step(const std::vector<fixtures::NamedTensor>& outputs) override;
 
-  /// Of a whole step or evaluation: one replay, or all those that the engine needs for it.
+  /// The observations of a step or an evaluation, which may consist of several replays.
   struct Replay {
     std::set<std::uint64_t> poisoned, registered;  // addresses
     std::int64_t poisoned_bytes = 0;
-    std::int64_t canary_words = 0;            // left in the declared outputs
-    std::int64_t watched = 0, looked_at = 0;  // graph launches that were announced, and those
-                                              // behind which outputs were looked at
+    std::int64_t canary_words = 0;  // elements of declared outputs that are still poisoned
+    std::int64_t watched = 0;       // graph launches that the engine has announced
+    std::int64_t looked_at = 0;     // graph launches after which outputs were inspected
     std::vector<std::int64_t> counter_before;
   };
-  /// The replay of what just ran; nothing when the engine announced none. Forgets it.
+  /// Returns and resets the observations since the last call; nothing if the engine announced no
+  /// replay.
   std::optional<Replay> take();
 
  private:

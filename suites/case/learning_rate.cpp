@@ -9,7 +9,7 @@ namespace graphproof::suites {
 
 double LearningRateSchedule::at(std::int64_t step) const {
   const double rate = start * (1.0 - decay * static_cast<double>(step));
-  // Below the floor the rate alternates a little: no two consecutive steps share one.
+  // At the floor the rate alternates, so that no two consecutive steps have the same one.
   return rate >= least ? rate : least * (step % 2 == 0 ? 1.0 : 0.9);
 }
 
@@ -29,8 +29,9 @@ UpdateDirection adam_direction(const at::Tensor& m, const at::Tensor& v, std::in
   const double first = 1 - std::pow(kAdam.beta1, count), second = 1 - std::pow(kAdam.beta2, count);
   const at::Tensor denominator =
       v.detach().to(at::kDouble).sqrt() / std::sqrt(second) + kAdam.epsilon;
-  // Root, two divisions, a sum, and the corrections and the rate rounded to fp32: eight roundings,
-  // each of half an ulp; as much again where a device's root or division is an ulp off.
+  // A root, two divisions, a sum, and the corrections and the rate rounded to fp32 are eight
+  // roundings of half an ulp each. The bound is twice that, because a device's root or division may
+  // be off by an ulp.
   return {.values = m.detach().to(at::kDouble) / denominator / first, .half_ulps = 16};
 }
 
@@ -40,8 +41,8 @@ UpdateDirection with_decay(const UpdateDirection& of, const at::Tensor& before, 
           .roundings = of.roundings + 1};
 }
 
-FeltRate felt_learning_rate(const at::Tensor& before, const at::Tensor& after,
-                            const UpdateDirection& direction, double host_rate) {
+EffectiveRate effective_learning_rate(const at::Tensor& before, const at::Tensor& after,
+                                      const UpdateDirection& direction, double host_rate) {
   const at::NoGradGuard no_grad;
   const at::Tensor g = direction.values.to(at::kDouble);
   const at::Tensor end = after.detach().to(at::kDouble);
@@ -53,9 +54,8 @@ FeltRate felt_learning_rate(const at::Tensor& before, const at::Tensor& after,
     constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     return {kUnknown, kUnknown};
   }
-  // p' = p - r g rounds the rate once, the product once and the difference once, each by at most
-  // half an ulp of its result. The least squares estimate weights element i's error by |g_i| /
-  // sum(g^2).
+  // p' = p - r g rounds the rate, the product and the difference once each, by at most half an ulp
+  // of the result. The least squares estimate weights the error of element i by |g_i| / sum(g^2).
   constexpr double kHalfUlp = 5.9604644775390625e-8;  // 2^-24
   return {.rate = sum[0] / sum[1],
           .bound = kHalfUlp * (direction.roundings * sum[2] / sum[1] +

@@ -31,33 +31,35 @@ TEST(LearningRate, OfAnUpdateIsFoundWithinItsOwnBound) {
   for (const double rate : {0.1, 0.095, 0.01, 1e-4}) {
     const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3);
     const at::Tensor after = before - at::scalar_tensor(rate, at::kFloat) * gradient;
-    const FeltRate felt = felt_learning_rate(before, after, sgd_direction(gradient), rate);
-    EXPECT_LE(std::abs(felt.rate - rate), felt.bound) << rate;
+    const EffectiveRate effective =
+        effective_learning_rate(before, after, sgd_direction(gradient), rate);
+    EXPECT_LE(std::abs(effective.rate - rate), effective.bound) << rate;
   }
 }
 
 TEST(LearningRate, BoundIsFarBelowOneStepOfTheSchedule) {
   const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3);
-  const FeltRate felt =
-      felt_learning_rate(before, before - 0.1f * gradient, sgd_direction(gradient), 0.1);
-  EXPECT_LT(felt.bound * 10, learning_rate_schedule(OptimizerKind::sgd).at(0) -
-                                 learning_rate_schedule(OptimizerKind::sgd).at(1));
+  const EffectiveRate effective =
+      effective_learning_rate(before, before - 0.1f * gradient, sgd_direction(gradient), 0.1);
+  EXPECT_LT(effective.bound * 10, learning_rate_schedule(OptimizerKind::sgd).at(0) -
+                                      learning_rate_schedule(OptimizerKind::sgd).at(1));
 }
 
 TEST(LearningRate, OfTheStepBeforeIsFarOutsideTheBound) {
   const at::Tensor before = noise(4096, 1, 0.5), gradient = noise(4096, 2, 1e-3);
   const auto frozen = static_cast<float>(learning_rate_schedule(OptimizerKind::sgd).at(2));
-  const FeltRate felt =
-      felt_learning_rate(before, before - frozen * gradient, sgd_direction(gradient),
-                         learning_rate_schedule(OptimizerKind::sgd).at(3));
-  EXPECT_GT(std::abs(felt.rate - learning_rate_schedule(OptimizerKind::sgd).at(3)),
-            10 * felt.bound);
+  const EffectiveRate effective =
+      effective_learning_rate(before, before - frozen * gradient, sgd_direction(gradient),
+                              learning_rate_schedule(OptimizerKind::sgd).at(3));
+  EXPECT_GT(std::abs(effective.rate - learning_rate_schedule(OptimizerKind::sgd).at(3)),
+            10 * effective.bound);
 }
 
-/// Steps of Adam in fp32 with gradients of noise; the bias correction counts the steps of `counts`.
+/// Steps of Adam in fp32 with random gradients. `counts` are the step numbers of the bias
+/// correction.
 struct AdamRun {
   at::Tensor m = at::zeros({4096}), v = at::zeros({4096}), parameter = noise(4096, 1, 0.5);
-  FeltRate felt;
+  EffectiveRate effective;
 
   void step(std::int64_t steps, std::int64_t counted, double rate) {
     const at::Tensor before = parameter.clone(),
@@ -68,7 +70,7 @@ struct AdamRun {
     const auto second = static_cast<float>(std::sqrt(1 - std::pow(0.999, count)));
     const auto scaled = static_cast<float>(static_cast<float>(rate) / (1 - std::pow(0.9, count)));
     parameter.sub_(m / (v.sqrt() / second + 1e-8) * scaled);
-    felt = felt_learning_rate(before, parameter, adam_direction(m, v, steps), rate);
+    felt = effective_learning_rate(before, parameter, adam_direction(m, v, steps), rate);
   }
 };
 
@@ -77,8 +79,8 @@ TEST(LearningRate, OfAdamIsFoundWithinItsOwnBoundInEveryStep) {
   for (std::int64_t step = 1; step <= 8; ++step) {
     const double rate = learning_rate_schedule(OptimizerKind::adam).at(step);
     run.step(step, step, rate);
-    EXPECT_LE(std::abs(run.felt.rate - rate), run.felt.bound) << step;
-    EXPECT_LT(run.felt.bound * 100, rate / 20)
+    EXPECT_LE(std::abs(run.effective.rate - rate), run.effective.bound) << step;
+    EXPECT_LT(run.effective.bound * 100, rate / 20)
         << "one step of the schedule is a twentieth of its start";
   }
 }
@@ -88,7 +90,7 @@ TEST(LearningRate, OfAdamWithAFrozenStepNumberIsFarOutsideTheBound) {
   for (std::int64_t step = 1; step <= 3; ++step) run.step(step, step, 0.001);
   for (std::int64_t step = 4; step <= 6; ++step) {
     run.step(step, 3, 0.001);
-    EXPECT_GT(std::abs(run.felt.rate - 0.001), 1000 * run.felt.bound) << step;
+    EXPECT_GT(std::abs(run.effective.rate - 0.001), 1000 * run.effective.bound) << step;
   }
 }
 
@@ -100,18 +102,20 @@ TEST(LearningRate, WithWeightDecayIsFoundWithinItsOwnBound) {
     at::Tensor after = before.clone();
     after.addcmul_(after, of_rate, -kDecay);
     after.sub_(of_rate * gradient);
-    const FeltRate felt = felt_learning_rate(
+    const EffectiveRate effective = effective_learning_rate(
         before, after, with_decay(sgd_direction(gradient), before, kDecay), rate);
-    EXPECT_LE(std::abs(felt.rate - rate), felt.bound) << rate;
-    const FeltRate without = felt_learning_rate(before, after, sgd_direction(gradient), rate);
-    EXPECT_GT(std::abs(without.rate - rate), felt.bound) << "decay that is not asked for shows";
+    EXPECT_LE(std::abs(effective.rate - rate), effective.bound) << rate;
+    const EffectiveRate without =
+        effective_learning_rate(before, after, sgd_direction(gradient), rate);
+    EXPECT_GT(std::abs(without.rate - rate), effective.bound)
+        << "decay that was not configured is noticed";
   }
 }
 
-TEST(LearningRate, IsUnknownWhereEveryGradientIsZero) {
+TEST(LearningRate, IsUnknownIfEveryGradientIsZero) {
   const at::Tensor before = noise(16, 1, 1);
-  EXPECT_TRUE(
-      std::isnan(felt_learning_rate(before, before, sgd_direction(at::zeros({16})), 0.1).rate));
+  EXPECT_TRUE(std::isnan(
+      effective_learning_rate(before, before, sgd_direction(at::zeros({16})), 0.1).rate));
 }
 
 }  // namespace

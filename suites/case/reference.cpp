@@ -29,23 +29,24 @@ at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const worklo
 
 namespace {
 
-// Four standard deviations: left to chance about once in a thousand sums.
+// In standard deviations; random errors exceed it less than once in a thousand sums.
 constexpr double kConfidence = 4;
-// Two runs that round are apart by sqrt(2) times what one of them is from the exact values: twice
-// that.
+// The difference of two runs that round is sqrt(2) times the error of one of them; this is about
+// twice that.
 constexpr double kRounding = 3;
 
 // A sum of n products in another order differs by at most n half ulps of the sum of absolute
-// values, and by about sqrt(n) of them when errors have no common sign (Higham and Mary 2019,
-// doi 10.1137/18M1226312); the product with the number of chained sums chains every error in the
-// worst direction. The bound in n alone would hide real defects in large models.
+// values, and by about sqrt(n) of them if errors have no common sign (Higham and Mary 2019,
+// doi 10.1137/18M1226312). Multiplying by the number of chained sums assumes the worst direction
+// for each. A bound proportional to n would hide real defects in large models.
 ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
   const std::int64_t tokens = model.microbatches * model.microbatch_size * model.seq_length;
   const std::int64_t longest =
       std::max({model.hidden, model.ffn, model.vocab, model.seq_length, tokens});
-  // A layer chains nine sums forward (two norms, four products of attention, its softmax, two
-  // products of the MLP), with experts two more (the router, the sum over a token's experts); the
-  // ends of the model four, and backward twice as many. A layer norm has a second sum, its mean.
+  // In the forward a layer chains nine sums (two norms, four products of attention, its softmax,
+  // two products of the MLP), with experts two more (the router, the sum over a token's experts),
+  // and the embedding and output layers four. The backward has twice as many. A layer norm has one
+  // more sum.
   const std::int64_t means = model.normalization == workloads::Normalization::LayerNorm ? 1 : 0;
   const std::int64_t chained =
       3 * ((model.experts > 0 ? 11 : 9) * model.layers + 4 + means * (2 * model.layers + 1));
@@ -58,17 +59,18 @@ ReferenceBound fp32_bound(const workloads::ModelConfig& model) {
           .why = why.str()};
 }
 
-// Activations of 16 bits: a partial sum is rounded before the ranks add theirs, and whatever is
-// computed from a value that differs is rounded to another neighbour. Each of r roundings in a row
-// adds an error of half an ulp (2^-9 of bf16, 2^-11 of fp16) at most, independent of the others'
-// signs, so sqrt(r) of them; fp32 sums add nothing that counts beside it.
+// For 16-bit activations. A partial sum is rounded before it is added to the other ranks', and what
+// is computed from a value that differs may be rounded differently. Each of r successive roundings
+// adds an error of at most half an ulp (2^-9 for bf16, 2^-11 for fp16) with an independent sign, so
+// together about sqrt(r) of them. The errors of fp32 sums are negligible in comparison.
 ReferenceBound short_bound(const workloads::ModelConfig& model) {
   const bool bf16 = model.precision == workloads::Precision::bf16;
   const int half_ulp = bf16 ? -9 : -11;
-  // A layer rounds sixteen times forward (two norms; projection, rotation in three steps, scores,
-  // softmax, context and output of attention; up, activation, down; the sum over ranks and the
-  // residual of each half), the ends four times, and backward twice as often. A gate is one more
-  // product; learned positions, one more sum at the end, replace the three of each rotation.
+  // In the forward a layer rounds sixteen times (two norms; projection, three steps of the
+  // rotation, scores, softmax, context and output of attention; up, activation, down; the sum over
+  // ranks and the residual of each half), and the embedding and output layers four times. The
+  // backward rounds twice as often. A gate adds one product. Learned positions add one sum in all
+  // and have no rotations.
   const std::int64_t gate = model.activation == workloads::Activation::swiglu ? 1 : 0;
   const bool rotated = model.position_embedding == workloads::PositionEmbedding::rope;
   const std::int64_t rounded =
@@ -102,8 +104,8 @@ ReferenceBound reference_bound(const StepConfig& single) {
                              ? fp32_bound(single.model)
                              : short_bound(single.model);
   if (second_step_compared(single.model)) {
-    // The second of two steps is compared. The first one's error enters through its update, a tenth
-    // of the gradient.
+    // The error of the first step enters through its update, which is about a tenth of the
+    // gradient.
     bound.relative *= 2;
     bound.why += "; twice, for two steps";
   }
@@ -124,7 +126,7 @@ ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
     const double scale = pair.largest, max_abs = difference.max().item<double>();
     const double counted = bound.relative * scale,
                  allowed = std::max(counted, kRounding * pair.rounding);
-    // Equal zeros need no room; anything else over no room, or a NaN, is beyond every bound.
+    // Equal tensors are within any bound. A difference with a bound of zero, or a NaN, exceeds it.
     double share = max_abs == 0 ? 0 : max_abs / allowed;
     if (std::isnan(share) || std::isnan(scale)) share = std::numeric_limits<double>::infinity();
     if (share <= worst_share) continue;

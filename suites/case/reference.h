@@ -1,6 +1,6 @@
-// The layout reference: how far a parallel step may lie from the single-rank model over the same
-// global batch, and how far it lies. Both arms of a lockstep run share a layout, so a defect of the
-// layout shows only here.
+// The layout reference: a parallel step is compared with the single-rank model on the same global
+// batch. This file has the distance and its bound. Both arms of a lockstep run have the same
+// layout, so only this comparison can find a defect of the layout.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,60 +16,62 @@
 
 namespace graphproof::suites {
 
-/// The part of `full` that a rank holds as a tensor of `shape`. Throws record::Error where its
-/// shard has another shape.
+/// The shard of `full` that a rank holds. Throws record::Error if its shape is not `shape`.
 at::Tensor own_shard(const at::Tensor& full, at::IntArrayRef shape, const workloads::Shard& shard);
 
-/// Of a distributed optimizer the second of two steps is compared, where what ranks make of each
-/// other's parameters shows. Not with rounded weights: a difference of the last bit that the first
-/// update leaves may put one on the other side of a rounding, and no bound of reordered sums holds
-/// behind that. Nor with experts under Adam, whose first update moves each element by the rate in
-/// the direction of its sign: one that is zero but for its last bits goes either way, and a token
-/// to another expert (seen in a random case). That all ranks gathered the same is check
-/// D53.replicas'.
+/// Whether the second of two steps is compared instead of the first. That is so for a distributed
+/// optimizer, because the parameters that ranks gather from each other first matter in the second
+/// step. There are two exceptions. With rounded weights, a last-bit difference of the first update
+/// can move a weight across a rounding border, and then no bound of reordered sums holds. With
+/// experts under Adam, the first update moves each element by the rate in the direction of its
+/// gradient's sign; the sign of a gradient that is nearly zero is arbitrary, and a token may reach
+/// another expert (seen in a random case). Check D53.replicas verifies that all ranks gathered the
+/// same parameters.
 bool second_step_compared(const workloads::ModelConfig& model);
 
-/// What reordered sums, and roundings of bf16 values that differ by them, may change, relative to
-/// the largest element of a whole tensor, with the reason in words.
+/// The largest difference that reordered sums, and the roundings of 16-bit values that follow from
+/// them, may cause, relative to the largest element of a whole tensor. `why` is the reason in
+/// words.
 struct ReferenceBound {
   double relative = 0;
   std::string why;
 };
-/// `single` is single_rank()'s configuration: its sums are the longest.
+/// The bound for `single`, a configuration of single_rank(), whose sums are the longest.
 ReferenceBound reference_bound(const StepConfig& single);
 
+/// One tensor of the parallel model and its counterpart.
 struct ReferencePair {
-  /// `whole`: what `single` is a shard of, if of anything. Its largest element is the measure: a
-  /// shard of one or two elements, each a sum that nearly cancels, does not tell what its roundings
-  /// are.
+  /// `whole` is the full tensor of which `single` is a shard, if it is one. The largest element of
+  /// `whole` is the measure of the bound, because a shard may consist of a few elements that are
+  /// sums which nearly cancel.
   ReferencePair(std::string name, at::Tensor parallel, at::Tensor single,
                 const at::Tensor& whole = {});
 
   std::string name;
-  at::Tensor parallel,
-      single;  // on the host, fp32, of one shape; gradients are fp32 for bf16 parameters too
+  /// In host memory, fp32 and of one shape. Gradients of bf16 parameters are fp32 too.
+  at::Tensor parallel, single;
   double largest;
-  /// What rounding to 16 bits does to the whole tensor on one rank: the largest difference from the
-  /// same step in fp32. 0 where nobody asked.
+  /// The largest difference of the whole tensor between a 16-bit step on one rank and the same step
+  /// in fp32. 0 if it was not computed.
   double rounding = 0;
 };
 
-/// The pair that comes nearest to its bound, or exceeds it most. A NaN on either side is never
-/// within a bound.
+/// The pair that is nearest to its bound or exceeds it most. A NaN is never within a bound.
 struct ReferenceDistance {
   std::int64_t tensors = 0;
-  std::string worst;                           // name of the pair that the numbers belong to
-  double max_abs = 0, max_rel = 0, bound = 0;  // bound is that pair's, in the tensor's own unit
-  double rounding = 0;                         // that pair's, where its bound comes from there
+  std::string worst;  // name of that pair
+  double max_abs = 0, max_rel = 0;
+  double bound = 0;     // of that pair, absolute
+  double rounding = 0;  // of that pair, if it determines the bound; otherwise 0
   bool within() const { return max_abs <= bound; }
 };
-/// A tensor may lie as far off as `bound` says, or three times its `rounding` if that is more: a
-/// count of roundings does not know how much of a sum cancels, as in the few elements of a mamba
-/// layer's step bias, each a sum over all tokens.
+/// A tensor may differ by `bound`, or by three times its `rounding` if that is more. `bound` counts
+/// roundings and does not know how much of a sum cancels, as in a mamba layer's step bias, whose
+/// few elements are sums over all tokens.
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
                                      const ReferenceBound& bound);
 
-/// The same as an evidence line tells it, with the bound's reason.
+/// The fields of an evidence line for reference_distance(), with the reason of the bound.
 record::Json distance_fields(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
 
 }  // namespace graphproof::suites

@@ -13,7 +13,8 @@ TEST(LayoutReference, CutsTheShardOutOfTheFullTensor) {
   const at::Tensor full = at::arange(48, at::kFloat).view({4, 6, 2});
   EXPECT_TRUE(own_shard(full, {2, 6, 2}, {0, 1, 2}).equal(full.narrow(0, 2, 2)));
   EXPECT_TRUE(own_shard(full, {4, 3, 2}, {1, 0, 2}).equal(full.narrow(1, 0, 3)));
-  EXPECT_TRUE(own_shard(full, {4, 6, 2}, {}).equal(full)) << "a tensor that every rank holds whole";
+  EXPECT_TRUE(own_shard(full, {4, 6, 2}, {}).equal(full))
+      << "a tensor of which every rank holds all";
   const workloads::Shard twice{.index = 1,
                                .count = 2,
                                .expert = true,
@@ -64,7 +65,7 @@ TEST(LayoutReference, NeverAcceptsANaN) {
   }
 }
 
-// Seen: the gradient of one head's D, on a rank that holds that head alone.
+// A case that occurred: the gradient of one head's D on a rank that holds only that head.
 TEST(LayoutReference, MeasuresAShardByTheWholeTensor) {
   StepConfig config;
   config.model.precision = workloads::Precision::fp16;
@@ -78,8 +79,8 @@ TEST(LayoutReference, MeasuresAShardByTheWholeTensor) {
   EXPECT_FALSE(reference_distance(another_head, reference_bound(config)).within());
 }
 
-// Seen: the gradient of a step bias, four sums over all tokens that nearly cancel.
-TEST(LayoutReference, ATensorMayBeAsFarOffAsRoundingsMoveItOnOneRank) {
+// A case that occurred: the gradient of a step bias, four sums over all tokens that nearly cancel.
+TEST(LayoutReference, ATensorMayDifferAsMuchAsRoundingsChangeItOnOneRank) {
   StepConfig config;
   config.model.precision = workloads::Precision::fp16;
   const ReferenceBound bound = reference_bound(config);
@@ -97,13 +98,13 @@ TEST(LayoutReference, ATensorMayBeAsFarOffAsRoundingsMoveItOnOneRank) {
       << fields;
   pair.rounding = 4e-5;
   EXPECT_FALSE(distance().within());
-  // Where the count of roundings allows more, it is the measure, and the reason says nothing else.
+  // If the count of roundings allows more, it determines the bound and the reason.
   pair.rounding = 1e-6;
   EXPECT_DOUBLE_EQ(distance().bound, bound.relative * pair.largest);
   EXPECT_EQ(distance_fields(std::span(&pair, 1), bound).at("why"), bound.why);
 }
 
-TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
+TEST(LayoutReference, BoundStatesItsReasonAndStaysTightForLargeModels) {
   const ReferenceBound small = reference_bound(StepConfig{});
   EXPECT_NE(small.why.find("4 * sqrt(256) * 2^-24"), std::string::npos) << small.why;
   EXPECT_LT(small.relative, 5e-4);
@@ -118,12 +119,12 @@ TEST(LayoutReference, BoundSaysHowItIsMadeAndStaysTightForLargeModels) {
   EXPECT_TRUE(second_step_compared(experts));
   experts.optimizer = workloads::OptimizerKind::adam;
   EXPECT_FALSE(second_step_compared(experts))
-      << "an update in the direction of a sign that is rounding";
+      << "the sign of the first update may come from rounding";
   StepConfig large;
   large.model.layers = 24;
   large.model.hidden = 4096;
   large.model.ffn = 16384;
-  EXPECT_LT(reference_bound(large).relative, 5e-2) << "a wrong shard makes a tenth or more";
+  EXPECT_LT(reference_bound(large).relative, 5e-2) << "a wrong shard causes a tenth or more";
 }
 
 TEST(LayoutReference, BoundOfBf16IsThatOfItsRoundingsAndBelowAMissingReduction) {

@@ -13,14 +13,14 @@
 namespace graphproof::suites {
 namespace {
 
-constexpr double kDropoutProbability = 0.1;  // meaning of the axis dropout
+constexpr double kDropoutProbability = 0.1;  // of the axis value dropout=true
 
 [[noreturn]] void cannot_run(std::string what, std::string got, std::string want) {
   throw record::Error({.what = std::move(what),
                        .got = std::move(got),
                        .want = std::move(want),
-                       .why = "this program has no part for it, and the plan should have skipped "
-                              "the case (skipped.capability)",
+                       .why = "this program does not implement it, and the plan should have "
+                              "skipped the case (skipped.capability)",
                        .next = "./graphproof plan, and report the case that it let through"});
 }
 
@@ -85,8 +85,8 @@ engines::PoolSharing pool_sharing(const std::string& word) {
   return engines::PoolSharing::single;
 }
 
-/// The workload of model collective; nothing for every other model, which must then leave its axes
-/// alone.
+/// The workload of model collective; nothing for other models, for which its axes must have their
+/// defaults.
 std::optional<workloads::CollectiveConfig> collective_config(AxisReader& axes) {
   const workloads::CollectiveConfig config{.collective = axes.text("collective"),
                                            .bytes = axes.integer("collective_bytes"),
@@ -100,7 +100,7 @@ std::optional<workloads::CollectiveConfig> collective_config(AxisReader& axes) {
   return std::nullopt;
 }
 
-/// What a word of an axis means to the workload.
+/// A value of an axis and its meaning for the workload.
 template <class Meaning>
 struct Word {
   const char* word;
@@ -134,7 +134,7 @@ constexpr std::array kCpCommTypes{
 constexpr std::array kSchedules{Word<Schedule>{"train", Schedule::train},
                                 Word<Schedule>{"train-eval-train", Schedule::train_eval_train},
                                 Word<Schedule>{"resume", Schedule::resume}};
-// Of a model with experts and of one without; R and G rules refuse what does not go together.
+// "none" is the value for a model without experts. Rules refuse combinations that make no sense.
 constexpr std::array kDropless{Word<bool>{"none", false}, Word<bool>{"drop_and_pad", false},
                                Word<bool>{"dropless", true}};
 constexpr std::array kGathers{Word<bool>{"none", false}, Word<bool>{"alltoall", false},
@@ -150,7 +150,7 @@ auto meaning_of(const Words& words, const char* axis, const std::string& text) {
   cannot_run(axis, text, known);
 }
 
-/// The axis recompute: none, selective(module,...) or full(method,layers).
+/// The meaning of the axis recompute: none, selective(module,...) or full(method,layers).
 workloads::RecomputeConfig recompute_config(const std::string& value) {
   using workloads::RecomputeConfig;
   using workloads::RecomputedPart;
@@ -311,7 +311,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .capture_mode = capture_mode(text("capture_mode")),
                    .optimizer_graph = boolean("optimizer_graph")};
   config.fault = fixtures::fault_of(text("fault"));
-  // Of all arms alike: what is cut where decides in which order gradients meet.
+  // The same in all arms, because it determines the order in which gradients are added.
   config.model.recompute.behind_router =
       std::ranges::any_of(config.engine.modules, [](workloads::ModuleKind kind) {
         return kind == workloads::ModuleKind::moe_router ||
@@ -353,9 +353,9 @@ StepConfig single_rank(const StepConfig& parallel) {
   if (single.model.experts > 0) {
     single.model.capacity_cp = parallel.layout.cp;
     single.model.capacity_parts = parts;
-    // Sums in another order, and a second step behind an update of them, differ by roundings; those
-    // of 16 bits send tokens to other experts (seen on GPUs: bf16 and fp16 under the distributed
-    // optimizer; on the simulated device: fp16 with etp 2).
+    // Sums in another order, and a second step after an update by them, differ by roundings. 16-bit
+    // roundings send tokens to other experts (seen on GPUs with bf16 and fp16 under the distributed
+    // optimizer, and on the simulated device with fp16 and etp 2).
     if (parts * parallel.layout.cp * parallel.layout.etp > 1 ||
         parallel.model.distributed_optimizer)
       single.model.precision = workloads::Precision::fp32;

@@ -1,5 +1,5 @@
-// From a case to what is built for it: model, layout, engine. The only place that knows both the
-// axes and the workload.
+// The configuration of a training step that a case stands for: model, layout, engine. The only file
+// that knows both the axes and the workload.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@
 
 namespace graphproof::suites {
 
-/// The word of a capture mode, as the axis spells it.
+/// The name of a capture mode as the axis capture_mode spells it.
 std::string capture_mode_word(capture::CaptureMode mode);
 
-/// Spelled as the axis schedule.
+/// Spelled as the values of the axis schedule, with `_` for `-`.
 enum class Schedule { train, train_eval_train, resume };
 
+/// What all arms of a case are built with.
 struct StepConfig {
-  std::optional<workloads::CollectiveConfig>
-      collective;  // of model collective, which has no use for `model`
+  /// Only for model collective, which does not use `model`.
+  std::optional<workloads::CollectiveConfig> collective;
   workloads::ModelConfig model;
   workloads::Layout layout;
   engines::EngineConfig engine;  // an eager arm changes impl to none
@@ -36,7 +37,8 @@ struct StepConfig {
   std::int64_t steps = 0;  // compared steps of an arm
   bool autograd_threads = false;
   Schedule schedule = Schedule::train;
-  std::int64_t shape_buckets = 0;  // lengths that have graphs at once; 0: steps of one length alone
+  /// How many sequence lengths may have graphs at the same time; 0: all steps have one length.
+  std::int64_t shape_buckets = 0;
   fixtures::RngBackend rng_backend = fixtures::RngBackend::graph_safe;
   std::uint64_t seed = 0;
 
@@ -46,35 +48,35 @@ struct StepConfig {
   std::int64_t capture_step() const { return traits().capture_step(engine.warmup_steps); }
   /// The first step that is replayed.
   std::int64_t first_replay() const { return traits().eager_steps(engine.warmup_steps); }
-  /// The first step after the evaluations: behind one that was replayed.
+  /// The first step after the evaluations, which come after the first replayed step.
   std::int64_t evaluation_step() const { return first_replay() + 1; }
-  /// How many batches are evaluated: what a graph of evaluation needs to warm up, to capture, and
-  /// to be replayed again.
+  /// How many batches are evaluated: enough to warm up, capture and replay a graph of the
+  /// evaluation.
   std::int64_t evaluations() const { return engine.warmup_steps + 2; }
-  /// The first step after the checkpoint: one replay fits behind the warm-up of the job that goes
-  /// on.
+  /// The first step after the checkpoint. The resumed job has time for its warm-up and one replay.
   std::int64_t resume_step() const { return steps - first_replay() - 1; }
 };
 
-/// Ranks are laid out with tp fastest: rank = ((pp_rank * dp + dp_rank) * cp + cp_rank) * tp +
-/// tp_rank; expert parallel ranks are neighbours, inside those of a stage (comm::expert_groups).
-/// Group names are those of comm::ProcessGroups. Throws record::Error where the world is not tp *
-/// cp * dp * pp, or where an axis has a value that this program has no part for: a plan should have
-/// skipped it (`skipped.capability`).
+/// The configuration of `test_case` on the rank `place`. Ranks are laid out with tp fastest: rank =
+/// ((pp_rank * dp + dp_rank) * cp + cp_rank) * tp + tp_rank. Expert parallel ranks are adjacent
+/// within a stage (comm::expert_groups). Group names are those of process_groups(). Throws
+/// record::Error if the world size is not tp * cp * dp * pp, or for an axis value that this program
+/// does not implement, which a plan should have skipped (`skipped.capability`).
 StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_case,
                        const fixtures::Rank& place, std::uint64_t seed);
 
-/// The groups that a step of this layout communicates in: "tp" and "dp"; with context parallelism
-/// "cp" and "dp_cp"; of a pipeline one for each directed edge and, with tied embeddings, the
-/// embedding group; with experts that are split, or whose ranks are tensor parallel, "ep", "edp"
-/// and "etp". A rank may be in none of an edge's.
+/// The groups in which a step of this layout communicates: "tp" and "dp"; with context parallelism
+/// "cp" and "dp_cp"; with a pipeline one for each directed edge and, if embeddings are tied, the
+/// embedding group; with experts that are split or whose ranks are tensor parallel "ep", "edp" and
+/// "etp". A rank may be in no group of an edge.
 std::vector<comm::GroupLayout> process_groups(const workloads::Layout& layout);
 
-/// The single-rank model over the same global batch: every degree 1, all microbatches, no dropout,
-/// no fault, no graph. Where ranks route parts of a sequence it counts capacity within those;
-/// rounded weights have the ranks' scales. There, and where a distributed optimizer's second step
-/// is compared, experts are fp32: roundings of 16 bits that differ with the layout would send
-/// tokens to others, and the parallel model is compared with it in its precision.
+/// The configuration of the layout reference: the single-rank model on the same global batch, with
+/// every degree 1, all microbatches, no dropout, no fault and no graph. If the ranks route parts of
+/// a sequence, the capacity of experts is counted within those parts; rounded weights have the
+/// scales of the ranks' parts. In these cases, and if a distributed optimizer's second step is
+/// compared, a model with experts is fp32, because 16-bit roundings that differ with the layout
+/// would send tokens to other experts.
 StepConfig single_rank(const StepConfig& parallel);
 
 }  // namespace graphproof::suites

@@ -76,7 +76,7 @@ TEST_F(StepConfigTest, SplitsSequencesOverTensorParallelRanksAndNotInTheSingleRa
   EXPECT_EQ(single_rank(config).layout.sequence_parts(), 1);
 }
 
-TEST_F(StepConfigTest, PutsPipelineStagesOneBehindTheOtherWithAGroupForEachDirectedEdge) {
+TEST_F(StepConfigTest, PutsPipelineStagesInOrderWithAGroupForEachDirectedEdge) {
   for (int rank = 0; rank < 4; ++rank) {
     const auto layout =
         config_of("tp=2,pp=2,tied_embeddings=true",
@@ -95,11 +95,11 @@ TEST_F(StepConfigTest, PutsPipelineStagesOneBehindTheOtherWithAGroupForEachDirec
     EXPECT_EQ(groups[4], (comm::GroupLayout{.name = "embd", .ranks = {{0, 2}, {1, 3}}}));
   }
   const auto four = process_groups({.pp = 4});
-  ASSERT_EQ(four.size(), 2u + 6u) << "no embedding group where embeddings are not tied";
+  ASSERT_EQ(four.size(), 2u + 6u) << "without tied embeddings there is no embedding group";
   EXPECT_EQ(four[4],
             (comm::GroupLayout{.name = "pp.1>2", .ranks = {{1, 2}}, .point_to_point = true}));
   EXPECT_EQ(process_groups({.pp = 4, .vpp = 2}).size(), 2u + 8u)
-      << "chunks need the way back from the last stage";
+      << "with chunks the last stage sends to the first one";
 }
 
 TEST_F(StepConfigTest, GivesStagesTheirChunksOfLayersInTurnAndTheSingleRankAll) {
@@ -131,7 +131,7 @@ TEST_F(StepConfigTest, OfTheSingleRankReferenceCoversTheGlobalBatchWithoutFaultO
   EXPECT_FALSE(single.graphs());
 }
 
-TEST_F(StepConfigTest, RefusesAWorldThatIsNotTheLayouts) {
+TEST_F(StepConfigTest, RefusesAWorldOfAnotherSizeThanTheLayout) {
   const std::string message = refusal("tp=2", {});
   EXPECT_NE(message.find("got 1 ranks; want tp * cp * dp * pp = 2"), std::string::npos) << message;
   EXPECT_NE(message.find("next: "), std::string::npos);
@@ -143,7 +143,7 @@ TEST_F(StepConfigTest, RefusesAnAxisThatItWouldIgnore) {
       << message;
 }
 
-TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
+TEST_F(StepConfigTest, RefusesAValueThatItDoesNotImplement) {
   for (const auto& [name, wanted] :
        {std::pair{"precision=fp8_current", "precision; got fp8_current; want fp32 or bf16 or fp16"},
         std::pair{"dispatch=paged_stash",
@@ -154,7 +154,7 @@ TEST_F(StepConfigTest, RefusesAWordThatItHasNoPartFor) {
   }
 }
 
-TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParallelOnes) {
+TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherAmongTheDataParallelOnes) {
   const char* name =
       "dp=4,ep=2,model=moe,experts=4,topk=2,dispatch=drop_and_pad,dispatcher=alltoall,shared_"
       "expert=true,"
@@ -187,7 +187,7 @@ TEST_F(StepConfigTest, PutsExpertParallelRanksNextToEachOtherInsideTheDataParall
     EXPECT_EQ(single_rank(two_steps).model.precision, workloads::Precision::fp32);
   }
   EXPECT_EQ(process_groups({.tp = 2, .dp = 1}).size(), 2u)
-      << "no expert groups where experts are not split";
+      << "without split experts there are no expert groups";
 }
 
 TEST_F(StepConfigTest, SharesExpertsWithTensorParallelRanksThatHaveOtherTokens) {
@@ -299,18 +299,18 @@ TEST_F(StepConfigTest, TakesHowItIsTrainedFromItsAxes) {
   const StepConfig resumed = config_of("impl=manual,schedule=resume", {});
   EXPECT_EQ(resumed.schedule, Schedule::resume);
   EXPECT_EQ(config.schedule, Schedule::train);
-  EXPECT_EQ(resumed.resume_step(), 2) << "of five steps two warm up and one replays";
+  EXPECT_EQ(resumed.resume_step(), 2) << "two of five steps are warm-up and one is replayed";
   EXPECT_EQ(config_of("impl=local,schedule=resume", {}).resume_step(), 3);
   const StepConfig evaluated = config_of("impl=local,schedule=train-eval-train,warmup_steps=3", {});
   EXPECT_EQ(evaluated.schedule, Schedule::train_eval_train);
-  EXPECT_EQ(evaluated.evaluation_step(), 2) << "one step was replayed";
+  EXPECT_EQ(evaluated.evaluation_step(), 2) << "after one replayed step";
   EXPECT_EQ(evaluated.evaluations(), 5);
   EXPECT_EQ(config_of("precision=fp16,loss_scale=static", {}).model.loss_scaling,
             workloads::LossScaling::static_);
   EXPECT_EQ(single_rank(config).model.loss_scaling, workloads::LossScaling::static_);
 }
 
-TEST_F(StepConfigTest, RoundsWeightsWithTheScalesOfTheRanksOnASingleOneToo) {
+TEST_F(StepConfigTest, TheSingleRankReferenceRoundsWeightsWithTheScalesOfTheRanks) {
   EXPECT_FALSE(config_of("default", {}).model.fp8_weights);
   const StepConfig config =
       config_of("tp=2,layers=3,fp8_weights=true,first_last_layers_bf16=true",

@@ -16,8 +16,9 @@ namespace {
 
 using fixtures::NamedTensor;
 
-/// What is watched while it moves: the largest, because its many elements narrow the estimate most.
-/// No expert, which does not move at all in a step that brings it no token.
+/// The parameter whose movement is measured: the largest one, because its many elements give the
+/// most precise estimate. Not an expert's, unless there are no others, because an expert without
+/// tokens does not move.
 const workloads::Updated& watched_update(workloads::TrainStep& step) {
   const auto& updated = step.updated();
   return *std::max_element(updated.begin(), updated.end(), [](const auto& a, const auto& b) {
@@ -50,7 +51,7 @@ void write_knob(CaseScope& scope, const std::string& arm, std::int64_t index, co
 
 void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
                  workloads::TrainStep& step, const StepBefore& before) {
-  // The step's own tensors, not what the engine hands out: the question is what the optimizer used.
+  // The step's own tensors and not those that the engine returns, because these the optimizer used.
   const workloads::Updated& watched = watched_update(step);
   const workloads::ModelConfig& config = step.config();
   const auto state = step.optimizer_state();
@@ -75,8 +76,9 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
     direction = sgd_direction(watched.gradient);
   if (config.weight_decay && watched.decays)
     direction = with_decay(direction, before.watched, workloads::kWeightDecay);
-  const FeltRate felt = felt_learning_rate(before.watched, after, direction, learning_rate);
-  write_knob(scope, arm, index, "learning_rate", learning_rate, felt.rate, felt.bound);
+  const EffectiveRate effective =
+      effective_learning_rate(before.watched, after, direction, learning_rate);
+  write_knob(scope, arm, index, "learning_rate", learning_rate, effective.rate, effective.bound);
 }
 
 void write_host_work(CaseScope& scope, const std::string& arm, std::int64_t index,
@@ -96,14 +98,14 @@ void write_host_work(CaseScope& scope, const std::string& arm, std::int64_t inde
                0);
 }
 
-/// The masks of the sites that `part` draws twice: as the forward drew them, and as its recompute
-/// did.
-std::pair<std::vector<NamedTensor>, std::vector<NamedTensor>> masks_drawn_twice(
+/// The dropout masks inside the recomputed part `part`: those of the forward and those of its
+/// recomputation.
+std::pair<std::vector<NamedTensor>, std::vector<NamedTensor>> masks_with_recomputed(
     workloads::TrainStep& step, workloads::RecomputedPart part) {
   using workloads::RecomputedPart;
   std::pair<std::vector<NamedTensor>, std::vector<NamedTensor>> drawn;
   if (part != RecomputedPart::core_attn && part != RecomputedPart::layer)
-    return drawn;  // no dropout inside the others
+    return drawn;  // the other parts have no dropout
   constexpr std::string_view kAgain = "_again";
   const std::vector<NamedTensor> masks = step.masks();
   for (const NamedTensor& again : masks) {
@@ -128,7 +130,7 @@ void write_recompute(CaseScope& scope, const std::string& arm, std::int64_t inde
     const auto counts = [&](const std::vector<std::int64_t>& all) {
       return std::vector<std::int64_t>(all.begin() + p * row, all.begin() + (p + 1) * row);
     };
-    const auto [drawn, drawn_again] = masks_drawn_twice(step, part);
+    const auto [drawn, drawn_again] = masks_with_recomputed(step, part);
     scope.write("recompute",
                 {{"arm", arm},
                  {"step", index},

@@ -1,6 +1,6 @@
-// Evidence lines about one step that look into the training step itself and past the engine: what
-// the optimizer felt, whether recompute came to the same as its forward, where the experts' tokens
-// went, how often weights were rounded.
+// Evidence lines about one step that are read from the training step itself and not from the
+// engine: the rates that the optimizer used, whether a recomputation had the results of its
+// forward, which experts received tokens, how often weights were rounded.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,29 @@
 
 namespace graphproof::suites {
 
-/// What has to be looked at before a step, to tell what the step did.
+/// What is read before a step, for comparison after it.
 struct StepBefore {
-  at::Tensor watched;                    // a copy of the parameter whose movement is watched
-  std::vector<std::int64_t> recomputes;  // of each layer; empty without recompute
-  double loss_scale = 0;                 // of fp16
-  std::int64_t losses_checked = 0, gradients_checked = 0;  // by the host
+  at::Tensor watched;  // a copy of the parameter whose movement is measured
+  /// How often each layer was recomputed so far; empty without recomputation.
+  std::vector<std::int64_t> recomputes;
+  double loss_scale = 0;  // only for fp16
+  /// How many losses and gradients the host has checked for NaN so far.
+  std::int64_t losses_checked = 0, gradients_checked = 0;
 };
-/// Reads device memory: waits for the device.
+/// Waits for the device.
 StepBefore look_before_step(workloads::TrainStep& step);
 
 /// Writes the lines of step `index` of `arm`, which was run with `learning_rate`:
-///   `knob`       of the learning rate; of Adam also of the step number; of fp16 of the loss scale;
-///   of the host's NaN
-///                checks, how many were asked for and made; of overlapped reduction, how many
-///                buckets there are and began under backward
-///   `recompute`  of a model that recomputes
-///   `experts`    of a model with experts
-///   `fp8_weights`  of a model that rounds weights
-///   `schedule`   of a pipeline stage, or of a step that runs layer by layer
-/// Every step of the arm so far must have gone through the optimizer: Adam's step number is index +
-/// 1, less the steps that the loss scale skipped. Of a skipped step the rate that should be felt is
+///   `knob`         the learning rate; with Adam also the step number; with fp16 the loss scale;
+///   how
+///                  many NaN checks of the host were wanted and made; with overlapped reduction,
+///                  how many buckets there are and how many were reduced during the backward
+///   `recompute`    for a model that recomputes
+///   `experts`      for a model with experts
+///   `fp8_weights`  for a model that rounds weights
+///   `schedule`     for a pipeline stage, or a step that runs layer by layer
+/// REQUIRES: all earlier steps of the arm have called the optimizer. Adam's step number is then
+/// index + 1, minus the steps that the loss scale skipped. A skipped step has an effective rate of
 /// 0.
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index,
                       double learning_rate, workloads::TrainStep& step, const StepBefore& before);

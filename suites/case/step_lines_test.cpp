@@ -9,9 +9,9 @@
 namespace graphproof::suites {
 namespace {
 
-// Where each token has one expert, a step may leave any of them without: nobody can tell what rate
-// it felt.
-TEST(StepLines, NoExpertsMovementIsWatchedAsLongAsThereIsAnythingElse) {
+// With one expert per token, a step may bring an expert no token; then the expert does not move and
+// shows no effective rate.
+TEST(StepLines, AnExpertsMovementIsMeasuredOnlyIfThereIsNoOtherParameter) {
   using namespace workloads;
   StepUnderTest bench(ModelConfig{.layers = 1,
                                   .hidden = 8,
@@ -32,7 +32,7 @@ TEST(StepLines, NoExpertsMovementIsWatchedAsLongAsThereIsAnythingElse) {
     if (larger_than(largest)) largest = &updated;
     if (!updated.expert && larger_than(largest_other)) largest_other = &updated;
   }
-  ASSERT_TRUE(largest->expert) << largest->moved.name << ": otherwise this shows nothing";
+  ASSERT_TRUE(largest->expert) << largest->moved.name << ": otherwise this test shows nothing";
   EXPECT_TRUE(look_before_step(bench.step).watched.equal(largest_other->moved.tensor))
       << largest_other->moved.name;
 }

@@ -17,8 +17,7 @@ namespace {
 constexpr std::int64_t kPhaseLimit_ms = 60000;
 constexpr int kWarmUps = 3, kTimed = 10;
 constexpr char kGroup[] = "all";
-// On GPUs enough for a figure that says something of their links; over MPI enough to see that it
-// works.
+// On GPUs large enough to measure their links; over MPI large enough to test that it works.
 constexpr std::int64_t kCudaBytes = 64 << 20, kSimBytes = 1 << 20;
 
 }  // namespace
@@ -31,7 +30,8 @@ int measure_all_reduce(const RankProgram& program, const fixtures::Rank& place,
   batch.store = store;
   for (std::size_t i = 0; i < record::kPhaseCount; ++i)
     batch.limits_ms[static_cast<record::Phase>(i)] = kPhaseLimit_ms;
-  RankProcess process(program, place, batch, "");  // of this look alone, made by the rank itself
+  RankProcess process(program, place, batch,
+                      "");  // a batch without cases, which the rank makes itself
   process.start();
   std::vector<int> everyone(static_cast<std::size_t>(place.world_size));
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -47,7 +47,7 @@ int measure_all_reduce(const RankProgram& program, const fixtures::Rank& place,
     comm::all_reduce_(x, kGroup);
     process.device().synchronize();
     right = at::equal(x, at::full_like(x, place.world_size));
-    x.zero_();  // sums that grow would end at infinity
+    x.zero_();  // repeated sums would grow to infinity
     for (int i = 0; i < kWarmUps; ++i) comm::all_reduce_(x, kGroup);
     process.device().synchronize();
     const auto begin = std::chrono::steady_clock::now();

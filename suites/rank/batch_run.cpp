@@ -30,7 +30,7 @@
 namespace graphproof::suites {
 namespace {
 
-/// What the cases of one batch run with.
+/// What all cases of one batch share.
 struct BatchContext {
   const RankProgram& program;
   const fixtures::Rank& place;
@@ -95,8 +95,8 @@ void run_arms(const CaseParts& parts, CaseState& state) {
   Snapshot eager_a;
   scope.section(Phase::eager, [&] {
     const History left = run_eager(parts, state.inputs, *state.eager);
-    // eager_a lives on meanwhile, so that the second run has other addresses and shows what depends
-    // on them.
+    // eager_a stays alive, so that the second run has other addresses and a dependence on addresses
+    // is found.
     run_solo_eager(parts, state.inputs, left);
     eager_a = left.steps().back();
     state.eager.reset();
@@ -133,7 +133,7 @@ void write_races(const CaseParts& parts) {
         "races", {{"looks", races->checked}, {"count", races->count}, {"found", races->found}});
 }
 
-/// What the case asks for, and what a planted fault makes of it.
+/// What the case asks for, changed by its planted fault if that changes how a case runs.
 faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
   faults::RunPlan plan{.autograd_threads = config.autograd_threads,
                        .communicators_first = communicators_first,
@@ -144,7 +144,7 @@ faults::RunPlan run_plan(const StepConfig& config, bool communicators_first) {
   return plan;
 }
 
-/// Returns whether the case went its whole way.
+/// Returns whether the case ran to its end.
 bool run_case(const BatchContext& context, const ValidatedCase& validated, bool last) {
   context.heartbeat.case_begin(validated.listed.id, validated.listed.attempt, context.log.bytes());
   record::EvidenceWriter evidence(evidence_file(context, validated));
@@ -153,7 +153,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
   const char* ends = std::getenv(kEarlyExitVariable);
   scope.exit_in(early_exit(ends ? ends : "", context.place.rank));
   scope.spent(Phase::validate, validated.validate_ms);
-  // Not destroyed after a failure: destructors would call into a device whose error sticks.
+  // Leaked after a failure, because destructors would call a device with a sticky error.
   auto state = std::make_unique<CaseState>();
   bool complete = false;
   try {
@@ -183,7 +183,7 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
                           .config = config,
                           .stream = context.process.device().stream_from_pool(),
                           .groups = &context.process.groups()};
-    static_cast<void>(parts.device.take_races());  // of the case before
+    static_cast<void>(parts.device.take_races());  // discards those of the previous case
     if (config.collective) {
       state->collective = std::make_unique<CollectiveArms>(parts);
       state->collective->run();
@@ -213,8 +213,8 @@ bool run_case(const BatchContext& context, const ValidatedCase& validated, bool 
   return complete;
 }
 
-/// Ends this process after a failed case, once the peers have written their evidence too: mpirun
-/// ends them all as soon as one has gone.
+/// Ends this process after a failed case, after the peers have written their evidence too, because
+/// mpirun ends all ranks when the first one exits.
 [[noreturn]] void end_after_failure(const BatchContext& context) {
   try {
     if (context.process.world() && !context.process.world()->broken())
@@ -247,11 +247,11 @@ int run_batch(const RankProgram& program, const fixtures::Rank& place,
   const BatchContext context{program, place, batch, catalogue, log, heartbeat, process, purpose};
 
   if (const char* go = std::getenv(record::kGoVariable); go != nullptr && *go != '\0') {
-    // The driver is started and counts its GPUs, but has no context on any.
+    // This initialises the driver, which counts its GPUs, but makes no context.
     static_cast<void>(at::detail::getCUDAHooks().deviceCount());
     wait_for_go(std::string(go) + record::kDeviceSuffix);
-    // A refusal must come before device work. What fails here fails no case: the launcher starts
-    // these cases anew.
+    // A refusal must precede all device work. A failure here fails no case: the launcher starts
+    // these cases again.
     if (std::none_of(cases.begin(), cases.end(), [](const ValidatedCase& validated) {
           return validated.refusal.has_value();
         })) {

@@ -1,5 +1,5 @@
-// A batch file becomes evidence: every case is validated before anything is initialised; accepted
-// cases then share one device, one MPI world and cached communicators.
+// Runs a batch file and writes its evidence. All cases are validated before anything is
+// initialised. Accepted cases share one device, one world and cached communicators.
 #pragma once
 
 #include <filesystem>
@@ -12,27 +12,28 @@
 
 namespace graphproof::suites {
 
-// Exit codes of the rank program. After a failed case the process ends, because device errors and
-// failed captures may stick; the launcher starts the remaining cases in fresh processes.
+// Exit codes of the rank program. The process ends after a failed case, because device errors and
+// failed captures may be sticky; the launcher starts the remaining cases in new processes.
 inline constexpr int kExitDone = 0;
-inline constexpr int kExitUsage = 2;     // batch file or command line
+inline constexpr int kExitUsage = 2;     // an error in the batch file or command line
 inline constexpr int kExitOwnFault = 6;  // this program failed outside any case
 inline constexpr int kExitCaseFailed =
-    10;                                  // a case could not go its whole way; its evidence says why
+    10;  // a case did not run to its end; its evidence has the reason
 inline constexpr int kExitOverrun = 11;  // a teardown step did not return
 
+/// The device library that this program is linked with.
 struct RankProgram {
-  std::string device;  // sim or cuda: what this program is built for
+  std::string device;  // sim or cuda
   std::function<std::unique_ptr<capture::Device>(int local_index)> make_device;
 };
 
-/// What a case's run is for: its arms and their evidence; or, of a case that failed, the first
-/// tensor in which its graph arm differs from eager (suites/arms/divergence.h).
+/// What a case is run for. evidence: its arms. divergence: the first tensor in which the graph arm
+/// of a failed case differs from eager (suites/arms/divergence.h).
 enum class Purpose { evidence, divergence };
 
-/// Runs the cases of `file` on this rank and returns the exit code. May end the process itself with
-/// std::_Exit where nothing may be touched any more. Throws for what is wrong before the first
-/// case.
+/// Runs the cases of `file` on this rank and returns the exit code. After an error that leaves the
+/// device or a library unusable, ends the process with std::_Exit. Throws for errors before the
+/// first case.
 int run_batch(const RankProgram& program, const fixtures::Rank& place,
               const std::filesystem::path& file, Purpose purpose);
 

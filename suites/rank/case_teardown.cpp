@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The launcher looks at every heartbeat a few times a second and takes stacks before it ends a
+// The launcher checks all heartbeats a few times a second and takes stack traces before it ends a
 // case.
 constexpr milliseconds kWatcherGrace{30'000};
 
@@ -76,12 +76,12 @@ class CaseTeardown {
     parts_.scope.section(Phase::teardown_comm, [&] {
       step("communicators", Phase::teardown_comm, [&] {
         if (end_.last || end_.comm_first) {
-          // Longer than the phase's own limit, so that a communicator that never returns is a hang
-          // that the watcher names, and not an error of this call.
+          // Longer than the limit of the phase, so that a communicator whose destruction never
+          // returns is reported as a hang by the launcher and not as an error of this call.
           const milliseconds limit = process_.limit(Phase::teardown_comm) + kWatcherGrace;
           end_.abort ? process_.groups().abort(limit) : process_.groups().destroy(limit);
         } else {
-          // Kept for the next case, without this one's hold on them.
+          // The next case uses them again; only this case's bindings are removed.
           flush_communicators(parts_);
         }
       });
@@ -93,7 +93,7 @@ class CaseTeardown {
   CaseState& state_;
   const CaseEnd end_;
   fixtures::Teardown teardown_;
-  std::int64_t in_flight_ = 0;  // graphs that were dropped under a running replay
+  std::int64_t in_flight_ = 0;  // graphs that were destroyed during a replay
 };
 
 }  // namespace

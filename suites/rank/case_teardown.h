@@ -1,5 +1,5 @@
-// The end of a case, in the order that its axis `teardown` asks for: each step timed, bounded and
-// left as evidence.
+// The end of a case, in the order of its axis `teardown`. Each step is timed, has a limit and is
+// written to the evidence (fixtures/process/teardown.h).
 #pragma once
 
 #include <memory>
@@ -11,25 +11,25 @@
 
 namespace graphproof::suites {
 
-/// The arms and what they leave alive. Destroyed by teardown in order; leaked where a device error
-/// may stick.
+/// The arms of a case. Destroyed by the teardown in order; leaked if a device error may be sticky.
 struct CaseState {
   std::vector<StepInput> inputs;
   std::unique_ptr<Arm> eager;
   KeptArms kept;
-  std::unique_ptr<CollectiveArms> collective;  // of model collective, in place of the others
+  std::unique_ptr<CollectiveArms> collective;  // of model collective, instead of the others
 };
 
+/// How a case ends.
 struct CaseEnd {
   bool comm_first =
-      false;           // the communicators go before the graphs that captured their collectives
-  bool abort = false;  // they are aborted instead of destroyed
-  bool last = false;   // no case of the batch follows, so the communicators need not be kept
+      false;           // destroy communicators before the graphs that captured their collectives
+  bool abort = false;  // abort communicators instead of destroying them
+  bool last = false;   // the last case of the batch, after which communicators are not needed
 };
 
-/// A step that outlives its limit leaves its line and is left to the watcher, which sees all ranks
-/// and names the hang; without one the process ends a grace later, because whoever waits for it
-/// waits for ever.
+/// Tears a case down. A step that exceeds its limit writes its line. Then the launcher's hang
+/// detector, which sees all ranks, reports the hang. If that does not happen within a grace period,
+/// the process ends itself, because nothing else would end it.
 void tear_down(const CaseParts& parts, RankProcess& process, CaseState& state, const CaseEnd& end);
 
 }  // namespace graphproof::suites

@@ -8,7 +8,7 @@
 namespace graphproof::suites {
 namespace {
 
-/// Counts stay numbers in the evidence.
+/// Counts are numbers in the evidence, not text.
 record::Json reported(const std::string& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -20,8 +20,8 @@ struct Variable {
   const char* axis;
   const char* name;
 };
-/// NCCL reads these once and reports them in its log only; a value that reached the process is what
-/// it was given.
+/// NCCL reads these variables once and reports them only in its log, so the value in the
+/// environment of this process is taken as the effective one.
 constexpr Variable kVariables[] = {{"nccl_graph_register", "NCCL_GRAPH_REGISTER"},
                                    {"nccl_algo", "NCCL_ALGO"},
                                    {"nccl_proto", "NCCL_PROTO"}};
@@ -46,7 +46,7 @@ void write_configuration(CaseScope& scope, RankProcess& process, const StepConfi
     asked["comm"] = axes.value("comm", "nccl");
     effective["comm"] = process.groups().transport(at::DeviceType::CUDA);
     for (const Variable& variable : kVariables) {
-      // Unset leaves the suite's own pin, or the library's choice, in force.
+      // For "unset" the suite's own setting or the library's default applies.
       if (axes.at(variable.axis) != "unset") asked[variable.name] = axes.at(variable.axis);
       const char* value = std::getenv(variable.name);
       effective[variable.name] = value ? value : "unset";

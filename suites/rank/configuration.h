@@ -1,4 +1,5 @@
-// The evidence line `config`: what the case asked of the libraries, and what they report.
+// The evidence line `config`: the settings that the case asks for, and those that the libraries
+// report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +10,8 @@
 
 namespace graphproof::suites {
 
-/// `axes`: every effective value of the case. What the device does not have (NCCL on sim) is not
-/// asked for.
+/// Writes the line. `axes` are the effective values of all axes of the case. Settings of libraries
+/// that the device does not use (NCCL on sim) are left out.
 void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
                          const nlohmann::json& axes);
 

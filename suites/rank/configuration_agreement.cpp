@@ -10,7 +10,7 @@
 namespace graphproof::suites {
 namespace {
 
-/// As much of a digest as a reader compares by eye.
+/// A prefix of a digest that is long enough to compare by eye.
 std::string shown(const std::vector<std::byte>& digest) {
   constexpr std::size_t kShown = 12;
   return std::string(reinterpret_cast<const char*>(digest.data()), std::min(digest.size(), kShown));

@@ -1,6 +1,5 @@
-// Whether all ranks of a batch were given the same configuration: asked before their first
-// collective, because ranks that were not issue different ones, and hang or train on different
-// data.
+// Checks that all ranks of a batch have the same configuration, before their first collective.
+// Ranks with different ones would issue different collectives, and hang or train on different data.
 #pragma once
 
 #include <string_view>
@@ -9,9 +8,9 @@
 
 namespace graphproof::suites {
 
-/// `digest`: of the batch file that this rank has read; every rank's has the same length. All ranks
-/// call it. Throws record::Error on every rank, naming those that have another one than rank 0.
-/// Waits `limit` at most.
+/// Compares `digest`, that of the batch file which this rank has read, on all ranks. All ranks call
+/// it with digests of the same length. Throws record::Error on every rank, with the ranks whose
+/// digest differs from that of rank 0. Waits `limit` at most.
 void agree_on_configuration(comm::World& world, std::string_view digest, comm::Milliseconds limit);
 
 }  // namespace graphproof::suites

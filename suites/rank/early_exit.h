@@ -1,7 +1,7 @@
-// A rank that ends in the middle of a case, as an exit handler, a signal or an out-of-memory killer
-// ends it: asked for by the axis value env.GRAPHPROOF_EXIT=PHASE,RANK, so that it is part of the
-// case's name and can't be left on unseen. What the launcher, the judge and the verdict make of it
-// is what is under test.
+// Ends a rank in the middle of a case, as an exit handler, a signal or an out-of-memory killer
+// would, to test the launcher, the judge and the verdict. The axis value
+// env.GRAPHPROOF_EXIT=PHASE,RANK asks for it, so it is part of the case's name and cannot be left
+// on unnoticed.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace graphproof::suites {
 
 inline constexpr const char* kEarlyExitVariable = "GRAPHPROOF_EXIT";
 
-/// The phase in which `rank` has to end; nothing where `text` (the variable's value) is empty or
-/// "unset" or means another rank. record::Error for a text that is no PHASE,RANK.
+/// The phase in which `rank` must end. `text` is the value of the variable. Nothing if it is empty
+/// or "unset" or names another rank. record::Error if it is not PHASE,RANK.
 std::optional<record::Phase> early_exit(std::string_view text, int rank);
 
 }  // namespace graphproof::suites

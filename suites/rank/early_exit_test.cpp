@@ -1,5 +1,5 @@
-// A rank that ends early, in every phase that a case goes through, seen from the command line: the
-// verdict names the rank and the phase. Needs the built programs and mpirun.
+// Tests from the command line that the verdict names the rank and phase of an early exit, for all
+// phases of a case. Needs the built programs and mpirun.
 #include "suites/rank/early_exit.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(EarlyExit, WhatCannotBeReadIsRefused) {
 }
 
 TEST(EarlyExitRun, TheVerdictNamesThePhaseAndTheRankWhereverItEnds) {
-  // Not validate, in which no rank has anything to leave yet.
+  // All phases except validate, in which a rank has written nothing yet.
   const char* const phases[] = {"init",          "build",           "eager",   "warmup",
                                 "capture",       "replay",          "compare", "teardown_graph",
                                 "teardown_comm", "teardown_process"};

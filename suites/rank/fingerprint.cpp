@@ -3,7 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
-#define OMPI_SKIP_MPICXX 1  // the C++ bindings, gone since MPI 3.0, want a library of their own
+#define OMPI_SKIP_MPICXX 1  // the C++ bindings, removed in MPI 3.0, need another library
 #include <mpi.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
@@ -34,8 +34,8 @@ constexpr std::array kSecretWords = {std::string_view("KEY"),        std::string
                                      std::string_view("SECRET"),     std::string_view("PASSWORD"),
                                      std::string_view("CREDENTIAL"), std::string_view("COOKIE")};
 
-/// Open MPI's run-time wiring of one job (ranks, sockets, PIDs): it differs in each start and says
-/// nothing of the stack.
+/// Variables of one job of Open MPI (ranks, sockets, process ids), which differ in each start and
+/// do not describe the stack.
 bool is_wiring(std::string_view name) {
   constexpr std::array kStackOmpi = {
       std::string_view("OMPI_MCA_mpi_"), std::string_view("OMPI_MCA_btl"),
@@ -46,8 +46,8 @@ bool is_wiring(std::string_view name) {
                       [&](std::string_view kept) { return name.starts_with(kept); });
 }
 
-// What is asked of the NVIDIA management library, which creates no CUDA context. Its C interface is
-// stable, so the few functions are opened by name and no header is needed.
+// Queries of the NVIDIA management library, which makes no CUDA context. Its C interface is stable,
+// so the few functions are looked up by name and no header is needed.
 class Nvml {
  public:
   Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
@@ -107,8 +107,8 @@ class Nvml {
   bool ready_ = false;
 };
 
-/// The GPUs that a CUDA program would see: CUDA_VISIBLE_DEVICES may name indices or UUIDs, and its
-/// first unknown name ends the list.
+/// The GPUs that a CUDA program sees. CUDA_VISIBLE_DEVICES may contain indices or UUIDs, and the
+/// first unknown one ends the list.
 std::vector<Nvml::Gpu> visible(std::vector<Nvml::Gpu> gpus) {
   const char* chosen = std::getenv("CUDA_VISIBLE_DEVICES");
   if (!chosen) return gpus;
@@ -130,13 +130,13 @@ std::vector<Nvml::Gpu> visible(std::vector<Nvml::Gpu> gpus) {
   return seen;
 }
 
-/// 13000 -> "13.0", as CUDA counts.
+/// CUDA's version number as text: 13000 is "13.0".
 std::string cuda_version_text(long version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
 std::string cuda_version() {
-  // Without the CUDA half of PyTorch the hook throws: that is the answer "none".
+  // In a build of PyTorch without CUDA the hook throws, which means "none".
   try {
     return cuda_version_text(at::detail::getCUDAHooks().versionCUDART());
   } catch (const std::exception&) {
@@ -147,7 +147,7 @@ std::string cuda_version() {
 std::string cudnn_version() {
   try {
     const long version = at::detail::getCUDAHooks().versionRuntimeCuDNN();
-    // 9.0 and newer count major * 10000 + minor * 100 + patch.
+    // The number of version 9.0 and newer is major * 10000 + minor * 100 + patch.
     return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
            std::to_string(version % 100);
   } catch (const std::exception&) {
@@ -216,13 +216,13 @@ nlohmann::json fingerprint() {
   auto names = nlohmann::json::array();
   int sm = 0;
   std::string driver = "none";
-  // A program without CUDA runs on no GPU, whatever the machine holds.
+  // A program without CUDA uses no GPU, even if the machine has some.
   if (cuda != "none") {
     const Nvml nvml;
     driver = nvml.driver();
     for (const Nvml::Gpu& gpu : visible(nvml.gpus())) {
       names.push_back(gpu.name);
-      // Where GPUs differ, the least of them decides what all ranks may use.
+      // If GPUs differ, the lowest architecture determines what all ranks may use.
       sm = sm == 0 ? gpu.sm : std::min(sm, gpu.sm);
     }
   }

@@ -1,8 +1,8 @@
-// The rank program. `--batch FILE` (or FILE alone) runs a batch; `--divergence FILE` runs its cases
-// again and names the first tensor in which their graph arm differs from eager; `--fingerprint`
-// prints the stack as one JSON object;
-// `--all-reduce FOLDER` tries a sum over all ranks, for the doctor (all_reduce.h); `--operators`
-// lists the operators that the workloads call, one a line.
+// The rank program. `--batch FILE` (or FILE alone) runs a batch. `--divergence FILE` runs its cases
+// again and finds the first tensor in which the graph arm differs from eager. `--fingerprint`
+// prints the stack as one JSON object. `--all-reduce FOLDER` tests a sum over all ranks, for
+// `graphproof doctor` (all_reduce.h). `--operators` lists the operators that the workloads call,
+// one per line.
 #include <malloc.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr std::string_view kUsage =
     "usage: graphproof-rank-" GRAPHPROOF_DEVICE_NAME
     " --batch FILE | --divergence FILE | --all-reduce FOLDER | --fingerprint | --operators";
 
-/// A step with everything on, so that no operator is missing.
+/// A step with all features on, so that no operator is missing.
 void run_every_operator(capture::Device& device) {
   workloads::ModelConfig model{
       .microbatches = 2, .qkv_bias = true, .linear_bias = true, .dropout = 0.1};
@@ -87,14 +87,14 @@ int run(const std::vector<std::string_view>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // glibc raises this limit up to 32 MiB as large blocks are freed, and keeps such blocks in its
-  // heap from then on: resident memory then moves by megabytes with what lies between them, and D31
-  // would see growth where nothing grows.
+  // glibc raises this limit up to 32 MiB when large blocks are freed, and from then on keeps such
+  // blocks in its heap. Resident memory would then change by megabytes with the blocks in between,
+  // and check D31 would find growth where there is none.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-  // A watcher that has gone must cost heartbeats, not the rank.
+  // If the launcher has gone, heartbeats are lost, but the rank must not end by SIGPIPE.
   std::signal(SIGPIPE, SIG_IGN);
   // PyTorch before 2.11 refuses deterministic products without it
-  // (fixtures/device/cuda/device.cpp); a value of the user's stands.
+  // (fixtures/device/cuda/device.cpp). A value that the user has set is kept.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   try {
     return run({argv + 1, argv + argc});
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     return suites::kExitUsage;
   } catch (const std::exception& error) {
     std::cerr << "graphproof-rank: " << error.what() << std::endl;
-    // Not return: static destructors of MPI and CUDA may wait for peers.
+    // Does not return from main, because static destructors of MPI and CUDA may wait for peers.
     std::cout.flush();
     std::_Exit(suites::kExitOwnFault);
   }

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A wait among ranks ends later than any phase: the watcher, which sees all ranks, must be the
-/// first to speak.
+/// The limit of a wait among ranks. It is longer than the limit of any phase, so that the
+/// launcher's hang detector, which sees all ranks, reports a stall first.
 milliseconds patience(const record::Limits& limits) {
   constexpr milliseconds kMargin{30'000};
   std::int64_t longest = 0;
@@ -25,17 +25,17 @@ milliseconds patience(const record::Limits& limits) {
   return milliseconds(longest) + kMargin;
 }
 
-// Peers of a rank that failed come to the vote at once, or they wait for it within a collective and
-// will never come. Once it gives up and goes, mpirun ends them, and the case ends as what it is and
-// not as a hang. 10 s of the usual 150.
+// How long a failed rank waits for its peers' vote: 10 s of the usual 150. Peers vote at once, or
+// they wait for this rank in a collective and will never vote. When this rank exits, mpirun ends
+// them, and the case ends with its error and not as a hang.
 constexpr int kFailedShare = 15;
 
-// Rank::from of ranks that graphproof-start started.
+// Rank::from of ranks that graphproof-start has started.
 constexpr char kOwnStarter[] = "GRAPHPROOF_*";
 
-/// Tensors of several ranks of the simulated device travel over MPI; a GPU's go by NCCL, and one
-/// rank's nowhere. Ranks that mpirun started are MPI's all the same: it waits for their
-/// MPI_Finalize.
+/// Whether the world uses MPI. Several ranks of the simulated device send tensors over MPI; GPUs
+/// use NCCL, and a single rank sends nothing. Ranks that mpirun has started must use MPI in any
+/// case, because mpirun waits for their MPI_Finalize.
 std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const record::Batch& batch) {
   const bool without_mpi =
       place.from == kOwnStarter && (batch.device == "cuda" || place.world_size == 1);
@@ -45,12 +45,12 @@ std::unique_ptr<comm::World> make_world(const fixtures::Rank& place, const recor
   return std::make_unique<comm::MpiWorld>(place.world_size, place.rank);
 }
 
-/// The axis comm of the batch's cases, which have one value: matrix::batch_key.
+/// The value of the axis comm, which is the same for all cases of a batch (matrix::batch_key).
 comm::Issuer issuer_of(const record::Batch& batch) {
   const auto comm_of = [](const record::BatchCase& listed) {
     return listed.axes.value("comm", "nccl");
   };
-  if (batch.cases.empty()) return comm::Issuer::nccl;  // a look of the doctor's
+  if (batch.cases.empty()) return comm::Issuer::nccl;  // the all-reduce test of `graphproof doctor`
   const std::string first = comm_of(batch.cases.front());
   for (const record::BatchCase& listed : batch.cases)
     if (comm_of(listed) != first)
@@ -89,8 +89,8 @@ void RankProcess::start() {
   world_ = make_world(place_, batch_);
   if (!digest_.empty()) agree_on_configuration(*world_, digest_, patience_);
   device_ = program_.make_device(place_.gpu);
-  // Arms are compared byte for byte, so every operator must have one order of its sums.
-  // Uninitialised memory stays as it is: filling it would add kernels to what is captured.
+  // Arms are compared byte for byte, so each operator must use one order of sums. Uninitialised
+  // memory is not filled, because that would add kernels to captures.
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   store_ = std::make_unique<fixtures::FileStore>(batch_.store);

@@ -1,6 +1,6 @@
 // What the accepted cases of a batch share on one rank: the world, the device and the
-// communicators. Nothing of it exists before start(), so that a batch of refused cases touches
-// none.
+// communicators. Nothing of it exists before start(), so that a batch of refused cases initialises
+// nothing.
 #pragma once
 
 #include <chrono>
@@ -18,25 +18,27 @@
 
 namespace graphproof::suites {
 
+/// Used from one thread.
 class RankProcess {
  public:
-  /// `digest`: of the batch file; empty where ranks may have different ones.
+  /// `digest` is that of the batch file; empty if the ranks may have different ones.
   RankProcess(const RankProgram& program, const fixtures::Rank& place, const record::Batch& batch,
               std::string digest);
 
-  /// World, device, transports, once. Throws capture::DeviceError, what make_device throws, and
-  /// record::Error where the ranks have different batch files.
+  /// Makes world, device and transports; only the first call has an effect. Throws
+  /// capture::DeviceError, what make_device throws, and record::Error if the ranks have different
+  /// batch files.
   void start();
   bool started() const { return groups_ != nullptr; }
 
-  /// REQUIRES (all below): started(), save vote() and world(), which need the world only.
+  /// REQUIRES for all functions below except world(): started(). vote() needs only the world.
   capture::Device& device() { return *device_; }
   comm::ProcessGroups& groups() { return *groups_; }
   comm::World* world() { return world_.get(); }
   std::vector<int> vote(std::string_view boundary, int code);
   std::chrono::milliseconds limit(record::Phase phase) const;
 
-  /// Communicators, then the world. Does nothing that was not started.
+  /// Destroys the communicators, then the world, as far as they exist.
   void finish();
 
  private:

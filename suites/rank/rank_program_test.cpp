@@ -1,5 +1,5 @@
-// The rank program end to end on the simulated device: a batch file in, evidence out, judged by
-// graphproof-judge. Needs the built programs and mpirun.
+// Tests of the rank program from batch file to evidence on the simulated device. graphproof-judge
+// judges the evidence. Needs the built programs and mpirun.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
       << "the next case needs a fresh process";
 }
 
-// The first stage waits for gradients of the last one, whose loss is not finite.
+// The loss of the last stage is not finite, and the first stage waits for its gradients.
 TEST_F(RankProgram, ARankThatFailedDoesNotWaitLongForPeersThatWaitForIt) {
   const BatchOfCases batch(
       catalogue_, "failed-rank",

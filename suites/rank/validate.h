@@ -1,5 +1,5 @@
-// Phase validate: may this case run at all? Decided from the case and the rule set `graphproof`
-// alone, before CUDA, NCCL or MPI is initialised, so that a forbidden combination never touches a
+// Phase validate: whether a case may run. It is decided by the rule set `graphproof` from the case
+// alone, before CUDA, NCCL or MPI are initialised, so that a forbidden combination never uses a
 // device.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 namespace graphproof::suites {
 
+/// A case of the batch and whether it may run.
 struct ValidatedCase {
   record::BatchCase listed;
   matrix::Case test_case;
@@ -20,9 +21,9 @@ struct ValidatedCase {
   double validate_ms = 0;
 };
 
-/// Throws record::ReadError for a batch file that contradicts itself (an id that is not the axes',
-/// another device than this program's, another world size than the starter's), matrix::InputError
-/// for axes that no table knows.
+/// Validates all cases. Throws record::ReadError for a contradictory batch file (a case id that
+/// does not belong to the axes, a device or world size that differs from this process's), and
+/// matrix::InputError for unknown axes.
 std::vector<ValidatedCase> validate(const record::Batch& batch, const matrix::Catalogue& catalogue,
                                     const matrix::Machine& machine, int world_size);
 

@@ -1,5 +1,5 @@
-// For tests of the rank program: a run folder with one batch of cases, without a launcher. Needs
-// the built programs and mpirun.
+// Test support for the rank program: a run folder with one batch of cases, which is run without a
+// launcher. Needs the built programs and mpirun.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -65,7 +65,8 @@ class BatchOfCases {
   fs::path attempt_folder(const std::string& id) const { return run_ / "cases" / id / "attempt-1"; }
   const record::Batch& batch() const { return batch_; }
 
-  /// Exit status of what starts the ranks, as the launcher does, or of the one rank alone.
+  /// Runs the batch and returns the exit status: of the program that starts the ranks as the
+  /// launcher does, or of the rank program itself if `with_starter` is false.
   int run(bool with_starter = true) const {
     const std::string command = rank("--batch", file());
     if (!with_starter) return start(command);
@@ -74,11 +75,11 @@ class BatchOfCases {
                         : "mpirun -np " + std::to_string(batch_.world_size) + kPlacement) +
                  command);
   }
-  /// The last rank is given another file.
+  /// Runs the batch with another batch file for the last rank.
   int run(const fs::path& last) const { return start_with("--batch", last); }
 
-  /// The cases again, for their first divergent tensor. `last`: the file of the last rank, where
-  /// that has another.
+  /// Runs the cases again to find their first divergent tensor. `last` is the batch file of the
+  /// last rank, if it differs.
   int look_for_divergence(const fs::path& last = {}) const {
     return start_with("--divergence", last);
   }
@@ -89,7 +90,7 @@ class BatchOfCases {
     return record::read_evidence(attempt_folder(id) / record::evidence_file_name(rank));
   }
 
-  /// The judge's word on each check of a case.
+  /// The judge's result of each check of a case, by name.
   std::map<std::string, record::CheckResult> judge(const record::BatchCase& listed) const {
     record::Context context{.run_id = batch_.run_id,
                             .case_id = listed.id,
@@ -137,7 +138,7 @@ class BatchOfCases {
     for (const record::CheckResult& result :
          record::checks_from(record::read_json(checks), checks.string()).checks)
       words[result.check] = result;
-    return words;
+    return results;
   }
 
   std::vector<std::string> required(const record::BatchCase& listed) const {
@@ -174,7 +175,7 @@ class BatchOfCases {
   record::Batch batch_;
 };
 
-/// Every line of every rank is as the schema wants; names the first that is not.
+/// Expects that all lines of all ranks conform to the schema.
 inline void expect_evidence_fits_its_schema(const BatchOfCases& batch) {
   record::SchemaOf schema("evidence");
   for (const record::BatchCase& listed : batch.batch().cases)
@@ -185,17 +186,17 @@ inline void expect_evidence_fits_its_schema(const BatchOfCases& batch) {
                         << violation;
 }
 
-/// No check fails, and those that the case requires pass. Returns them all, by name.
+/// Expects that no check fails and that the required ones pass. Returns all results by name.
 inline auto expect_required_checks_pass(const BatchOfCases& batch,
                                         const record::BatchCase& listed) {
-  auto words = batch.judge(listed);
+  auto results = batch.judge(listed);
   for (const std::string& check : batch.required(listed))
-    EXPECT_EQ(words.at(check).result, record::Result::pass)
-        << check << ": " << record::to_text(words.at(check).message);
-  for (const auto& [check, result] : words)
+    EXPECT_EQ(results.at(check).result, record::Result::pass)
+        << check << ": " << record::to_text(results.at(check).message);
+  for (const auto& [check, result] : results)
     EXPECT_NE(result.result, record::Result::fail)
         << check << ": " << record::to_text(result.message);
-  return words;
+  return results;
 }
 
 }  // namespace graphproof::suites
