@@ -9,11 +9,11 @@
 
 namespace graphproof::suites {
 
-// The launcher ends these processes itself when it has no use for them; a launcher that is gone
-// never comes back.
+// The launcher ends these processes itself if it does not need them. The deadline is for a launcher
+// that has ended.
 inline constexpr std::chrono::hours kGoDeadline{2};
 
-/// Returns when `file` is there. Throws std::runtime_error after `deadline`.
+/// Waits until `file` exists. Throws std::runtime_error after `deadline`.
 void wait_for_go(const std::filesystem::path& file,
                  std::chrono::milliseconds deadline = kGoDeadline);
 

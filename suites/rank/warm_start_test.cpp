@@ -23,15 +23,15 @@ TEST(WarmStartTest, TheFileEndsTheWait) {
   EXPECT_TRUE(std::filesystem::exists(file));
 }
 
-TEST(WarmStartTest, NobodyWaitsForEver) {
+TEST(WarmStartTest, TheWaitHasADeadline) {
   try {
     wait_for_go("/nowhere/go", milliseconds(5));
     ADD_FAILURE() << "it returned";
   } catch (const std::runtime_error& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "nobody said that the cases may begin; got no file /nowhere/go; want it within 5 ms; "
-              "ranks that wait for ever "
-              "hold a GPU; next: look whether the launcher lives");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "the launcher did not let the cases begin; got no file /nowhere/go; want it within 5 ms; "
+        "ranks that wait forever occupy a GPU; next: check whether the launcher runs");
   }
 }
 
