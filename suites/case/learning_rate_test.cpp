@@ -55,8 +55,8 @@ TEST(LearningRate, OfTheStepBeforeIsFarOutsideTheBound) {
             10 * effective.bound);
 }
 
-/// Steps of Adam in fp32 with random gradients. `counts` are the step numbers of the bias
-/// correction.
+/// Steps of Adam in fp32 with random gradients. `counted` is the step number that the bias
+/// correction uses.
 struct AdamRun {
   at::Tensor m = at::zeros({4096}), v = at::zeros({4096}), parameter = noise(4096, 1, 0.5);
   EffectiveRate effective;
@@ -70,7 +70,7 @@ struct AdamRun {
     const auto second = static_cast<float>(std::sqrt(1 - std::pow(0.999, count)));
     const auto scaled = static_cast<float>(static_cast<float>(rate) / (1 - std::pow(0.9, count)));
     parameter.sub_(m / (v.sqrt() / second + 1e-8) * scaled);
-    felt = effective_learning_rate(before, parameter, adam_direction(m, v, steps), rate);
+    effective = effective_learning_rate(before, parameter, adam_direction(m, v, steps), rate);
   }
 };
 
