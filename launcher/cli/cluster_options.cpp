@@ -5,11 +5,11 @@
 #include <sstream>
 #include <system_error>
 
-#include "launcher/cli/planning.h"
+#include "launcher/cli/device_option.h"
+#include "launcher/cli/duration_option.h"
 #include "launcher/cluster/commands.h"
 #include "launcher/cluster/pilot.h"
 #include "launcher/cluster/task_array.h"
-#include "matrix/catalogue/limits.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/text/file.h"
 
@@ -32,9 +32,7 @@ bool is_slurm(const record::Cluster& cluster) { return cluster.engine.starts_wit
 
 /// A duration in minutes, as Slurm takes it.
 std::string minutes(const std::string& duration, const std::string& option) {
-  const matrix::Document document = matrix::parse_document(nlohmann::json(duration).dump(), option);
-  return std::to_string(
-      std::max<std::int64_t>(1, matrix::duration_ms(matrix::Located(document)) / 60000));
+  return std::to_string(std::max<std::int64_t>(1, duration_option_ms(duration, option) / 60000));
 }
 
 cluster::AgentStart agents(const record::Run& run, const fs::path& folder,

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/input_file.h"
-#include "launcher/cli/planning.h"
 #include "matrix/input/input_error.h"
 #include "matrix/plan/covering.h"
 

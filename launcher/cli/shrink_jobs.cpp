@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "launcher/cli/planning.h"
+#include "launcher/cli/device_option.h"
+#include "launcher/cli/run_options.h"
 #include "launcher/run/run.h"
 #include "matrix/input/input_error.h"
 #include "matrix/plan/plan.h"

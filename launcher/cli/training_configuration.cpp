@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "launcher/cli/input_file.h"
 #include "launcher/cli/yaml_document.h"
 #include "matrix/dialect/command_line.h"
 #include "matrix/dialect/config_file.h"
@@ -48,10 +47,9 @@ std::string compute_capability(const std::string& arch) {
 matrix::Document read_document(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size_bytes = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file)
+  if (error)
     throw matrix::InputError({.what = "`" + path + "` can't be read",
-                              .got = error ? error.message() : "not readable",
+                              .got = error.message(),
                               .want = "a JSON or YAML file, or `-- ARGS...`",
                               .why = "",
                               .next = "check the path; write a command line after `--`",
@@ -63,9 +61,7 @@ matrix::Document read_document(const std::string& path) {
                               .why = "",
                               .next = "give the configuration alone",
                               .place = {}});
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string content = text.str();
+  const std::string content = read_input(path);
   const std::size_t begin = content.find_first_not_of(" \t\r\n");
   const bool json =
       path.ends_with(".json") ||

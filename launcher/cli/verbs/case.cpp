@@ -1,8 +1,9 @@
 // case: explains the name or id of a case, or finds the case nearest to a training configuration.
 #include <memory>
 
+#include "launcher/cli/device_option.h"
+#include "launcher/cli/find_case.h"
 #include "launcher/cli/like.h"
-#include "launcher/cli/planning.h"
 #include "launcher/cli/verb.h"
 #include "matrix/input/input_error.h"
 #include "reports/record/text/printable.h"

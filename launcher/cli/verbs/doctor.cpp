@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "launcher/cli/planning.h"
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/doctor/doctor.h"

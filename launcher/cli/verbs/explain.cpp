@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "launcher/cli/planning.h"
+#include "launcher/cli/device_option.h"
+#include "launcher/cli/find_case.h"
 #include "launcher/cli/show/show_record.h"
 #include "launcher/cli/verb.h"
 #include "matrix/plan/listing.h"

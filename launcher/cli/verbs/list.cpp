@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "launcher/cli/planning.h"
 #include "launcher/cli/verb.h"
 #include "launcher/run/run.h"
 #include "launcher/run/run_folder.h"

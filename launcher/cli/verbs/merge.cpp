@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "launcher/cli/planning.h"
+#include "launcher/cli/run_options.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/run/run_folder.h"

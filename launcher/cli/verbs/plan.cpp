@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/verb.h"
 #include "matrix/input/input_error.h"

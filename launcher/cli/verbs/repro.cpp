@@ -1,8 +1,11 @@
 // repro: runs one case again, alone, in a new run, and prints its evidence.
 #include <memory>
 
+#include "launcher/cli/device_option.h"
+#include "launcher/cli/find_case.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/repro_script.h"
+#include "launcher/cli/run_options.h"
 #include "launcher/cli/show/show_record.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"

@@ -8,7 +8,9 @@
 #include <memory>
 #include <set>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/planning.h"
+#include "launcher/cli/run_options.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/run/run_folder.h"

@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/like.h"
 #include "launcher/cli/planning.h"
+#include "launcher/cli/run_options.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
 #include "launcher/run/expectation.h"

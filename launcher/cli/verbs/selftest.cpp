@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <memory>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/planning.h"
+#include "launcher/cli/run_options.h"
 #include "launcher/cli/show/show_run.h"
 #include "launcher/cli/verb.h"
 #include "reports/outcome/summary.h"

@@ -11,6 +11,9 @@
 #include <ctime>
 #include <memory>
 
+#include "launcher/cli/device_option.h"
+#include "launcher/cli/duration_option.h"
+#include "launcher/cli/find_case.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/show/show_shrink.h"
 #include "launcher/cli/verb.h"
@@ -51,12 +54,6 @@ std::optional<shrink::Noise> noise_of(const std::string& text) {
          "both are shares from 0 to below 1",
          "write it as --assume-noise 0.3,0.02, or leave it out"});
   return shrink::Noise{pass, fail};
-}
-
-std::int64_t budget_ms(const std::string& text) {
-  if (text.empty()) return 0;
-  const matrix::Document document = matrix::parse_document(nlohmann::json(text).dump(), "--budget");
-  return matrix::duration_ms(matrix::Located(document));
 }
 
 /// The failures of the run, grouped by signature. Those of `chosen` come first.
@@ -103,7 +100,7 @@ class Shrink {
       : options_(options),
         surroundings_(surroundings),
         noise_(noise_of(options.noise)),
-        budget_ms_(budget_ms(options.budget)),
+        budget_ms_(duration_option_ms(options.budget, "--budget")),
         began_(Clock::now()) {
     if (options.jobs < 1 || options.most_jobs < 1)
       throw matrix::InputError({"--jobs and --most-jobs must be positive",
