@@ -30,7 +30,7 @@ const std::vector<Folder>& folders() {
        "What every device has to do: the same tests for both devices.",
        {"fixtures/device", "fixtures/device/faults", "fixtures/tensors"},
        {}},
-      {"fixtures/device/cuda", "The CUDA device.", {"fixtures/device"}, {"fixtures/tensors"}},
+      {"fixtures/device/cuda", "The CUDA device.", {"fixtures/probe/graph"}, {"fixtures/tensors"}},
       {"fixtures/device/faults",
        "What planted faults do to a device and its graphs.",
        {"fixtures/device"},
