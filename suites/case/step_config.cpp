@@ -8,7 +8,7 @@
 
 #include "reports/record/text/message.h"
 #include "workloads/config/precision.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::suites {
 namespace {
@@ -312,7 +312,7 @@ StepConfig step_config(const matrix::AxisTable& axes, const matrix::Case& test_c
                    .optimizer_graph = boolean("optimizer_graph")};
   config.fault = fixtures::fault_of(text("fault"));
   // The same in all arms, because it determines the order in which gradients are added.
-  config.model.recompute.behind_router =
+  config.model.recompute.after_router =
       std::ranges::any_of(config.engine.modules, [](workloads::ModuleKind kind) {
         return kind == workloads::ModuleKind::moe_router ||
                kind == workloads::ModuleKind::moe_preprocess;

@@ -273,9 +273,9 @@ TEST_F(StepConfigTest, TakesWhatIsRecomputedFromItsAxis) {
   EXPECT_EQ(of("recompute=full(uniform,2)").recomputed_layers(4), 4);
   const std::string experts =
       "recompute=selective(moe),model=moe,experts=4,topk=2,dispatch=dropless,dispatcher=alltoall";
-  EXPECT_FALSE(of(experts.c_str()).behind_router);
+  EXPECT_FALSE(of(experts.c_str()).after_router);
   EXPECT_TRUE(
-      of(("impl=local,modules=[moe_router,moe_preprocess]," + experts).c_str()).behind_router);
+      of(("impl=local,modules=[moe_router,moe_preprocess]," + experts).c_str()).after_router);
   EXPECT_EQ(of("recompute=full(uniform,2)").layers, 2);
 }
 

@@ -1,9 +1,9 @@
-// Mixed precision as Megatron-LM trains with --bf16 or --fp16: parameters, activations and their
-// gradients are of 16 bits; the gradient of a parameter is added to an fp32 main gradient
-// microbatch by microbatch and reduced over ranks in fp32; the optimizer moves an fp32 master of
-// each parameter, from which the short one is rounded after the step. Norms, softmax, the router
-// and the loss compute in fp32 and round their result. So a capture holds casts, and parameters
-// that only the optimizer writes. fp16 needs a scaled loss besides (loss_scale.h).
+// Mixed precision as in Megatron-LM with --bf16 or --fp16. Parameters, activations and their
+// gradients have 16 bits. The gradient of a parameter is added, microbatch by microbatch, to an
+// fp32 main gradient, which is reduced over ranks in fp32. The optimizer updates an fp32 master
+// copy of each parameter and then rounds it to the 16-bit parameter. Norms, softmax, the router and
+// the loss compute in fp32 and round their results. A captured graph therefore contains casts and
+// parameters that only the optimizer writes. fp16 also scales the loss (loss_scale.h).
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +12,7 @@
 
 namespace graphproof::workloads {
 
-/// The word of axis precision.
+/// The value of axis precision.
 constexpr const char* name_of(Precision precision) {
   switch (precision) {
     case Precision::fp32:
@@ -25,7 +25,7 @@ constexpr const char* name_of(Precision precision) {
   return "";
 }
 
-/// The type of parameters and activations.
+/// The scalar type of parameters and activations.
 inline at::ScalarType scalar_type(Precision precision) {
   switch (precision) {
     case Precision::fp32:

@@ -1,13 +1,16 @@
-// What of a model is computed again in backward. Plain values, spelled as the axis recompute.
-//
-// Selective recompute drops what lies inside a module: core_attn the scores and probabilities, mlp
-// the whole feed-forward part behind its norm, moe the whole expert layer behind its norm, or
-// behind its router where a graph holds that, moe_act the experts' activation, layernorm the two
-// norms of a layer, shared_experts the shared expert. Full recompute drops everything between the
-// inputs of layers: uniform keeps the input of every `layers` layers, block recomputes the first
-// `layers` layers one by one and keeps the others; both count within a chunk of a pipeline stage
-// (Megatron-LM --recompute-granularity, --recompute-method, --recompute-num-layers,
+// Which parts of a model the backward computes again. Plain values, spelled as those of axis
+// recompute (Megatron-LM --recompute-granularity, --recompute-method, --recompute-num-layers,
 // --recompute-modules).
+//
+// Selective recompute discards the activations inside a module:
+//   core_attn       scores and probabilities
+//   mlp             the feed-forward part after its norm
+//   moe             the expert layer after its norm, or after its router if a graph holds the
+//   router moe_act         the activation of the experts layernorm       the two norms of a layer
+//   shared_experts  the shared expert
+// Full recompute keeps only inputs of layers. `uniform` keeps the input of every group of `layers`
+// layers; `block` recomputes the first `layers` layers one by one and keeps all activations of the
+// others. Both count within a chunk of a pipeline stage.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +22,8 @@
 
 namespace graphproof::workloads {
 
-/// A stretch of a layer that is run twice. The module layernorm is two of them; `layer` is that of
-/// full recompute.
+/// A part of a layer that the backward runs again. The module layernorm is two of these parts;
+/// `layer` is used by full recompute only.
 enum class RecomputedPart {
   core_attn,
   mlp,
@@ -37,22 +40,24 @@ inline std::string_view name(RecomputedPart part) {
   return kRecomputedParts[static_cast<std::size_t>(part)];
 }
 
+/// The parts that are recomputed, and in which layers.
 struct RecomputeConfig {
   enum class Method { selective, uniform, block };
   Method method = Method::selective;
-  std::vector<RecomputedPart> parts = {};  // {layer} alone with uniform and block
-  std::int64_t layers = 0;                 // of uniform and block
-  /// moe begins behind router and preprocessing: what is exchanged, worked and combined is run
-  /// twice, and they once. (Upstream's local graphs, rules R079 and R139, replay the router's graph
-  /// in the second run as well.)
-  bool behind_router = false;
+  std::vector<RecomputedPart> parts = {};  // exactly {layer} with uniform and block
+  std::int64_t layers = 0;                 // used by uniform and block
+  /// The part moe begins after router and preprocessing, so these are not run again; the exchanges,
+  /// the experts and the combination are. (Megatron-LM's local graphs also replay the graph of the
+  /// router in the second run; rules R079 and R139.)
+  bool after_router = false;
 
   bool any() const { return !parts.empty(); }
   bool full() const { return method != Method::selective; }
   bool of(RecomputedPart part) const {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
   }
-  /// Of a chunk with `all` layers, those at the front that are computed again, whole or in part.
+  /// The number of layers, at the front of a chunk with `all` layers, of which at least a part is
+  /// recomputed.
   std::int64_t recomputed_layers(std::int64_t all) const {
     return !any() ? 0 : method == Method::block ? std::min(layers, all) : all;
   }

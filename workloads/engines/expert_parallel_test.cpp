@@ -372,7 +372,7 @@ TEST(RecomputeBehindTheRouter, ReplayEqualsEagerBitForBitInEveryDispatch) {
     config.dropout = 0.1;
     config.recompute = workloads::selective(
         {workloads::RecomputedPart::moe, workloads::RecomputedPart::core_attn});
-    config.recompute.behind_router = true;
+    config.recompute.after_router = true;
     std::vector<ModuleKind> modules{ModuleKind::moe_router};
     if (!config.gather_tokens) modules.push_back(ModuleKind::moe_preprocess);
     ranks->for_each_expert_layout([&](const Layout& layout) {

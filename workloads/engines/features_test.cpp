@@ -316,7 +316,7 @@ TEST(FeatureFaults, M34AndM164ShowInTheLedgerOfExpertsBehindACapturedRouter) {
   model.dropout = 0.1;
   model.recompute =
       workloads::selective({workloads::RecomputedPart::core_attn, workloads::RecomputedPart::moe});
-  model.recompute.behind_router = true;
+  model.recompute.after_router = true;
   const std::vector<workloads::ModuleKind> parts{workloads::ModuleKind::moe_router,
                                                  workloads::ModuleKind::moe_preprocess};
   for (const Fault fault :

@@ -176,7 +176,7 @@ TEST(Fp8Weights, AreNoBusinessOfAReplayWhereOneGraphHoldsAllMicrobatches) {
   for (const char* impl : {"manual", "full_iteration"}) {
     Watched watched(dense(), engine(impl));
     for (const bool told : {false, true}) {
-      watched.step.tell_first_microbatch(told);
+      watched.step.set_first_microbatch(told);
       watched.run(told ? kWarmup + 1 : 0, told ? kWarmup + 2 : kWarmup + 1);
       EXPECT_EQ(on_host(workloads::copies_made(watched.step.ledgers())),
                 std::vector<float>(kLayers, 4))

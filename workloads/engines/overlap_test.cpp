@@ -344,7 +344,8 @@ TEST(LayerByLayerFaults, M162IsRefusedAtTheEndOfTheCapturedStep) {
     if (layout.ep != layout.dp) return;
     TwinSteps twins(config, layout, {.impl = "full_iteration", .warmup_steps = 1},
                     Fault::capture_ends_before_delayed_gradients);
-    EXPECT_NE(failed_capture(twins).find("still owed at the end of the step"), std::string::npos);
+    EXPECT_NE(failed_capture(twins).find("still pending at the end of the step"),
+              std::string::npos);
     EXPECT_EQ(twins.witness.reports.at(0).status, "error");
     EXPECT_EQ(twins.graph->counters().replays, 0);
   });

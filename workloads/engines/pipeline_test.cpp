@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "workloads/testing/ran.h"
 #include "workloads/testing/ranks_under_test.h"
 #include "workloads/testing/spread.h"
+#include "workloads/testing/step_after_backward.h"
 #include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::pipeline_test {
@@ -313,11 +313,11 @@ TEST(Pipeline, LedgerHasTheScheduleThatRanAndAReplayWritesItAgain) {
       TwinSteps twins(model(layout, 4), layout, {.impl = "full_iteration", .warmup_steps = 1});
       for (std::int64_t i = 0; i < 2; ++i) twins.step(i);
       std::vector<float> want;
-      for (const order::Turn& turn : order::turns(
+      for (const order::ScheduleSlot& slot : order::schedule_slots(
                {.pp = layout.pp, .rank = layout.pp_rank, .chunks = vpp, .microbatches = 4}))
-        if (turn.work)
-          want.push_back(static_cast<float>((turn.work->forward ? 1 : -1) *
-                                            (turn.work->chunk * 4 + turn.work->microbatch + 1)));
+        if (slot.work)
+          want.push_back(static_cast<float>((slot.work->forward ? 1 : -1) *
+                                            (slot.work->chunk * 4 + slot.work->microbatch + 1)));
       for (workloads::TrainStep* step : {&twins.eager_step(), &twins.graph_step()})
         EXPECT_EQ(on_host(step->ledgers().back().tensor.to(at::kFloat)), want);
       twins.graph->drop_graphs();

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "fixtures/comm/collectives.h"
-#include "workloads/testing/ran.h"
 #include "workloads/testing/ranks_under_test.h"
 #include "workloads/testing/small_model.h"
 #include "workloads/testing/spread.h"
+#include "workloads/testing/step_after_backward.h"
 #include "workloads/testing/twin_steps.h"
 
 namespace graphproof::engines::sequence_parallel_test {

@@ -1,5 +1,4 @@
-// A stretch of work between two cuts of autograd's graph, whose backward is called apart from its
-// neighbours'.
+// Work whose autograd graph is separate from that of the work before and after it.
 #pragma once
 
 #include <utility>
@@ -9,12 +8,14 @@
 
 namespace graphproof::workloads {
 
+/// Runs one section forward and, when the gradients of its outputs are known, backward. One forward
+/// and then its backward at a time.
 class AutogradSection {
  public:
   using Tensors = std::vector<at::Tensor>;
 
-  /// work(leaves), leaves the `given` floating point tensors without their history. Returns its
-  /// outputs without theirs.
+  /// Calls work() with the `given` floating point tensors, detached from their history. Returns the
+  /// outputs, also detached.
   template <class Work>
   Tensors forward(const Tensors& given, const Work& work) {
     inputs_.clear();
@@ -25,8 +26,8 @@ class AutogradSection {
     return detached;
   }
 
-  /// gradients: one for each output. Adds to the gradients of the parameters and returns those of
-  /// the inputs, undefined where the outputs don't depend on one. Forgets the forward.
+  /// gradients: one for each output. Accumulates the gradients of the parameters and returns those
+  /// of the inputs, undefined for an input on which no output depends. Releases the forward.
   Tensors backward(const Tensors& gradients) {
     torch::autograd::backward(std::exchange(outputs_, {}), gradients);
     Tensors found;

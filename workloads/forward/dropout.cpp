@@ -13,19 +13,20 @@ struct Site {
 constexpr std::array<Site, 4> kSites{
     {{"core_attention", true}, {"attention", false}, {"mlp", false}, {"mamba", false}}};
 
-// Between the seeds of two recomputed sites' regions: beyond those of every pipeline stage (100
-// apart) and tensor parallel rank (2718 and on), of which there are 64 at most.
+// The distance between the seeds of two recomputed sites. Larger than the seed offsets of pipeline
+// stages (steps of 100) and tensor parallel ranks (from 2718), of which there are at most 64.
 constexpr std::uint64_t kRegionSeedOffset = 16384;
 
 const Site& site_of(DropoutPlace place) { return kSites[static_cast<std::size_t>(place.site)]; }
 
-/// Of the masks of a model: a layer's first ones, then those that recompute draws.
+/// The index of a mask: layer by layer, within a layer first the masks of the forward and then
+/// those of recompute.
 std::size_t index_of(DropoutPlace place) {
   return (static_cast<std::size_t>(place.layer) * 2 + (place.again ? 1 : 0)) * kSites.size() +
          static_cast<std::size_t>(place.site);
 }
 
-/// In the order of index_of().
+/// All places, in the order of index_of().
 std::vector<DropoutPlace> dropout_places(std::int64_t layers) {
   std::vector<DropoutPlace> all;
   for (std::int64_t layer = 0; layer < layers; ++layer)
@@ -36,7 +37,7 @@ std::vector<DropoutPlace> dropout_places(std::int64_t layers) {
   return all;
 }
 
-/// Of a recomputed site: of its own, because its draws are drawn a second time.
+/// The region of a recomputed site, which draws the same numbers a second time.
 std::string own_region(DropoutPlace place) {
   return std::string(site_of(place).name) + "." + std::to_string(place.layer);
 }

@@ -1,14 +1,14 @@
-// Dropout at the three sites of a layer, or at the one of a mamba layer. Inside a tensor parallel
-// region every rank must draw its own mask (attention probabilities: each rank has other heads);
-// outside it the activations are the same on all T ranks, so the mask must be too, save with
-// sequence parallelism, where each rank has other tokens. That is Megatron-LM's rule; the two
-// regions are those of fixtures::RngTracker.
+// Dropout at the three sites of a transformer layer and the one site of a mamba layer. As in
+// Megatron-LM, each tensor parallel rank draws its own mask inside a tensor parallel region
+// (attention probabilities: each rank has different heads). Outside it the T ranks have the same
+// activations and draw the same mask, except with sequence parallelism, where each rank has
+// different tokens. The two kinds of masks are drawn from the regions of fixtures::RngTracker.
 //
-// What is computed again in backward must draw its masks again. Megatron-LM sets the tracker's
-// states back for that, which no capture allows. So each site of each layer that is recomputed has
-// a region of its own, and a repeat of it that the backward draws from: backward visits layers in
-// another order than forward, but each layer's microbatches in the same. Such a run draws other
-// masks than one without recompute.
+// A recomputed part must draw the masks of its forward again. Megatron-LM resets the states of the
+// tracker for that, which is impossible in a capture. Here each site of each recomputed layer has
+// its own region and a repeat of that region, from which the backward draws. This works because the
+// backward visits the microbatches of a layer in the same order as the forward, although it visits
+// the layers in another. A run with recompute therefore draws other masks than a run without.
 #pragma once
 
 #include <array>
@@ -25,40 +25,43 @@
 
 namespace graphproof::workloads {
 
+/// Where in a layer a mask is applied.
 enum class DropoutSite { core_attention, attention, mlp, mamba };
 
-/// Where in the model a mask is drawn. `again`: a second time, by recompute.
+/// Where in the model a mask is drawn. `again`: the draw of recompute, in backward.
 struct DropoutPlace {
   std::int64_t layer = 0;
   DropoutSite site = DropoutSite::attention;
   bool again = false;
 };
 
+/// The masks of a model on this rank. Used by the thread that runs the step; enqueues on the
+/// current stream and may be captured.
 class Dropout {
  public:
-  /// Allocates one static probe per mask and adds the regions of recompute to `tracker`, which
-  /// outlives this; so does `faults`.
+  /// Allocates one static tensor for each mask and adds the regions of recompute to `tracker`.
+  /// `tracker` and `faults` outlive it.
   Dropout(const ModelConfig& config, const Layout& layout, fixtures::RngTracker& tracker,
           std::uint64_t seed, at::Device device, faults::FaultHooks& faults);
 
-  /// Enqueues that the masks drawn from now on are those of `microbatch`.
+  /// The masks drawn from now on belong to `microbatch`.
   void begin(std::int64_t microbatch);
 
-  /// While on, nothing is drawn and apply() returns its x: evaluation leaves masks and random
-  /// numbers alone.
+  /// While on, apply() returns x and nothing is drawn: evaluation changes neither masks nor random
+  /// number states.
   void evaluating(bool on) { evaluating_ = on; }
 
-  /// x [any] float. Returns x with each element zeroed with the configured probability and the
-  /// others scaled by 1 / (1 - probability); x itself where the probability is 0. Copies the mask
-  /// to the probe of its microbatch.
+  /// x [any] float. Returns x with each element set to zero with the configured probability and the
+  /// others scaled by 1 / (1 - probability); x itself if the probability is 0. Copies the mask to
+  /// the static tensor of its microbatch.
   at::Tensor apply(const at::Tensor& x, DropoutPlace place);
-  /// Those two apart, for a site whose x comes in pieces: the mask of all of it, [sizes] uint8,
-  /// undefined where the probability is 0; and x under a piece of that mask.
+  /// The same in two steps, for a site whose x comes in pieces. The first returns the mask of all
+  /// pieces, [sizes] uint8, undefined if the probability is 0; the second applies a piece of it.
   at::Tensor mask(at::IntArrayRef sizes, const at::TensorOptions& options, DropoutPlace place);
   at::Tensor apply(const at::Tensor& x, const at::Tensor& mask) const;
 
-  /// "mask:M.LAYER.SITE" uint8 out: 1 where kept; of the last step of each microbatch. "SITE_again"
-  /// of what is recomputed. Addresses never change.
+  /// "mask:M.LAYER.SITE" uint8: the mask of each microbatch M in the last step, 1 where x is kept;
+  /// "mask:M.LAYER.SITE_again" for the draws of recompute. Addresses never change.
   const std::vector<fixtures::NamedTensor>& probes() const { return probes_; }
 
  private:
@@ -75,8 +78,8 @@ class Dropout {
   faults::FaultHooks& faults_;
   bool evaluating_ = false;
   RunningMicrobatch running_;
-  std::vector<at::Tensor>
-      by_place_;  // [M, shape of the mask] uint8; by index_of(); undefined where none is drawn
+  /// [M, shape of the mask] uint8 at index_of(place) in dropout.cpp; undefined if none is drawn.
+  std::vector<at::Tensor> by_place_;
   std::vector<fixtures::NamedTensor> probes_;
 };
 

@@ -15,20 +15,20 @@ ExchangeStream::ExchangeStream(capture::Device& device, std::string group,
 ExchangeStream::Exchange ExchangeStream::begin(const at::Tensor& rows) {
   const at::NoGradGuard no_grad;
   const at::Tensor sent = faults_.sent_rows(rows.detach()).contiguous();
-  // Both are memory of the current stream, which has waited for the exchange again before they can
-  // be given back.
+  // Both tensors are memory of the current stream. They are released after end(), when that stream
+  // waits for the exchange.
   Exchange exchange{sent, at::empty_like(sent), c10::Event(side_.stream().device_type())};
   side_.fork();
   const c10::StreamGuard guard(side_.stream());
-  comm::all_to_all_into(exchange.arrived, exchange.sent, group_);
-  exchange.over = side_.record();
+  comm::all_to_all_into(exchange.received, exchange.sent, group_);
+  exchange.done = side_.record();
   faults_.exchange_enqueued(exchange.sent);
   return exchange;
 }
 
 at::Tensor ExchangeStream::end(Exchange exchange) const {
-  side_.join(exchange.over);
-  return exchange.arrived;
+  side_.join(exchange.done);
+  return exchange.received;
 }
 
 }  // namespace graphproof::workloads

@@ -1,6 +1,5 @@
-// A stream of its own for the exchange of tokens between expert parallel ranks, so that it runs
-// beside another microbatch's computation. Forks from the current stream, and what waits joins it
-// again.
+// Exchanges tokens between expert parallel ranks on a side stream, concurrently with the
+// computation of another microbatch.
 #pragma once
 
 #include <string>
@@ -11,20 +10,21 @@
 
 namespace graphproof::workloads {
 
+/// Used by the thread that runs the step. Outside autograd.
 class ExchangeStream {
  public:
   /// `faults` outlives it.
   ExchangeStream(capture::Device& device, std::string group, faults::FaultHooks& faults);
 
-  /// Under way; what is sent stays until it is over.
+  /// An exchange in progress. Keeps both tensors alive until end().
   struct Exchange {
-    at::Tensor sent, arrived;
-    c10::Event over;
+    at::Tensor sent, received;
+    c10::Event done;
   };
-  /// Enqueues an all-to-all of rows [N * A, ...] behind all work of the current stream, outside
-  /// autograd.
+  /// Enqueues an all-to-all of rows [N * A, ...] on the side stream, after all work of the current
+  /// stream so far.
   Exchange begin(const at::Tensor& rows);
-  /// Makes the current stream wait for it. Returns what arrived, of the same shape.
+  /// Makes the current stream wait for the exchange. Returns the received rows, of the same shape.
   at::Tensor end(Exchange exchange) const;
 
  private:

@@ -1,6 +1,7 @@
-// Where the tokens of this stage's expert layers went, counted in device memory where they are
-// routed: an assignment (a token and one of its experts) is either carried to its expert or dropped
-// for lack of room. A dispatch that loses tokens without saying so breaks the sum.
+// Counts, in device memory, what became of the tokens of this stage's expert layers. An assignment
+// (a token and one of its experts) is either carried to its expert or dropped because the expert is
+// full. The counts are written where tokens are routed and where they are dispatched, so a dispatch
+// that loses tokens breaks the sum.
 #pragma once
 
 #include <vector>
@@ -11,6 +12,7 @@
 
 namespace graphproof::workloads {
 
+/// Its counters are static tensors. Methods enqueue on the current stream and may be captured.
 class ExpertLedger {
  public:
   ExpertLedger(const ModelConfig& config, const Layout& layout, at::Device device)
@@ -23,13 +25,13 @@ class ExpertLedger {
     overflowed_ = at::zeros_like(dropped_);
   }
 
-  /// Enqueues zeros. At the start of a step.
+  /// Sets the counters to zero, at the start of a step.
   void begin_step() const {
     if (!on_) return;
     for (at::Tensor counter : {assigned_, carried_, dropped_, overflowed_}) counter.zero_();
   }
-  /// Enqueues what the router of `layer`, counted in the whole model, decided: assigned [N, E]
-  /// bool, before capacity; dropped [N, E] bool, those that it has no room for.
+  /// Counts the decisions of the router of `layer` (index in the whole model): assigned [N, E] bool
+  /// before the capacity is applied; dropped [N, E] bool, the assignments beyond the capacity.
   void routed(std::int64_t layer, const at::Tensor& assigned, const at::Tensor& dropped) const {
     const std::int64_t place = layout_.expert_place(config_, layer);
     assigned_.select(0, place).add_(assigned.sum({0}));
@@ -37,14 +39,15 @@ class ExpertLedger {
     dropped_.select(0, place).add_(count);
     overflowed_.select(0, place).add_(count.gt(0));
   }
-  /// Enqueues what the dispatch of `layer` takes along: carried [N, E] bool.
+  /// Counts the assignments that the dispatch of `layer` carries: carried [N, E] bool.
   void dispatched(std::int64_t layer, const at::Tensor& carried) const {
     carried_.select(0, layout_.expert_place(config_, layer)).add_(carried.sum({0}));
   }
 
-  /// Of this rank's tokens and its stage's L expert layers in the last step, int64 out, static:
-  /// "experts:assigned" and "experts:carried" [L, E], "experts:dropped" [L], "experts:overflowed"
-  /// [L], the microbatches in which something was dropped. Empty for a dense model.
+  /// The counts of the last step for this rank's tokens and the L expert layers of its stage,
+  /// int64: "experts:assigned" and "experts:carried" [L, E], "experts:dropped" [L], and
+  /// "experts:overflowed" [L], the number of microbatches in which something was dropped. Empty for
+  /// a dense model.
   std::vector<fixtures::NamedTensor> probes() const {
     if (!on_) return {};
     return {{"experts:assigned", assigned_},

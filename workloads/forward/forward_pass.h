@@ -1,6 +1,5 @@
-// What one forward of one microbatch carries past its activations: dropout, the layers' execution
-// counters, who runs its parts, and the hooks of planted faults. Cheap to copy, and a
-// copy outlives the forward: module bodies keep one.
+// The context of one microbatch's forward: dropout, the counters of the layers, the runner of its
+// parts, and the hooks of planted faults.
 #pragma once
 
 #include <cstdint>
@@ -21,31 +20,35 @@ namespace graphproof::workloads {
 
 class Fp8Weights;
 
+/// Cheap to copy. What it refers to lives as long as the TrainStep, so module bodies may keep
+/// copies beyond the forward.
 struct ForwardPass {
   std::int64_t microbatch;
   Dropout& dropout;
-  /// One [] int64 view of the layer counter per layer of this stage: each forward adds one on the
-  /// device, so that a kernel which is not in the graph can be told from one that is.
+  /// One [] int64 view of the layer counter for each layer of this stage. Each forward of a layer
+  /// adds one on the device, which shows whether its kernels are in a replayed graph.
   const std::vector<at::Tensor>& counters;
   faults::FaultHooks& faults;
-  const bool& recording;  // see TrainStep::recording
-  ModuleRunner* runner;   // null: every part runs itself
+  const bool& recording;  // TrainStep::recording
+  ModuleRunner* runner;   // null: every part runs eagerly
   ModuleRuns& module_runs;
   const RecomputeLedger& recomputes;
   const ExpertLedger& experts;
   const RouterBias& router_bias;
-  const at::Tensor& root_gradient;  // [] fp32, static: of the microbatch's loss, and of what its
-                                    // routers add to it
-  at::Tensor documents =
-      {};  // [B, A] int64, of packed sequences: data.h; of a captured part an input of its own
-  ParameterGather* gather = nullptr;        // null: all parameters are there
-  const Fp8Weights* fp8_weights = nullptr;  // null: products take the weights themselves
-  SharedExpertStream* beside = nullptr;     // null: the shared expert runs with its router
-  bool again = false;  // run by recompute in backward: masks are drawn again, and what the first
-                       // run counted is not
+  /// [] fp32, static: the gradient with which the backward of the microbatch's loss starts. Also
+  /// scales the gradients of the losses that routers add.
+  const at::Tensor& root_gradient;
+  /// [B, A] int64: the documents of packed sequences (data.h). An extra input of captured parts.
+  at::Tensor documents = {};
+  ParameterGather* gather = nullptr;                   // null: all parameters are complete
+  const Fp8Weights* fp8_weights = nullptr;             // null: products use the weights themselves
+  SharedExpertStream* shared_expert_stream = nullptr;  // null: shared experts run with the router
+  /// The second run of a recomputed part, in backward. It draws the masks of the first run again
+  /// and does not count what the first run has counted.
+  bool again = false;
 };
 
-/// Through the runner of `pass`, or the body itself where there is none.
+/// Runs `body` through the runner of `pass`, or directly if there is no runner.
 template <class Body>
 std::vector<at::Tensor> run_module(const ForwardPass& pass, const ModuleCall& call,
                                    const std::vector<at::Tensor>& inputs,

@@ -1,6 +1,6 @@
-// How often the work of each part has run on the host: in eager steps, warm-ups and captures, and
-// not in replays. Counted where the work is, so that nobody has to believe an engine that says how
-// often it let a part run before its capture.
+// How often the work of each part has run on the host: in eager steps, warm-ups and captures, but
+// not in replays. Counted by the work itself, so that the number of runs before a capture does not
+// rest on the engine's own account.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,25 @@
 
 namespace graphproof::workloads {
 
+/// The runs of one part.
 struct RunCount {
   std::int64_t forwards = 0;
-  std::int64_t backwards = 0;  // of these, whose backward reached the part's outputs
+  std::int64_t backwards = 0;  // forwards whose backward has reached the outputs of the part
 };
 
-/// Of parts that a runner ran. All microbatches count together. No two threads may use it at once:
-/// backward runs on threads of autograd's, while the thread of the forward waits for it.
+/// The counts of all parts that a runner ran, over all microbatches. Not thread-safe: backwards
+/// count on threads of autograd while the thread of the forward waits for them.
 class ModuleRuns {
  public:
   RunCount& of(const ModuleCall& call) { return runs_[{call.kind, call.layer}]; }
 
  private:
-  std::map<std::pair<ModuleKind, std::int64_t>, RunCount>
-      runs_;  // whose elements stay where they are
+  // References to elements of a std::map stay valid.
+  std::map<std::pair<ModuleKind, std::int64_t>, RunCount> runs_;
 };
 
-/// Counts a forward of a part, and its backward as soon as that reaches the first of `outputs` that
-/// has one.
+/// Counts a forward, and later its backward when that reaches the first of `outputs` that requires
+/// a gradient.
 inline void count_run(RunCount& runs, const std::vector<at::Tensor>& outputs) {
   ++runs.forwards;
   for (const at::Tensor& output : outputs) {

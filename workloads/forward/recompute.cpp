@@ -8,14 +8,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// How an autograd node keeps a function: it stores values that PyTorch counts references of.
+/// Wraps the function for an autograd node, which can only store reference counted values.
 struct KeptWork : torch::CustomClassHolder {
   explicit KeptWork(RecomputedWork kept) : run(std::move(kept)) {}
   RecomputedWork run;
 };
 
 struct Recompute : torch::autograd::Function<Recompute> {
-  // Lists must be at::TensorList: of a std::vector PyTorch 2.11 sees no variable.
+  // Lists must be at::TensorList: PyTorch 2.11 does not find the variables in a std::vector.
   static at::Tensor forward(AutogradContext* context, const RecomputedWork& work,
                             at::TensorList inputs, at::TensorList parameters) {
     variable_list saved = inputs.vec();
@@ -45,7 +45,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
     variable_list found =
         torch::autograd::grad({output}, targets, {gradients[0]}, /*retain_graph=*/std::nullopt,
                               /*create_graph=*/false, /*allow_unused=*/true);
-    variable_list result{at::Tensor()};  // of `work`
+    variable_list result{at::Tensor()};  // for the argument `work`
     std::size_t next = 0;
     for (const at::Tensor& tensor : saved)
       result.push_back(tensor.requires_grad() ? std::move(found[next++]) : at::Tensor());

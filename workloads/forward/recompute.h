@@ -1,10 +1,10 @@
-// Activation recompute, as Megatron-LM's tensor parallel checkpoint: the forward keeps a part's
-// inputs alone, and the backward runs the part again to get at what is inside. Inside a capture the
-// second run is recorded like any other work, collectives included. Parts may nest: the inner one
-// is then run once more by the outer one's second run.
+// Activation recompute, as in Megatron-LM's tensor parallel checkpoint: the forward keeps only the
+// inputs of a part, and the backward runs the part again to obtain the activations inside. In a
+// capture the second run is recorded like any other work, collectives included. Parts may nest; the
+// second run of the outer part then runs the inner part again as well.
 //
-// Unlike Megatron-LM's CheckpointWithoutOutput (layernorm, moe_act) the part's own output is kept
-// by whoever consumes it.
+// Unlike with Megatron-LM's CheckpointWithoutOutput (layernorm, moe_act), the consumer of a part's
+// output keeps that output.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,14 @@
 
 namespace graphproof::workloads {
 
-/// A part's work, enqueued on the current stream. `again`: this is the second run, in backward.
+/// The work of a part, enqueued on the current stream. `again` is true for the second run, in
+/// backward.
 using RecomputedWork = faults::FaultHooks::RecomputedWork;
 
-/// work(inputs), keeping `inputs` alone. Differentiable in them and in `parameters`, and these must
-/// be all that `work` is differentiable in: another parameter that it used would get no gradient.
-/// `work` is kept until the backward has run. The second run's gradients are handed on, none is
-/// accumulated inside, so a capture by autograd::grad sees them.
+/// Returns work(inputs) and keeps only `inputs` for the backward. Differentiable in `inputs` and
+/// `parameters`; any other parameter that `work` uses gets no gradient. `work` is kept until the
+/// backward has run. The gradients of the second run are returned and not accumulated inside, so
+/// a capture that uses autograd::grad gets them.
 at::Tensor recompute(const RecomputedWork& work, const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& parameters = {});
 

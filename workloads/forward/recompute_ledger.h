@@ -1,5 +1,5 @@
-// What shows that a part was computed again and came to the same: a count, and a sum of each
-// result, in device memory, written by the forward and by its recompute wherever they run.
+// Shows that a part was recomputed with the same result: a count of the recomputes and the sum of
+// each result, in device memory, written by the forward and by the recompute, in graphs as well.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@
 
 namespace graphproof::workloads {
 
-/// Letters: P parts that are computed again, in order of RecomputeConfig::parts; R the layers of
-/// this stage in which they are, those at the front of each chunk, chunk by chunk; M microbatches.
-/// Mamba layers have no part but the whole.
+/// P recomputed parts, in the order of RecomputeConfig::parts; R layers of this stage that have
+/// them, at the front of each chunk, chunk by chunk; M microbatches. The only part of a mamba layer
+/// is the whole layer. Tensors are static; methods enqueue on the current stream.
 class RecomputeLedger {
  public:
   RecomputeLedger(const ModelConfig& config, const Layout& layout, at::Device device)
@@ -21,20 +21,20 @@ class RecomputeLedger {
     if (parts_.empty()) return;
     const auto options = at::TensorOptions().device(device);
     const auto parts = static_cast<std::int64_t>(parts_.size());
-    const std::int64_t layers =
-        beside_mamba() ? layout.stage_layers(config) / 2 : layout.vpp * recomputed_of_chunk();
+    const std::int64_t layers = only_transformer_layers() ? layout.stage_layers(config) / 2
+                                                          : layout.vpp * recomputed_of_chunk();
     running_ = RunningMicrobatch(config.microbatches, device);
     first_ = at::zeros({parts, config.microbatches, layers}, options.dtype(at::kDouble));
     again_ = at::zeros_like(first_);
     counts_ = at::zeros({parts, layers}, options.dtype(at::kLong));
   }
 
-  /// Enqueues that what comes is of `microbatch`.
+  /// The work enqueued from now on belongs to `microbatch`.
   void begin(std::int64_t microbatch) {
     if (!parts_.empty()) running_.begin(microbatch);
   }
-  /// Enqueues the note of one run of `part` in layer `layer` with result `output` [any] float.
-  /// Without effect for a part that is not computed again. `layer` counts in the whole model.
+  /// Records one run of `part` in `layer` (index in the whole model) with result `output` [any]
+  /// float. Does nothing for a part that is not recomputed.
   void note(RecomputedPart part, std::int64_t layer, const at::Tensor& output, bool again) const {
     const auto found = std::find(parts_.begin(), parts_.end(), part);
     if (found == parts_.end()) return;
@@ -42,28 +42,28 @@ class RecomputeLedger {
                        place = layout_.place(config_, layer);
     if (place % of_chunk >= recomputed_of_chunk()) return;
     const std::int64_t row = found - parts_.begin();
-    const std::int64_t column =
-        beside_mamba() ? place / 2 : place / of_chunk * recomputed_of_chunk() + place % of_chunk;
+    const std::int64_t column = only_transformer_layers()
+                                    ? place / 2
+                                    : place / of_chunk * recomputed_of_chunk() + place % of_chunk;
     const at::NoGradGuard no_grad;
-    // In fp64 and in a fixed order: equal sums of other values than the forward's would be a
-    // coincidence.
+    // A sum in fp64 in a fixed order: different values are very unlikely to have the same sum.
     running_.write((again ? again_ : first_).select(0, row).select(1, column),
                    output.detach().sum(at::kDouble));
     if (again) counts_.select(0, row).select(0, column).add_(1);
   }
 
-  /// "recompute:first" and "recompute:again" [P, M, R] fp64 out, of the last step. Empty without
-  /// recompute.
+  /// "recompute:first" and "recompute:again" [P, M, R] fp64: the sums of the last step. Empty
+  /// without recompute.
   std::vector<fixtures::NamedTensor> probes() const {
     if (parts_.empty()) return {};
     return {{"recompute:first", first_}, {"recompute:again", again_}};
   }
-  /// [P, R] int64: recomputes of each part of each layer since it was made; undefined without
+  /// [P, R] int64: recomputes of each part of each layer since the construction; undefined without
   /// recompute.
   const at::Tensor& counts() const { return counts_; }
 
  private:
-  bool beside_mamba() const { return config_.hybrid && !config_.recompute.full(); }
+  bool only_transformer_layers() const { return config_.hybrid && !config_.recompute.full(); }
   std::int64_t recomputed_of_chunk() const {
     return config_.recompute.recomputed_layers(layout_.chunk_layers(config_));
   }

@@ -30,9 +30,9 @@ ModelConfig with_experts() {
   config.shared_expert = true;
   return config;
 }
-RecomputeConfig behind_router() {
+RecomputeConfig after_router() {
   RecomputeConfig config = selective({RecomputedPart::moe});
-  config.behind_router = true;
+  config.after_router = true;
   return config;
 }
 
@@ -68,7 +68,7 @@ TEST(Recompute, GivesTheGradientsOfTheWorkItself) {
   const at::Tensor x = at::arange(6, at::kDouble).view({2, 3}) / 7,
                    y = at::arange(6, at::kDouble).view({3, 2}) / 5 - 1,
                    z = at::full({2, 2}, 0.25, at::kDouble);
-  // The third one is a parameter: used by name, not handed in.
+  // The third leaf is a parameter, which the work uses without getting it as an input.
   at::Tensor parameter;
   const RecomputedWork work = [&](const std::vector<at::Tensor>& inputs, bool) {
     return at::softmax(at::mm(inputs[0], inputs[1]), 1) * parameter.exp();
@@ -98,7 +98,7 @@ TEST(Recompute, RunsTheWorkOnceForwardAndOnceInBackwardWithItsGraph) {
   EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}}));
   out.sum().backward();
   EXPECT_EQ(calls, (std::vector<std::pair<bool, bool>>{{false, false}, {true, true}}));
-  EXPECT_FALSE(b.grad().defined()) << "an input without a gradient stays without";
+  EXPECT_FALSE(b.grad().defined()) << "an input that requires no gradient gets none";
 }
 
 TEST(Recompute, LeavesAParameterThatTheWorkDoesNotUseWithoutAGradient) {
@@ -122,7 +122,7 @@ TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
   struct Row {
     ModelConfig model;
     RecomputeConfig recompute;
-    std::vector<float> counts;  // by part and layer, of two microbatches
+    std::vector<float> counts;  // by part and layer, for two microbatches
   };
   const std::vector<Row> rows{
       {dense, selective({RecomputedPart::mlp}), {2, 2}},
@@ -132,9 +132,9 @@ TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
       {dense, full(Method::block, 1), {2}},
       {experts, selective({RecomputedPart::moe_act, RecomputedPart::shared_experts}), {2, 2, 2, 2}},
       {experts, selective({RecomputedPart::moe}), {2, 2}},
-      {experts, behind_router(), {2, 2}},
-      {dropless, behind_router(), {2, 2}},
-      {gathered, behind_router(), {2, 2}}};
+      {experts, after_router(), {2, 2}},
+      {dropless, after_router(), {2, 2}},
+      {gathered, after_router(), {2, 2}}};
   for (const Row& row : rows) {
     ModelConfig config = row.model;
     config.recompute = row.recompute;
@@ -143,10 +143,10 @@ TEST(Recompute, OfAnyPartWithoutDropoutChangesNoBitOfTheLoss) {
     EXPECT_EQ(on_host(kept.step.losses()), on_host(again.step.losses()));
     EXPECT_EQ(on_host(again.step.recompute_counter()), row.counts);
     EXPECT_EQ(on_host(again.step.layer_counter()), (std::vector<float>{2, 2}))
-        << "the second run is counted apart";
+        << "the layer counter does not count the second run";
     EXPECT_EQ(again.ledger("recompute:first"), again.ledger("recompute:again"));
     for (const float sum : again.ledger("recompute:first"))
-      EXPECT_NE(sum, 0) << "every part wrote its note";
+      EXPECT_NE(sum, 0) << "every part recorded its sum";
   }
 }
 
@@ -167,7 +167,7 @@ TEST(Recompute, OfWholeLayersDrawsEveryMaskAgain) {
       << "the second layer keeps its activations";
 }
 
-TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
+TEST(Recompute, FaultM78RecomputesFromTheInputOfALaterLayerWhileTheLossStays) {
   ModelConfig config = model(false, 0);
   config.recompute = full(RecomputeConfig::Method::uniform, 1);
   Bench sound(config), faulty(config, Fault::recompute_input_overwritten);
@@ -177,9 +177,9 @@ TEST(Recompute, FaultM78BeginsWithTheInputOfALaterLayerWhileTheLossStays) {
   EXPECT_NE(faulty.ledger("recompute:first"), faulty.ledger("recompute:again"));
 }
 
-TEST(Recompute, FaultM164BeginsBehindTheRouterWithOtherTokensWhileTheLossStays) {
+TEST(Recompute, FaultM164RecomputesOtherTokensAfterTheRouterWhileTheLossStays) {
   ModelConfig config = with_experts();
-  config.recompute = behind_router();
+  config.recompute = after_router();
   Bench sound(config), faulty(config, Fault::recompute_of_other_tokens);
   EXPECT_EQ(on_host(sound.step.losses()), on_host(faulty.step.losses()));
   EXPECT_EQ(sound.ledger("recompute:first"), sound.ledger("recompute:again"));
@@ -199,11 +199,11 @@ TEST(Recompute, OfCoreAttentionWithoutDropoutChangesNoBit) {
   EXPECT_TRUE(kept.step.ledgers().empty());
 }
 
-TEST(Recompute, OfExpertsBehindTheirRouterChangesNoBitWithDropout) {
+TEST(Recompute, OfExpertsAfterTheirRouterChangesNoBitWithDropout) {
   ModelConfig config = with_experts();
   config.dropout = 0.1;
   Bench kept(config);
-  config.recompute = behind_router();
+  config.recompute = after_router();
   Bench again(config);
   expect_same_bits(kept, again);
 }
@@ -219,7 +219,7 @@ TEST(Recompute, DrawsTheForwardsMasksAgainInEveryStep) {
         const std::string name =
             "mask:" + std::to_string(m) + "." + std::to_string(l) + ".core_attention";
         EXPECT_EQ(masks.at(name), masks.at(name + "_again")) << name;
-        EXPECT_NE(masks.at(name), earlier.at(name)) << name << ": a new one in each step";
+        EXPECT_NE(masks.at(name), earlier.at(name)) << name << ": each step draws a new mask";
       }
     earlier = masks;
   }
@@ -236,7 +236,7 @@ TEST(Recompute, LedgerCountsLayersAndSeesTheSameOutputs) {
 TEST(Recompute, FaultM34DrawsAnotherMaskInBackwardWhileTheLossStays) {
   Bench sound(model(true, 0.1)), faulty(model(true, 0.1), Fault::recompute_draws_new_mask);
   EXPECT_EQ(on_host(sound.step.losses())[0], on_host(faulty.step.losses())[0])
-      << "the first forward draws first";
+      << "the first forward draws the same masks";
   EXPECT_NE(on_host(sound.step.gradients()[0].tensor), on_host(faulty.step.gradients()[0].tensor));
   const auto masks = faulty.masks();
   EXPECT_NE(masks.at("mask:0.0.core_attention"), masks.at("mask:0.0.core_attention_again"));

@@ -1,7 +1,7 @@
-// What corrects the scores by which a router chooses (Wang et al. 2024, auxiliary-loss-free
-// balancing; Megatron-LM's
-// --moe-router-enable-expert-bias): a number for each expert that grows while it has fewer tokens
-// than the mean and shrinks while it has more. It decides who is chosen and weighs nothing.
+// A correction of the scores by which a router chooses experts (Wang et al. 2024, auxiliary-loss-
+// free balancing; Megatron-LM's --moe-router-enable-expert-bias). Each expert has a number that
+// grows while the expert has fewer tokens than the mean and shrinks while it has more. It affects
+// which experts are chosen, but not their weights.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,10 @@
 
 namespace graphproof::workloads {
 
+/// The corrections of all expert layers of this stage. Static tensors, part of the training state.
 class RouterBias {
  public:
-  /// --moe-router-bias-update-rate, upstream's default.
+  /// The default of --moe-router-bias-update-rate.
   static constexpr double kRate = 1e-3;
 
   RouterBias(const ModelConfig& config, const Layout& layout, at::Device device)
@@ -25,15 +26,15 @@ class RouterBias {
                         at::TensorOptions().device(device).dtype(at::kFloat));
   }
 
-  /// [E] fp32, of a layer of this stage, counted in the whole model. REQUIRES: the model has score
-  /// correction.
+  /// [E] fp32: the corrections of a layer of this stage (index in the whole model). REQUIRES: the
+  /// model has score correction.
   at::Tensor of(std::int64_t layer) const {
     return bias_.select(0, layout_.expert_place(config_, layer));
   }
 
-  /// At the end of a step's backward: assigned [L, E] int64 in, L expert layers of this stage, the
-  /// tokens that chose each expert on this rank in that step. Enqueues the sum over all ranks with
-  /// other tokens and the update; capturable. Without effect where there is no correction.
+  /// Called at the end of a step's backward. assigned [L, E] int64: the number of tokens on this
+  /// rank that chose each expert of the L expert layers in that step. Sums them over all ranks with
+  /// different tokens and updates the corrections; capturable. Does nothing without correction.
   void update(const at::Tensor& assigned) {
     if (!bias_.defined()) return;
     at::Tensor tokens = assigned.to(at::kFloat);
@@ -42,7 +43,7 @@ class RouterBias {
     bias_.add_(at::sign(tokens.mean({1}, /*keepdim=*/true) - tokens), kRate);
   }
 
-  /// "state:router_bias" [L, E], static; part of what training carries from step to step.
+  /// Appends "state:router_bias" [L, E], static.
   void append_to(std::vector<fixtures::NamedTensor>& state) const {
     if (bias_.defined()) state.push_back({"state:router_bias", bias_});
   }

@@ -1,5 +1,5 @@
-// Which of a step's microbatches runs, in device memory, because a graph that is captured in one is
-// replayed in others.
+// Keeps in device memory which microbatch of a step is running, because a graph that is captured in
+// one microbatch is replayed in others.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 namespace graphproof::workloads {
 
+/// Methods enqueue on the current stream and may be captured.
 class RunningMicrobatch {
  public:
   RunningMicrobatch() = default;
@@ -16,15 +17,15 @@ class RunningMicrobatch {
       : all_(at::arange(microbatches, at::TensorOptions().device(device).dtype(at::kLong))),
         running_(at::zeros({microbatches}, all_.options().dtype(at::kBool))) {}
 
-  /// Enqueues that what comes is of `microbatch`.
+  /// The work enqueued from now on belongs to `microbatch`.
   void begin(std::int64_t microbatch) {
     const at::NoGradGuard no_grad;
     at::eq_out(running_, all_, microbatch);
   }
 
-  /// rows [M, ...], row [...] of the same type. Enqueues the copy of `row` to the running
-  /// microbatch's. Chosen element by element, in one kernel: index_copy_, for which deterministic
-  /// PyTorch sorts its one index, takes twelve.
+  /// rows [M, ...], row [...] of the same type. Copies `row` to the row of the running microbatch.
+  /// One kernel, which selects element by element; index_copy_ takes twelve in PyTorch's
+  /// deterministic mode, which sorts its index.
   void write(at::Tensor rows, const at::Tensor& row) const {
     const at::NoGradGuard no_grad;
     std::vector<std::int64_t> shape(static_cast<std::size_t>(rows.dim()), 1);
@@ -33,7 +34,7 @@ class RunningMicrobatch {
   }
 
  private:
-  at::Tensor all_, running_;  // [M] int64, counted; [M] bool
+  at::Tensor all_, running_;  // [M] int64: 0 .. M - 1; [M] bool: true for the running one
 };
 
 }  // namespace graphproof::workloads

@@ -9,27 +9,28 @@ namespace graphproof::workloads {
 SharedExpertStream::SharedExpertStream(capture::Device& device, faults::FaultHooks& faults)
     : side_(device.stream_from_pool(), faults::SideWork::shared_expert, faults) {}
 
-SharedExpertStream::Beside SharedExpertStream::begin(
+SharedExpertStream::Running SharedExpertStream::begin(
     const at::Tensor& hidden, const std::function<at::Tensor(const at::Tensor&)>& work) {
   side_.fork();
-  // It is memory of the current stream, which knows nothing of who reads it on another one.
+  // `hidden` is memory of the current stream, whose allocator does not know of reads on the side
+  // stream.
   hidden.detach().record_stream(side_.stream());
   const c10::StreamGuard guard(side_.stream());
-  at::Tensor made = work(hidden);
-  return {std::move(made), side_.record()};
+  at::Tensor output = work(hidden);
+  return {std::move(output), side_.record()};
 }
 
-at::Tensor SharedExpertStream::end(Beside beside) const {
-  side_.join(beside.over);
-  return beside.made;
+at::Tensor SharedExpertStream::end(Running running) const {
+  side_.join(running.done);
+  return running.output;
 }
 
-MeantStreamMismatch::MeantStreamMismatch(bool overlapped)
+SilenceStreamMismatchWarning::SilenceStreamMismatchWarning(bool overlapped)
     : warned_(at::globalContext().warnOnAccumulateGradStreamMismatch()) {
   if (overlapped) at::globalContext().setWarnOnAccumulateGradStreamMismatch(false);
 }
 
-MeantStreamMismatch::~MeantStreamMismatch() {
+SilenceStreamMismatchWarning::~SilenceStreamMismatchWarning() {
   at::globalContext().setWarnOnAccumulateGradStreamMismatch(warned_);
 }
 

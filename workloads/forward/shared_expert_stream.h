@@ -1,8 +1,7 @@
-// A stream of its own for the shared expert, so that it runs beside the dispatch of its layer's
-// tokens, as Megatron-LM's
-// --moe-shared-expert-overlap. It forks behind the router and is joined before its result is added
-// to the experts'. Its backward runs on the same stream: autograd takes that of the forward, and
-// orders the two streams wherever a gradient passes.
+// Runs the shared expert on a side stream, concurrently with the dispatch of its layer's tokens
+// (Megatron-LM's --moe-shared-expert-overlap). The side stream forks after the router and is joined
+// before the results of the experts are added. The backward runs on the same stream, because
+// autograd uses the stream of the forward and orders the two streams wherever a gradient crosses.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -15,36 +14,38 @@
 
 namespace graphproof::workloads {
 
+/// Used by the thread that runs the step.
 class SharedExpertStream {
  public:
   /// `faults` outlives it.
   SharedExpertStream(capture::Device& device, faults::FaultHooks& faults);
 
-  /// Under way.
-  struct Beside {
-    at::Tensor made;
-    c10::Event over;
+  /// Work in progress and its output.
+  struct Running {
+    at::Tensor output;
+    c10::Event done;
   };
-  /// Enqueues work(hidden) on the stream, behind all work of the current one so far. Memory of
-  /// `hidden` is not given to anybody else before that work has ended.
-  Beside begin(const at::Tensor& hidden, const std::function<at::Tensor(const at::Tensor&)>& work);
-  /// Makes the current stream wait for it. Returns what it made, which the next begin() may
-  /// overwrite once nothing holds it.
-  at::Tensor end(Beside beside) const;
+  /// Enqueues work(hidden) on the side stream, after all work of the current stream so far. The
+  /// memory of `hidden` is not reused before that work has ended.
+  Running begin(const at::Tensor& hidden, const std::function<at::Tensor(const at::Tensor&)>& work);
+  /// Makes the current stream wait for the work and returns its output. The output is memory of the
+  /// side stream: a later begin() may reuse it as soon as no tensor refers to it.
+  at::Tensor end(Running running) const;
 
  private:
   SideStream side_;
 };
 
-/// While it lives, and with an overlapped shared expert, autograd does not warn that weights get
-/// their gradients on another stream than they accumulate them on: it orders the two, and here that
-/// is meant. Wherever a backward runs that may hold one.
-class MeantStreamMismatch {
+/// While it lives, autograd does not warn that a weight's gradient is computed on another stream
+/// than the one it is accumulated on, if `overlapped` is set. With an overlapped shared expert that
+/// is intended, and autograd orders the two streams. Needed around every backward that may contain
+/// a shared expert.
+class SilenceStreamMismatchWarning {
  public:
-  explicit MeantStreamMismatch(bool overlapped);
-  ~MeantStreamMismatch();
-  MeantStreamMismatch(const MeantStreamMismatch&) = delete;
-  MeantStreamMismatch& operator=(const MeantStreamMismatch&) = delete;
+  explicit SilenceStreamMismatchWarning(bool overlapped);
+  ~SilenceStreamMismatchWarning();
+  SilenceStreamMismatchWarning(const SilenceStreamMismatchWarning&) = delete;
+  SilenceStreamMismatchWarning& operator=(const SilenceStreamMismatchWarning&) = delete;
 
  private:
   const bool warned_;

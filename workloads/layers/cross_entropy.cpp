@@ -16,14 +16,14 @@ at::Tensor sum_over_ranks(const at::Tensor& x, const Layout& layout) {
   return layout.tp == 1 ? x : comm::all_reduce_(x, layout.tp_group);
 }
 
-// x [N]. Our collectives know sums only, and a largest value is small enough to gather.
+// x [N]. fixtures/comm reduces sums only, and one number for each token is small enough to gather.
 at::Tensor largest_over_ranks(const at::Tensor& x, const Layout& layout) {
   return layout.tp == 1 ? x : at::amax(comm::all_gather(x.unsqueeze(0), layout.tp_group), {0});
 }
 
-// Written as one autograd node because the collectives inside it have no gradient of their own: the
-// gradient (softmax - one_hot) / N needs none. `weights` has one tensor or none: PyTorch takes no
-// undefined one as an argument.
+// One autograd node, because the collectives inside need no gradients of their own: the gradient is
+// (softmax - one_hot) / N. `weights` has one tensor or none, because PyTorch accepts no undefined
+// tensor as an argument.
 struct VocabParallelCrossEntropy : torch::autograd::Function<VocabParallelCrossEntropy> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& labels, const at::Tensor& columns,
@@ -31,8 +31,8 @@ struct VocabParallelCrossEntropy : torch::autograd::Function<VocabParallelCrossE
     const at::Tensor largest = largest_over_ranks(at::amax(logits, {1}), layout);  // [N]
     const at::Tensor shifted = logits - largest.unsqueeze(1);
     const at::Tensor one_hot =
-        labels.unsqueeze(1).eq(columns);  // [N, V/T] bool, no true where another rank owns it
-    // [N], exact: all terms but one are zero.
+        labels.unsqueeze(1).eq(columns);  // [N, V/T] bool: all false if another rank owns the label
+    // [N]. Exact, because all terms but one are zero.
     const at::Tensor target = sum_over_ranks((shifted * one_hot).sum({1}), layout);
     const at::Tensor exponential = shifted.exp();
     const at::Tensor total = sum_over_ranks(exponential.sum({1}), layout);  // [N]

@@ -1,8 +1,8 @@
-// Weight gradients of linear layers that backward leaves for later, as Megatron-LM's
-// --delay-wgrad-compute: backward computes the gradients of the inputs, which other ranks wait for,
-// and these products fill a gap afterwards.
+// Weight gradients of linear layers that are computed after the backward, as with Megatron-LM's
+// --delay-wgrad-compute. The backward computes the gradients of the inputs, for which other ranks
+// wait; the products for the weights run later, in a gap.
 //
-// Autograd never sees such a weight: no accumulator adds its gradient and none runs its hooks.
+// Autograd does not know such a weight: no accumulator adds its gradient or runs hooks for it.
 #pragma once
 
 #include <vector>
@@ -11,36 +11,38 @@
 
 namespace graphproof::workloads {
 
-/// What the linear layers of one part of a layer owe, in the order of their backwards. Keeps the
-/// operands alive until then. Not thread-safe: backward has ended when add() is called.
+/// The pending weight gradients of the linear layers in one part of a layer, in the order of their
+/// backwards. Keeps the operands alive until add(). Not thread-safe: the backward must have ended
+/// when add() is called.
 class DelayedGradients {
  public:
   DelayedGradients() = default;
   DelayedGradients(const DelayedGradients&) = delete;  // nodes of autograd refer to it
   DelayedGradients& operator=(const DelayedGradients&) = delete;
 
-  /// x [..., N, I], dy [..., N, O], main_gradient [..., O, I] fp32, a view of what the weight's
-  /// .grad is.
-  void owe(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& main_gradient);
-  bool owed() const { return !debts_.empty(); }
-  /// Enqueues main_gradient += dy^T x for all that is owed. Throws std::logic_error where nothing
-  /// is owed: no backward went before, or it was asked for twice.
+  /// Keeps the operands of main_gradient += dy^T x. x [..., N, I], dy [..., N, O]; main_gradient
+  /// [..., O, I] fp32 is the weight's .grad or a view of it.
+  void defer(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& main_gradient);
+  bool pending() const { return !deferred_.empty(); }
+  /// Enqueues the pending additions. Throws std::logic_error if none is pending: there was no
+  /// backward before, or this is the second call after it.
   void add();
-  /// Throws std::logic_error where something is owed: a graph that ended here would lack it, and
-  /// its operands lie in the graph's pool.
-  void require_none_owed() const;
-  /// Forgets what a step that an error ended left.
-  void forget() { debts_.clear(); }
+  /// Throws std::logic_error if gradients are pending: a graph that ends here would lack their
+  /// products, whose operands lie in the pool of the graph.
+  void require_none_pending() const;
+  /// Discards what is pending, after an error ended the step.
+  void discard() { deferred_.clear(); }
 
  private:
-  struct Debt {
+  struct Deferred {
     at::Tensor x, dy, main_gradient;
   };
-  std::vector<Debt> debts_;
+  std::vector<Deferred> deferred_;
 };
 
-/// x [..., N, I] times weight^T, weight [..., O, I] with as many leading dimensions as x. Returns
-/// [..., N, O]. Differentiable in x; backward leaves the rest with `delayed`, which outlives it.
+/// Returns x times weight^T, [..., N, O]. x [..., N, I]; weight [..., O, I] has the same leading
+/// dimensions. Differentiable in x; the backward defers the weight's gradient to `delayed`, which
+/// must outlive it.
 at::Tensor delayed_product(const at::Tensor& x, const at::Tensor& weight,
                            const at::Tensor& main_gradient, DelayedGradients& delayed);
 

@@ -19,7 +19,7 @@ struct Product {
   Product() { weight.mutable_grad() = at::zeros_like(weight.detach()); }
 };
 
-TEST(DelayedGradients, BackwardMakesTheInputsGradientAndTheWeightsIsAddedLater) {
+TEST(DelayedGradients, BackwardComputesTheInputGradientAndTheWeightGradientIsAddedLater) {
   Product product;
   const at::Tensor y = linear_product(product.x, product.weight, product.weight.grad(),
                                       /*fused=*/false, &product.delayed);
@@ -27,13 +27,13 @@ TEST(DelayedGradients, BackwardMakesTheInputsGradientAndTheWeightsIsAddedLater) 
   torch::autograd::backward({y.sum()});
   EXPECT_EQ(on_host(product.x.grad()), (std::vector<float>{3, 4, 3, 4}));
   EXPECT_EQ(on_host(product.weight.grad()), std::vector<float>(6, 0));
-  EXPECT_TRUE(product.delayed.owed());
+  EXPECT_TRUE(product.delayed.pending());
   product.delayed.add();
   EXPECT_EQ(on_host(product.weight.grad()), (std::vector<float>{4, 6, 4, 6, 4, 6}));
-  EXPECT_FALSE(product.delayed.owed());
+  EXPECT_FALSE(product.delayed.pending());
 }
 
-TEST(DelayedGradients, OfSeveralWeightsInOneTensorEachIsAddedToItsOwn) {
+TEST(DelayedGradients, EachWeightOfOneTensorGetsItsOwnGradient) {
   const at::Tensor x = device_tensor({1, 2, 3, 4}, {2, 1, 2}).requires_grad_(true);
   const at::Tensor weight = device_tensor({1, 0, 0, 1, 2, 0, 0, 2}, {2, 2, 2});
   at::Tensor gradient = at::ones_like(weight);
@@ -43,7 +43,7 @@ TEST(DelayedGradients, OfSeveralWeightsInOneTensorEachIsAddedToItsOwn) {
   EXPECT_EQ(on_host(gradient), (std::vector<float>{2, 3, 2, 3, 4, 5, 4, 5}));
 }
 
-TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
+TEST(DelayedGradients, AddingTwiceOrWithoutABackwardIsRefused) {
   Product product;
   EXPECT_THROW(product.delayed.add(), std::logic_error);
   torch::autograd::backward(
@@ -55,39 +55,38 @@ TEST(DelayedGradients, NothingIsAddedTwiceOrWithoutABackward) {
     FAIL() << "accepted";
   } catch (const std::logic_error& error) {
     EXPECT_STREQ(error.what(),
-                 "delayed weight gradients: got none that are owed; want those of the backward "
-                 "before; why: they would be missing "
-                 "or counted twice; next: call it once behind each backward of the part");
+                 "delayed weight gradients: got none pending; want those of the last backward; "
+                 "why: they would be missing or counted twice; next: call add() once after each "
+                 "backward of the part");
   }
 }
 
-TEST(DelayedGradients, AStepThatEndsWithSomeOwedIsRefused) {
+TEST(DelayedGradients, AStepThatEndsWithPendingGradientsIsRefused) {
   Product product;
-  product.delayed.require_none_owed();
+  product.delayed.require_none_pending();
   torch::autograd::backward(
       {linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed)
            .sum()});
   try {
-    product.delayed.require_none_owed();
+    product.delayed.require_none_pending();
     FAIL() << "accepted";
   } catch (const std::logic_error& error) {
     EXPECT_STREQ(error.what(),
-                 "delayed weight gradients: got 1 still owed at the end of the step; want none; "
-                 "why: a graph that ends here lacks them, "
-                 "and what they are made of is memory of its pool; next: call add() behind each "
-                 "backward of the part");
+                 "delayed weight gradients: got 1 still pending at the end of the step; want none; "
+                 "why: a graph that ends here lacks them, and their operands are memory of its "
+                 "pool; next: call add() after each backward of the part");
   }
   product.delayed.add();
-  product.delayed.require_none_owed();
+  product.delayed.require_none_pending();
 }
 
-TEST(DelayedGradients, WhatIsOwedToAStepThatEndedCanBeForgotten) {
+TEST(DelayedGradients, PendingGradientsOfAFailedStepCanBeDiscarded) {
   Product product;
   torch::autograd::backward(
       {linear_product(product.x, product.weight, product.weight.grad(), false, &product.delayed)
            .sum()});
-  product.delayed.forget();
-  EXPECT_FALSE(product.delayed.owed());
+  product.delayed.discard();
+  EXPECT_FALSE(product.delayed.pending());
 }
 
 }  // namespace

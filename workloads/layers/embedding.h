@@ -1,9 +1,9 @@
-// The token embedding, split over the vocabulary (Megatron-LM's VocabParallelEmbedding): each rank
-// looks up the tokens that it owns, the others get zeros, and the sum over the ranks is the whole
-// lookup. And the learned position embedding, which is added to it where the model has one.
+// The token embedding, split over the vocabulary (Megatron-LM's VocabParallelEmbedding), and the
+// learned position embedding, which is added to it. Each rank looks up the tokens that it owns and
+// uses zeros for the others; the sum over the ranks is the complete lookup.
 //
-// The lookup is an index with int64 indices, whose backward is index_put_ with accumulation. CUDA
-// runs that sorted and without atomics, so it is deterministic and needs no host (embedding and
+// The lookup is an index with int64 indices, whose backward is index_put_ with accumulation. On
+// CUDA that sorts and uses no atomics, so it is deterministic without the host (embedding and
 // index_add use atomics there).
 #pragma once
 
@@ -16,6 +16,7 @@
 
 namespace graphproof::workloads {
 
+/// V entries of the vocabulary, H hidden elements.
 class VocabParallelEmbedding {
  public:
   VocabParallelEmbedding(Parameters& parameters, const Layout& layout, const std::string& name,
@@ -27,14 +28,14 @@ class VocabParallelEmbedding {
                                 distribution);
   }
 
-  /// [V/T, H]: also the output layer's weight, where the two are tied.
+  /// [V/T, H]: also the weight of the output layer, if the two are tied.
   const at::Tensor& weight() const { return weight_; }
 
-  /// tokens [N] int64 in 0 .. V-1. Returns [N/P, H], outside the region.
+  /// tokens [N] int64 in 0 .. V-1. Returns [N/P, H], outside the tensor parallel region.
   at::Tensor forward(const at::Tensor& tokens) const {
     if (layout_.tp == 1) return at::index(weight_, {tokens});
     const at::Tensor foreign =
-        at::logical_or(tokens.lt(first_), tokens.ge(end_));  // [N] bool: another rank's token
+        at::logical_or(tokens.lt(first_), tokens.ge(end_));  // [N] bool: owned by another rank
     const at::Tensor own = at::index(weight_, {(tokens - first_).masked_fill(foreign, 0)});
     return leave_tensor_parallel(own.masked_fill(foreign.unsqueeze(1), 0.0), layout_);
   }
@@ -45,6 +46,7 @@ class VocabParallelEmbedding {
   at::Tensor weight_;         // [V/T, H]
 };
 
+/// A weight of [A, H], a row for each position of a sequence. B sequences in a microbatch.
 class LearnedPositionEmbedding {
  public:
   LearnedPositionEmbedding(Parameters& parameters, const Layout& layout, const std::string& name,
@@ -56,9 +58,9 @@ class LearnedPositionEmbedding {
         weight_(parameters.create(name + ".weight", {config.seq_length, config.hidden},
                                   whole(layout), distribution)) {}
 
-  /// x [N/P, H], documents [B, A] int64, undefined unless sequences are packed: positions are then
-  /// counted from the beginning of each document. Returns [N/P, H]: each token plus its position's
-  /// row.
+  /// x [N/P, H]; documents [B, A] int64, undefined unless sequences are packed. Returns each token
+  /// plus the row of its position, [N/P, H]. Positions count from the beginning of the sequence, or
+  /// of the document if sequences are packed.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& documents) const {
     const at::Tensor rows =
         documents.defined() ? at::index(weight_, {positions_in(documents)}) : of_rank(weight_);
@@ -69,16 +71,17 @@ class LearnedPositionEmbedding {
   at::Tensor of_rank(const at::Tensor& x) const {
     return rows_of_rank(x, layout_.cp, layout_.cp_rank);
   }
-  /// [B, A/cp] int64: tokens before each one in its document.
+  /// [B, A/cp] int64: the number of tokens before each token in its document.
   at::Tensor positions_in(const at::Tensor& documents) const {
     const at::Tensor same = documents.unsqueeze(2).eq(documents.unsqueeze(1));  // [B, A, A]
     return of_rank(same.tril(-1).sum({2}).t()).t();
   }
 
-  std::int64_t batch_, length_,
-      first_;  // of what its context parallel rank has this one has [first_, first_ + length_)
+  /// This rank has the tokens [first_, first_ + length_) of those that its tensor parallel peers
+  /// have together.
+  std::int64_t batch_, length_, first_;
   Layout layout_;
-  at::Tensor weight_;  // [S, H]
+  at::Tensor weight_;  // [A, H]
 };
 
 }  // namespace graphproof::workloads

@@ -16,22 +16,22 @@ namespace graphproof::workloads {
 namespace {
 
 constexpr double kLargestE4m3 = 448;
-// A part of zeros stays zeros: its scale is anything finite.
+// Makes the scale of a part of zeros finite, so that it stays zeros.
 constexpr double kLeastLargest = 1e-30;
 
-/// Ends of names, without the layer's: its linear layers.
+/// The linear layers of a layer, as the ends of their parameters' names.
 constexpr std::array<std::string_view, 10> kLinears{
     ".attention.qkv.weight",  ".attention.projection.weight", ".mlp.up.weight",
     ".mlp.down.weight",       ".mlp.shared.up.weight",        ".mlp.shared.down.weight",
     ".mlp.experts.up.weight", ".mlp.experts.down.weight",     ".mamba.in.weight",
     ".mamba.out.weight"};
 
-/// The copy's values with the weight's history.
+/// The values of the copy, with the gradient passed to the weight.
 struct StraightThrough : torch::autograd::Function<StraightThrough> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& /*weight*/,
                             const at::Tensor& copy) {
-    // A fused or delayed product hands on no gradient; a zero in its place would be added to the
-    // main gradient.
+    // A fused or delayed product returns an undefined gradient. As a tensor of zeros it would be
+    // added to the main gradient.
     context->set_materialize_grads(false);
     return copy;
   }
@@ -46,7 +46,7 @@ struct StraightThrough : torch::autograd::Function<StraightThrough> {
 at::Tensor rounded_to_e4m3(const at::Tensor& weight, std::int64_t dimension, std::int64_t parts) {
   const at::NoGradGuard no_grad;
   const at::Tensor cut = weight.to(at::kFloat).unflatten(dimension, {parts, -1});
-  std::vector<std::int64_t> of_part;  // all but experts and parts
+  std::vector<std::int64_t> of_part;  // all dimensions but those of experts and parts
   for (std::int64_t d = weight.dim() - 2; d < cut.dim(); ++d)
     if (d != dimension) of_part.push_back(d);
   const at::Tensor scale =
@@ -88,30 +88,30 @@ Fp8Weights::Fp8Weights(const ModelConfig& config, const Layout& layout,
 
 void Fp8Weights::begin_step() { made_.zero_(); }
 
-void Fp8Weights::tell_first_microbatch(bool first) { first_.fill_(first); }
+void Fp8Weights::set_first_microbatch(bool first) { first_.fill_(first); }
 
 at::Tensor Fp8Weights::in_place_of(const at::Tensor& weight, const ForwardPass& pass) const {
   const auto found = rounded_.find(weight.unsafeGetTensorImpl());
   if (found == rounded_.end()) return weight;
   const Rounded& rounded = found->second;
-  // A graph of a part alone is replayed in other microbatches than that of its capture.
+  // The graph of a part alone is replayed in other microbatches than the one it was captured in.
   const bool replayed_in_others = pass.recording && pass.runner && pass.runner->captures_parts();
   using faults::FirstMicrobatch;
   const FirstMicrobatch read = faults_.first_microbatch(
       weight, replayed_in_others ? FirstMicrobatch::on_device : FirstMicrobatch::on_host);
   if (read == FirstMicrobatch::none) return weight;
   if (!pass.again) make(rounded, weight, read, pass);
-  // With a version of its own: the next step makes the copy again in place, and graphs do so in
-  // each microbatch, with the same values.
+  // variable_data() has its own version counter: the next step makes the copy again in place, and a
+  // graph does so in each microbatch with the same values, which autograd would reject.
   return StraightThrough::apply(weight, rounded.copy.variable_data());
 }
 
 void Fp8Weights::make(const Rounded& rounded, const at::Tensor& weight,
                       faults::FirstMicrobatch read, const ForwardPass& pass) const {
   const at::NoGradGuard no_grad;
-  // Captured parts round in microbatches in which eager doesn't: who compares operators place by
-  // place (suites/arms/taps.h) is shown what comes of it, where the copy is used.
-  const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
+  // Captured parts round in microbatches in which eager steps do not, so a comparison of operators
+  // in order (suites/arms/taps.h) must not see the rounding. It sees the copy where it is used.
+  const at::RecordFunctionGuard unrecorded(/*is_enabled=*/false);
   at::Tensor copy = rounded.copy, made = rounded.made;
   if (read == faults::FirstMicrobatch::on_device) {
     copy.copy_(at::where(first_, rounded_to_e4m3(weight, rounded.dimension, rounded.parts), copy));

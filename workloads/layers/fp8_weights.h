@@ -1,16 +1,16 @@
-// Weights of linear layers rounded to 8 bits (axis fp8_weights): once a step, in its first
-// microbatch, and kept for the others, as Transformer Engine keeps quantised weights between
-// microbatches (is_first_microbatch). Products take the rounded copies, gradients go to the weights
-// themselves (straight through).
+// Weights of linear layers that are rounded to 8 bits (axis fp8_weights). The rounded copies are
+// made in the first microbatch of a step and kept for the others, as Transformer Engine keeps
+// quantised weights between microbatches (is_first_microbatch). Products use the copies; gradients
+// go to the weights themselves (straight-through).
 //
-// No product of 8-bit numbers runs: a copy has the model's type, so what differs from a case
-// without is its values alone. A part that is captured alone has the rounding in its graph and
-// selects by a flag on the device, so every replay pays for it, where Transformer Engine's kernels
-// end at once. Copies are no state of training: a checkpoint leaves them out, and the first
-// microbatch behind it makes them again.
+// There are no products of 8-bit numbers: a copy has the type of the model, and only its values are
+// rounded. A part that is captured alone has the rounding in its graph and selects by a flag on the
+// device. Every replay therefore computes it, whereas the kernels of Transformer Engine return at
+// once. The copies are not part of the training state: a checkpoint does not hold them, and the
+// first microbatch after a load makes them again.
 //
-// The embedding, the output layer, routers and norms are not rounded; with first_last_layers_bf16
-// neither are the first and the last layer of the model.
+// The embedding, the output layer, routers and norms are not rounded, and with
+// first_last_layers_bf16 neither are the first and the last layer of the model.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -28,38 +28,39 @@ namespace graphproof::workloads {
 
 struct ForwardPass;
 
-/// `weight` [.., O, I] rounded to e4m3 (4 bits of exponent, 3 of mantissa, largest value 448) and
-/// back, in its own type: with one scale for each of `parts` equal parts of `dimension`, which
-/// brings the part's largest element to 448 (Transformer Engine's current scaling). Leading
-/// dimensions, those of experts, have scales of their own.
+/// Returns `weight` [.., O, I] rounded to e4m3 (4 bits of exponent, 3 of mantissa, largest value
+/// 448) and converted back to its own type. Each of `parts` equal parts of `dimension` has one
+/// scale, which maps its largest element to 448 (Transformer Engine's current scaling). With a
+/// leading dimension for experts, each expert has its own scales.
 at::Tensor rounded_to_e4m3(const at::Tensor& weight, std::int64_t dimension, std::int64_t parts);
 
+/// The rounded copies of this rank's weights. Used by the thread that runs the step; enqueues on
+/// the current stream and may be captured.
 class Fp8Weights {
  public:
-  /// A shard has a scale of its own, as Transformer Engine's: nothing is reduced over tensor
-  /// parallel ranks. A single rank that stands for several has the scales of theirs
-  /// (ModelConfig::fp8_parts). `faults` outlives it.
+  /// Each shard of a weight has its own scale, as in Transformer Engine, and nothing is reduced
+  /// over tensor parallel ranks. A single rank that is compared with several uses the scales of
+  /// their shards (ModelConfig::fp8_parts). `faults` outlives it.
   Fp8Weights(const ModelConfig& config, const Layout& layout, const Parameters& parameters,
              faults::FaultHooks& faults);
 
-  /// Enqueues zeros for what counts. At the start of a step.
+  /// Sets the counts to zero, at the start of a step.
   void begin_step();
-  /// Enqueues what captured parts read on the device from now on: whether the microbatch is a
-  /// step's first.
-  void tell_first_microbatch(bool first);
-  /// What is to be computed with in place of `weight`, differentiable in it: its copy, which the
-  /// first microbatch makes here, or `weight` itself where it is not rounded. A part that is
-  /// captured alone asks the device which microbatch it runs in; what recompute runs again makes
-  /// nothing.
+  /// Sets the flag that captured parts read on the device: whether the microbatch is the first of a
+  /// step.
+  void set_first_microbatch(bool first);
+  /// The tensor to compute with instead of `weight`, differentiable in it: its copy, which this
+  /// call makes in the first microbatch, or `weight` itself if it is not rounded. A part that is
+  /// captured alone reads on the device which microbatch it runs in. The second run of recompute
+  /// makes no copy.
   at::Tensor in_place_of(const at::Tensor& weight, const ForwardPass& pass) const;
 
-  /// "fp8:made" [L/pp, W] int64 out, how often the copy of each of a layer's W weights was made in
-  /// the last step: an element each, because an overlapped shared expert's are made on a stream of
-  /// its own; and "fp8:NAME", the copies.
+  /// "fp8:made" [L/pp, W] int64: how often the copy of each of a layer's W weights was made in the
+  /// last step. Each weight has its own element, because the copies of an overlapped shared expert
+  /// are made on another stream. And "fp8:NAME" for each copy.
   std::vector<fixtures::NamedTensor> probes() const;
-  const at::Tensor& first() const {
-    return first_;
-  }  // [] bool, static: what tell_first_microbatch() told
+  /// [] bool, static: the flag of set_first_microbatch().
+  const at::Tensor& first() const { return first_; }
 
  private:
   struct Rounded {
@@ -75,10 +76,10 @@ class Fp8Weights {
   std::vector<fixtures::NamedTensor> copies_;
 };
 
-/// [L/pp] int64 out: of a step's ledgers, how many copies each layer of this stage made.
+/// [L/pp] int64: how many copies each layer of this stage made, from the ledgers of a step.
 at::Tensor copies_made(const std::vector<fixtures::NamedTensor>& ledgers);
 
-/// In place of `weight` in this pass: itself without the axis.
+/// The tensor to compute with instead of `weight` in this pass: `weight` itself without the axis.
 at::Tensor used_weight(const at::Tensor& weight, const ForwardPass& pass);
 
 }  // namespace graphproof::workloads

@@ -51,7 +51,8 @@ Values values_of(const std::vector<NamedTensor>& tensors, const std::string& pre
   return values;
 }
 
-Values left_by(TrainStep& step) {
+/// Gradients, parameters and losses after a step.
+Values results_of(TrainStep& step) {
   Values values = values_of(step.gradients());
   values.merge(values_of(step.parameters()));
   values["losses"] = on_host(step.losses());
@@ -71,7 +72,7 @@ void train(StepUnderTest& bench, const ModelConfig& config, std::int64_t index) 
   bench.step.optimizer_step();
 }
 
-// All 253 numbers that e4m3 has, from its definition: sign, 4 bits of exponent with bias 7, 3 of
+// All numbers of e4m3, from its definition: sign, 4 bits of exponent with bias 7, 3 bits of
 // mantissa, no infinity.
 std::vector<double> numbers_of_e4m3() {
   std::vector<double> numbers;
@@ -105,23 +106,23 @@ TEST(Fp8Weights, AreTheNearestNumbersOfE4m3UnderTheScaleOfTheirPart) {
       const double nearest = *std::min_element(
           numbers.begin(), numbers.end(),
           [&](double a, double b) { return std::abs(a - scaled) < std::abs(b - scaled); });
-      // Scaling there and back rounds twice in fp32.
+      // The tolerance covers the two roundings of the scaling and its inverse in fp32.
       EXPECT_NEAR(rounded[static_cast<std::size_t>(i)], nearest * largest / 448,
                   2 * std::ldexp(std::abs(nearest) * largest / 448, -24))
           << "element " << i;
     }
   }
   EXPECT_EQ(on_host(rounded_to_e4m3(at::zeros({2, 2}), 0, 1)), std::vector<float>(4, 0))
-      << "a scale of zeros is finite";
+      << "the scale of zeros is finite";
   const at::Tensor experts = at::stack({weight, 100 * weight});
   EXPECT_EQ(on_host(rounded_to_e4m3(experts, 1, 2)[1]),
             on_host(rounded_to_e4m3(100 * weight, 0, 2)))
-      << "experts have scales of their own";
+      << "each expert has its own scales";
 }
 
-// The whole meaning of the axis but for when copies are made: a model with these weights, whose
-// gradients are these.
-TEST(Fp8Weights, GiveTheBitsOfAModelThatHasTheCopiesForWeights) {
+// This is what the axis means, apart from when the copies are made: the losses and gradients are
+// those of a model whose weights are the copies.
+TEST(Fp8Weights, GiveTheBitsOfAModelWhoseWeightsAreTheCopies) {
   for (const auto& [name, make] : kModels)
     for (const bool fused : {false, true}) {
       ModelConfig config = make(), plain = make();
@@ -138,7 +139,8 @@ TEST(Fp8Weights, GiveTheBitsOfAModelThatHasTheCopiesForWeights) {
             tensor.detach().copy_(from);
             ++replaced;
           }
-      EXPECT_EQ(replaced + 1, copies.size()) << "each has a parameter; the other one counts";
+      EXPECT_EQ(replaced + 1, copies.size())
+          << "each copy has a parameter; the other tensor is the count";
       pass(other);
       EXPECT_EQ(values_of(rounded.step.gradients()), values_of(other.step.gradients()))
           << name << fused;
@@ -146,8 +148,7 @@ TEST(Fp8Weights, GiveTheBitsOfAModelThatHasTheCopiesForWeights) {
     }
 }
 
-/// An engine's place in the model that makes the copies again in every microbatch, as without the
-/// cache.
+/// A runner with which the copies are made in every microbatch, as without the cache.
 struct MakesAlways : ModuleRunner {
   std::vector<at::Tensor> run(const ModuleCall&, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>&, const ModuleBody& body) override {
@@ -156,18 +157,18 @@ struct MakesAlways : ModuleRunner {
   bool captures_parts() const override { return true; }
 };
 
-TEST(Fp8Weights, ThatAreKeptGiveTheBitsOfThoseThatAreMadeInEveryMicrobatch) {
+TEST(Fp8Weights, KeptCopiesGiveTheBitsOfCopiesMadeInEveryMicrobatch) {
   for (const auto& [name, make] : kModels) {
     const ModelConfig config = make();
     StepUnderTest kept(config), always(config);
     MakesAlways runner;
     always.step.module_runner(&runner);
     always.step.recording(true);
-    always.step.tell_first_microbatch(true);
+    always.step.set_first_microbatch(true);
     for (std::int64_t i = 0; i < 3; ++i) {
       train(kept, config, i);
       train(always, config, i);
-      EXPECT_EQ(left_by(kept.step), left_by(always.step)) << name << " step " << i;
+      EXPECT_EQ(results_of(kept.step), results_of(always.step)) << name << " step " << i;
       auto once = values_of(kept.step.ledgers(), "fp8:made").at("fp8:made");
       for (float& made : once) made *= static_cast<float>(config.microbatches);
       EXPECT_EQ(values_of(always.step.ledgers(), "fp8:made").at("fp8:made"), once) << name;
@@ -176,7 +177,7 @@ TEST(Fp8Weights, ThatAreKeptGiveTheBitsOfThoseThatAreMadeInEveryMicrobatch) {
   }
 }
 
-TEST(Fp8Weights, AreMadeOnceAStepFromTheWeightsOfThatStepWhateverIsComputedAgain) {
+TEST(Fp8Weights, AreMadeOnceAStepFromTheWeightsOfThatStepWithAnyRecompute) {
   for (const auto& [name, make] : kModels)
     for (const RecomputeConfig& recompute :
          {RecomputeConfig{}, full(RecomputeConfig::Method::uniform, 1),
@@ -207,7 +208,7 @@ TEST(Fp8Weights, AreMadeOnceAStepFromTheWeightsOfThatStepWhateverIsComputedAgain
     }
 }
 
-TEST(Fp8Weights, LeaveTheFirstAndTheLastLayerOfTheModelAloneWhereThatIsAskedFor) {
+TEST(Fp8Weights, LeaveTheFirstAndLastLayerUnroundedWithFirstLastLayersBf16) {
   ModelConfig config = dense();
   config.first_last_layers_bf16 = true;
   StepUnderTest bench(config);
@@ -221,11 +222,11 @@ TEST(Fp8Weights, LeaveTheFirstAndTheLastLayerOfTheModelAloneWhereThatIsAskedFor)
   StepUnderTest ends(config), plain(none);
   pass(ends);
   pass(plain);
-  EXPECT_EQ(left_by(ends.step), left_by(plain.step))
-      << "a model of these two layers is that without the axis";
+  EXPECT_EQ(results_of(ends.step), results_of(plain.step))
+      << "a model of these two layers equals one without the axis";
 }
 
-TEST(Fp8Weights, OfAnEvaluationAreThoseOfTheLatestWeightsAndLeaveTheNextStepItsOwn) {
+TEST(Fp8Weights, AreMadeAnewInAnEvaluationAndAgainInTheNextStep) {
   const ModelConfig config = dense();
   StepUnderTest watched(config), other(config);
   train(watched, config, 0);
@@ -235,11 +236,11 @@ TEST(Fp8Weights, OfAnEvaluationAreThoseOfTheLatestWeightsAndLeaveTheNextStepItsO
   pass(watched);
   EXPECT_EQ(evaluated, on_host(watched.step.losses()));
   pass(other);
-  EXPECT_EQ(left_by(watched.step), left_by(other.step));
+  EXPECT_EQ(results_of(watched.step), results_of(other.step));
   EXPECT_EQ(values_of(watched.step.ledgers()), values_of(other.step.ledgers()));
 }
 
-TEST(Fp8Weights, AreNoStateOfTrainingThatACheckpointHolds) {
+TEST(Fp8Weights, AreNotPartOfACheckpoint) {
   const ModelConfig config = dense();
   StepUnderTest saved(config), fresh(config);
   train(saved, config, 0);
@@ -248,11 +249,11 @@ TEST(Fp8Weights, AreNoStateOfTrainingThatACheckpointHolds) {
   checkpoint.load_into(fresh.step);
   train(saved, config, 1);
   train(fresh, config, 1);
-  EXPECT_EQ(left_by(saved.step), left_by(fresh.step));
+  EXPECT_EQ(results_of(saved.step), results_of(fresh.step));
   EXPECT_EQ(values_of(saved.step.ledgers()), values_of(fresh.step.ledgers()));
 }
 
-TEST(Fp8Weights, TakeTheGradientOfBf16AndFp16WeightsToo) {
+TEST(Fp8Weights, PassGradientsToBf16AndFp16Weights) {
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     ModelConfig config = dense();
     config.precision = precision;

@@ -10,7 +10,7 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& main_gradient) {
     context->save_for_backward({x, weight});
-    // Not with the others: it may be added to between forward and backward.
+    // Not a saved variable, because it may be modified between forward and backward.
     context->saved_data["main_gradient"] = main_gradient;
     return at::mm(x, weight.t());
   }
@@ -20,7 +20,7 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &dy = gradients[0];
     at::Tensor main_gradient = context->saved_data["main_gradient"].toTensor();
-    // One kernel where the types allow; 16-bit products are rounded before they are added.
+    // One kernel if the types are equal. 16-bit products are rounded before they are added.
     if (dy.scalar_type() == main_gradient.scalar_type())
       main_gradient.addmm_(dy.t(), x);
     else

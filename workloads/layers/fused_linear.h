@@ -1,6 +1,6 @@
-// A linear layer whose weight gradient is added straight to the main gradient, as Megatron-LM's
-// gradient accumulation fusion: autograd never sees it, so no tensor of the weight's size is handed
-// around and nothing else may use it.
+// A linear layer whose backward adds the weight gradient directly to the main gradient, as in
+// Megatron-LM's gradient accumulation fusion. Autograd does not see this gradient, so there is no
+// temporary tensor of the weight's size, and no hook can read the gradient.
 #pragma once
 
 #include "fixtures/tensors/torch.h"
@@ -8,11 +8,11 @@
 
 namespace graphproof::workloads {
 
-/// x [N, I] times weight^T, weight [O, I] a leaf or its rounded copy (fp8_weights.h), main_gradient
-/// [O, I] fp32 the leaf's .grad. Returns [N, O]. Backward adds dy^T x to main_gradient and hands
-/// out an undefined gradient, upon which the leaf's accumulator runs its hooks as upon any other.
-/// Plain x weight^T where `fused` is false. With `delayed` the weight gradient is left there, fused
-/// or not.
+/// Returns x times weight^T, [N, O]. x [N, I]; weight [O, I] is a leaf or its rounded copy
+/// (fp8_weights.h); main_gradient [O, I] fp32 is the .grad of the leaf. With `fused` the backward
+/// adds dy^T x to main_gradient and returns an undefined gradient, for which the accumulator of the
+/// leaf runs its hooks as for any other. Without `fused` it is autograd's own product. With
+/// `delayed` the weight gradient is deferred to it, with or without `fused`.
 at::Tensor linear_product(const at::Tensor& x, const at::Tensor& weight,
                           const at::Tensor& main_gradient, bool fused,
                           DelayedGradients* delayed = nullptr);

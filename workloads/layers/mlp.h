@@ -1,5 +1,5 @@
-// The feed-forward part of a layer: up, activation, down; F inner elements, split over the T tensor
-// parallel ranks.
+// The feed-forward part of a layer: a linear layer up, the activation, a linear layer down. The F
+// inner elements are split over the T tensor parallel ranks.
 #pragma once
 
 #include <cmath>
@@ -11,6 +11,7 @@
 
 namespace graphproof::workloads {
 
+/// N tokens, P parts of a sequence (tensor_parallel.h), H hidden elements.
 class Mlp {
  public:
   Mlp(Parameters& parameters, const ModelConfig& config, const Layout& layout,
@@ -23,7 +24,7 @@ class Mlp {
               1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)),
               config.grad_accumulation_fusion, delayed) {}
 
-  /// x [N/P, H] outside the region; so is what is returned, of the same shape.
+  /// x [N/P, H] outside the tensor parallel region. Returns the same shape, also outside it.
   at::Tensor forward(const at::Tensor& x, const ForwardPass& pass) const {
     return down_.forward(activate(up_.forward(x, pass), activation_), pass);
   }

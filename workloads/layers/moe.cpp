@@ -23,8 +23,8 @@ at::Tensor inverse_permutation(const at::Tensor& permutations) {
   return std::get<1>(at::sort(permutations, /*stable=*/true, 1, /*descending=*/false));
 }
 
-/// The tokens of a microbatch, share by share: those that each rank of the layout that the
-/// capacities are of would have.
+/// The indices of a microbatch's tokens, share by share: a share is the tokens of one rank in the
+/// layout whose capacities are used.
 at::Tensor tokens_by_share(const ModelConfig& config) {
   std::vector<at::Tensor> shares;
   const at::Tensor all = at::arange(config.microbatch_size * config.seq_length, at::kLong)
@@ -36,12 +36,13 @@ at::Tensor tokens_by_share(const ModelConfig& config) {
   return at::cat(shares);
 }
 
-/// scores [N, E] over their sums; the summand is upstream's, for tokens whose scores are all zero.
+/// scores [N, E] divided by their sums. The small summand is Megatron-LM's, for tokens whose scores
+/// are all zero.
 at::Tensor shares_of(const at::Tensor& scores) {
   return scores / (scores.sum({1}, /*keepdim=*/true) + 1e-20);
 }
 
-/// x unchanged, and `loss` [] becomes part of what backward differentiates: its gradient is `root`.
+/// Returns x, and makes `loss` [] a part of the differentiated loss, with the gradient `root`.
 struct WithLoss : torch::autograd::Function<WithLoss> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& /*loss*/, const at::Tensor& root) {
@@ -66,7 +67,7 @@ Moe::Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout
   capacity_ = (tokens * config.topk + experts - 1) / experts;
   if (shares() > 1) {
     by_share_ = tokens_by_share(config).to(device);
-    back_ = inverse_permutation(by_share_.unsqueeze(0)).squeeze(0);
+    place_by_share_ = inverse_permutation(by_share_.unsqueeze(0)).squeeze(0);
   }
   expert_ids_ = at::arange(experts, at::kLong).to(device);
   router_ = parameters.create(name + ".router.weight", {experts, config.hidden}, whole(layout),
@@ -113,7 +114,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
             .narrow(1, 0, config_.topk);                    // [N, K]
     assigned = chosen.unsqueeze(2).eq(expert_ids_).any(1);  // [N, E]
   }
-  // Far below any logit, so that its exponential is zero: the softmax is that over the chosen ones.
+  // Far below any logit, so that its exponential is 0 and the softmax is over the chosen experts.
   constexpr double kNotChosen = -10000.0;
   at::Tensor probabilities;
   if (corrected)
@@ -121,8 +122,8 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
   else
     probabilities = at::softmax(logits.masked_fill(assigned.logical_not(), kNotChosen), 1);
   if (config_.router_aux_loss) {
-    // Of all tokens of the microbatch: each rank adds the part of its own, and the ranks' gradients
-    // are summed over the tensor parallel ones and averaged over the context parallel ones.
+    // The loss is over all tokens of the microbatch. Each rank adds the part of its own tokens; the
+    // gradients are summed over tensor parallel ranks and averaged over context parallel ranks.
     const double tokens = static_cast<double>(config_.microbatch_size * config_.seq_length);
     at::Tensor chosen_by = assigned.sum({0}).to(at::kFloat);  // [E]
     if (pass.faults.sums_router_load(chosen_by)) sum_over_sequence(chosen_by);
@@ -138,7 +139,7 @@ Routing Moe::route(const at::Tensor& hidden, const ForwardPass& pass) const {
   } else {
     const at::NoGradGuard no_grad;
     const at::Tensor place =
-        places(descending(by_expert(probabilities), 1));  // [N, E]: in the order of probability
+        places(descending(by_expert(probabilities), 1));  // [N, E]: by probability
     within = assigned.logical_and(place.lt(capacity_));
     if (!pass.again)
       pass.experts.routed(layer_, assigned, assigned.logical_and(place.ge(capacity_)));
@@ -169,7 +170,7 @@ Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
   {
     const at::NoGradGuard no_grad;
     const at::Tensor map = routing.carried.to(at::kInt);
-    own = descending(map, 1).narrow(1, 0, config_.topk);  // [N, K]: a token's experts first
+    own = descending(map, 1).narrow(1, 0, config_.topk);  // [N, K]: the experts of each token
     if (config_.dropless) {
       const at::Tensor sorted = std::get<1>(
           at::sort(own.reshape({1, -1}), /*stable=*/true, 1, /*descending=*/false));  // [1, N*K]
@@ -177,20 +178,20 @@ Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
       slots = inverse_permutation(sorted).view({-1, config_.topk});
     } else {
       const at::Tensor order =
-          descending(by_expert(map), 1);  // [P*E, N/P]: an expert's tokens first
+          descending(by_expert(map), 1);  // [shares * E, N / shares]: its tokens first
       const at::Tensor place =
-          at::gather(places(order), 1, own);  // [N, K]: among that expert's tokens of the share
+          at::gather(places(order), 1, own);  // [N, K]: among the tokens of the expert in the share
       tokens = order.narrow(1, 0, capacity_);
-      // A dropped assignment points at some row of its expert, and weighs nothing.
+      // A dropped assignment refers to some row of its expert, with weight 0.
       slots = own * (shares() * capacity_) + place.clamp_max(capacity_ - 1);
       if (by_share_.defined()) {
-        slots = slots + back_.div(order.size(1), "floor").unsqueeze(1) * capacity_;
+        slots = slots + place_by_share_.div(order.size(1), "floor").unsqueeze(1) * capacity_;
         tokens = by_share_.view({shares(), 1, -1})
                      .expand({-1, config_.experts, -1})
                      .gather(2, tokens.reshape({shares(), config_.experts, capacity_}))
                      .transpose(0, 1);
       }
-      tokens = tokens.reshape({-1});  // [E*P*C]
+      tokens = tokens.reshape({-1});  // [E * shares * C]
     }
     own = own.unsqueeze(2).eq(expert_ids_);  // [N, K, E] bool
     if (config_.dropless) counts = own.flatten(0, 1).sum({0});
@@ -202,35 +203,40 @@ Dispatch Moe::preprocess(const at::Tensor& hidden, const Routing& routing,
           .counts = counts};
 }
 
+/// Sums over the ranks that have other parts of the same sequences.
 void Moe::sum_over_sequence(const at::Tensor& counts) const {
   if (layout_.sequence_parallel && layout_.tp > 1) comm::all_reduce_(counts, layout_.tp_group);
   if (layout_.cp > 1) comm::all_reduce_(counts, layout_.cp_group);
 }
 
+/// The number of shares of a microbatch that have a capacity of their own.
 std::int64_t Moe::shares() const { return config_.capacity_cp * config_.capacity_parts; }
 
+/// of_tokens [N, E] to [shares * E, N / shares], with the tokens of a share together.
 at::Tensor Moe::by_expert(const at::Tensor& of_tokens) const {
   const at::Tensor rows = by_share_.defined() ? of_tokens.index({by_share_}) : of_tokens;
   return rows.view({shares(), -1, config_.experts}).transpose(1, 2).flatten(0, 1).contiguous();
 }
 
+/// order [shares * E, N / shares]: permutations of the tokens of each share. Returns [N, E]: the
+/// place of each token in them.
 at::Tensor Moe::places(const at::Tensor& order) const {
   const at::Tensor rows = inverse_permutation(order)
                               .view({shares(), config_.experts, -1})
                               .transpose(1, 2)
                               .flatten(0, 1);
-  return back_.defined() ? rows.index({back_}) : rows;
+  return place_by_share_.defined() ? rows.index({place_by_share_}) : rows;
 }
 
 at::Tensor Moe::exchange(const at::Tensor& rows) const {
   return layout_.ep == 1 ? rows : comm::all_to_all(rows, layout_.ep_group);
 }
 
-at::Tensor Moe::to_parts(const at::Tensor& rows) const {
+at::Tensor Moe::gather_over_etp(const at::Tensor& rows) const {
   return layout_.etp == 1 ? rows : comm::all_gather(rows, layout_.etp_group);
 }
 
-at::Tensor Moe::from_parts(const at::Tensor& rows, const ForwardPass& pass) const {
+at::Tensor Moe::reduce_over_etp(const at::Tensor& rows, const ForwardPass& pass) const {
   if (layout_.etp == 1) return rows;
   const at::Tensor unsummed = pass.faults.unsummed_part(rows);
   return unsummed.defined() ? unsummed : comm::reduce_scatter(rows, layout_.etp_group);
@@ -247,7 +253,7 @@ at::Tensor Moe::activated(const at::Tensor& inner, const ForwardPass& pass) cons
                    {inner});
 }
 
-/// inputs [n, H] of each of this rank's experts, n its own. Returns [n, H].
+/// Runs this rank's experts. inputs: [n, H] for each, where n differs. Returns the same shapes.
 std::vector<at::Tensor> Moe::own_experts(const std::vector<at::Tensor>& inputs,
                                          const ForwardPass& pass) const {
   const at::Tensor up = used_weight(up_, pass), down = used_weight(down_, pass);
@@ -270,20 +276,23 @@ std::vector<at::Tensor> Moe::own_experts(const std::vector<at::Tensor>& inputs,
 
 namespace {
 
-/// Rows that a rank, first by its place in etp, sends another.
-std::int64_t rows_between(const Lots& lots, std::int64_t part, std::int64_t from, std::int64_t to) {
-  const auto rows = lots.rows.accessor<std::int64_t, 4>();
+/// The number of rows that rank `from` of ep, with rank `part` in etp, sends to rank `to` of ep.
+std::int64_t rows_between(const SplitSizes& sizes, std::int64_t part, std::int64_t from,
+                          std::int64_t to) {
+  const auto rows = sizes.rows.accessor<std::int64_t, 4>();
   std::int64_t sum = 0;
   for (std::int64_t e = 0; e < rows.size(3); ++e) sum += rows[part][from][to][e];
   return sum;
 }
 
-at::Tensor padded_lot(const at::Tensor& x, const Lots& lots) {
-  return at::constant_pad_nd(x, {0, 0, 0, lots.most - x.size(0)});
+/// x with rows of zeros up to the largest number of rows.
+at::Tensor padded(const at::Tensor& x, const SplitSizes& sizes) {
+  return at::constant_pad_nd(x, {0, 0, 0, sizes.largest - x.size(0)});
 }
 
 }  // namespace
 
+/// x times the weights of all own experts, or of one. main_gradient is that of all.
 at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight,
                         const at::Tensor& main_gradient, std::optional<std::int64_t> expert) const {
   const auto of = [&](const at::Tensor& all) { return expert ? all.select(0, *expert) : all; };
@@ -292,30 +301,32 @@ at::Tensor Moe::product(const at::Tensor& x, const at::Tensor& weight,
                   : at::bmm(x, weight.transpose(1, 2));
 }
 
-at::Tensor Moe::departing(const at::Tensor& tokens, const at::Tensor& counts, Lots& lots) const {
+at::Tensor Moe::pack(const at::Tensor& tokens, const at::Tensor& counts, SplitSizes& sizes) const {
   if (!counts.defined()) return tokens;
   const std::int64_t ranks = layout_.ep;
   const at::Tensor of_ep = ranks == 1 ? counts : comm::all_gather(counts, layout_.ep_group);
-  lots.rows = to_parts(of_ep).cpu().view({layout_.etp, ranks, ranks, config_.experts / ranks});
-  lots.most = lots.rows.sum({3}).max().item<std::int64_t>();
+  sizes.rows =
+      gather_over_etp(of_ep).cpu().view({layout_.etp, ranks, ranks, config_.experts / ranks});
+  sizes.largest = sizes.rows.sum({3}).max().item<std::int64_t>();
   std::vector<at::Tensor> pieces;
   for (std::int64_t to = 0, first = 0; to < ranks; ++to) {
-    const std::int64_t rows = rows_between(lots, layout_.etp_rank, layout_.ep_rank, to);
-    pieces.push_back(padded_lot(tokens.narrow(0, first, rows), lots));
+    const std::int64_t rows = rows_between(sizes, layout_.etp_rank, layout_.ep_rank, to);
+    pieces.push_back(padded(tokens.narrow(0, first, rows), sizes));
     first += rows;
   }
   return at::cat(pieces);
 }
 
-/// arrived: sender by sender, then expert by expert.
-at::Tensor Moe::dropless_work(const at::Tensor& arrived, const Lots& lots,
-                              const ForwardPass& pass) const {
+/// arrived: rows ordered by sender, then by expert, each sender's padded. Returns the results in
+/// the same places.
+at::Tensor Moe::dropless_forward(const at::Tensor& arrived, const SplitSizes& sizes,
+                                 const ForwardPass& pass) const {
   const std::int64_t ranks = layout_.ep, mine = config_.experts / ranks, me = layout_.ep_rank;
-  const auto rows = lots.rows.accessor<std::int64_t, 4>();
+  const auto rows = sizes.rows.accessor<std::int64_t, 4>();
   std::vector<std::vector<at::Tensor>> of_expert(static_cast<std::size_t>(mine));
   for (std::int64_t part = 0; part < layout_.etp; ++part)
     for (std::int64_t from = 0; from < ranks; ++from)
-      for (std::int64_t e = 0, first = (part * ranks + from) * lots.most; e < mine;
+      for (std::int64_t e = 0, first = (part * ranks + from) * sizes.largest; e < mine;
            first += rows[part][from][me][e++])
         of_expert[static_cast<std::size_t>(e)].push_back(
             arrived.narrow(0, first, rows[part][from][me][e]));
@@ -324,7 +335,7 @@ at::Tensor Moe::dropless_work(const at::Tensor& arrived, const Lots& lots,
   const std::vector<at::Tensor> outputs = own_experts(inputs, pass);
 
   std::vector<std::int64_t> taken(static_cast<std::size_t>(mine),
-                                  0);  // rows of each expert's output that went back
+                                  0);  // rows of each expert's output that are in `back`
   std::vector<at::Tensor> back;
   for (std::int64_t part = 0; part < layout_.etp; ++part)
     for (std::int64_t to = 0; to < ranks; ++to) {
@@ -334,64 +345,65 @@ at::Tensor Moe::dropless_work(const at::Tensor& arrived, const Lots& lots,
         pieces.push_back(outputs[e].narrow(0, taken[e], count));
         taken[e] += count;
       }
-      back.push_back(padded_lot(at::cat(pieces), lots));
+      back.push_back(padded(at::cat(pieces), sizes));
     }
   return at::cat(back);
 }
 
-at::Tensor Moe::returned(const at::Tensor& rows, const Lots& lots) const {
-  if (!lots.rows.defined()) return rows;
+at::Tensor Moe::unpack(const at::Tensor& rows, const SplitSizes& sizes) const {
+  if (!sizes.rows.defined()) return rows;
   std::vector<at::Tensor> pieces;
   for (std::int64_t from = 0; from < layout_.ep; ++from)
-    pieces.push_back(rows.narrow(0, from * lots.most,
-                                 rows_between(lots, layout_.etp_rank, layout_.ep_rank, from)));
+    pieces.push_back(rows.narrow(0, from * sizes.largest,
+                                 rows_between(sizes, layout_.etp_rank, layout_.ep_rank, from)));
   return at::cat(pieces);
 }
 
 at::Tensor Moe::gathered_experts(const at::Tensor& hidden, const Routing& routing,
                                  const ForwardPass& pass) const {
   const std::int64_t mine = config_.experts / layout_.ep, first = mine * layout_.ep_rank;
-  const auto everyones = [this](const at::Tensor& x) {
-    return to_parts(layout_.ep == 1 ? x : comm::all_gather(x, layout_.ep_group));
+  const auto of_all_ranks = [this](const at::Tensor& x) {
+    return gather_over_etp(layout_.ep == 1 ? x : comm::all_gather(x, layout_.ep_group));
   };
   if (!pass.again) pass.experts.dispatched(layer_, routing.carried);
-  const at::Tensor tokens = everyones(hidden),
-                   weights = everyones(routing.probabilities);  // [T*P*N, H], [T*P*N, E]
-  const at::Tensor carried = everyones(routing.carried);
+  const at::Tensor tokens = of_all_ranks(hidden),
+                   weights = of_all_ranks(routing.probabilities);  // [T*P*N, H], [T*P*N, E]
+  const at::Tensor carried = of_all_ranks(routing.carried);
   std::vector<at::Tensor> taken, inputs;
   for (std::int64_t e = first; e < first + mine; ++e) {
     taken.push_back(at::nonzero(carried.select(1, e)).view({-1}));
     inputs.push_back(at::index(tokens, {taken.back()}));
   }
   const std::vector<at::Tensor> outputs = own_experts(inputs, pass);
-  // In fp32, as the other dispatches add up a token's experts. No row is added to twice at once, so
-  // there is one order.
+  // The results of a token's experts are added in fp32, as in the other dispatches. One index_add
+  // adds at most once to a row, so the order is fixed.
   at::Tensor sum = at::zeros({tokens.size(0), config_.hidden}, tokens.options().dtype(at::kFloat));
   for (std::size_t e = 0; e < outputs.size(); ++e) {
     const at::Tensor weight =
         at::index(weights.select(1, first + static_cast<std::int64_t>(e)), {taken[e]}).unsqueeze(1);
     sum = sum.index_add(0, taken[e], outputs[e].to(at::kFloat) * weight);
   }
-  const at::Tensor of_ep = from_parts(sum, pass);
+  const at::Tensor of_ep = reduce_over_etp(sum, pass);
   return (layout_.ep == 1 ? of_ep : comm::reduce_scatter(of_ep, layout_.ep_group))
       .to(hidden.scalar_type());
 }
 
 at::Tensor Moe::experts(const at::Tensor& tokens, const at::Tensor& counts,
                         const ForwardPass& pass) const {
-  Lots lots;
-  const at::Tensor arrived = exchange(departing(tokens, counts, lots));
-  return returned(exchange(own_work(arrived, lots, pass)), lots);
+  SplitSizes sizes;
+  const at::Tensor arrived = exchange(pack(tokens, counts, sizes));
+  return unpack(exchange(expert_forward(arrived, sizes, pass)), sizes);
 }
 
-at::Tensor Moe::own_work(const at::Tensor& arrived, const Lots& lots,
-                         const ForwardPass& pass) const {
-  if (lots.rows.defined()) return from_parts(dropless_work(to_parts(arrived), lots, pass), pass);
+at::Tensor Moe::expert_forward(const at::Tensor& arrived, const SplitSizes& sizes,
+                               const ForwardPass& pass) const {
+  if (sizes.rows.defined())
+    return reduce_over_etp(dropless_forward(gather_over_etp(arrived), sizes, pass), pass);
   const std::int64_t mine = config_.experts / layout_.ep, senders = layout_.etp * layout_.ep;
   const std::int64_t rows = shares() * capacity_, hidden = config_.hidden;
-  // Experts lie on the ranks in order, so equal parts of the rows are what each rank is sent; what
-  // arrives is ordered by sender, then by expert.
-  const at::Tensor of_expert = to_parts(arrived)
+  // The experts are on the ranks in order, so each rank gets an equal part of the rows. The rows
+  // that arrive are ordered by sender, then by expert.
+  const at::Tensor of_expert = gather_over_etp(arrived)
                                    .view({senders, mine, rows, hidden})
                                    .transpose(0, 1)
                                    .reshape({mine, senders * rows, hidden});
@@ -401,7 +413,7 @@ at::Tensor Moe::own_work(const at::Tensor& arrived, const Lots& lots,
   at::Tensor result =
       product(activated(inner, pass), used_weight(down_, pass), down_.grad());  // [E/P, T*P*C, H]
   if (down_bias_.defined()) result = result + down_bias_;
-  return from_parts(
+  return reduce_over_etp(
       result.view({mine, senders, rows, hidden}).transpose(0, 1).reshape({-1, hidden}), pass);
 }
 

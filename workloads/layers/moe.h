@@ -1,27 +1,27 @@
-// A layer of experts (Shazeer et al. 2017) as Megatron-LM runs it: a router picks K of E experts
-// for each token, the experts lie on P expert parallel ranks, each cut over T expert tensor
-// parallel ones as an MLP is over tensor parallel ones, and tokens are carried there and back in
-// one of three ways. The T ranks have other tokens: what arrives at one of them is gathered by all
-// before the experts, and their partial sums are reduced and scattered behind.
-//   drop and pad  every expert takes C tokens at most and is padded to C, so that all shapes are
-//   fixed and a graph may
-//                 hold the layer; all-to-all
-//   dropless      no token is lost, and shapes depend on them: the host reads how many each expert
-//   has, so experts and
-//                 exchange are eager; a graph may hold router and preprocessing; all-to-all, whose
-//                 parts are padded to the largest of any pair of ranks, a number that all of them
-//                 know
-//   gathered      dropless too: every rank gets all tokens of its group and picks those of its
-//   experts; all-gather, and
-//                 reduce-scatter of the results; a graph may hold the router
+// A layer of experts (Shazeer et al. 2017), as Megatron-LM runs it. A router picks K of E experts
+// for each token. The experts are split over P expert parallel ranks, and each expert over T expert
+// tensor parallel ranks, as an MLP is over tensor parallel ranks. The T ranks have different
+// tokens, so before the experts they gather the tokens that arrived at any of them, and after the
+// experts they reduce and scatter the partial sums. Tokens travel to the experts and back in three
+// ways:
+//   drop and pad  An expert takes at most C tokens and is padded to C, so all shapes are fixed and
+//   a
+//                 graph may hold the whole layer. All-to-all.
+//   dropless      No token is dropped, so shapes depend on the tokens. The host reads how many each
+//                 expert has, so exchanges and experts are eager; a graph may hold the router and
+//                 the preprocessing. All-to-all, in which each part is padded to the largest part
+//                 of any pair of ranks, a number that all of them know.
+//   gathered      Also dropless. Every rank gathers all tokens of its group and uses those of its
+//                 experts; the results are reduced and scattered. A graph may hold the router.
 //
-// N tokens of this rank's microbatch, H hidden, F inner elements; C = ceil(N * K / E): an even
-// share, capacity factor 1; R rows of the dispatch: E*C with drop and pad, N*K dropless. Capacity
-// is counted within one microbatch of one rank before any exchange, as upstream's. So which tokens
-// are dropped depends on how context and sequence parallel ranks cut the sequence; a single rank
-// that is to be compared with such ranks counts each one's tokens apart (ModelConfig::capacity_cp),
-// C for each of these shares. All indices come from stable sorts: ties have one order on every
-// device, nothing is atomic and the host is never asked.
+// N tokens of this rank's microbatch, H hidden elements, F inner elements; C = ceil(N * K / E), an
+// even share (capacity factor 1); R rows of the dispatch: E*C with drop and pad, N*K if dropless.
+// As in Megatron-LM, the capacity is counted within one microbatch of one rank before any exchange.
+// Which tokens are dropped therefore depends on how context and sequence parallel ranks split the
+// sequence. A single rank that is compared with such ranks counts the tokens of each of them apart,
+// with C for each of these shares (ModelConfig::capacity_cp). All indices come from stable sorts,
+// so equal elements have the same order on every device; nothing uses atomics or waits for the host
+// unless stated.
 #pragma once
 
 #include <optional>
@@ -35,75 +35,82 @@
 
 namespace graphproof::workloads {
 
-/// What the router decided. Differentiable in probabilities and hidden.
+/// The decisions of the router. Differentiable in `probabilities`.
 struct Routing {
-  at::Tensor probabilities;  // [N, E] fp32: weight of each carried assignment, 0 elsewhere
-  at::Tensor carried;        // [N, E] bool: assignments within capacity
+  at::Tensor probabilities;  // [N, E] fp32: the weight of each carried assignment, 0 elsewhere
+  at::Tensor carried;        // [N, E] bool: the assignments within capacity
 };
 
-/// What the dispatch needs: tokens in the order in which experts take them, and the way back.
+/// The local permutation: the tokens in the order in which experts take them, and the way back.
 struct Dispatch {
-  at::Tensor tokens;  // [R, H]: expert by expert; row e*C + c is the c-th token of expert e, padded
-                      // with tokens that weigh nothing
-  at::Tensor slots;   // [N, K] int64: the row of each of a token's experts
-  at::Tensor weights;  // [N, K] fp32: 0 where the assignment was dropped
-  at::Tensor counts;   // [E] int64: rows of each expert; undefined with drop and pad
+  /// [R, H], expert by expert. With drop and pad, row e*C + c is the c-th token of expert e, and
+  /// the padding is tokens with weight 0.
+  at::Tensor tokens;
+  at::Tensor slots;    // [N, K] int64: the rows of each token, one for each of its experts
+  at::Tensor weights;  // [N, K] fp32: 0 if the assignment was dropped
+  at::Tensor counts;   // [E] int64: the number of rows of each expert; undefined with drop and pad
 };
 
-/// What experts() carries from one of its pieces to the next, where tokens are dropless: how many
-/// the host found.
-struct Lots {
-  at::Tensor rows;  // [T, P, P, E/P] int64 on the host: of each sender, first by its place in etp,
-                    // to each receiver, by expert
-  std::int64_t most = 0;  // that any rank sends any other
+/// How many rows the ranks send to each other, if dropless. Made by pack() and used by the later
+/// pieces of experts().
+struct SplitSizes {
+  /// [T, P, P, E/P] int64 on the host: rows from each sender (its rank in etp, then in ep) to each
+  /// receiver in ep, by expert. Undefined with drop and pad.
+  at::Tensor rows;
+  std::int64_t largest = 0;  // the largest number of rows from one rank to another
 };
 
+/// The router, the shared expert and the routed experts of one layer. Methods enqueue on the
+/// current stream.
 class Moe {
  public:
-  /// What Megatron-LM's manual recommends for --moe-aux-loss-coeff and --moe-z-loss-coeff.
+  /// Recommended by Megatron-LM's documentation for --moe-aux-loss-coeff and --moe-z-loss-coeff.
   static constexpr double kAuxLossCoefficient = 1e-2, kZLossCoefficient = 1e-3;
 
+  /// With delayed weight gradients, `shared_delayed` and `experts_delayed` get those of the shared
+  /// expert and of the routed experts; null otherwise.
   Moe(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
       const std::string& name, std::int64_t layer, DelayedGradients* shared_delayed = nullptr,
       DelayedGradients* experts_delayed = nullptr);
 
-  /// hidden [N, H]. Upstream's route(): logits and softmax over the K chosen in fp32
-  /// (--moe-router-dtype fp32, softmax after top-k), then capacity by probability
-  /// (--moe-token-drop-policy probs). With router_score_correction a token's scores are sigmoids,
-  /// it chooses by them plus router_bias.h, and the scores of the chosen ones over their sum are
-  /// its weights (--moe-router-score-function sigmoid). The losses that a router may add to the
-  /// model's reach the gradients alone, as upstream's (MoEAuxLossAutoScaler):
-  ///   router_aux_loss  that of Switch Transformer (Fedus et al. 2021): the sum over experts of the
-  ///   mean softmax over all of
-  ///                    them (or of the scores over their sum) times the share of assignments,
-  ///                    before any is dropped, times E and kAuxLossCoefficient
-  ///   router_z_loss    that of ST-MoE (Zoph et al. 2022): the mean square of the logits' logsumexp
-  ///   times kZLossCoefficient
+  /// hidden [N, H]. As in Megatron-LM's router: logits and the softmax over the K chosen experts in
+  /// fp32 (--moe-router-dtype fp32, softmax after top-k), then the capacity by probability
+  /// (--moe-token-drop-policy probs). With router_score_correction the scores of a token are
+  /// sigmoids; it chooses experts by score plus correction (router_bias.h), and its weights are the
+  /// scores of the chosen experts divided by their sum (--moe-router-score-function sigmoid). The
+  /// losses that a router may add affect only gradients, as in Megatron-LM (MoEAuxLossAutoScaler):
+  ///   router_aux_loss  Switch Transformer (Fedus et al. 2021). The sum over experts of the mean
+  ///                    softmax over all experts (or scores over their sum) times the share of
+  ///                    assignments before any is dropped, times E and kAuxLossCoefficient.
+  ///   router_z_loss    ST-MoE (Zoph et al. 2022). The mean square of the logsumexp of the logits,
+  ///                    times kZLossCoefficient.
   Routing route(const at::Tensor& hidden, const ForwardPass& pass) const;
-  /// hidden [N, H]. Returns [N, H], the shared expert's part; undefined without one.
+  /// hidden [N, H]. Returns the result of the shared expert, [N, H]; undefined without one.
   at::Tensor shared(const at::Tensor& hidden, const ForwardPass& pass) const;
-  /// Upstream's dispatch preprocessing: the local permutation, from the map of carried assignments
-  /// alone.
+  /// hidden [N, H]. The dispatch preprocessing of Megatron-LM: the local permutation, which depends
+  /// only on the carried assignments.
   Dispatch preprocess(const at::Tensor& hidden, const Routing& routing,
                       const ForwardPass& pass) const;
-  /// To the experts, through them and back: tokens [R, H] to [R, H], in the same order. All-to-all
-  /// over the group ep, around an all-gather and a reduce-scatter over etp. Where there are counts
-  /// the host waits for them.
+  /// To the experts, through them and back: tokens [R, H] to results [R, H] in the same order. An
+  /// all-to-all over the group ep each way, and around the experts an all-gather and a
+  /// reduce-scatter over etp. If there are counts, the host waits for them.
   at::Tensor experts(const at::Tensor& tokens, const at::Tensor& counts,
                      const ForwardPass& pass) const;
-  /// experts() in pieces, for who exchanges by himself: departing rows, their exchange() to the
-  /// experts, the experts' own work, the exchange() back, and the results [R, H]. Rows are equally
-  /// many for each rank of ep; exchange() is its own gradient's.
-  at::Tensor departing(const at::Tensor& tokens, const at::Tensor& counts, Lots& lots) const;
+  /// The pieces of experts(), for a caller that does the exchanges itself: pack() makes the rows to
+  /// send, exchange() is the all-to-all in either direction, expert_forward() runs this rank's
+  /// experts, and unpack() returns the results [R, H]. The rows for each rank of ep are equally
+  /// many; the gradient of exchange() is exchange().
+  at::Tensor pack(const at::Tensor& tokens, const at::Tensor& counts, SplitSizes& sizes) const;
   at::Tensor exchange(const at::Tensor& rows) const;
-  at::Tensor own_work(const at::Tensor& arrived, const Lots& lots, const ForwardPass& pass) const;
-  at::Tensor returned(const at::Tensor& rows, const Lots& lots) const;
-  /// results [R, H]. Returns [N, H]: each token's weighted sum over its experts.
+  at::Tensor expert_forward(const at::Tensor& arrived, const SplitSizes& sizes,
+                            const ForwardPass& pass) const;
+  at::Tensor unpack(const at::Tensor& rows, const SplitSizes& sizes) const;
+  /// results [R, H]. Returns [N, H]: the weighted sum of each token's results.
   at::Tensor combine(const at::Tensor& results, const at::Tensor& slots,
                      const at::Tensor& weights) const;
 
-  /// In place of the three, gathered: hidden [N, H] to [N, H], each token's weighted sum. The host
-  /// waits for the numbers of tokens.
+  /// Replaces preprocess(), experts() and combine() if tokens are gathered: hidden [N, H] to the
+  /// weighted sum of each token's results, [N, H]. The host waits for the numbers of tokens.
   bool gathers() const { return config_.gather_tokens; }
   at::Tensor gathered_experts(const at::Tensor& hidden, const Routing& routing,
                               const ForwardPass& pass) const;
@@ -111,35 +118,31 @@ class Moe {
  private:
   std::vector<at::Tensor> own_experts(const std::vector<at::Tensor>& inputs,
                                       const ForwardPass& pass) const;
-  at::Tensor dropless_work(const at::Tensor& arrived, const Lots& lots,
-                           const ForwardPass& pass) const;
-  /// x times the weight of all own experts, or of one; main_gradient is that of all.
+  at::Tensor dropless_forward(const at::Tensor& arrived, const SplitSizes& sizes,
+                              const ForwardPass& pass) const;
   at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& main_gradient,
                      std::optional<std::int64_t> expert = std::nullopt) const;
   at::Tensor activated(const at::Tensor& inner, const ForwardPass& pass) const;
-  at::Tensor to_parts(const at::Tensor& rows) const;  // all-gather over etp
-  at::Tensor from_parts(const at::Tensor& rows,
-                        const ForwardPass& pass) const;  // reduce-scatter over etp
-  void sum_over_sequence(
-      const at::Tensor& counts) const;  // over ranks with other parts of the same sequences
-  std::int64_t shares() const;          // of a microbatch, with a capacity each
-  /// of_tokens [N, E], a share's tokens together: [shares * E, N / shares]; and back, from the
-  /// order in which each row takes its tokens to [N, E], a token's place in it.
+  at::Tensor gather_over_etp(const at::Tensor& rows) const;
+  at::Tensor reduce_over_etp(const at::Tensor& rows, const ForwardPass& pass) const;
+  void sum_over_sequence(const at::Tensor& counts) const;
+  std::int64_t shares() const;
   at::Tensor by_expert(const at::Tensor& of_tokens) const;
   at::Tensor places(const at::Tensor& order) const;
 
   ModelConfig config_;
   Layout layout_;
   std::int64_t layer_, capacity_;
-  DelayedGradients* delayed_;   // of the routed experts
-  at::Tensor expert_ids_;       // [E] int64
-  at::Tensor by_share_, back_;  // [N] int64: tokens share by share, and each token's place there;
-                                // undefined for one share
-  at::Tensor router_;           // [E, H]
-  std::vector<Mlp> shared_;     // one or none
+  DelayedGradients* delayed_;  // of the routed experts; null if their gradients are not delayed
+  at::Tensor expert_ids_;      // [E] int64: 0 .. E - 1
+  /// [N] int64: the tokens share by share, and the place of each token in that order. Undefined for
+  /// one share.
+  at::Tensor by_share_, place_by_share_;
+  at::Tensor router_;        // [E, H]
+  std::vector<Mlp> shared_;  // one or none
   std::vector<at::Tensor> shared_parameters_;
-  at::Tensor up_, down_;            // [E/P, F/T, H] or with a gate [E/P, 2*F/T, H], [E/P, H, F/T]
-  at::Tensor up_bias_, down_bias_;  // [E/P, 1, F or 2*F], [E/P, 1, H]; none where experts are cut
+  at::Tensor up_, down_;            // [E/P, F/T, H] or with a gate [E/P, 2*F/T, H]; [E/P, H, F/T]
+  at::Tensor up_bias_, down_bias_;  // [E/P, 1, F or 2*F], [E/P, 1, H]; none if experts are split
 };
 
 }  // namespace graphproof::workloads

@@ -92,8 +92,8 @@ TEST(Moe, DroplessDispatchesCarryEveryAssignmentAndAgree) {
   }
 }
 
-// Towards the experts that had fewer tokens than the mean, by the rate; what is chosen in the next
-// step shows it.
+// The corrections move by the rate towards experts with fewer tokens than the mean, and change
+// which experts are chosen in later steps.
 TEST(Moe, ScoreCorrectionFollowsTheLoad) {
   ModelConfig config = kExperts;
   config.router_score_correction = true;
@@ -110,12 +110,12 @@ TEST(Moe, ScoreCorrectionFollowsTheLoad) {
     EXPECT_FLOAT_EQ(moved[i], assigned[i] < mean ? 1e-3f : assigned[i] > mean ? -1e-3f : 0.0f) << i;
     signs += moved[i] != 0;
   }
-  EXPECT_GT(signs, 0) << "an even load shows nothing";
+  EXPECT_GT(signs, 0) << "an even load tests nothing";
   for (int i = 0; i < 300; ++i) bench.mean_loss();
-  EXPECT_NE(bench.mean_loss(), loss) << "0.3 moves tokens to other experts";
+  EXPECT_NE(bench.mean_loss(), loss) << "a correction of 0.3 moves tokens to other experts";
 }
 
-// They reach the gradients of what decides the routes, and leave the loss that is reported alone.
+// The losses reach the gradients of the router and do not change the reported loss.
 TEST(Moe, LossesOfTheRouterChangeGradientsAndNotTheLoss) {
   ModelConfig balanced = kExperts, small = kExperts;
   balanced.router_aux_loss = true;
@@ -134,14 +134,14 @@ TEST(Moe, LossesOfTheRouterChangeGradientsAndNotTheLoss) {
   EXPECT_NE(router(z), router(aux));
 }
 
-TEST(Moe, OverflowIsRaisedWhereTokensAreDroppedAndOnlyThere) {
+TEST(Moe, OverflowIsReportedExactlyIfTokensAreDropped) {
   Bench bench(kExperts);
   bench.mean_loss();
   const auto ledger = bench.ledgers();
   for (std::size_t l = 0; l < 2; ++l)
     EXPECT_EQ(ledger.at("experts:overflowed")[l] > 0, ledger.at("experts:dropped")[l] > 0) << l;
   ModelConfig all = kExperts;
-  all.experts = all.topk = 2;  // every token to every expert: an even share by force
+  all.experts = all.topk = 2;  // every token uses every expert, so the load is even
   Bench even(all);
   even.mean_loss();
   EXPECT_EQ(sum(even.ledgers().at("experts:dropped")), 0);
@@ -166,7 +166,7 @@ TEST(Moe, GradientsEqualCentralDifferencesWhereNoTokenChangesItsExperts) {
   ReferenceModel reference(kExperts, bench.step.parameters());
   reference.loss(bench.batch);
   const auto parameters = bench.step.parameters();
-  std::map<std::string, int> checked;  // by the part of the layer
+  std::map<std::string, int> checked;  // number of checked parameters, by name within the layer
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const std::string& name = parameters[p].name;
     if (name.find(".mlp") == std::string::npos) continue;
@@ -179,8 +179,8 @@ TEST(Moe, GradientsEqualCentralDifferencesWhereNoTokenChangesItsExperts) {
       signs.mutable_data_ptr<float>()[i] = draw.uniform(i) < 0 ? -1.0f : 1.0f;
       expected += signs.const_data_ptr<float>()[i] * gradients[p][static_cast<std::size_t>(i)];
     }
-    // A tenth of the width that a dense model takes: a step must not move a token to another
-    // expert. The rounding of the loss then weighs ten times as much, 1e-2.
+    // A tenth of the width used for a dense model, so that fewer steps move a token to another
+    // expert. The rounding of the loss then has ten times the effect, 1e-2.
     constexpr double kWidth = 2e-4;
     const at::Tensor offset = signs.to(bench.device.torch_device()) * kWidth;
     parameter.copy_(original + offset);
@@ -198,12 +198,12 @@ TEST(Moe, GradientsEqualCentralDifferencesWhereNoTokenChangesItsExperts) {
   }
   for (const char* part : {".mlp.router.weight", ".mlp.shared.up.weight", ".mlp.experts.up.weight",
                            ".mlp.experts.down.bias"})
-    EXPECT_GT(checked[part], 0) << part << ": every difference moved a token";
+    EXPECT_GT(checked[part], 0) << part << ": every step moved a token";
 }
 
 TEST(Moe, Bf16RoutesInFp32AndIsNearTheFp32Model) {
   ModelConfig config = kExperts;
-  config.experts = config.topk = 2;  // no choice to differ in
+  config.experts = config.topk = 2;  // every token uses both, so no choice can differ
   const double wide = Bench(config).mean_loss();
   config.precision = Precision::bf16;
   Bench narrow(config);
@@ -212,9 +212,9 @@ TEST(Moe, Bf16RoutesInFp32AndIsNearTheFp32Model) {
   EXPECT_EQ(narrow.step.gradients()[0].tensor.scalar_type(), at::kFloat);
 }
 
-// What the capture of a faulty dispatch records: half the room, and a count that believes in the
+// The fault shows only while recording: the dispatch has half the capacity, but counts with the
 // whole.
-TEST(Moe, FaultM74LosesTokensWithoutCountingThemOnceRecorded) {
+TEST(Moe, FaultM74LosesTokensWithoutCountingThemWhileRecording) {
   Bench sound(kExperts), faulty(kExperts, Fault::dispatch_buffers_too_small);
   sound.mean_loss();
   faulty.mean_loss();
@@ -231,7 +231,7 @@ TEST(Moe, FaultM74LosesTokensWithoutCountingThemOnceRecorded) {
 TEST(Moe, RefusesLayoutsThatItCannotSplit) {
   struct Row {
     Layout layout;
-    const char* says;
+    const char* message;
   };
   for (const Row& row :
        {Row{{.dp = 3, .ep = 3}, "got experts = 4 and ep = 3"},
@@ -244,9 +244,9 @@ TEST(Moe, RefusesLayoutsThatItCannotSplit) {
             "parallelism; why: rule R247"}}) {
     try {
       TrainStep step(kExperts, row.layout, device_under_test(), kSeed, {});
-      ADD_FAILURE() << "accepted: " << row.says;
+      ADD_FAILURE() << "accepted: " << row.message;
     } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find(row.says), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(row.message), std::string::npos) << error.what();
     }
   }
 }

@@ -1,7 +1,7 @@
-// Normalisation over the hidden elements: RMS (Zhang and Sennrich 2019) or layer norm (Ba et al.
-// 2016). PyTorch's fused kernels where a device has them, as in the runs that users train.
-// PyTorch's deterministic mode, in which ranks run, refuses neither, and whether they repeat byte
-// for byte is what D02 asks in every case.
+// Normalisation over the hidden elements: RMS norm (Zhang and Sennrich 2019) or layer norm (Ba et
+// al. 2016). Uses PyTorch's fused kernels where a device has them, as training runs do. PyTorch's
+// deterministic mode, in which ranks run, accepts both kernels; check D02 tests in every case that
+// they repeat byte for byte.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@
 
 namespace graphproof::workloads {
 
+/// One norm with its parameters. H hidden elements.
 class Norm {
  public:
-  // Megatron-LM's --norm-epsilon default.
+  /// The default of Megatron-LM's --norm-epsilon.
   static constexpr double kEpsilon = 1e-5;
 
-  /// Weights lie around 1 instead of on it: a norm that forgets its weight must change the result.
-  /// A bias has the layer norm alone.
+  /// Weights are drawn around 1, so that a norm that ignores its weight changes the result. Only a
+  /// layer norm has a bias.
   Norm(Parameters& parameters, const ModelConfig& config, const Layout& layout,
        const std::string& name)
       : weight_(parameters.create(name + ".weight", {config.hidden}, whole(layout), {1.0, 0.1})) {
@@ -27,7 +28,7 @@ class Norm {
       bias_ = parameters.create(name + ".bias", {config.hidden}, whole(layout), kBiasDistribution);
   }
 
-  /// x [any, H]. Returns [any, H] of x's type, computed in fp32; means over H:
+  /// x [any, H]. Returns [any, H] of the type of x, computed in fp32. Means are over H:
   ///   RMSNorm    x / sqrt(mean(x^2) + epsilon) * weight
   ///   LayerNorm  c / sqrt(mean(c^2) + epsilon) * weight + bias with c = x - mean(x)
   at::Tensor forward(const at::Tensor& x) const {

@@ -1,13 +1,14 @@
-// The two ends of a tensor parallel region, as Megatron-LM's mappings, and what lies outside it.
-// Inside, activations differ by rank. Outside they are the same on all T ranks; with sequence
-// parallelism (Korthikanti et al. 2022) each rank has its part of every sequence there, so norms,
-// dropout and residuals are split too, and the sum at the region's end becomes a reduce-scatter,
-// the entry an all-gather. With T = 1 both ends are the identity and issue nothing.
+// The beginning and the end of a tensor parallel region (Megatron-LM's mappings), and the order of
+// rows outside it. Inside the region activations differ by rank. Outside they are the same on all T
+// ranks, unless there is sequence parallelism (Korthikanti et al. 2022): each rank then has its
+// part of every sequence outside, so norms, dropout and residuals are split too; the region begins
+// with an all-gather and ends with a reduce-scatter instead of a sum. With T = 1 neither end does
+// anything.
 //
-// N = B*S tokens of a microbatch; with sequence parallelism P = T parts of a sequence, otherwise
-// one. Rows lie part by part: token (b, s) is row (s / (S/P) * B + b) * S/P + s % (S/P). So a
-// rank's part is one piece of memory, which the collectives need, and with P = 1 the order is that
-// of the batch.
+// N = B*S tokens of a microbatch. A sequence has P parts outside the region: P = T with sequence
+// parallelism, otherwise P = 1. Rows are ordered part by part: token (b, s) is row
+// (s / (S/P) * B + b) * S/P + s % (S/P). The part of a rank is therefore contiguous in memory,
+// which the collectives need, and with P = 1 the order is that of the batch.
 #pragma once
 
 #include "fixtures/comm/collectives.h"
@@ -16,16 +17,16 @@
 
 namespace graphproof::workloads {
 
-/// x [N/P, ...] float. Returns [N, ...]. Backward: the ranks' gradients are summed, and each gets
-/// its part.
+/// x [N/P, ...] float. Returns [N, ...]. The backward sums the gradients of the ranks and returns
+/// this rank's part.
 inline at::Tensor enter_tensor_parallel(const at::Tensor& x, const Layout& layout) {
   if (layout.tp == 1) return x;
   return layout.sequence_parallel ? comm::all_gather(x, layout.tp_group)
                                   : comm::copy_to(x, layout.tp_group);
 }
 
-/// x [N, ...], a partial sum. Returns [N/P, ...], the sum over the ranks. Backward: the gradient of
-/// all N rows.
+/// x [N, ...], a partial sum. Returns the sum over the ranks, [N/P, ...]. The backward returns the
+/// gradient of all N rows.
 inline at::Tensor leave_tensor_parallel(const at::Tensor& x, const Layout& layout) {
   if (layout.tp == 1) return x;
   return layout.sequence_parallel ? comm::reduce_scatter(x, layout.tp_group)

@@ -29,7 +29,7 @@ TEST(RowOrder, IsUndoneForAnyWidth) {
   }
 }
 
-TEST(RowOrder, OnOneRankIsThatOfTheBatchWhateverIsAskedFor) {
+TEST(RowOrder, OnOneRankIsThatOfTheBatchEvenWithSequenceParallelism) {
   const at::Tensor tokens = at::arange(16).view({2, 8});
   EXPECT_TRUE(rows_of(tokens, {.sequence_parallel = true}).equal(tokens.view({-1})));
 }

@@ -1,47 +1,19 @@
-// The layers of a model one after the other, and full recompute: of a stretch of layers only the
-// input is kept, and the backward runs the stretch again, random numbers included (dropout.h).
+// Runs the layers of a chunk one after the other, with full recompute: for a group of layers only
+// the input is kept, and the backward runs the group again with the same random numbers
+// (dropout.h).
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/config/recompute_config.h"
-#include "workloads/forward/recompute.h"
 #include "workloads/model/layer.h"
 
 namespace graphproof::workloads {
 
-/// x [N/P, H] outside tensor parallel regions, and so is what is returned. `layers` outlives the
+/// x [N/P, H] outside tensor parallel regions. Returns the same shape. `layers` outlives the
 /// backward.
-inline at::Tensor run_layers(const std::vector<Layer>& layers, at::Tensor x,
-                             const ForwardPass& pass, const RecomputeConfig& config) {
-  const auto all = static_cast<std::int64_t>(layers.size());
-  const std::int64_t recomputed = config.full() ? config.recomputed_layers(all) : 0;
-  const std::int64_t stretch =
-      config.method == RecomputeConfig::Method::uniform ? config.layers : 1;
-  for (std::int64_t begin = 0; begin < recomputed; begin += stretch) {
-    const std::int64_t end = std::min(begin + stretch, recomputed);
-    std::vector<at::Tensor> parameters;
-    for (std::int64_t l = begin; l < end; ++l)
-      parameters.insert(parameters.end(), layers[l].parameters().begin(),
-                        layers[l].parameters().end());
-    x = recompute(
-        RecomputedPart::layer, pass.faults,
-        [&layers, pass, begin, end](const std::vector<at::Tensor>& inputs, bool again) {
-          ForwardPass run = pass;
-          run.again = again;
-          at::Tensor y = inputs[0];
-          for (std::int64_t l = begin; l < end; ++l) {
-            y = layers[l].forward(y, run);
-            pass.recomputes.note(RecomputedPart::layer, layers[l].index(), y, again);
-          }
-          return y;
-        },
-        {x}, parameters);
-  }
-  for (std::int64_t l = recomputed; l < all; ++l) x = layers[l].forward(x, pass);
-  return x;
-}
+at::Tensor run_layers(const std::vector<Layer>& layers, at::Tensor x, const ForwardPass& pass,
+                      const RecomputeConfig& config);
 
 }  // namespace graphproof::workloads

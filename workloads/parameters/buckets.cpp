@@ -8,9 +8,10 @@
 namespace graphproof::workloads {
 namespace {
 
-// Small beside Megatron-LM's 40 million: models here must have several buckets.
+// Small compared with Megatron-LM's 40 million, so that the models here have several buckets.
 constexpr std::int64_t kBucketElements = std::int64_t{1} << 15;
 
+/// Where a parameter begins in the buffer.
 struct Place {
   std::int64_t begin;
   std::size_t parameter;
@@ -26,8 +27,9 @@ std::vector<Place> places_in_order(const Parameters& parameters, const Parameter
   return places;
 }
 
-/// A bucket is closed by the first parameter behind its `least` elements.
-/// `alone`: a parameter that gets a bucket to itself, if any.
+/// Appends the buckets of the parameters at `places`, which end at element `end`. A bucket ends
+/// before the first parameter that begins `least` elements or more after the bucket's beginning.
+/// `alone`: a parameter that gets its own bucket, if any.
 void cut(std::vector<Bucket>& buckets, const std::vector<Place>& places, std::int64_t end,
          std::int64_t least, const std::string& group, std::optional<std::size_t> alone) {
   const std::size_t first = buckets.size();
@@ -45,7 +47,7 @@ void cut(std::vector<Bucket>& buckets, const std::vector<Place>& places, std::in
 
 }  // namespace
 
-Stretch Bucket::own() const {
+FlatRange Bucket::own() const {
   const std::int64_t mine = elements / comm::group_size(group);
   return {.begin = begin + mine * comm::group_index(group), .elements = mine};
 }
@@ -54,8 +56,8 @@ std::vector<Bucket> cut_buckets(const ModelConfig& config, const Layout& layout,
                                 const Parameters& parameters, const ParameterBuffer& buffer) {
   std::vector<Bucket> buckets;
   const std::int64_t all = buffer.flat().numel(), shared = buffer.shared().numel();
-  // First and last stage sum the gradient of tied embeddings once the data parallel ranks have:
-  // they must own the same parts.
+  // The first and the last stage sum the gradients of tied embeddings after the data parallel ranks
+  // have, so both stages must own the same parts.
   std::optional<std::size_t> alone;
   for (std::size_t i = 0; i < parameters.all().size(); ++i)
     if (config.distributed_optimizer && config.tied_embeddings && layout.pp > 1 &&

@@ -1,7 +1,7 @@
-// Into which pieces the flat buffers of a rank's parameters (ParameterBuffer) are cut for
-// communication among the data parallel ranks that hold the same ones, as Megatron-LM's buckets:
-// gradients are reduced, and with the distributed optimizer parameters gathered, bucket by bucket.
-// Each rank of a bucket's group owns an equal part of it.
+// Buckets, as in Megatron-LM: the pieces of a flat buffer of parameters (ParameterBuffer) that are
+// communicated together among the ranks that hold the same parameters. Gradients are reduced bucket
+// by bucket, and with the distributed optimizer parameters are gathered bucket by bucket. Each rank
+// of a bucket's group owns an equal part of it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,23 +15,24 @@
 
 namespace graphproof::workloads {
 
-/// A stretch of elements of a flat buffer.
-struct Stretch {
+/// A contiguous range of elements of a flat buffer.
+struct FlatRange {
   std::int64_t begin = 0, elements = 0;
   at::Tensor of(const at::Tensor& flat) const { return flat.narrow(0, begin, elements); }
 };
 
-struct Bucket : Stretch {
+/// One bucket.
+struct Bucket : FlatRange {
   std::string group;                    // the ranks that hold the same parameters
-  std::vector<std::size_t> parameters;  // their indices; none is cut
-  /// What this rank owns of it. REQUIRES: the group's size divides
+  std::vector<std::size_t> parameters;  // indices in Parameters::all(); each is whole
+  /// The part that this rank owns. REQUIRES: the size of the group divides
   /// ParameterBuffer::kAlignmentElements.
-  Stretch own() const;
+  FlatRange own() const;
 };
 
-/// Of every element of `buffer`, in its order: one bucket for what all data parallel ranks hold, or
-/// several beside overlapped reduction, and one for experts where there are any. With
-/// distributed_optimizer, embeddings that two pipeline stages hold have a bucket to themselves.
+/// Cuts `buffer` into buckets, in its order: one for the parameters that all data parallel ranks
+/// hold, or several if the reduction is overlapped, and one for experts if there are any. With
+/// distributed_optimizer, an embedding that two pipeline stages hold has its own bucket.
 std::vector<Bucket> cut_buckets(const ModelConfig& config, const Layout& layout,
                                 const Parameters& parameters, const ParameterBuffer& buffer);
 

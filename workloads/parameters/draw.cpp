@@ -11,7 +11,7 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// FNV-1a, 64 bits: names differ in few characters, and mix() spreads the difference.
+// FNV-1a, 64 bits. Names differ in few characters; mix() spreads the difference over all bits.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325;
   for (unsigned char byte : text) value = (value ^ byte) * 0x100000001b3;

@@ -21,7 +21,7 @@ TEST(Draw, ChangesWithSeedNameAndIndex) {
 }
 
 TEST(Draw, ConsecutiveSeedsAndNamesShareNoNumbers) {
-  // A key that only adds the seed would make stream 2 the stream 1 moved by one.
+  // If the key only added the seed, stream 2 would be stream 1 shifted by one.
   for (std::uint64_t seed = 1; seed < 20; ++seed)
     for (std::uint64_t shift = 0; shift < 20; ++shift)
       EXPECT_NE(Draw(seed, "a").bits(shift), Draw(seed + 1, "a").bits(0)) << seed << " " << shift;

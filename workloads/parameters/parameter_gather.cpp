@@ -14,7 +14,7 @@ ParameterGather::ParameterGather(const ParameterShards& shards, const Parameters
 }
 
 void ParameterGather::begin() {
-  gathered_.clear();  // of a step that an error ended
+  gathered_.clear();  // an error may have ended the last step
   side_.fork();
   const c10::StreamGuard guard(side_.stream());
   for (std::size_t b = 0; b < shards_.buckets().size(); ++b) {

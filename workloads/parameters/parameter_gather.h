@@ -1,8 +1,8 @@
-// overlap_param_gather: the distributed optimizer's parameters are gathered at the beginning of the
-// next step, bucket by bucket on a stream of their own, and each part of the model waits for the
-// buckets of its parameters right before it runs, as Megatron-LM's forward pre-hooks. The wait of a
-// part that is captured alone stays outside its graph: a graph that held it would wait for the
-// gather of its capture.
+// overlap_param_gather: the parameters of the distributed optimizer are gathered at the beginning
+// of the next step, bucket by bucket on a side stream. Each part of the model waits for the buckets
+// of its parameters immediately before it runs (Megatron-LM's forward pre-hooks). For a part that
+// is captured alone this wait is outside the graph, because a captured wait would refer to the
+// gather that ran during the capture.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -18,9 +18,10 @@
 
 namespace graphproof::workloads {
 
+/// The gathers of one step at a time. Used by the thread that runs the step.
 class ParameterGather {
  public:
-  /// All outlive it.
+  /// The arguments outlive it.
   ParameterGather(const ParameterShards& shards, const Parameters& parameters,
                   capture::Device& device, faults::FaultHooks& faults);
 
@@ -28,8 +29,8 @@ class ParameterGather {
   void begin();
   /// Makes the current stream wait for the buckets of `parameters`, once a step.
   void wait(const std::vector<at::Tensor>& parameters);
-  /// For all buckets that nothing waited for. A capture that forked to the gathers' stream is
-  /// joined here.
+  /// Makes the current stream wait for all remaining buckets. In a capture this joins the side
+  /// stream.
   void finish();
 
  private:
@@ -38,7 +39,8 @@ class ParameterGather {
   const ParameterShards& shards_;
   const SideStream side_;
   std::map<const c10::TensorImpl*, std::size_t> bucket_of_;
-  std::map<std::size_t, c10::Event> gathered_;  // by bucket, of the step in hand
+  std::map<std::size_t, c10::Event>
+      gathered_;  // by bucket: those of this step that were not waited for
 };
 
 }  // namespace graphproof::workloads

@@ -21,7 +21,7 @@ ParameterShards::ParameterShards(const Parameters& parameters, const GradientBuf
   }
   std::int64_t place = 0;
   for (const Bucket& bucket : buckets_) {
-    const Stretch mine = bucket.own();
+    const FlatRange mine = bucket.own();
     for (const std::size_t i : bucket.parameters) {
       const std::int64_t begin = std::max(gradients.begin(i), mine.begin);
       const std::int64_t end = std::min(gradients.begin(i) + parameters.all()[i].tensor.numel(),
@@ -51,7 +51,7 @@ void ParameterShards::gather(const Bucket& bucket) const {
   if (!faults_.gathers(static_cast<std::size_t>(&bucket - buckets_.data()), buckets_.size()))
     return;
   const at::NoGradGuard no_grad;
-  // A stretch of it for each bucket: gathers of several may be under way.
+  // Each bucket has its own range of sent_, because the gathers of several buckets may be pending.
   std::int64_t place = 0;
   for (const Bucket* before = buckets_.data(); before != &bucket; ++before)
     place += before->own().elements;

@@ -1,6 +1,6 @@
-// The distributed optimizer's parameters, as Megatron-LM's DistributedOptimizer (stage 1 of ZeRO,
-// Rajbhandari et al. 2020): each data parallel rank updates the elements that it owns of every
-// bucket (buckets.h) and keeps optimizer state for these alone; afterwards the ranks gather the
+// The parameters under the distributed optimizer (Megatron-LM's DistributedOptimizer; stage 1 of
+// ZeRO, Rajbhandari et al. 2020). Each data parallel rank keeps optimizer state only for the
+// elements of each bucket (buckets.h) that it owns, updates these, and then the ranks gather the
 // parameters from each other.
 #pragma once
 
@@ -17,43 +17,42 @@
 
 namespace graphproof::workloads {
 
+/// Used by the thread that runs the step.
 class ParameterShards {
  public:
-  /// Moves every parameter into one flat buffer of its own type, laid out as `gradients`, and keeps
-  /// its values. Before anything holds a parameter's address.
-  /// `faults` outlives it.
+  /// Moves every parameter, with its values, into one flat buffer with the layout of `gradients`.
+  /// Must be constructed before anything uses the address of a parameter. `faults` outlives it.
   ParameterShards(const Parameters& parameters, const GradientBuffer& gradients,
                   std::vector<Bucket> buckets, faults::FaultHooks& faults);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  const at::Tensor& flat() const {
-    return flat_.flat();
-  }  // [elements + padding] of the parameters' type
+  /// [elements + padding] of the type of the parameters.
+  const at::Tensor& flat() const { return flat_.flat(); }
 
-  /// What this rank owns of a flat buffer, bucket by bucket. [own_elements()]: a view where there
-  /// is one bucket, else a copy.
+  /// The elements of a flat buffer that this rank owns, bucket by bucket, [own_elements()]. A view
+  /// if there is one bucket, otherwise a copy.
   at::Tensor own(const at::Tensor& flat) const;
   std::int64_t own_elements() const { return own_elements_; }
 
-  /// What this rank owns of one parameter: [elements] of a flat buffer, and of own().
+  /// The part of one parameter that this rank owns, as a range of flat() and as one of own().
   struct Piece {
-    std::size_t parameter;  // its index
-    Stretch flat, own;
+    std::size_t parameter;  // index in Parameters::all()
+    FlatRange flat, own;
   };
-  const std::vector<Piece>& pieces() const {
-    return pieces_;
-  }  // in order of the parameters, those of other ranks left out
+  /// The pieces of this rank, in the order of the parameters.
+  const std::vector<Piece>& pieces() const { return pieces_; }
 
-  /// Enqueues on the current stream: every rank's part of the bucket to all ranks of its group.
-  /// Capturable. REQUIRES: `bucket` is one of buckets().
+  /// Enqueues on the current stream the gather of a bucket over its group. Capturable. REQUIRES:
+  /// `bucket` is one of buckets().
   void gather(const Bucket& bucket) const;
 
  private:
   faults::FaultHooks& faults_;
   std::vector<Bucket> buckets_;
   ParameterBuffer flat_;
-  at::Tensor sent_;  // [own_elements()]: a gather may not read where it writes, and a copy made
-                     // beside another stream stays there
+  /// [own_elements()]: the elements to send, because a gather must not read where it writes.
+  /// Static, because a temporary copy would be released while the side stream still reads it.
+  at::Tensor sent_;
   std::int64_t own_elements_ = 0;
   std::vector<Piece> pieces_;
 };

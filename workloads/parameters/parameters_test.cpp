@@ -45,7 +45,7 @@ TEST(GradientBuffer, BackwardAddsIntoTheStaticViews) {
   const void* before = gradients.views()[1].tensor.const_data_ptr();
   for (int pass = 0; pass < 2; ++pass) torch::autograd::backward({(a * 2).sum() + (b * 3).sum()});
   EXPECT_EQ(b.grad().const_data_ptr(), before)
-      << "the accumulator took the new gradient instead of adding to ours";
+      << "the accumulator replaced .grad instead of adding to it";
   EXPECT_TRUE(at::equal(gradients.views()[0].tensor, at::full({3, 5}, 4.0)));
   EXPECT_TRUE(at::equal(gradients.views()[1].tensor, at::full({7}, 6.0)));
   at::Tensor flat = gradients.flat();

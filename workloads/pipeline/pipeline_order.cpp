@@ -35,7 +35,7 @@ std::size_t chunk_of(double entry) {
   return static_cast<std::size_t>(std::abs(std::ceil(entry))) - 1;
 }
 
-/// Layers of a chunk order, one entry at a time.
+/// Builds an order by layers from the entries of a chunk order, one layer at a time.
 class Expansion {
  public:
   Expansion(const std::vector<std::int64_t>& layers_of_chunk, bool weight_gradients)
@@ -68,7 +68,7 @@ class Expansion {
 
   const std::vector<std::int64_t>& layers_;
   const bool weight_gradients_;
-  std::vector<std::int64_t> before_;  // layers of the chunks before
+  std::vector<std::int64_t> before_;  // number of layers in the chunks before each chunk
   LayerOrder order_;
 };
 
@@ -89,10 +89,11 @@ std::int64_t warmup_forwards(const Stage& given, bool forward_only, bool overlap
   const std::int64_t total = stage.microbatches * stage.chunks;
   if (forward_only) return total;
   if (stage.pp == 1) return 0;
-  const std::int64_t behind = stage.pp - stage.rank - 1;
+  const std::int64_t later_stages = stage.pp - stage.rank - 1;
   const std::int64_t warmup =
-      stage.chunks == 1 ? behind
-                        : 2 * behind + (stage.chunks - 1) * stage.group + (overlap_ep ? 1 : 0);
+      stage.chunks == 1
+          ? later_stages
+          : 2 * later_stages + (stage.chunks - 1) * stage.group + (overlap_ep ? 1 : 0);
   return std::min(warmup, total);
 }
 
@@ -145,13 +146,13 @@ LayerOrder layer_order(const std::vector<double>& chunk_order,
                     "give one number a chunk");
 
   Expansion expansion(layers_of_chunk, weight_gradients);
-  const auto behind_last_forward =
+  const auto after_last_forward =
       std::find_if(chunk_order.rbegin(), chunk_order.rend(), is_forward).base();
   for (auto entry = chunk_order.begin(); entry != first_backward; ++entry)
     for (std::int64_t layer = 0; layer < expansion.layers(*entry); ++layer)
       expansion.forward(*entry, layer);
   auto entry = first_backward;
-  for (; entry < behind_last_forward; entry += 2) {
+  for (; entry < after_last_forward; entry += 2) {
     const double backward = *entry, forward = *std::next(entry);
     if (is_forward(backward) || !is_forward(forward))
       throw Refused("the layers of an order",
@@ -200,7 +201,7 @@ std::vector<std::int64_t> input_buffers(const std::vector<double>& order,
         if (in_use[chunk].empty())
           throw Refused("the input buffers of an order",
                         "a backward of chunk " + std::to_string(chunk + 1) + " before its forward",
-                        "the forward first", "nobody would know its buffer",
+                        "the forward first", "no buffer would be assigned to it",
                         "give an order that can run");
         const Use done = in_use[chunk].front();
         in_use[chunk].pop_front();

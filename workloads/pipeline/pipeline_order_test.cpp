@@ -24,7 +24,7 @@ class GoldenOrderTest : public testing::Test {
                        "workloads/pipeline/golden.json");
     return json::parse(file, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   }
-  inline static const json golden_ = read();  // read once, never changed
+  inline static const json golden_ = read();  // read once, for all tests
 };
 
 std::vector<Forward> forwards_of(const json& list) {
@@ -134,22 +134,23 @@ TEST(PipelineOrder, IsWarmupThenPairsThenTheRestAndRunsEveryBackwardAfterItsForw
     const std::vector<double> order = chunk_order(stage);
     const std::int64_t total = stage.chunks * stage.microbatches, warmup = warmup_forwards(stage);
     RC_ASSERT(static_cast<std::int64_t>(order.size()) == 2 * total);
-    std::vector<std::int64_t> owed(static_cast<std::size_t>(stage.chunks), 0);
+    std::vector<std::int64_t> pending(static_cast<std::size_t>(stage.chunks), 0);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      std::int64_t& chunk = owed.at(static_cast<std::size_t>(std::abs(order[i])) - 1);
+      std::int64_t& chunk = pending.at(static_cast<std::size_t>(std::abs(order[i])) - 1);
       chunk += order[i] > 0 ? 1 : -1;
       RC_ASSERT(chunk >= 0);
       const auto at = static_cast<std::int64_t>(i);
       const bool forward = at < warmup || (at < 2 * total - warmup && (at - warmup) % 2 == 0);
       RC_ASSERT((order[i] > 0) == forward);
     }
-    RC_ASSERT(std::all_of(owed.begin(), owed.end(), [](std::int64_t count) { return count == 0; }));
+    RC_ASSERT(
+        std::all_of(pending.begin(), pending.end(), [](std::int64_t count) { return count == 0; }));
   }));
 }
 
 TEST(PipelineOrder, OfNeighbouringStagesMeetsSoThatNoneWaitsForever) {
-  // Each stage runs its order; a forward needs that of the stage before, a backward that of the
-  // stage behind.
+  // Each stage runs its order. A forward needs the forward of the previous stage, a backward the
+  // backward of the next stage.
   EXPECT_TRUE(rc::check([] {
     Stage stage = any_stage();
     stage.chunks = 1;
@@ -174,8 +175,7 @@ TEST(PipelineOrder, OfNeighbouringStagesMeetsSoThatNoneWaitsForever) {
   }));
 }
 
-TEST(PipelineOrder,
-     OfLayersHoldsEachLayerOnceAMicrobatchAndItsWeightGradientBehindItsDataGradient) {
+TEST(PipelineOrder, OfLayersHoldsEachLayerOnceAMicrobatchAndItsWeightGradientAfterItsDataGradient) {
   EXPECT_TRUE(rc::check([] {
     const Stage stage = any_stage();
     const bool weight_gradients = *rc::gen::arbitrary<bool>();
@@ -215,7 +215,7 @@ TEST(PipelineOrder, NeedsLayersTimesOneMoreThanTheWarmupBuffersWhereAllLayersAre
   }));
 }
 
-TEST(PipelineOrder, RefusesWhatCannotRunAndSaysWhatToChange) {
+TEST(PipelineOrder, RefusesAnInvalidRequestWithAdvice) {
   const std::pair<std::string, const char*> rows[] = {
       {refusal_of([] { forwards({.pp = 2, .rank = 2}); }), "a pipeline's rank; got 2; want 0 to 1"},
       {refusal_of([] { forwards({.microbatches = 0}); }),

@@ -1,4 +1,4 @@
-// For the tests of the order functions.
+// Helper for the tests of this folder.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace graphproof::order {
 
-/// What the Refused that `call` throws says; empty if it returns.
+/// The message of the Refused that `call` throws; empty if it returns.
 inline std::string refusal_of(const std::function<void()>& call) {
   try {
     call();

@@ -1,7 +1,7 @@
-// A side stream: work of its own that runs concurrently with the current stream. It forks, which
+// A side stream, whose work runs concurrently with that of the current stream. It forks, which
 // means that it waits for all work of the current stream so far, and it is joined, which means that
-// the current stream waits for it. Inside a capture both become edges of the graph, and a side
-// stream that is never joined spoils the capture.
+// the current stream waits for it. In a capture both become edges of the graph, and a capture with
+// a side stream that is never joined is invalid.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -14,9 +14,10 @@
 
 namespace graphproof::workloads {
 
+/// Used by one thread at a time.
 class SideStream {
  public:
-  /// `work` says what runs on it. `faults` outlives this.
+  /// `work` is the kind of work that runs on it. `faults` outlives it.
   SideStream(c10::Stream stream, faults::SideWork work, faults::FaultHooks& faults)
       : stream_(stream), work_(work), faults_(faults) {}
 
@@ -29,14 +30,14 @@ class SideStream {
     ready.record(current);
     wait(faults::SideWait::fork, ready, stream_);
   }
-  /// An event that is over when all work of the side stream so far is.
+  /// An event that completes when all work of the side stream so far has.
   c10::Event record() const {
-    c10::Event over(stream_.device_type());
-    over.record(stream_);
-    return over;
+    c10::Event done(stream_.device_type());
+    done.record(stream_);
+    return done;
   }
-  /// Makes the current stream wait for `over`.
-  void join(c10::Event& over) const { wait(faults::SideWait::join, over, current_stream()); }
+  /// Makes the current stream wait for `done`.
+  void join(c10::Event& done) const { wait(faults::SideWait::join, done, current_stream()); }
 
  private:
   c10::Stream current_stream() const {

@@ -13,7 +13,7 @@
 #include "fixtures/comm/transport/mpi.h"
 #include "fixtures/process/rank.h"
 #include "workloads/config/model_config.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 #include "workloads/testing/device_under_test.h"
 
 namespace graphproof::engines {

@@ -45,7 +45,7 @@ GradientReduction::GradientReduction(const ModelConfig& config, const Layout& la
   }
   std::int64_t own_elements = 0;
   for (Bucket& bucket : cut_buckets(config, layout, parameters, gradients)) {
-    Stretch own;
+    FlatRange own;
     if (config.distributed_optimizer)
       own = {.begin = own_elements, .elements = bucket.own().elements};
     own_elements += own.elements;

@@ -68,7 +68,7 @@ class GradientReduction {
  private:
   struct Reduced {
     Bucket bucket;
-    Stretch own;                 // of own_; of the distributed optimizer
+    FlatRange own;               // of own_; of the distributed optimizer
     std::int64_t additions = 0;  // that a backward makes to its gradients
     std::int64_t missing = 0;    // of those in this step's last backward
     bool done = false;

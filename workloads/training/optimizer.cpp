@@ -12,8 +12,8 @@ template <class Visit>
 void for_each_own(const ParameterShards& shards, Visit visit) {
   std::int64_t place = 0;
   for (const Bucket& bucket : shards.buckets()) {
-    const Stretch own = bucket.own();
-    visit(own.of(shards.flat()), Stretch{.begin = place, .elements = own.elements});
+    const FlatRange own = bucket.own();
+    visit(own.of(shards.flat()), FlatRange{.begin = place, .elements = own.elements});
     place += own.elements;
   }
 }
@@ -135,7 +135,7 @@ void Optimizer::step() {
 void Optimizer::move_by_gradient() {
   const at::Tensor rate = current_rate(), g = own(gradients_.flat());
   if (!masters_ && shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+    return for_each_own(*shards_, [&](const at::Tensor& part, FlatRange mine) {
       part.addcmul_(mine.of(g), rate, -1);
     });
   if (!masters_) {
@@ -181,7 +181,7 @@ void Optimizer::move_by_adam() {
     return;
   }
   if (shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+    return for_each_own(*shards_, [&](const at::Tensor& part, FlatRange mine) {
       part.addcmul_(mine.of(direction), rate, -1);
     });
   for (std::size_t i = 0; i < updated_.size(); ++i)
@@ -195,7 +195,7 @@ void Optimizer::decay() {
     return;
   }
   if (shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+    return for_each_own(*shards_, [&](const at::Tensor& part, FlatRange mine) {
       part.addcmul_(part * mine.of(decayed_), rate, -kWeightDecay);
     });
   for (const Updated& updated : updated_) {
@@ -206,7 +206,7 @@ void Optimizer::decay() {
 
 void Optimizer::round_parameters() {
   if (shards_)
-    return for_each_own(*shards_, [&](const at::Tensor& part, Stretch mine) {
+    return for_each_own(*shards_, [&](const at::Tensor& part, FlatRange mine) {
       part.copy_(mine.of(masters_->flat));
     });
   for (std::size_t i = 0; i < updated_.size(); ++i) {

@@ -1,5 +1,5 @@
 // What the stages of a pipeline hand each other: activations to the chunk behind, their gradients
-// back. Which, when, and why no stage waits for ever: workloads/pipeline/pipeline_turns.h.
+// back. Which, when, and why no stage waits for ever: workloads/pipeline/pipeline_schedule.h.
 // Everything runs on the current stream, so that a capture of the step holds its transfers in that
 // order.
 #pragma once
@@ -12,7 +12,7 @@
 #include "fixtures/comm/point_to_point.h"
 #include "fixtures/comm/process_groups.h"
 #include "fixtures/tensors/torch.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::workloads {
 
@@ -51,7 +51,7 @@ class StageTransfers {
  private:
   /// Both ends count the work that takes it: activations from 0, gradients from 1, in steps of two.
   std::int64_t tag(const order::Transfer& transfer) const {
-    const order::Work& work = transfer.takes;
+    const order::Work& work = transfer.consumer;
     return 2 * (work.chunk * microbatches_ + work.microbatch) + (work.forward ? 0 : 1);
   }
 

@@ -9,7 +9,7 @@
 #include "fixtures/tensors/named_tensor.h"
 #include "fixtures/tensors/torch.h"
 #include "workloads/config/model_config.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::workloads {
 

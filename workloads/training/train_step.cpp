@@ -12,7 +12,7 @@
 #include "workloads/forward/exchange_stream.h"
 #include "workloads/layers/fp8_weights.h"
 #include "workloads/model/gpt.h"
-#include "workloads/model/layer_turns.h"
+#include "workloads/model/layer_schedule.h"
 #include "workloads/parameters/parameter_gather.h"
 #include "workloads/parameters/parameter_shards.h"
 #include "workloads/parameters/parameters.h"
@@ -133,12 +133,13 @@ struct TrainStep::State {
         root_gradient(at::full({}, 1.0 / static_cast<double>(config.microbatches),
                                options.dtype(at::kFloat))),
         counter(at::zeros({layout.stage_layers(config)}, options.dtype(at::kLong))),
-        turns(order::turns(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
+        turns(order::schedule_slots(stage_of(layout, config), /*in_pairs=*/config.overlap_ep_comm)),
         transfers(layout, config, options.dtype(scalar_type(config.precision))),
         schedule(config, layout, device_.torch_device()) {
     if (config.fp8_weights) fp8_weights.emplace(config, layout, parameters, faults);
     if (config.overlap_ep_comm) exchanges.emplace(device, layout.ep_group, faults);
-    if (config.shared_expert && config.shared_expert_overlap) beside.emplace(device, faults);
+    if (config.shared_expert && config.shared_expert_overlap)
+      shared_expert_stream.emplace(device, faults);
     root = root_gradient;
     if (optimizer.loss_scale().defined()) {
       felt_scale = at::zeros_like(root_gradient);
@@ -219,12 +220,12 @@ struct TrainStep::State {
       root;  // [] fp32, static: root_gradient, of fp16 times the loss scale of the step that runs
   at::Tensor felt_scale;  // [] fp32, of fp16
   std::vector<at::Tensor> layer_counters;
-  const std::vector<order::Turn> turns;
+  const std::vector<order::ScheduleSlot> turns;
   const StageTransfers transfers;
   ScheduleLedger schedule;
   std::optional<Fp8Weights> fp8_weights;
-  std::optional<ExchangeStream> exchanges;   // with overlap_ep_comm
-  std::optional<SharedExpertStream> beside;  // with shared_expert_overlap
+  std::optional<ExchangeStream> exchanges;                 // with overlap_ep_comm
+  std::optional<SharedExpertStream> shared_expert_stream;  // with shared_expert_overlap
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<PassInPieces>>
       in_pieces;  // by chunk and microbatch: backward is owed
   std::optional<order::Work> running;
@@ -256,7 +257,7 @@ ForwardPass TrainStep::State::pass_of(const Batch& batch, const order::Work& wor
                                      : at::Tensor(),
           .gather = gather.get(),
           .fp8_weights = fp8_weights ? &*fp8_weights : nullptr,
-          .beside = beside ? &*beside : nullptr};
+          .shared_expert_stream = shared_expert_stream ? &*shared_expert_stream : nullptr};
 }
 
 at::Tensor TrainStep::State::run_chunk(const Batch& batch, const order::Work& work,
@@ -294,7 +295,7 @@ at::Tensor TrainStep::State::backward(const order::Work& work, const Outstanding
     dropout.begin(work.microbatch);
     recomputes.begin(work.microbatch);
   }
-  const MeantStreamMismatch meant(beside.has_value());
+  const SilenceStreamMismatchWarning silence(shared_expert_stream.has_value());
   torch::autograd::backward({done.output}, {model.makes_loss(work.chunk) ? root : gradient});
   return done.received.defined() ? done.received.grad() : at::Tensor();
 }
@@ -304,14 +305,14 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
   std::map<std::pair<std::int64_t, std::int64_t>, Outstanding>
       outstanding;                            // by chunk and microbatch
   std::map<order::Work, at::Tensor> arrived;  // by what takes it
-  for (const order::Turn& turn : turns) {
+  for (const order::ScheduleSlot& slot : turns) {
     at::Tensor made;
-    std::vector<order::Transfer> in_order = turn.transfers;
-    std::optional<order::Work> run = turn.work;
+    std::vector<order::Transfer> in_order = slot.transfers;
+    std::optional<order::Work> run = slot.work;
     faults.turn(in_order, run);
-    if (turn.work) {
+    if (slot.work) {
       at::Tensor input;
-      if (auto taken = arrived.extract(*turn.work)) input = std::move(taken.mapped());
+      if (auto taken = arrived.extract(*slot.work)) input = std::move(taken.mapped());
       const order::Work work = *run;
       running = work;
       const std::pair key{work.chunk, work.microbatch};
@@ -322,11 +323,11 @@ void TrainStep::State::run_microbatches(const Batch& batch) {
         made = backward(work, outstanding.extract(key).mapped(), input);
     }
     for (const order::Transfer& transfer : in_order) {
-      running = transfer.takes;
+      running = transfer.consumer;
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, made);
       else
-        arrived[transfer.takes] = transfers.receive(transfer);
+        arrived[transfer.consumer] = transfers.receive(transfer);
     }
     running.reset();
   }
@@ -339,7 +340,7 @@ TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const or
                                                     const order::Work* backward,
                                                     const at::Tensor& gradient) {
   using LayerWork = ScheduleLedger::LayerWork;
-  LayerTurn there, back;
+  LayerSlot there, back;
   std::unique_ptr<PassInPieces> now, then;
   if (backward) {
     then = std::move(in_pieces.extract({backward->chunk, backward->microbatch}).mapped());
@@ -370,14 +371,15 @@ TrainStep::State::Made TrainStep::State::run_beside(const Batch& batch, const or
   const auto weights_added = [this](const std::vector<at::Tensor>& weights) {
     for (const at::Tensor& weight : weights) reduction.added(weight);
   };
-  const LayerTurnNotes notes{note(LayerWork::forward, forward), note(LayerWork::backward, backward),
-                             note(LayerWork::weight_gradients, backward), weights_added};
+  const LayerScheduleNotes notes{note(LayerWork::forward, forward),
+                                 note(LayerWork::backward, backward),
+                                 note(LayerWork::weight_gradients, backward), weights_added};
   Made made;
-  run_layer_turns(there, back, config.delay_wgrad, notes, [&] {
+  run_layer_schedule(there, back, config.delay_wgrad, notes, [&] {
     if (forward && model.makes_loss(forward->chunk)) {
       const auto index = static_cast<std::size_t>(forward->microbatch);
       there.x = now->end.forward({there.x}, [&](const auto& in) {
-        return std::vector{model.behind_layers(
+        return std::vector{model.after_layers(
             in[0], batch.labels.at(index), token_weights(batch, index), pass_of(batch, *forward))};
       })[0];
       note_loss(*forward, there.x);
@@ -396,55 +398,55 @@ void TrainStep::State::run_layer_by_layer(const Batch& batch) {
   running.reset();  // of a step that an error ended, and so are these
   in_pieces.clear();
   for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
-    for (const Layer& layer : model.layers(chunk)) layer.forget_delayed();
+    for (const Layer& layer : model.layers(chunk)) layer.discard_delayed();
   std::map<order::Work, at::Tensor> arrived;  // by what takes it
   const auto take = [&](const order::Work* work) {
     auto taken = work ? arrived.extract(*work) : decltype(arrived)::node_type();
     return taken ? std::move(taken.mapped()) : at::Tensor();
   };
-  for (const order::Turn& turn : turns) {
+  for (const order::ScheduleSlot& slot : turns) {
     Made made;
-    if (turn.work) {
-      const order::Work* const backward = turn.work->forward ? nullptr : &*turn.work;
-      const order::Work* const forward = turn.work->forward ? &*turn.work
-                                         : turn.beside      ? &*turn.beside
-                                                            : nullptr;
-      running = *turn.work;
+    if (slot.work) {
+      const order::Work* const backward = slot.work->forward ? nullptr : &*slot.work;
+      const order::Work* const forward = slot.work->forward        ? &*slot.work
+                                         : slot.overlapped_forward ? &*slot.overlapped_forward
+                                                                   : nullptr;
+      running = *slot.work;
       const at::Tensor received = take(forward), gradient = take(backward);
       made = run_beside(batch, forward, received, backward, gradient);
     }
-    for (const order::Transfer& transfer : turn.transfers) {
-      running = transfer.takes;
+    for (const order::Transfer& transfer : slot.transfers) {
+      running = transfer.consumer;
       if (transfer.from == layout.pp_rank)
-        transfers.send(transfer, transfer.takes.forward ? made.output : made.gradient);
+        transfers.send(transfer, transfer.consumer.forward ? made.output : made.gradient);
       else
-        arrived[transfer.takes] = transfers.receive(transfer);
+        arrived[transfer.consumer] = transfers.receive(transfer);
     }
     running.reset();
   }
   for (std::int64_t chunk = 0; chunk < layout.vpp; ++chunk)
-    for (const Layer& layer : model.layers(chunk)) layer.require_none_owed();
+    for (const Layer& layer : model.layers(chunk)) layer.require_none_pending();
 }
 
 /// Only what forwards need: the stages run and exchange the rest in the same order, so none waits
 /// for ever.
 void TrainStep::State::run_forwards(const Batch& batch) {
   std::map<order::Work, at::Tensor> arrived;  // by what takes it
-  for (const order::Turn& turn : turns) {
+  for (const order::ScheduleSlot& slot : turns) {
     at::Tensor made;
-    if (turn.work && turn.work->forward) {
-      const order::Work& work = *turn.work;
+    if (slot.work && slot.work->forward) {
+      const order::Work& work = *slot.work;
       at::Tensor input;
       if (auto taken = arrived.extract(work)) input = std::move(taken.mapped());
       made = run_chunk(batch, work, input);
       if (model.makes_loss(work.chunk)) evaluation_losses.select(0, work.microbatch).copy_(made);
     }
-    for (const order::Transfer& transfer : turn.transfers) {
-      if (!transfer.takes.forward) continue;
+    for (const order::Transfer& transfer : slot.transfers) {
+      if (!transfer.consumer.forward) continue;
       if (transfer.from == layout.pp_rank)
         transfers.send(transfer, made);
       else
-        arrived[transfer.takes] = transfers.receive(transfer);
+        arrived[transfer.consumer] = transfers.receive(transfer);
     }
   }
 }
@@ -523,8 +525,8 @@ std::vector<NamedTensor> TrainStep::optimizer_state() {
 at::Tensor TrainStep::first_microbatch() {
   return state_->fp8_weights ? state_->fp8_weights->first() : at::Tensor();
 }
-void TrainStep::tell_first_microbatch(bool first) {
-  if (state_->fp8_weights) state_->fp8_weights->tell_first_microbatch(first);
+void TrainStep::set_first_microbatch(bool first) {
+  if (state_->fp8_weights) state_->fp8_weights->set_first_microbatch(first);
 }
 at::Tensor TrainStep::skipped() { return state_->optimizer.skipped(); }
 const HostChecks& TrainStep::host_checks() const { return state_->checks; }

@@ -21,7 +21,7 @@
 #include "workloads/forward/module_runner.h"
 #include "workloads/forward/module_runs.h"
 #include "workloads/parameters/parameters.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 #include "workloads/training/data.h"
 #include "workloads/training/gradient_reduction.h"
 #include "workloads/training/host_checks.h"
@@ -110,9 +110,9 @@ class TrainStep {
   void module_runner(ModuleRunner* runner);
   /// Of the part of `call`, in all microbatches since this was made, while it had a runner.
   RunCount module_runs(const ModuleCall& call) const;
-  /// Fp8Weights::tell_first_microbatch(); without effect where no weights are rounded. By an engine
+  /// Fp8Weights::set_first_microbatch(); without effect where no weights are rounded. By an engine
   /// that captures parts, before it replays the forward of one.
-  void tell_first_microbatch(bool first);
+  void set_first_microbatch(bool first);
   /// Told by an engine around a capture: whether the calls between are recorded instead of run. The
   /// making of rounded weights and planted faults look at it.
   void recording(bool on);

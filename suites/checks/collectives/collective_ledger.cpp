@@ -6,7 +6,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::checks {
 namespace {

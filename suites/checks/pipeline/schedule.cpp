@@ -7,7 +7,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/detectors.h"
 #include "suites/checks/attempt/judgement.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::checks {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 /// As evidence has it: chunk * microbatches + microbatch + 1, a backward with a minus.
 std::vector<std::int64_t> scheduled_chunks(const order::Stage& stage) {
   std::vector<std::int64_t> list;
-  for (const order::Turn& turn : order::turns(stage))
-    if (turn.work) {
-      const std::int64_t number = turn.work->chunk * stage.microbatches + turn.work->microbatch + 1;
-      list.push_back(turn.work->forward ? number : -number);
+  for (const order::ScheduleSlot& slot : order::schedule_slots(stage))
+    if (slot.work) {
+      const std::int64_t number = slot.work->chunk * stage.microbatches + slot.work->microbatch + 1;
+      list.push_back(slot.work->forward ? number : -number);
     }
   return list;
 }

@@ -11,7 +11,7 @@
 #include "suites/checks/attempt/concat.h"
 #include "suites/checks/attempt/expected.h"
 #include "workloads/engine_traits/engine_traits.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::checks {
 namespace {
@@ -180,15 +180,16 @@ class RankScript {
         }
       return ran;
     }
-    for (const order::Turn& turn : order::turns({.pp = axes.integer("pp"),
-                                                 .rank = rank_ / (world_size_ / axes.integer("pp")),
-                                                 .chunks = axes.integer("vpp"),
-                                                 .microbatches = axes.integer("microbatches"),
-                                                 .group = axes.integer("microbatch_group")}))
-      if (turn.work) {
+    for (const order::ScheduleSlot& slot :
+         order::schedule_slots({.pp = axes.integer("pp"),
+                                .rank = rank_ / (world_size_ / axes.integer("pp")),
+                                .chunks = axes.integer("vpp"),
+                                .microbatches = axes.integer("microbatches"),
+                                .group = axes.integer("microbatch_group")}))
+      if (slot.work) {
         const std::int64_t number =
-            turn.work->chunk * axes.integer("microbatches") + turn.work->microbatch + 1;
-        ran.push_back(turn.work->forward ? number : -number);
+            slot.work->chunk * axes.integer("microbatches") + slot.work->microbatch + 1;
+        ran.push_back(slot.work->forward ? number : -number);
       }
     return ran;
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "fixtures/tensors/torch.h"
-#include "workloads/engines/capture/during.h"
+#include "workloads/engines/capture/scoped_flag.h"
 #include "workloads/engines/capture/step_tensors.h"
 #include "workloads/engines/modules/saved_state.h"
 
@@ -29,7 +29,8 @@ void walk(const std::vector<Chunk>& chunks, const std::vector<double>& order,
     const Chunk& chunk = chunks.at(c);
     if (entry != std::trunc(entry)) {
       for (const auto& callable : chunk)
-        if (ModuleGraphs& graphs = *callable->graphs.at(delayed[c]); graphs.owes_weight_gradients())
+        if (ModuleGraphs& graphs = *callable->graphs.at(delayed[c]);
+            graphs.delays_weight_gradients())
           weight_gradients(graphs);
       ++delayed[c];
     } else if (entry > 0) {
@@ -144,7 +145,7 @@ void AheadOfTime::floor_step(const workloads::Batch& batch, double learning_rate
   require_graphs_for_floor(config_.impl, captured_);
   const c10::StreamGuard guard(stream_);
   if (!floor_) floor_ = std::make_unique<SpeedFloor>(floor_chains());
-  const During at_floor(at_floor_);
+  const ScopedFlag at_floor(at_floor_);
   step_.learning_rate(learning_rate);
   step_.forward_backward(batch);
   optimizer_.step();
@@ -186,7 +187,7 @@ std::vector<at::Tensor> AheadOfTime::run(const workloads::ModuleCall& call,
   chain.require_finished();
   const auto& captured = part.callable->graphs;
   const std::size_t own = static_cast<std::size_t>(call.microbatch) % captured.size();
-  step_.tell_first_microbatch(call.microbatch == 0);
+  step_.set_first_microbatch(call.microbatch == 0);
   if (at_floor_) return chain.begin(floor_->run(call, std::span(captured).subspan(own, 1), inputs));
   ModuleGraphs& graphs = *captured[own];
   if (!graphs.idle() || (config_.checks && !graphs.fits(inputs)))
@@ -268,7 +269,7 @@ void AheadOfTime::capture(const std::function<void()>& work) {
   const std::int64_t passes =
       ways_.warm_up_passes(counters_.eager, microbatches, schedule_.stage.microbatches);
   const std::int64_t runs = counters_.eager * microbatches + passes;
-  const During capturing(capturing_);
+  const ScopedFlag capturing(capturing_);
   try {
     pool_ = {};
     pool_.pool = device_.make_pool();
@@ -409,7 +410,7 @@ void AheadOfTime::warm_up(const std::vector<Chunk>& chunks, const std::vector<do
         for (std::int64_t pass = 0; pass < passes; ++pass) {
           graphs->warm_up_forward();
           graphs->warm_up_backward();
-          if (graphs->owes_weight_gradients()) graphs->warm_up_weight_gradients();
+          if (graphs->delays_weight_gradients()) graphs->warm_up_weight_gradients();
         }
 }
 

@@ -5,7 +5,7 @@
 
 namespace graphproof::engines {
 
-AheadOfTime::Ways callables_ways() {
+AheadOfTime::Ways callables_policy() {
   // num_warmup_iters of make_graphed_callables; it doesn't look at how often the modules ran
   // before.
   constexpr std::int64_t kPasses = 3;
@@ -26,7 +26,7 @@ std::unique_ptr<Engine> make_callables(const EngineConfig& config, capture::Devi
                                 "several microbatches outstanding; next: set impl to "
                                 "local or transformer_engine");
   return std::make_unique<AheadOfTime>(config, device, stream, step, observer,
-                                       captured_schedule(step), callables_ways());
+                                       captured_schedule(step), callables_policy());
 }
 
 }  // namespace graphproof::engines

@@ -46,7 +46,7 @@
 
 namespace graphproof::engines {
 
-AheadOfTime::Ways callables_ways();
+AheadOfTime::Ways callables_policy();
 
 std::unique_ptr<Engine> make_callables(const EngineConfig& config, capture::Device& device,
                                        c10::Stream stream, workloads::TrainStep& step,

@@ -45,9 +45,9 @@ TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModul
   experts.experts = 4;
   experts.topk = 2;
   experts.shared_expert = true;
-  ModelConfig behind_router = experts;
-  behind_router.recompute = workloads::selective({workloads::RecomputedPart::moe});
-  behind_router.recompute.behind_router = true;
+  ModelConfig after_router = experts;
+  after_router.recompute = workloads::selective({workloads::RecomputedPart::moe});
+  after_router.recompute.after_router = true;
   struct Cut {
     const char* name;
     ModelConfig model;
@@ -58,7 +58,7 @@ TEST(Callables, ReplayEqualsEagerBitForBitForEveryModuleSetAsOnePairForEachModul
        {Cut{"layer", model(0.1), {}, 1}, Cut{"attn", model(0), {ModuleKind::attn}, 1},
         Cut{"attn and mlp", model(0.1), {ModuleKind::attn, ModuleKind::mlp}, 2},
         Cut{"every feature", rich, {}, 1}, Cut{"experts", experts, {ModuleKind::moe}, 1},
-        Cut{"router, and what is behind it again", behind_router, {ModuleKind::moe_router}, 1},
+        Cut{"router, and what is behind it again", after_router, {ModuleKind::moe_router}, 1},
         Cut{"attention, router, preprocess",
             experts,
             {ModuleKind::attn, ModuleKind::moe_router, ModuleKind::moe_preprocess},
@@ -150,7 +150,7 @@ struct Bench {
         guard(stream),
         step({}, {}, device, 1, {}),
         engine({.impl = "callables", .warmup_steps = 1}, device, stream, step, nullptr,
-               {{.microbatches = 1}, {{0, 1}}}, callables_ways()),
+               {{.microbatches = 1}, {{0, 1}}}, callables_policy()),
         options(at::TensorOptions().device(device.torch_device())) {
     for (Tensors& own : parameters) {
       own = {at::full({4}, 0.5, options).requires_grad_(true)};

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "fixtures/tensors/torch.h"
-#include "workloads/engines/capture/during.h"
+#include "workloads/engines/capture/scoped_flag.h"
 #include "workloads/engines/capture/step_tensors.h"
 #include "workloads/engines/modules/saved_state.h"
 
@@ -113,7 +113,7 @@ void Local::floor_step(const workloads::Batch& batch, double learning_rate) {
   require_graphs_for_floor(config_.impl, created_);
   const c10::StreamGuard guard(stream_);
   if (!floor_) floor_ = std::make_unique<SpeedFloor>(chains());
-  const During at_floor(at_floor_);
+  const ScopedFlag at_floor(at_floor_);
   step_.learning_rate(learning_rate);
   step_.forward_backward(batch);
   optimizer_.step();
@@ -137,7 +137,7 @@ std::vector<SpeedFloor::Chain> Local::chains() const {
 void Local::evaluate(const workloads::Batch& batch) {
   refuse_after_drop(dropped_);
   const c10::StreamGuard guard(stream_);
-  const During evaluating(evaluating_);
+  const ScopedFlag evaluating(evaluating_);
   step_.evaluate(batch);
 }
 
@@ -167,7 +167,7 @@ std::vector<at::Tensor> Local::run(const workloads::ModuleCall& call,
         "those of training, with dropout and a backward; next: call evaluate() for evaluation");
   if (!created_) return record(call, inputs, parameters, body);
   if (const bool first = call.microbatch == 0; told_first_ != first) {
-    step_.tell_first_microbatch(first);
+    step_.set_first_microbatch(first);
     told_first_ = first;
   }
   if (at_floor_) {
@@ -264,7 +264,7 @@ void Local::recorded_backward(ModuleGraphs& graphs) {
 // ---- capture
 
 void Local::create() {
-  const During creating(creating_);
+  const ScopedFlag creating(creating_);
   SavedState state(step_);
   recorded_outputs_.clear();
   in_order_.clear();

@@ -74,10 +74,10 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
       {RecomputedPart::mlp, RecomputedPart::attention_norm, RecomputedPart::mlp_norm});
   experts_again.recompute = workloads::selective(
       {RecomputedPart::moe_act, RecomputedPart::mlp_norm, RecomputedPart::shared_experts});
-  ModelConfig behind_router = experts;
-  behind_router.recompute = workloads::selective(
+  ModelConfig after_router = experts;
+  after_router.recompute = workloads::selective(
       {RecomputedPart::moe, RecomputedPart::core_attn, RecomputedPart::mlp_norm});
-  behind_router.recompute.behind_router = behind_router.grad_accumulation_fusion = true;
+  after_router.recompute.after_router = after_router.grad_accumulation_fusion = true;
   ModelConfig fused = again;
   fused.grad_accumulation_fusion = true;
   struct Row {
@@ -97,10 +97,10 @@ TEST(Local, EveryFeatureOfTheStepIsReplayedBitForBitInEveryCut) {
        {ModuleKind::moe_router, ModuleKind::moe_preprocess},
        2},
       {"experts behind router and preprocess again",
-       behind_router,
+       after_router,
        {ModuleKind::moe_router, ModuleKind::moe_preprocess},
        2},
-      {"experts behind the router again", behind_router, {ModuleKind::moe_router}, 1},
+      {"experts behind the router again", after_router, {ModuleKind::moe_router}, 1},
       {"experts, layer", experts, {}, 1},
       {"experts, moe", experts, {ModuleKind::moe}, 1},
       {"experts, router", experts, {ModuleKind::moe_router}, 1},

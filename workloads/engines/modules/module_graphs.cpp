@@ -133,7 +133,7 @@ void ModuleGraphs::warm_up_backward() {
     gradients.push_back(at::full_like(output, ways_.warm_up_gradient));
   }
   const std::vector<at::Tensor> inputs = std::exchange(warm_inputs_, {});
-  const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
+  const workloads::SilenceStreamMismatchWarning silence(parts_.step.config().shared_expert_overlap);
   if (!outputs.empty())
     note_connected(
         gradients_of(outputs, inputs, *recorded_.parameters, gradients, /*retain_graph=*/false));
@@ -250,7 +250,7 @@ void ModuleGraphs::record_backward() {
   // The graph of autograd is kept to the end of the capture, so that no result lies where an
   // activation lay: results may then be overwritten before a replay, which is how evidence knows
   // that a replay wrote them.
-  const workloads::MeantStreamMismatch meant(parts_.step.config().shared_expert_overlap);
+  const workloads::SilenceStreamMismatchWarning silence(parts_.step.config().shared_expert_overlap);
   const auto gradients =
       gradients_of(outputs, inputs_, *recorded_.parameters, grad_outputs_, /*retain_graph=*/true);
   note_connected(gradients);
@@ -320,7 +320,7 @@ void ModuleGraphs::describe() {
     if (ways_.weight_gradients == WeightGradients::added ||
         parts_.step.config().grad_accumulation_fusion)
       backward_.statics.push_back(gradients[p]);
-    if (owes_weight_gradients()) weight_gradients_.statics.push_back(gradients[p]);
+    if (delays_weight_gradients()) weight_gradients_.statics.push_back(gradients[p]);
   }
   const auto list = [](const std::string& what, const std::vector<at::Tensor>& tensors,
                        std::vector<NamedTensor>& to) {
@@ -452,7 +452,7 @@ std::vector<at::Tensor> ModuleGraphs::replay_backward(std::vector<at::Tensor>&& 
   parts_.observer.before_replay(backward_.name, backward_.statics, backward_.outputs);
   backward_.graph->replay();
   parts_.observer.after_replay(backward_.name, backward_.outputs);
-  owes_ = owes_weight_gradients();
+  owes_ = delays_weight_gradients();
   if (!owes_) {
     if (backward_.place.order) --backward_.place.order->alive;
     idle_ = true;

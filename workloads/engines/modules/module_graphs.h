@@ -100,8 +100,8 @@ class ModuleGraphs {
   /// REQUIRES: capture_forward() and, for every module that takes an output of this one, its
   /// capture_backward().
   void capture_backward(Place place);
-  bool owes_weight_gradients() const { return static_cast<bool>(recorded_.weight_gradients); }
-  /// REQUIRES: owes_weight_gradients(), capture_backward() and no other module's backward since.
+  bool delays_weight_gradients() const { return static_cast<bool>(recorded_.weight_gradients); }
+  /// REQUIRES: delays_weight_gradients(), capture_backward() and no other module's backward since.
   void capture_weight_gradients(Place place);
   /// From now on the pool may give the memory of the inputs' gradients away. REQUIRES:
   /// capture_backward(), and whoever takes these gradients has done so by the time a later capture

@@ -11,7 +11,7 @@ std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches
   return missing <= 0 ? 1 : (missing + captured_microbatches - 1) / captured_microbatches;
 }
 
-AheadOfTime::Ways transformer_engine_ways() {
+AheadOfTime::Ways transformer_engine_policy() {
   return {.one_graph_a_layer = true,
           .shared_memory = true,
           .warm_up_passes = warm_up_passes,
@@ -24,7 +24,7 @@ std::unique_ptr<Engine> make_transformer_engine(const EngineConfig& config, capt
                                                 c10::Stream stream, workloads::TrainStep& step,
                                                 Observer* observer) {
   return std::make_unique<AheadOfTime>(config, device, stream, step, observer,
-                                       captured_schedule(step), transformer_engine_ways());
+                                       captured_schedule(step), transformer_engine_policy());
 }
 
 }  // namespace graphproof::engines

@@ -58,7 +58,7 @@ namespace graphproof::engines {
 std::int64_t warm_up_passes(std::int64_t warmup_steps, std::int64_t microbatches,
                             std::int64_t captured_microbatches);
 
-AheadOfTime::Ways transformer_engine_ways();
+AheadOfTime::Ways transformer_engine_policy();
 
 std::unique_ptr<Engine> make_transformer_engine(const EngineConfig& config, capture::Device& device,
                                                 c10::Stream stream, workloads::TrainStep& step,

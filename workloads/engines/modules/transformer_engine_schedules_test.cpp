@@ -33,7 +33,7 @@ struct Bench {
         step(model(stage), {}, device, 1, {}),
         witness(device),
         engine({.impl = "transformer_engine", .warmup_steps = warmup_steps}, device, stream, step,
-               &witness, schedule, transformer_engine_ways()),
+               &witness, schedule, transformer_engine_policy()),
         options(at::TensorOptions().device(device.torch_device())) {
     for (const auto& layers : schedule.layers)
       for (const std::int64_t layer : layers) {
@@ -358,7 +358,7 @@ struct ChainBench {
                 .modules = {ModuleKind::attn, ModuleKind::mlp},
                 .warmup_steps = 1},
                device, stream, step, nullptr, {{.microbatches = 1}, {{0}}},
-               transformer_engine_ways()),
+               transformer_engine_policy()),
         options(at::TensorOptions().device(device.torch_device())) {
     weight = at::full({4}, 2.0, options).requires_grad_(true);
     weight.mutable_grad() = at::zeros({4}, options);

@@ -21,9 +21,9 @@
 #include "fixtures/device/device_trace.h"
 #include "fixtures/tensors/torch.h"
 #include "workloads/engines/speed/busy_time.h"
+#include "workloads/engines/speed/measured_engines.h"
 #include "workloads/engines/speed/pool_bytes.h"
 #include "workloads/engines/speed/ranks.h"
-#include "workloads/engines/speed/subjects.h"
 #include "workloads/engines/speed/tables.h"
 
 namespace graphproof::speed {
@@ -145,7 +145,7 @@ class Bench {
   }
 
   /// Of a whole block, ms.
-  double block(const Subjects& subjects, const Way& way, const workloads::Layout& layout,
+  double block(const MeasuredEngines& subjects, const Way& way, const workloads::Layout& layout,
                int steps) {
     ranks_.meet(layout);
     const auto begin = Clock::now();
@@ -162,7 +162,7 @@ class Bench {
     std::vector<std::string> ways;
     std::vector<double> own;  // way by way, block by block
     if (ranks_.rank() < name.ranks()) {
-      const Subjects subjects(device_, options_.model, layout, modules_, /*variants=*/true);
+      const MeasuredEngines subjects(device_, options_.model, layout, modules_, /*variants=*/true);
       std::vector<std::vector<double>> measured(subjects.ways().size());
       for (int b = 0; b < options_.blocks; ++b)
         for (std::size_t w = 0; w < measured.size(); ++w)
@@ -187,7 +187,7 @@ class Bench {
     std::vector<BusyRow> own_rows;
     std::vector<double> compute, collectives;
     if (ranks_.rank() < name.ranks()) {
-      const Subjects subjects(device_, options_.model, layout, modules_, /*variants=*/false);
+      const MeasuredEngines subjects(device_, options_.model, layout, modules_, /*variants=*/false);
       for (const Way& way : subjects.ways()) {
         ranks_.meet(layout);
         const auto trace = fixtures::device_trace(device_, [&] {

@@ -10,7 +10,7 @@
 #include "fixtures/comm/transport/mpi.h"
 #include "fixtures/comm/transport/transports.h"
 #include "fixtures/tensors/torch.h"
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 namespace graphproof::speed {
 namespace {

@@ -1,4 +1,4 @@
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -12,15 +12,15 @@
 namespace graphproof::order {
 namespace {
 
-/// A pipeline that can run: interleaved ones have microbatches in whole groups of at least the
-/// pipeline size, as Megatron-LM requires.
+/// A random pipeline that can run. With several chunks, the groups of microbatches are at least as
+/// large as the pipeline, as Megatron-LM requires.
 Stage any_pipeline() {
   Stage stage{.pp = *rc::gen::inRange<std::int64_t>(1, 9)};
   stage.chunks = stage.pp == 1 ? 1 : *rc::gen::inRange<std::int64_t>(1, 5);
   stage.microbatches = *rc::gen::inRange<std::int64_t>(1, 13);
   if (stage.chunks > 1) {
     stage.group = stage.pp + *rc::gen::inRange<std::int64_t>(0, 4);
-    // A last group that is not whole is at least as long as the pipeline.
+    // A last group that is smaller than the others is at least as large as the pipeline.
     const std::int64_t rest = *rc::gen::inRange<std::int64_t>(stage.pp - 1, stage.group);
     stage.microbatches =
         stage.group * *rc::gen::inRange<std::int64_t>(1, 4) + (rest < stage.pp ? 0 : rest);
@@ -28,20 +28,20 @@ Stage any_pipeline() {
   return stage;
 }
 
-std::vector<std::vector<Turn>> of_all_stages(Stage stage) {
-  std::vector<std::vector<Turn>> all;
-  for (stage.rank = 0; stage.rank < stage.pp; ++stage.rank) all.push_back(turns(stage));
+std::vector<std::vector<ScheduleSlot>> of_all_stages(Stage stage) {
+  std::vector<std::vector<ScheduleSlot>> all;
+  for (stage.rank = 0; stage.rank < stage.pp; ++stage.rank) all.push_back(schedule_slots(stage));
   return all;
 }
 
-/// "F0,0>1 B0": a turn a word.
-std::string text(const std::vector<Turn>& turns) {
+/// The slots as text, for example "F0,0>1 B0": one word for each slot.
+std::string text(const std::vector<ScheduleSlot>& slots) {
   std::string line;
-  for (const Turn& turn : turns) {
+  for (const ScheduleSlot& slot : slots) {
     std::string word =
-        turn.work ? (turn.work->forward ? "F" : "B") + std::to_string(turn.work->microbatch) : "";
-    if (turn.beside) word += "+F" + std::to_string(turn.beside->microbatch);
-    for (const Transfer& transfer : turn.transfers)
+        slot.work ? (slot.work->forward ? "F" : "B") + std::to_string(slot.work->microbatch) : "";
+    if (slot.overlapped_forward) word += "+F" + std::to_string(slot.overlapped_forward->microbatch);
+    for (const Transfer& transfer : slot.transfers)
       word += (word.empty() ? "" : ",") + std::to_string(transfer.from) + ">" +
               std::to_string(transfer.to);
     line += (line.empty() ? "" : " ") + word;
@@ -49,72 +49,73 @@ std::string text(const std::vector<Turn>& turns) {
   return line;
 }
 
-TEST(PipelineTurns, TwoStagesExchangeAnActivationAndAGradientInOneTurn) {
-  EXPECT_EQ(text(turns({.pp = 2, .rank = 0, .microbatches = 3})),
+TEST(PipelineSchedule, TwoStagesExchangeAnActivationAndAGradientInOneSlot) {
+  EXPECT_EQ(text(schedule_slots({.pp = 2, .rank = 0, .microbatches = 3})),
             "F0,0>1 F1,0>1 1>0 B0 F2,0>1,1>0 B1 1>0 B2");
-  EXPECT_EQ(text(turns({.pp = 2, .rank = 1, .microbatches = 3})),
+  EXPECT_EQ(text(schedule_slots({.pp = 2, .rank = 1, .microbatches = 3})),
             "0>1 F0,0>1 B0,1>0 F1 B1,0>1,1>0 F2 B2,1>0");
 }
 
-TEST(PipelineTurns, OneStageRunsEachMicrobatchForwardAndBackwardAndTransfersNothing) {
-  EXPECT_EQ(text(turns({.microbatches = 2})), "F0 B0 F1 B1");
+TEST(PipelineSchedule, OneStageRunsEachMicrobatchForwardAndBackwardAndTransfersNothing) {
+  EXPECT_EQ(text(schedule_slots({.microbatches = 2})), "F0 B0 F1 B1");
 }
 
-TEST(PipelineTurns, InPairsABackwardHasTheForwardBehindItBeside) {
-  EXPECT_EQ(text(turns({.microbatches = 3}, /*in_pairs=*/true)), "F0 B0+F1 B1+F2 B2");
-  EXPECT_EQ(text(turns({.microbatches = 1}, /*in_pairs=*/true)), "F0 B0");
+TEST(PipelineSchedule, InPairsABackwardSharesItsSlotWithTheForwardAfterIt) {
+  EXPECT_EQ(text(schedule_slots({.microbatches = 3}, /*in_pairs=*/true)), "F0 B0+F1 B1+F2 B2");
+  EXPECT_EQ(text(schedule_slots({.microbatches = 1}, /*in_pairs=*/true)), "F0 B0");
 }
 
-/// The order that layer_order() is made of.
-TEST(PipelineTurns, InPairsWorkIsTheChunkOrderAndEveryInputIsThereWhenItsPairBegins) {
+// layer_order() pairs the same entries of the chunk order.
+TEST(PipelineSchedule, InPairsWorkIsTheChunkOrderAndEveryInputIsThereWhenItsPairBegins) {
   EXPECT_TRUE(rc::check([] {
     Stage stage = any_pipeline();
     stage.rank = *rc::gen::inRange<std::int64_t>(0, stage.pp);
     RC_PRE(stage.pp == 1 || stage.chunks > 1);
     std::vector<double> ran;
     std::set<Work> arrived;
-    for (const Turn& turn : turns(stage, /*in_pairs=*/true)) {
-      for (const auto& work : {turn.work, turn.beside})
+    for (const ScheduleSlot& slot : schedule_slots(stage, /*in_pairs=*/true)) {
+      for (const auto& work : {slot.work, slot.overlapped_forward})
         if (work)
           ran.push_back(static_cast<double>(work->forward ? work->chunk + 1 : -(work->chunk + 1)));
-      RC_ASSERT(!turn.beside || (turn.beside->forward && turn.work && !turn.work->forward));
-      for (const auto& work : {turn.work, turn.beside}) {
+      RC_ASSERT(!slot.overlapped_forward ||
+                (slot.overlapped_forward->forward && slot.work && !slot.work->forward));
+      for (const auto& work : {slot.work, slot.overlapped_forward}) {
         const bool first =
             work && (work->forward ? stage.rank == 0 && work->chunk == 0
                                    : stage.rank == stage.pp - 1 && work->chunk == stage.chunks - 1);
         if (work && stage.pp > 1 && !first) RC_ASSERT(arrived.contains(*work));
       }
-      for (const Transfer& transfer : turn.transfers)
-        if (transfer.to == stage.rank) arrived.insert(transfer.takes);
+      for (const Transfer& transfer : slot.transfers)
+        if (transfer.to == stage.rank) arrived.insert(transfer.consumer);
     }
     RC_ASSERT(ran == chunk_order(stage));
   }));
 }
 
-TEST(PipelineTurns, WorkIsTheChunkOrderOfTheStage) {
+TEST(PipelineSchedule, WorkIsTheChunkOrderOfTheStage) {
   EXPECT_TRUE(rc::check([] {
     Stage stage = any_pipeline();
     stage.rank = *rc::gen::inRange<std::int64_t>(0, stage.pp);
     std::vector<double> entries;
     std::map<std::pair<bool, std::int64_t>, std::int64_t> next;
-    for (const Turn& turn : turns(stage)) {
-      if (!turn.work) continue;
+    for (const ScheduleSlot& slot : schedule_slots(stage)) {
+      if (!slot.work) continue;
       entries.push_back(
-          static_cast<double>((turn.work->forward ? 1 : -1) * (turn.work->chunk + 1)));
-      RC_ASSERT((turn.work->microbatch == next[{turn.work->forward, turn.work->chunk}]++));
+          static_cast<double>((slot.work->forward ? 1 : -1) * (slot.work->chunk + 1)));
+      RC_ASSERT((slot.work->microbatch == next[{slot.work->forward, slot.work->chunk}]++));
     }
     RC_ASSERT(entries == chunk_order(stage));
   }));
 }
 
-TEST(PipelineTurns, BothEndsOfAnEdgeHaveTheSameTransfersInTheSameOrder) {
+TEST(PipelineSchedule, BothEndsOfAnEdgeHaveTheSameTransfersInTheSameOrder) {
   EXPECT_TRUE(rc::check([] {
     const Stage stage = any_pipeline();
     std::map<Edge, std::vector<Transfer>> sent, received;
     const auto all = of_all_stages(stage);
     for (std::size_t s = 0; s < all.size(); ++s)
-      for (const Turn& turn : all[s])
-        for (const Transfer& transfer : turn.transfers)
+      for (const ScheduleSlot& slot : all[s])
+        for (const Transfer& transfer : slot.transfers)
           (transfer.from == static_cast<std::int64_t>(s) ? sent
                                                          : received)[{transfer.from, transfer.to}]
               .push_back(transfer);
@@ -125,46 +126,46 @@ TEST(PipelineTurns, BothEndsOfAnEdgeHaveTheSameTransfersInTheSameOrder) {
   }));
 }
 
-// The proof by running it: transfers end only when both ends are there (no buffering at all), a
-// stage does one thing after the other, and which stage goes on next is drawn.
-TEST(PipelineTurns, EveryStageEndsAndHasItsInputsInTimeWhereASendEndsOnlyWhenItIsReceived) {
+// Simulates the schedule: a transfer ends only when both its ends have reached it (there is no
+// buffering), each stage does one thing after the other, and the stage that proceeds is random.
+TEST(PipelineSchedule, EveryStageEndsAndHasItsInputsInTimeIfASendEndsOnlyWhenItIsReceived) {
   EXPECT_TRUE(rc::check([] {
     const Stage stage = any_pipeline();
     const auto all = of_all_stages(stage);
     struct Position {
-      std::size_t turn = 0, transfer = 0;
+      std::size_t slot = 0, transfer = 0;
       bool worked = false;
     };
     std::vector<Position> at(all.size());
     std::vector<std::set<Work>> arrived(all.size());
     const auto waiting_in = [&](std::size_t s) -> const Transfer* {
-      if (at[s].turn == all[s].size() || !at[s].worked) return nullptr;
-      const Turn& turn = all[s][at[s].turn];
-      return at[s].transfer < turn.transfers.size() ? &turn.transfers[at[s].transfer] : nullptr;
+      if (at[s].slot == all[s].size() || !at[s].worked) return nullptr;
+      const ScheduleSlot& slot = all[s][at[s].slot];
+      return at[s].transfer < slot.transfers.size() ? &slot.transfers[at[s].transfer] : nullptr;
     };
     const auto step = [&](std::size_t s) {
-      if (at[s].turn == all[s].size()) return false;
-      const Turn& turn = all[s][at[s].turn];
+      if (at[s].slot == all[s].size()) return false;
+      const ScheduleSlot& slot = all[s][at[s].slot];
       if (!at[s].worked) {
         at[s].worked = true;
-        if (!turn.work) return true;
-        const std::int64_t first_stage = turn.work->forward ? 0 : stage.pp - 1;
-        const std::int64_t first_chunk = turn.work->forward ? 0 : stage.chunks - 1;
+        if (!slot.work) return true;
+        const std::int64_t first_stage = slot.work->forward ? 0 : stage.pp - 1;
+        const std::int64_t first_chunk = slot.work->forward ? 0 : stage.chunks - 1;
         const bool has_own_input = stage.pp == 1 || (static_cast<std::int64_t>(s) == first_stage &&
-                                                     turn.work->chunk == first_chunk);
-        RC_ASSERT(has_own_input || arrived[s].contains(*turn.work));
+                                                     slot.work->chunk == first_chunk);
+        RC_ASSERT(has_own_input || arrived[s].contains(*slot.work));
         return true;
       }
-      if (at[s].transfer == turn.transfers.size()) {
-        at[s] = {.turn = at[s].turn + 1};
+      if (at[s].transfer == slot.transfers.size()) {
+        at[s] = {.slot = at[s].slot + 1};
         return true;
       }
-      const Transfer& mine = turn.transfers[at[s].transfer];
+      const Transfer& mine = slot.transfers[at[s].transfer];
       const auto other =
           static_cast<std::size_t>(mine.from == static_cast<std::int64_t>(s) ? mine.to : mine.from);
       const Transfer* theirs = waiting_in(other);
       if (theirs == nullptr || *theirs != mine) return false;
-      arrived[static_cast<std::size_t>(mine.to)].insert(mine.takes);
+      arrived[static_cast<std::size_t>(mine.to)].insert(mine.consumer);
       ++at[s].transfer;
       ++at[other].transfer;
       return true;
@@ -174,11 +175,11 @@ TEST(PipelineTurns, EveryStageEndsAndHasItsInputsInTimeWhereASendEndsOnlyWhenItI
       const auto first = *rc::gen::inRange<std::size_t>(0, all.size());
       for (std::size_t i = 0; i < all.size() && !moved; ++i) moved = step((first + i) % all.size());
     }
-    for (std::size_t s = 0; s < all.size(); ++s) RC_ASSERT(at[s].turn == all[s].size());
+    for (std::size_t s = 0; s < all.size(); ++s) RC_ASSERT(at[s].slot == all[s].size());
   }));
 }
 
-TEST(PipelineTurns, EdgesAreThoseBetweenNeighboursAndWithChunksTheWayBackToTheFirstStage) {
+TEST(PipelineSchedule, EdgesJoinNeighboursAndWithChunksTheLastStageAndTheFirst) {
   EXPECT_TRUE(edges(1, 1).empty());
   EXPECT_EQ(edges(2, 1), (std::vector<Edge>{{0, 1}, {1, 0}}));
   EXPECT_EQ(edges(2, 2), (std::vector<Edge>{{0, 1}, {1, 0}}));
@@ -186,9 +187,9 @@ TEST(PipelineTurns, EdgesAreThoseBetweenNeighboursAndWithChunksTheWayBackToTheFi
   EXPECT_EQ(edges(4, 2).size(), 8u);
 }
 
-TEST(PipelineTurns, RefusesAnOrderInWhichStagesWaitInACircleAndSaysWhatToChange) {
+TEST(PipelineSchedule, RefusesAnOrderInWhichStagesWaitInACircle) {
   const std::string circle =
-      refusal_of([] { turns({.pp = 4, .chunks = 2, .microbatches = 4, .group = 1}); });
+      refusal_of([] { schedule_slots({.pp = 4, .chunks = 2, .microbatches = 4, .group = 1}); });
   EXPECT_NE(circle.find(
                 "a pipeline of 4 stages with 2 chunks, 4 microbatches in groups of 1; got stage "),
             std::string::npos)
@@ -197,9 +198,10 @@ TEST(PipelineTurns, RefusesAnOrderInWhichStagesWaitInACircleAndSaysWhatToChange)
             std::string::npos)
       << circle;
   EXPECT_NE(circle.find("; next: give a multiple"), std::string::npos) << circle;
-  EXPECT_NE(
-      refusal_of([] { turns({.pp = 1, .chunks = 2, .microbatches = 2}); }).find("2 on one stage"),
-      std::string::npos);
+  EXPECT_NE(refusal_of([] {
+              schedule_slots({.pp = 1, .chunks = 2, .microbatches = 2});
+            }).find("2 on one stage"),
+            std::string::npos);
 }
 
 }  // namespace

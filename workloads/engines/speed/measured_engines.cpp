@@ -1,4 +1,4 @@
-#include "workloads/engines/speed/subjects.h"
+#include "workloads/engines/speed/measured_engines.h"
 
 #include "fixtures/tensors/torch.h"
 #include "workloads/engines/speed/tables.h"
@@ -15,7 +15,7 @@ constexpr int kStepsToReplay = 3;
 }  // namespace
 
 /// Kernels in an engine's graphs, as each capture reports them.
-class Subjects::KernelCount final : public engines::Observer {
+class MeasuredEngines::KernelCount final : public engines::Observer {
  public:
   void after_capture(const engines::CaptureReport& report,
                      const std::vector<engines::NamedTensor>&) override {
@@ -33,9 +33,9 @@ class Subjects::KernelCount final : public engines::Observer {
   std::int64_t captured_ = 0;
 };
 
-Subjects::Subjects(capture::Device& device, const workloads::ModelConfig& model,
-                   const workloads::Layout& layout,
-                   const std::vector<workloads::ModuleKind>& modules, bool variants)
+MeasuredEngines::MeasuredEngines(capture::Device& device, const workloads::ModelConfig& model,
+                                 const workloads::Layout& layout,
+                                 const std::vector<workloads::ModuleKind>& modules, bool variants)
     : device_(device), stream_(device.stream_from_pool()), model_(model), layout_(layout) {
   const c10::StreamGuard guard(stream_);
   for (int i = 0; i < kBatches; ++i)
@@ -52,7 +52,8 @@ Subjects::Subjects(capture::Device& device, const workloads::ModelConfig& model,
   }
 }
 
-void Subjects::add(const std::string& name, const engines::EngineConfig& config, bool floor) {
+void MeasuredEngines::add(const std::string& name, const engines::EngineConfig& config,
+                          bool floor) {
   Subject subject{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed,
                                                                  fixtures::Fault{}),
                   .kernels = std::make_unique<KernelCount>(),
@@ -74,7 +75,7 @@ void Subjects::add(const std::string& name, const engines::EngineConfig& config,
          kernels});
 }
 
-Subjects::~Subjects() {
+MeasuredEngines::~MeasuredEngines() {
   for (Subject& subject : subjects_) subject.engine->drop_graphs();
   device_.synchronize();
 }

@@ -18,16 +18,16 @@ struct Way {
   double graph_kernels = 0;  // that the graphs launched in a step hold, by their census
 };
 
-class Subjects {
+class MeasuredEngines {
  public:
   /// Collective over the layout. `modules`: what local, transformer_engine and callables capture;
   /// empty is the whole layer. `variants`: floors, and engines without their checks, as well.
-  Subjects(capture::Device& device, const workloads::ModelConfig& model,
-           const workloads::Layout& layout, const std::vector<workloads::ModuleKind>& modules,
-           bool variants);
-  ~Subjects();
-  Subjects(const Subjects&) = delete;
-  Subjects& operator=(const Subjects&) = delete;
+  MeasuredEngines(capture::Device& device, const workloads::ModelConfig& model,
+                  const workloads::Layout& layout,
+                  const std::vector<workloads::ModuleKind>& modules, bool variants);
+  ~MeasuredEngines();
+  MeasuredEngines(const MeasuredEngines&) = delete;
+  MeasuredEngines& operator=(const MeasuredEngines&) = delete;
 
   const std::vector<Way>& ways() const { return ways_; }
   /// Batches that take turns.

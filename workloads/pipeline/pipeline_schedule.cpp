@@ -1,4 +1,4 @@
-#include "workloads/pipeline/pipeline_turns.h"
+#include "workloads/pipeline/pipeline_schedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,13 +8,13 @@
 namespace graphproof::order {
 namespace {
 
-/// What a stage does in one turn.
+/// What a stage works on in one slot.
 struct Unit {
   Work work;
-  std::optional<Work> beside;
+  std::optional<Work> overlapped_forward;
 };
 
-/// Pairs of a backward and the forward behind it.
+/// One unit for each of `works`; with `in_pairs`, a backward and the forward after it are one unit.
 std::vector<Unit> units(const std::vector<Work>& works, bool in_pairs) {
   std::vector<Unit> result;
   bool backwards_began = false;
@@ -27,8 +27,8 @@ std::vector<Unit> units(const std::vector<Work>& works, bool in_pairs) {
   return result;
 }
 
-/// The order of a stage with the microbatch of each entry: those of a chunk come in turn, forward
-/// and backward.
+/// chunk_order() of a stage with the microbatch of each entry. The microbatches of a chunk follow
+/// each other from 0, separately for its forwards and its backwards.
 std::vector<Work> works(const Stage& stage) {
   std::vector<std::int64_t> forwards(static_cast<std::size_t>(stage.chunks)), backwards = forwards;
   std::vector<Work> result;
@@ -40,8 +40,8 @@ std::vector<Work> works(const Stage& stage) {
   return result;
 }
 
-/// Where what `work` of stage `rank` makes is taken; none for the loss, the gradient of the tokens,
-/// and what stays.
+/// The transfer of the result of `work` on stage `rank`. None if the result stays on the stage, and
+/// for the loss and the gradient of the tokens, which nothing consumes.
 std::optional<Transfer> transfer_of(const Stage& stage, std::int64_t rank, const Work& work) {
   const std::int64_t step = work.forward ? 1 : -1;
   const std::int64_t last_stage = work.forward ? stage.pp - 1 : 0,
@@ -52,8 +52,7 @@ std::optional<Transfer> transfer_of(const Stage& stage, std::int64_t rank, const
       rank, stage.pp - 1 - last_stage, {work.forward, work.chunk + step, work.microbatch}};
 }
 
-/// The work on the same stage or its input that comes from another: what `work` of stage `rank`
-/// waits for.
+/// Whether the input of `work` on stage `rank` comes from another stage.
 bool waits_for_transfer(const Stage& stage, std::int64_t rank, const Work& work) {
   const std::int64_t first_stage = work.forward ? 0 : stage.pp - 1,
                      first_chunk = work.forward ? 0 : stage.chunks - 1;
@@ -75,7 +74,7 @@ bool waits_for_transfer(const Stage& stage, std::int64_t rank, const Work& work)
 
 }  // namespace
 
-std::vector<Turn> turns(const Stage& stage, bool in_pairs) {
+std::vector<ScheduleSlot> schedule_slots(const Stage& stage, bool in_pairs) {
   if (stage.pp == 1 && stage.chunks > 1)
     throw Refused("a pipeline's chunks", std::to_string(stage.chunks) + " on one stage",
                   "1 chunk on one stage", "chunks take turns on several stages",
@@ -89,7 +88,7 @@ std::vector<Turn> turns(const Stage& stage, bool in_pairs) {
   }
   std::vector<std::size_t> done(stages, 0);
   std::vector<std::set<Work>> arrived(stages), ran(stages);
-  std::vector<Turn> result;
+  std::vector<ScheduleSlot> result;
   while (true) {
     std::vector<std::optional<Unit>> now(stages);
     const auto ready = [&](std::size_t s, const Work& work) {
@@ -100,28 +99,30 @@ std::vector<Turn> turns(const Stage& stage, bool in_pairs) {
     for (std::size_t s = 0; s < stages; ++s) {
       if (done[s] == order[s].size()) continue;
       const Unit& next = order[s][done[s]];
-      if (ready(s, next.work) && (!next.beside || ready(s, *next.beside))) now[s] = next;
+      if (ready(s, next.work) && (!next.overlapped_forward || ready(s, *next.overlapped_forward)))
+        now[s] = next;
     }
     if (std::none_of(now.begin(), now.end(), [](const auto& unit) { return unit.has_value(); }))
       break;
-    Turn turn;
+    ScheduleSlot slot;
     if (const auto& own = now[static_cast<std::size_t>(stage.rank)])
-      turn = {.work = own->work, .beside = own->beside, .transfers = {}};
+      slot = {.work = own->work, .overlapped_forward = own->overlapped_forward, .transfers = {}};
     for (std::size_t s = 0; s < stages; ++s) {
       if (!now[s]) continue;
       ++done[s];
-      for (const std::optional<Work>& work : {std::optional(now[s]->work), now[s]->beside}) {
+      for (const std::optional<Work>& work :
+           {std::optional(now[s]->work), now[s]->overlapped_forward}) {
         if (!work) continue;
         ran[s].insert(*work);
         const auto transfer = transfer_of(stage, static_cast<std::int64_t>(s), *work);
         if (!transfer) continue;
-        arrived[static_cast<std::size_t>(transfer->to)].insert(transfer->takes);
+        arrived[static_cast<std::size_t>(transfer->to)].insert(transfer->consumer);
         if (transfer->from == stage.rank || transfer->to == stage.rank)
-          turn.transfers.push_back(*transfer);
+          slot.transfers.push_back(*transfer);
       }
     }
-    std::sort(turn.transfers.begin(), turn.transfers.end());
-    if (turn.work || !turn.transfers.empty()) result.push_back(std::move(turn));
+    std::sort(slot.transfers.begin(), slot.transfers.end());
+    if (slot.work || !slot.transfers.empty()) result.push_back(std::move(slot));
   }
   for (std::size_t s = 0; s < stages; ++s)
     if (done[s] < order[s].size())

@@ -1,0 +1,216 @@
+#include "workloads/layers/attention.h"
+
+#include <cmath>
+
+#include "fixtures/comm/collectives.h"
+#include "workloads/config/precision.h"
+#include "workloads/forward/recompute.h"
+#include "workloads/layers/context_parallel.h"
+
+namespace graphproof::workloads {
+
+AttentionTables::AttentionTables(const ModelConfig& config, const Layout& layout, at::Device device,
+                                 faults::FaultHooks& faults) {
+  const std::int64_t length = layout.own_length(config), width = config.hidden / config.heads;
+  const at::ScalarType type = scalar_type(config.precision);
+  at::Tensor positions = own_positions(config, layout);
+  const at::Tensor later =
+      gathered_positions(config, layout).unsqueeze(0).gt(positions.unsqueeze(1));
+  causal = at::zeros({length, config.seq_length}, type)
+               .masked_fill(later, kMasked)
+               .repeat({config.heads / config.kv_groups, 1})
+               .unsqueeze(0)
+               .to(device);
+  if (config.packed) {
+    own = positions.to(device);
+    all = gathered_positions(config, layout).to(device);
+    upto = later.logical_not().to(device);
+  }
+  if (config.position_embedding != PositionEmbedding::rope) return;
+  positions = faults.rotary_positions(positions, layout);
+  const at::Tensor exponent = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
+  if (config.packed) positions = at::arange(config.seq_length, at::kLong);
+  const at::Tensor angle = at::outer(positions.to(at::kDouble), at::pow(kRotaryBase, -exponent));
+  const at::Tensor both = at::cat({angle, angle}, 1).to(at::kFloat).view({-1, 1, 1, width});
+  cosine = at::cos(both).to(type).to(device);
+  sine = at::cat({-at::sin(both).narrow(3, 0, width / 2),
+                  at::sin(both).narrow(3, width / 2, width / 2)},
+                 3)
+             .to(type)
+             .to(device);
+}
+
+Attention::Attention(Parameters& parameters, const ModelConfig& config, const Layout& layout,
+                     const AttentionTables& tables, const std::string& name, std::int64_t layer,
+                     DelayedGradients* delayed)
+    : config_(config),
+      layout_(layout),
+      layer_(layer),
+      tables_(tables),
+      groups_(config.kv_groups / layout.tp),
+      heads_of_group_(config.heads / config.kv_groups),
+      width_(config.hidden / config.heads),
+      qkv_(parameters, layout, name + ".qkv", config.hidden,
+           (config.heads + 2 * config.kv_groups) * width_, config.qkv_bias,
+           config.grad_accumulation_fusion, delayed),
+      projection_(parameters, layout, name + ".projection", config.hidden, config.hidden,
+                  config.linear_bias, 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)),
+                  config.grad_accumulation_fusion, delayed) {}
+
+at::Tensor Attention::forward(const at::Tensor& x, const ForwardPass& pass) const {
+  const std::int64_t rows = config_.microbatch_size;
+  const at::Tensor mixed = sequences_of(qkv_.forward(x, pass), rows, layout_)
+                               .unflatten(2, {groups_, heads_of_group_ + 2, width_});
+  const std::int64_t length = mixed.size(1);
+  const std::int64_t batches = rows * groups_, queries = heads_of_group_ * length;
+  const AttentionInputs inputs =
+      config_.packed ? inputs_within(pass.documents) : inputs_up_to(length);
+  // Splits instead of slices: the gradient of each slice would be a whole tensor of zeros around
+  // it, and these would be added.
+  const std::vector<at::Tensor> parts =
+      mixed.split_with_sizes({heads_of_group_ + 1, 1}, 3);  // queries and key; value
+  const at::Tensor rotated =
+      config_.position_embedding == PositionEmbedding::rope ? rotate(parts[0], inputs) : parts[0];
+  const std::vector<at::Tensor> query_and_key = rotated.split_with_sizes({heads_of_group_, 1}, 3);
+  const at::Tensor query =
+      query_and_key[0].permute({0, 2, 3, 1, 4}).reshape({batches, queries, width_});
+  const at::Tensor key =
+      query_and_key[1].squeeze(3).permute({0, 2, 3, 1}).reshape({batches, width_, length});
+  const at::Tensor value =
+      parts[1].squeeze(3).permute({0, 2, 1, 3}).reshape({batches, length, width_});
+
+  const auto core = [this, pass, mask = inputs.mask](const std::vector<at::Tensor>& given,
+                                                     bool again) {
+    return core_attention(given[0], given[1], given[2], mask, pass, again);
+  };
+  const bool recomputed = config_.recompute.of(RecomputedPart::core_attn);
+  const at::Tensor attended =
+      recomputed ? recompute(RecomputedPart::core_attn, pass.faults, core, {query, key, value})
+                 : core({query, key, value}, pass.again);
+  const at::Tensor context = attended.view({rows, groups_, heads_of_group_, length, width_})
+                                 .permute({0, 3, 1, 2, 4});  // [B, S, G/T, R, D]
+  return projection_.forward(rows_of(context.flatten(2), layout_), pass);
+}
+
+/// query [B*G/T, R*S, D], key [B*G/T, D, S], value [B*G/T, S, D]. Returns [B*G/T, R*S, D]. The
+/// softmax is computed in fp32 (Megatron-LM's --attention-softmax-in-fp32). The exchange of keys
+/// and values is part of it, so recompute exchanges them again.
+at::Tensor Attention::core_attention(const at::Tensor& query, const at::Tensor& key,
+                                     const at::Tensor& value, const at::Tensor& mask,
+                                     const ForwardPass& pass, bool again) const {
+  const DropoutPlace place{layer_, DropoutSite::core_attention, again};
+  at::Tensor context;
+  if (layout_.cp == 1) {
+    context = attend_to_all(query, key, value, mask, pass, place);
+  } else {
+    const at::Tensor own = at::cat({key.transpose(1, 2), value}, 2);  // [B*G/T, S, 2*D]
+    const at::Tensor sent = pass.faults.travelling(own);
+    if (layout_.cp_comm_type == CpCommType::all_gather) {
+      const at::Tensor all = gathered(sent);
+      context = attend_to_all(query, keys_of(all), values_of(all), mask, pass, place);
+    } else {
+      context = ring_attention(query, own, sent, mask, pass, place);
+    }
+  }
+  pass.recomputes.note(RecomputedPart::core_attn, layer_, context, again);
+  return context;
+}
+
+/// key [B*G/T, D, A], value [B*G/T, A, D].
+at::Tensor Attention::attend_to_all(const at::Tensor& query, const at::Tensor& key,
+                                    const at::Tensor& value, const at::Tensor& mask,
+                                    const ForwardPass& pass, DropoutPlace place) const {
+  const at::Tensor scores = at::baddbmm(mask, query, key, /*beta=*/1, /*alpha=*/scale());
+  const at::Tensor probabilities =
+      pass.dropout.apply(at::softmax(scores.to(at::kFloat), -1).to(scores.scalar_type()), place);
+  return at::bmm(probabilities, value);
+}
+
+/// own [B*G/T, S, 2*D]. Returns [B*G/T, A, 2*D], rank by rank.
+at::Tensor Attention::gathered(const at::Tensor& own) const {
+  const at::Tensor all = comm::all_gather(own, layout_.cp_group)
+                             .view({layout_.cp, own.size(0), own.size(1), own.size(2)});
+  return all.transpose(0, 1).reshape({own.size(0), config_.seq_length, own.size(2)});
+}
+
+/// own [B*G/T, S, 2*D]: the keys and values of this rank; `sent` is what travels of them.
+at::Tensor Attention::ring_attention(const at::Tensor& query, const at::Tensor& own,
+                                     const at::Tensor& sent, const at::Tensor& mask,
+                                     const ForwardPass& pass, DropoutPlace place) const {
+  const std::int64_t length = layout_.own_length(config_);
+  const at::Tensor kept =
+      pass.dropout.mask({query.size(0), query.size(1), config_.seq_length}, query.options(), place);
+  at::Tensor piece = own, context;
+  // fp32: [B*G/T, R*S, D], and the logarithms of the sums of exponentials [B*G/T, R*S, 1].
+  std::vector<at::Tensor> contexts, sums;
+  for (int hop = 0; hop < layout_.cp; ++hop) {
+    if (hop > 0) piece = comm::ring_shift(hop == 1 ? sent : piece, 1, layout_.cp_group);
+    const std::int64_t first = (layout_.cp_rank - hop + layout_.cp) % layout_.cp * length;
+    const at::Tensor scores =
+        at::baddbmm(mask.narrow(2, first, length), query, keys_of(piece), /*beta=*/1,
+                    /*alpha=*/scale())
+            .to(at::kFloat);
+    sums.push_back(at::logsumexp(scores, {-1}, /*keepdim=*/true));
+    const at::Tensor probabilities =
+        pass.dropout.apply(at::softmax(scores, -1).to(query.scalar_type()),
+                           kept.defined() ? kept.narrow(2, first, length) : kept);
+    contexts.push_back(at::bmm(probabilities, values_of(piece)).to(at::kFloat));
+  }
+  const at::Tensor shares = at::softmax(at::cat(sums, 2), 2);  // [B*G/T, R*S, cp]
+  for (int hop = 0; hop < layout_.cp; ++hop) {
+    const at::Tensor part = contexts[static_cast<std::size_t>(hop)] * shares.narrow(2, hop, 1);
+    context = hop == 0 ? part : context + part;
+  }
+  return context.to(query.scalar_type());
+}
+
+at::Tensor Attention::keys_of(const at::Tensor& both) const {
+  return both.narrow(2, 0, width_).transpose(1, 2);
+}
+
+at::Tensor Attention::values_of(const at::Tensor& both) const {
+  return both.narrow(2, width_, width_);
+}
+
+double Attention::scale() const { return 1.0 / std::sqrt(static_cast<double>(width_)); }
+
+/// For sequences of `length` tokens. Shorter sequences than the model's occur only on a rank that
+/// has whole sequences (lengths.h).
+AttentionInputs Attention::inputs_up_to(std::int64_t length) const {
+  if (length == layout_.own_length(config_)) return {tables_.causal, tables_.cosine, tables_.sine};
+  const at::Tensor causal = tables_.causal.unflatten(1, {heads_of_group_, -1})
+                                .narrow(2, 0, length)
+                                .narrow(3, 0, length)
+                                .flatten(1, 2);
+  const bool rotary = config_.position_embedding == PositionEmbedding::rope;
+  return {.mask = causal,
+          .cosine = rotary ? tables_.cosine.narrow(0, 0, length) : at::Tensor(),
+          .sine = rotary ? tables_.sine.narrow(0, 0, length) : at::Tensor()};
+}
+
+/// documents [B, A].
+AttentionInputs Attention::inputs_within(const at::Tensor& documents) const {
+  const at::Tensor mine = documents.index_select(1, tables_.own),
+                   theirs = documents.index_select(1, tables_.all);
+  const at::Tensor same =
+      mine.unsqueeze(2).eq(theirs.unsqueeze(1)).logical_and(tables_.upto);  // [B, S, A]
+  const at::Tensor positions = same.sum({2}) - 1;                           // [B, S]
+  const at::Tensor hidden =
+      same.logical_not().to(tables_.causal.scalar_type()) * AttentionTables::kMasked;
+  const std::int64_t rows = same.size(0), queries = heads_of_group_ * same.size(1);
+  const bool rotary = config_.position_embedding == PositionEmbedding::rope;
+  return {.mask = hidden.repeat({1, heads_of_group_, 1})
+                      .unsqueeze(1)
+                      .expand({-1, groups_, -1, -1})
+                      .reshape({rows * groups_, queries, -1}),
+          .cosine = rotary ? tables_.cosine.index({positions}) : at::Tensor(),
+          .sine = rotary ? tables_.sine.index({positions}) : at::Tensor()};
+}
+
+/// x [B, S, G/T, *, D], S of this rank. Rotates the pairs (d, d + D/2) by the angle of their
+/// position.
+at::Tensor Attention::rotate(const at::Tensor& x, const AttentionInputs& inputs) const {
+  return x * inputs.cosine + at::roll(x, width_ / 2, 4) * inputs.sine;
+}
+
+}  // namespace graphproof::workloads

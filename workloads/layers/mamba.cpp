@@ -1,0 +1,159 @@
+#include "workloads/layers/mamba.h"
+
+#include <cmath>
+
+#include "fixtures/comm/collectives.h"
+
+namespace graphproof::workloads {
+
+MambaTables::MambaTables(const ModelConfig& config, at::Device device) {
+  if (!config.hybrid) return;
+  upto = at::ones({config.seq_length, config.seq_length}, at::kFloat).triu().to(device);
+  later =
+      at::zeros({config.seq_length, config.seq_length}, at::kFloat)
+          .masked_fill(at::ones({config.seq_length, config.seq_length}, at::kBool).triu(1), kHidden)
+          .to(device);
+}
+
+Mamba::Mamba(Parameters& parameters, const ModelConfig& config, const Layout& layout,
+             const MambaTables& tables, const std::string& name)
+    : config_(config),
+      layout_(layout),
+      tables_(tables),
+      held_groups_(config.kv_groups / layout.tp),
+      groups_(held_groups_ / layout.cp),
+      heads_of_group_(config.heads / config.kv_groups),
+      width_(kExpand * config.hidden / config.heads),
+      in_(parameters, layout, name + ".in", config.hidden,
+          config.kv_groups * (gate_rows() + mixed_rows() + heads_of_group_), config.linear_bias,
+          config.grad_accumulation_fusion),
+      out_(parameters, layout, name + ".out", kExpand * config.hidden, config.hidden,
+           config.linear_bias, 1.0 / std::sqrt(2.0 * static_cast<double>(config.layers)),
+           config.grad_accumulation_fusion) {
+  const Shard mine{0, layout.tp_rank, layout.tp};
+  const auto of_groups = [&](const char* what, std::int64_t rows, Distribution distribution) {
+    return parameters.create(name + what, {config.kv_groups * rows}, mine, distribution);
+  };
+  window_ = parameters.create(name + ".conv.weight", {config.kv_groups * mixed_rows(), kWindow},
+                              mine, weight_distribution(kWindow, 1.0));
+  window_bias_ = of_groups(".conv.bias", mixed_rows(), kBiasDistribution);
+  // Half-lives from less than one token to about ten. In sequences as short as these, both ends of
+  // Megatron-LM's range would keep everything or nothing.
+  decay_ = of_groups(".A_log", heads_of_group_, {0.7, 0.7});
+  step_bias_ = of_groups(".dt_bias", heads_of_group_, {-1.0, 1.0});
+  skip_ = of_groups(".D", heads_of_group_, {1.0, 0.5});
+  norm_ = of_groups(".norm.weight", gate_rows(), {1.0, 0.1});
+}
+
+at::Tensor Mamba::forward(const at::Tensor& x, const ForwardPass& pass) const {
+  const std::int64_t columns = gate_rows() + mixed_rows() + heads_of_group_;
+  const at::Tensor rows =
+      to_groups(sequences_of(in_.forward(x, pass), config_.microbatch_size, layout_)
+                    .unflatten(2, {held_groups_, columns}),
+                pass);  // [B, A, G', *]
+  const at::Tensor gate = rows.narrow(3, 0, gate_rows());
+  std::optional<at::Tensor> apart;
+  if (config_.packed) apart = pass.documents.unsqueeze(2).ne(pass.documents.unsqueeze(1));
+  const at::Tensor mixed =
+      at::silu(convolved(rows.narrow(3, gate_rows(), mixed_rows()), apart)).to(at::kFloat);
+  const at::Tensor steps =
+      at::softplus(rows.narrow(3, gate_rows() + mixed_rows(), heads_of_group_).to(at::kFloat) +
+                   of_head(step_bias_));
+  const at::Tensor scanned = scan(mixed, steps, apart).to(x.scalar_type());  // [B, A, G', R*D]
+  return out_.forward(
+      rows_of(to_tokens(normalized(scanned * at::silu(gate), pass)).flatten(2), layout_), pass);
+}
+
+/// parameter [G/T*n, ...]. Returns its part for the groups in use, [G', n, ...].
+at::Tensor Mamba::in_use(const at::Tensor& parameter) const {
+  return parameter.unflatten(0, {held_groups_, -1}).narrow(0, groups_ * layout_.cp_rank, groups_);
+}
+
+/// The same in fp32.
+at::Tensor Mamba::of_head(const at::Tensor& parameter) const {
+  return in_use(parameter).to(at::kFloat);
+}
+
+/// x [B, S, G/T, C], this rank's two chunks of each sequence. Returns [B, A, G', C], whole
+/// sequences in order. Uses slices and no index, so that the gradient needs no atomics.
+at::Tensor Mamba::to_groups(const at::Tensor& x, const ForwardPass& pass) const {
+  const std::int64_t cp = layout_.cp;
+  if (cp == 1) return x;
+  const at::Tensor sent = x.unflatten(2, {cp, groups_}).permute({2, 0, 1, 3, 4}).contiguous();
+  const at::Tensor pieces =
+      comm::all_to_all(sent, layout_.cp_group).unflatten(2, {2, -1});  // [cp, B, 2, S/2, G', C]
+  const at::Tensor in_order = at::cat({pieces.select(2, 0), pieces.select(2, 1).flip(0)});
+  return pass.faults.scanned(in_order, pieces).transpose(0, 1).flatten(1, 2);
+}
+
+/// The inverse: y [B, A, G', C] to [B, S, G/T, C].
+at::Tensor Mamba::to_tokens(const at::Tensor& y) const {
+  const std::int64_t cp = layout_.cp;
+  if (cp == 1) return y;
+  const at::Tensor pieces = y.unflatten(1, {2 * cp, -1}).transpose(0, 1);  // [2*cp, B, S/2, G', C]
+  const at::Tensor sent = at::cat({pieces.narrow(0, 0, cp), pieces.narrow(0, cp, cp).flip(0)}, 2);
+  return comm::all_to_all(sent.contiguous(), layout_.cp_group)
+      .permute({1, 2, 0, 3, 4})
+      .flatten(2, 3);
+}
+
+/// x [B, A, G', C]; apart [B, A, A] bool, only for packed sequences: whether two tokens are in
+/// different documents. Returns the weighted sum over each token and the three before it.
+at::Tensor Mamba::convolved(const at::Tensor& x, const std::optional<at::Tensor>& apart) const {
+  const at::Tensor weights = in_use(window_);  // [G', C, 4]
+  at::Tensor sum = in_use(window_bias_);
+  for (std::int64_t back = 0; back < kWindow; ++back) {
+    at::Tensor before = at::constant_pad_nd(x, {0, 0, 0, 0, back, 0}).narrow(1, 0, x.size(1));
+    if (apart && back > 0)
+      before = before.masked_fill(
+          at::constant_pad_nd(apart->diagonal(-back, 1, 2), {back, 0}).unsqueeze(2).unsqueeze(3),
+          0);
+    sum = sum + before * weights.select(2, kWindow - 1 - back);
+  }
+  return sum;
+}
+
+/// mixed [B, A, G', R*D + 2*W] fp32, steps [B, A, G', R] fp32, apart as for convolved(). Returns
+/// [B, A, G', R*D] fp32.
+at::Tensor Mamba::scan(const at::Tensor& mixed, const at::Tensor& steps,
+                       const std::optional<at::Tensor>& apart) const {
+  const std::int64_t batches = mixed.size(0), length = mixed.size(1), batched = batches * groups_,
+                     heads = batched * heads_of_group_;
+  const at::Tensor values = mixed.narrow(3, 0, gate_rows()).unflatten(3, {heads_of_group_, width_});
+  const auto direction = [&](std::int64_t first) {
+    return mixed.narrow(3, gate_rows() + first, kState)
+        .transpose(1, 2)
+        .reshape({batched, length, kState});
+  };
+  const at::Tensor write = direction(0), read = direction(kState);
+  const at::Tensor step = steps.permute({0, 2, 3, 1});  // [B, G', R, A]
+  const at::Tensor decays = step * at::exp(of_head(decay_)).unsqueeze(2);
+  const at::Tensor passed = at::mm(decays.reshape({heads, length}),
+                                   tables_.upto);  // [B*G'*R, A]: sums up to and with each step
+  at::Tensor hidden = tables_.later;
+  if (apart)
+    hidden = (hidden + apart->to(at::kFloat) * MambaTables::kHidden)
+                 .unsqueeze(1)
+                 .expand({-1, heads / batches, -1, -1})
+                 .reshape({heads, length, length});
+  const at::Tensor kept = at::exp(passed.unsqueeze(1) - passed.unsqueeze(2) + hidden);  // [*, t, s]
+  const at::Tensor overlap = at::bmm(read, write.transpose(1, 2)).unsqueeze(1);  // [B*G', 1, t, s]
+  const at::Tensor weights = kept.view({batched, heads_of_group_, length, length}) * overlap *
+                             step.reshape({batched, heads_of_group_, 1, length});
+  const at::Tensor y = at::bmm(weights.reshape({heads, length, length}),
+                               values.permute({0, 2, 3, 1, 4}).reshape({heads, length, width_}));
+  const at::Tensor back =
+      y.view({batches, groups_, heads_of_group_, length, width_}).permute({0, 3, 1, 2, 4});
+  return (back + values * of_head(skip_).unsqueeze(2)).flatten(3);
+}
+
+/// x [B, A, G', R*D]. The RMS norm over each group, in fp32, so that it does not depend on the
+/// layout.
+at::Tensor Mamba::normalized(const at::Tensor& x, const ForwardPass& pass) const {
+  const at::Tensor wide = x.to(at::kFloat), squares = wide * wide;
+  const at::Tensor mean_square =
+      pass.faults.mean_square(at::mean(squares, {3}, /*keepdim=*/true), squares);
+  return (wide * at::rsqrt(mean_square + kNormEpsilon) * of_head(norm_)).to(x.scalar_type());
+}
+
+}  // namespace graphproof::workloads

@@ -1,0 +1,65 @@
+#include "workloads/model/gpt.h"
+
+namespace graphproof::workloads {
+namespace {
+
+at::Tensor own_columns(std::int64_t vocab, const Layout& layout, at::Device device) {
+  const std::int64_t columns = vocab / layout.tp;
+  return at::arange(columns * layout.tp_rank, columns * (layout.tp_rank + 1), at::kLong).to(device);
+}
+
+}  // namespace
+
+Gpt::Gpt(Parameters& parameters, const ModelConfig& config, const Layout& layout, at::Device device,
+         faults::FaultHooks& faults)
+    : layout_(layout),
+      recompute_(config.recompute),
+      tables_(config, layout, device, faults),
+      mamba_tables_(config, device) {
+  // A tied weight also serves the output layer, whose sums are over H elements, so it is smaller.
+  // The norms compensate for the small activations.
+  const Distribution embedding =
+      config.tied_embeddings ? weight_distribution(config.hidden, 1.0) : Distribution{0.0, 1.0};
+  if (layout.first_stage() || (layout.last_stage() && config.tied_embeddings))
+    embedding_.emplace(parameters, layout, "embedding", config.vocab, config.hidden, embedding);
+  if (layout.first_stage() && config.position_embedding == PositionEmbedding::learned_absolute)
+    positions_.emplace(parameters, layout, "position_embedding", config, embedding);
+  for (const fixtures::NamedTensor& parameter : parameters.all())
+    before_layers_parameters_.push_back(parameter.tensor);
+  chunks_.resize(static_cast<std::size_t>(layout.vpp));
+  for (int chunk = 0; chunk < layout.vpp; ++chunk)
+    for (std::int64_t l = 0; l < layout.chunk_layers(config); ++l)
+      chunks_[static_cast<std::size_t>(chunk)].emplace_back(parameters, config, layout, tables_,
+                                                            mamba_tables_, device,
+                                                            layout.first_layer(config, chunk) + l);
+  if (!layout.last_stage()) return;
+  final_norm_.emplace(parameters, config, layout, "final_norm");
+  if (!config.tied_embeddings)
+    output_.emplace(parameters, layout, "output", config.hidden, config.vocab,
+                    /*with_bias=*/false, config.grad_accumulation_fusion);
+  columns_ = own_columns(config.vocab, layout, device);
+  for (const char* name : {"embedding.", "final_norm.", "output."})
+    for (const at::Tensor& parameter : parameters.starting_with(name))
+      after_layers_parameters_.push_back(parameter);
+}
+
+at::Tensor Gpt::before_layers(std::int64_t chunk, const at::Tensor& tokens,
+                              const at::Tensor& received, const ForwardPass& pass) const {
+  if (!embeds(chunk)) return received;
+  if (pass.gather) pass.gather->wait(before_layers_parameters_);
+  const at::Tensor x = embedding_->forward(rows_of(tokens, layout_));
+  return positions_ ? positions_->forward(x, pass.documents) : x;
+}
+
+at::Tensor Gpt::after_layers(const at::Tensor& x, const at::Tensor& labels,
+                             const at::Tensor& weights, const ForwardPass& pass) const {
+  if (pass.gather) pass.gather->wait(after_layers_parameters_);
+  const at::Tensor hidden = final_norm_->forward(x);
+  const at::Tensor logits = output_ ? output_->forward(hidden, pass)
+                                    : column_parallel(hidden, embedding_->weight(), layout_);
+  return vocab_parallel_cross_entropy(logits.to(at::kFloat), rows_of(labels, layout_), columns_,
+                                      layout_,
+                                      weights.defined() ? rows_of(weights, layout_) : weights);
+}
+
+}  // namespace graphproof::workloads
