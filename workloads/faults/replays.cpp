@@ -290,6 +290,7 @@ class EvaluationReplaysTraining final : public Planted {
           graphs(std::move(of)) {}
     ~Replaying() override { engine_.reset(); }  // before the graphs' device
     void evaluate(const workloads::Batch& batch) override {
+      engines::refuse_after_drop(dropped);
       if (graphs->inputs.inputs.empty()) return engine_->evaluate(batch);
       const c10::StreamGuard guard(stream);
       for (const auto& [name, part] : workloads::kBatchParts)
@@ -303,9 +304,14 @@ class EvaluationReplaysTraining final : public Planted {
       observer.after_replay(kTraining, {});
       step_.evaluation_losses().copy_(step_.losses());
     }
+    void drop_graphs() override {
+      dropped = true;
+      engine_->drop_graphs();
+    }
     c10::Stream stream;
     workloads::TrainStep& step_;
     std::unique_ptr<Graphs> graphs;
+    bool dropped = false;
   };
 };
 
