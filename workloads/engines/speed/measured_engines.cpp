@@ -54,8 +54,7 @@ MeasuredEngines::MeasuredEngines(capture::Device& device, const workloads::Model
 
 void MeasuredEngines::add(const std::string& name, const engines::EngineConfig& config,
                           bool floor) {
-  Subject subject{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed,
-                                                                 fixtures::Fault{}),
+  Subject subject{.step = std::make_unique<workloads::TrainStep>(model_, layout_, device_, kSeed),
                   .kernels = std::make_unique<KernelCount>(),
                   .engine = nullptr};
   subject.engine =

@@ -17,7 +17,7 @@ PoolRow measure(capture::Device& device, c10::DeviceAllocator& allocator,
                 const EngineConfig& config) {
   const c10::Stream stream = device.stream_from_pool();
   const c10::StreamGuard guard(stream);
-  workloads::TrainStep step(model, {}, device, 1, fixtures::Fault{});
+  workloads::TrainStep step(model, {}, device, 1);
   const auto engine = engines::make_engine(config, device, stream, step, nullptr);
   const auto batch = workloads::make_batch(model, {}, 1, 0, device.torch_device());
   constexpr int kStepsToReplay = 3;
