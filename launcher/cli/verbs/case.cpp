@@ -6,6 +6,7 @@
 #include "launcher/cli/like.h"
 #include "launcher/cli/verb.h"
 #include "matrix/input/input_error.h"
+#include "matrix/plan/plan_line.h"
 #include "reports/record/text/printable.h"
 
 namespace graphproof::cli {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "launcher/cli/device_option.h"
 #include "launcher/cli/planning.h"
 #include "launcher/cli/testing/command_under_test.h"
 
