@@ -7,6 +7,7 @@
 #include "reports/outcome/faults.h"
 #include "reports/outcome/order.h"
 #include "reports/outcome/summary.h"
+#include "reports/print/markdown_parts.h"
 #include "reports/record/text/printable.h"
 #include "reports/record/verdict/exit_code.h"
 
@@ -18,57 +19,20 @@ constexpr std::size_t kShownFailures = 50;
 constexpr std::size_t kShownChecksOfOneCase = 5;
 constexpr std::size_t kSlowestCases = 10;
 
-/// Text as code. A backtick cannot be escaped inside, so it is replaced.
-std::string code(const std::string& text) {
-  std::string result = record::printable(text);
-  std::replace(result.begin(), result.end(), '`', '\'');
-  // In a table a bar ends the cell even inside code.
-  for (std::size_t i = result.find('|'); i != std::string::npos; i = result.find('|', i + 2))
-    result.insert(i, "\\");
-  return "`" + result + "`";
-}
-
-std::string row(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& one : cells) line += " " + one + " |";
-  return line + "\n";
-}
-
-std::string header(const std::vector<std::string>& names) {
-  return row(names) + row(std::vector<std::string>(names.size(), "---"));
-}
-
-std::string failing(const record::Failing& one) {
-  std::string text;
-  const std::string who =
-      one.check +
-      (one.rank ? (one.check.empty() ? "rank " : " on rank ") + std::to_string(*one.rank) : "");
-  text += "- " + (who.empty() ? "" : "**" + markdown_text(who) + "**: ") +
-          markdown_text(one.message.what) + "\n";
-  const auto part = [&text](const char* label, const std::string& value) {
-    if (!value.empty()) text += std::string("  - ") + label + ": " + markdown_text(value) + "\n";
-  };
-  part("got", one.message.got);
-  part("want", one.message.want);
-  part("why", one.message.why);
-  if (!one.message.next.empty()) text += "  - next: " + code(one.message.next) + "\n";
-  return text;
-}
-
 std::string failure(const RunResult& run, const CaseResult& one) {
-  std::string text =
-      "### " + code(std::string(one.record.verdict.text())) + " " + code(one.plan.name) + "\n\n";
-  text += markdown_text(one.record.reason) + " (case " + code(one.plan.id) + ", rule " +
+  std::string text = "### " + markdown_code(std::string(one.record.verdict.text())) + " " +
+                     markdown_code(one.plan.name) + "\n\n";
+  text += markdown_text(one.record.reason) + " (case " + markdown_code(one.plan.id) + ", rule " +
           std::to_string(one.record.rule);
   if (one.record.observed != one.record.verdict)
-    text += ", observed " + code(std::string(one.record.observed.text()));
+    text += ", observed " + markdown_code(std::string(one.record.observed.text()));
   text += ")\n\n";
   const auto& all = one.record.failing;
   for (std::size_t i = 0; i < std::min(all.size(), kShownChecksOfOneCase); ++i)
-    text += failing(all[i]);
+    text += markdown_failing(all[i]);
   if (all.size() > kShownChecksOfOneCase)
     text += "- and " + std::to_string(all.size() - kShownChecksOfOneCase) + " more in " +
-            code(one.record.artefacts) + "\n";
+            markdown_code(one.record.artefacts) + "\n";
   if (!all.empty()) text += "\n";
   return text + "```\n" + record::printable(run.repro(one.plan.id)) + "\n```\n\n";
 }
@@ -82,44 +46,36 @@ std::string benefit_table(const std::vector<Benefit>& rows) {
   std::string text =
       "## Benefit\n\nStep times of the slowest rank; `busy` is the GPU's share of an eager "
       "step.\n\n" +
-      header({"case", "eager, ms", "graph, ms", "eager / graph", "launch, ms", "busy",
-              "capture, ms", "graphs", "extra MiB", "steps to break even", "gain"});
+      markdown_header({"case", "eager, ms", "graph, ms", "eager / graph", "launch, ms", "busy",
+                       "capture, ms", "graphs", "extra MiB", "steps to break even", "gain"});
   for (const Benefit& one : rows)
-    text += row({code(one.name), record::fixed(one.eager_ms, 2), record::fixed(one.graph_ms, 2),
-                 record::fixed(one.eager_ms / one.graph_ms, 1), or_dash(one.launch_ms, 2),
-                 one.busy_share ? record::fixed(100 * *one.busy_share, 0) + " %" : "-",
-                 record::fixed(one.capture_ms, 1), std::to_string(one.graphs),
-                 record::fixed(static_cast<double>(one.extra_bytes) / (1 << 20), 1),
-                 or_dash(one.break_even_steps, 1), one.meaning});
+    text += markdown_row({markdown_code(one.name), record::fixed(one.eager_ms, 2),
+                          record::fixed(one.graph_ms, 2),
+                          record::fixed(one.eager_ms / one.graph_ms, 1), or_dash(one.launch_ms, 2),
+                          one.busy_share ? record::fixed(100 * *one.busy_share, 0) + " %" : "-",
+                          record::fixed(one.capture_ms, 1), std::to_string(one.graphs),
+                          record::fixed(static_cast<double>(one.extra_bytes) / (1 << 20), 1),
+                          or_dash(one.break_even_steps, 1), one.meaning});
   return text + "\n";
 }
 
 }  // namespace
-
-std::string markdown_text(const std::string& text) {
-  std::string result;
-  for (const char c : record::printable(text)) {
-    if (std::string_view("\\`*_|<>[]#").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
-}
 
 std::string markdown(const RunResult& run) {
   const record::Summary total = summary(run);
   const auto exit_meaning = record::meaning(static_cast<record::ExitCode>(total.exit_code));
   std::string text = "# graphproof " + markdown_text(total.profile) + " on " +
                      markdown_text(total.device) + "\n\n";
-  text += "Run " + code(total.run_id) + ", " + record::fixed(total.wall_seconds, 1) +
+  text += "Run " + markdown_code(total.run_id) + ", " + record::fixed(total.wall_seconds, 1) +
           " s. Exit code " + std::to_string(total.exit_code) + ": " + std::string(exit_meaning) +
           ".\n\n";
   if (!total.finished)
     text += "**The run did not finish**: " + std::to_string(total.coverage.not_run) + " of " +
             std::to_string(total.coverage.planned) + " cases have no verdict of their own.\n\n";
 
-  text += header({"verdict", "cases"});
+  text += markdown_header({"verdict", "cases"});
   for (const auto& [verdict, count] : total.counts)
-    text += row({code(verdict), std::to_string(count)});
+    text += markdown_row({markdown_code(verdict), std::to_string(count)});
   const record::Coverage& coverage = total.coverage;
   text += "\nCoverage: " + std::to_string(coverage.planned) +
           " planned = " + std::to_string(coverage.ran) + " ran + " +
@@ -138,14 +94,14 @@ std::string markdown(const RunResult& run) {
 
   if (const auto kills = faults(run); !kills.empty()) {
     text += "## Kill matrix\n\n" +
-            header({"fault", "detector", "status", "failing checks", "clean twin"});
+            markdown_header({"fault", "detector", "status", "failing checks", "clean twin"});
     for (const record::FaultResult& one : kills) {
       std::string checks;
       for (const std::string& check : one.killed_by)
-        checks += (checks.empty() ? "" : ", ") + code(check);
-      text +=
-          row({markdown_text(one.fault), markdown_text(one.detector), std::string(name(one.status)),
-               checks, code(std::string(one.clean_twin.text()))});
+        checks += (checks.empty() ? "" : ", ") + markdown_code(check);
+      text += markdown_row({markdown_text(one.fault), markdown_text(one.detector),
+                            std::string(name(one.status)), checks,
+                            markdown_code(std::string(one.clean_twin.text()))});
     }
     text += "\n";
   }
@@ -159,27 +115,29 @@ std::string markdown(const RunResult& run) {
                    [](const CaseResult* left, const CaseResult* right) {
                      return left->record.seconds > right->record.seconds;
                    });
-  if (!slowest.empty()) text += "## Slowest cases\n\n" + header({"seconds", "verdict", "case"});
+  if (!slowest.empty())
+    text += "## Slowest cases\n\n" + markdown_header({"seconds", "verdict", "case"});
   for (std::size_t i = 0; i < std::min(slowest.size(), kSlowestCases); ++i)
-    text +=
-        row({record::fixed(slowest[i]->record.seconds, 2),
-             code(std::string(slowest[i]->record.verdict.text())), code(slowest[i]->plan.name)});
+    text += markdown_row({record::fixed(slowest[i]->record.seconds, 2),
+                          markdown_code(std::string(slowest[i]->record.verdict.text())),
+                          markdown_code(slowest[i]->plan.name)});
   if (!slowest.empty()) text += "\n";
 
   const record::Stack& stack = run.run.stack;
-  text += "## Stack\n\n" + header({"part", "version"});
+  text += "## Stack\n\n" + markdown_header({"part", "version"});
   const std::pair<const char*, const std::string*> parts[] = {
       {"torch", &stack.torch_version}, {"CUDA", &stack.cuda_version},
       {"NCCL", &stack.nccl_version},   {"driver", &stack.driver},
       {"cuDNN", &stack.cudnn_version}, {"MPI", &stack.mpi}};
-  for (const auto& [part, version] : parts) text += row({part, markdown_text(*version)});
+  for (const auto& [part, version] : parts) text += markdown_row({part, markdown_text(*version)});
   std::string gpus;
   for (const std::string& gpu : stack.gpus) gpus += (gpus.empty() ? "" : ", ") + gpu;
-  text += row({"GPUs", gpus.empty() ? "none" : markdown_text(gpus)});
+  text += markdown_row({"GPUs", gpus.empty() ? "none" : markdown_text(gpus)});
   if (run.run.options.ranks_per_gpu > 1)
-    text += row({"ranks per GPU", "up to " + std::to_string(run.run.options.ranks_per_gpu) +
-                                      ", in cases of more ranks than GPUs: NCCL talks between them "
-                                      "as between hosts, and their times say nothing"});
+    text += markdown_row(
+        {"ranks per GPU", "up to " + std::to_string(run.run.options.ranks_per_gpu) +
+                              ", in cases of more ranks than GPUs: NCCL talks between them "
+                              "as between hosts, and their times say nothing"});
   return text;
 }
 

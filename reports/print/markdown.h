@@ -5,13 +5,11 @@
 #include <string>
 
 #include "reports/outcome/run_result.h"
+#include "reports/print/markdown_parts.h"
 
 namespace graphproof::reports {
 
 /// The whole page.
 std::string markdown(const RunResult& run);
-
-/// `text` escaped for a line or a table cell of Markdown.
-std::string markdown_text(const std::string& text);
 
 }  // namespace graphproof::reports

@@ -8,6 +8,7 @@
 #include "reports/outcome/order.h"
 #include "reports/outcome/outcome.h"
 #include "reports/outcome/summary.h"
+#include "reports/print/text_table.h"
 #include "reports/record/text/printable.h"
 #include "reports/record/verdict/exit_code.h"
 
@@ -18,70 +19,6 @@ namespace {
 constexpr std::size_t kPrintedFailures = 20;
 constexpr std::size_t kPrintedChecks = 3;
 constexpr std::size_t kPrintedAcceptable = 40;
-
-enum class Colour { red, yellow, green, dim };
-
-std::string paint(const std::string& text, Colour colour, const TerminalStyle& style) {
-  constexpr const char* kStart[] = {"\033[31m", "\033[33m", "\033[32m", "\033[2m"};
-  return style.colour ? kStart[static_cast<int>(colour)] + text + "\033[0m" : text;
-}
-
-/// The columns of printable text: one for each code point, because our texts have no wide ones.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
-}
-
-std::string cut(const std::string& text, std::size_t columns) {
-  if (width(text) <= columns) return text;
-  std::size_t bytes = 0, seen = 0;
-  // One column is left for the mark.
-  while (bytes < text.size() && seen + 1 < std::max<std::size_t>(columns, 1)) {
-    ++bytes;
-    while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) ++bytes;
-    ++seen;
-  }
-  return text.substr(0, bytes) + "~";
-}
-
-std::string pad(const std::string& text, std::size_t columns) {
-  return text + std::string(columns > width(text) ? columns - width(text) : 0, ' ');
-}
-
-struct Cell {
-  std::string text;
-  std::optional<Colour> colour;
-};
-
-/// A table whose columns are as wide as their widest cells. The last column is cut at the width of
-/// `style`.
-std::string table(const std::vector<std::vector<Cell>>& rows, const TerminalStyle& style,
-                  const std::string& indent) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], width(row[i].text));
-    }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line = indent;
-    std::size_t used = indent.size();
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == row.size();
-      const std::size_t columns = static_cast<std::size_t>(std::max(style.columns, 1));
-      const std::size_t left = columns > used ? columns - used : 1;
-      const std::string shown = last ? cut(row[i].text, left) : pad(row[i].text, widths[i]);
-      line += row[i].colour ? paint(shown, *row[i].colour, style) : shown;
-      if (!last) line += "  ";
-      used += width(shown) + 2;
-    }
-    while (line.ends_with(' ')) line.pop_back();
-    text += line + "\n";
-  }
-  return text;
-}
 
 Colour colour_of(const CaseResult& one) {
   if (!needs_attention(one)) return one.record.verdict.in("pass") ? Colour::green : Colour::dim;

@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "reports/outcome/run_result.h"
+#include "reports/print/text_table.h"
 #include "reports/record/run/faults.h"
 
 namespace graphproof::reports {
-
-/// How text is laid out.
-struct TerminalStyle {
-  bool colour = false;
-  int columns = 100;  // lines are cut to this width
-};
 
 /// How far a run is.
 struct Progress {
