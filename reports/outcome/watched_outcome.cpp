@@ -1,0 +1,141 @@
+#include "reports/outcome/watched_outcome.h"
+
+#include <array>
+#include <cstring>
+
+namespace graphproof::reports {
+namespace {
+
+using record::CheckCounts;
+using record::CheckResult;
+using record::ExitCode;
+using record::Result;
+using record::WatchedRun;
+
+struct WatchedVerdictRow {
+  std::string_view name;
+  ExitCode exit_code;
+};
+constexpr std::array<WatchedVerdictRow, 8> kWatchedVerdicts = {{
+    {"pass", ExitCode::ok},
+    {"fail", ExitCode::product},
+    {"hang", ExitCode::product},
+    {"command_failed", ExitCode::infrastructure},
+    {"interrupted", ExitCode::interrupted},
+    {"not_started", ExitCode::infrastructure},
+    {"unexercised", ExitCode::coverage},
+    {"not_judged", ExitCode::own_fault},
+}};
+
+/// Shells and launchers report a child that a signal killed with 128 and the signal.
+constexpr std::int64_t kSignalled = 128, kSignals = 64;
+
+std::string signal_text(std::int64_t signal) {
+  const char* text = strsignal(static_cast<int>(signal));
+  return "signal " + std::to_string(signal) + (text ? " (" + std::string(text) + ")" : "");
+}
+
+bool command_failed(const WatchedRun& run) {
+  return run.ending == "signalled" || (run.ending == "exited" && run.exit_code.value_or(1) != 0);
+}
+
+CheckCounts counts_of(const std::vector<CheckResult>& checks) {
+  CheckCounts counts;
+  for (const CheckResult& one : checks) {
+    if (one.result == Result::pass) ++counts.pass;
+    if (one.result == Result::fail) ++counts.fail;
+    if (one.result == Result::unexercised) ++counts.unexercised;
+    if (one.result == Result::not_applicable) ++counts.not_applicable;
+  }
+  return counts;
+}
+
+/// "1 check", "2 checks"
+std::string counted(int count, const std::string& thing, const std::string& things) {
+  return std::to_string(count) + " " + (count == 1 ? thing : things);
+}
+
+/// Why there is no evidence of any process.
+std::string nothing_watched(const WatchedRun& run) {
+  if (run.unwatched.empty()) return "no process of the command made a CUDA context";
+  return "no process left evidence; " +
+         counted(static_cast<int>(run.unwatched.size()), "process", "processes") +
+         " used CUDA without being watched, the first is " + run.unwatched.front().command + ": " +
+         run.unwatched.front().why;
+}
+
+/// Why a run in which nothing failed is no pass; empty if it is one.
+std::string nothing_judged(const WatchedRun& run, const record::WatchedChecks& checks,
+                           const CheckCounts& counts, int processes) {
+  if (processes == 0) return nothing_watched(run);
+  if (checks.graphs.empty())
+    return counted(processes, "process", "processes") + " used CUDA, and none made a CUDA graph";
+  if (counts.pass == 0) return "no check had the evidence that it needs";
+  return "";
+}
+
+}  // namespace
+
+std::string_view name(WatchedVerdict verdict) {
+  return kWatchedVerdicts[static_cast<std::size_t>(verdict)].name;
+}
+
+ExitCode exit_code(WatchedVerdict verdict) {
+  return kWatchedVerdicts[static_cast<std::size_t>(verdict)].exit_code;
+}
+
+std::string ending_text(const WatchedRun& run) {
+  if (run.ending == "exited") {
+    const std::int64_t code = run.exit_code.value_or(-1);
+    std::string text = "exit code " + std::to_string(code);
+    if (code > kSignalled && code <= kSignalled + kSignals)
+      text += ", which a shell gives for " + signal_text(code - kSignalled);
+    return text;
+  }
+  if (run.ending == "signalled") return signal_text(run.signal.value_or(0));
+  if (run.ending == "hung") return "it hung and was ended";
+  if (run.ending == "interrupted") return "it was interrupted";
+  if (run.ending == "not_started") return "it was not started";
+  if (run.ending == "attached") return "not known: graphproof did not start it";
+  return "not known: it was still running";
+}
+
+WatchedOutcome watched_outcome(const WatchedRun& run,
+                               const std::optional<record::WatchedChecks>& checks, int processes) {
+  WatchedOutcome outcome;
+  if (checks) {
+    outcome.counts = counts_of(checks->checks);
+    for (const CheckResult& one : checks->checks)
+      if (one.result == Result::fail)
+        outcome.failing.push_back({.check = one.check, .rank = one.rank, .message = one.message});
+  }
+  const auto decide = [&](WatchedVerdict verdict, std::string reason) {
+    outcome.verdict = verdict;
+    outcome.reason = std::move(reason);
+    return outcome;
+  };
+  const std::string failed = counted(outcome.counts.fail, "check failed", "checks failed");
+  if (run.ending == "not_started") return decide(WatchedVerdict::not_started, run.why);
+  // A hang comes first: the checks that it makes fail are its symptoms.
+  if (run.ending == "hung")
+    return decide(WatchedVerdict::hang, run.why + (outcome.failing.empty() ? "" : "; " + failed));
+  if (!checks) return decide(WatchedVerdict::not_judged, "the judge left no checks.json");
+  if (!outcome.failing.empty())
+    return decide(WatchedVerdict::fail, failed + ": " + outcome.failing.front().check +
+                                            (outcome.failing.size() > 1 ? ", ..." : ""));
+  if (run.ending == "interrupted" || run.ending == "running")
+    return decide(WatchedVerdict::interrupted,
+                  "the command did not come to its end; no check failed up to there");
+  const std::string nothing = nothing_judged(run, *checks, outcome.counts, processes);
+  if (command_failed(run))
+    return decide(WatchedVerdict::command_failed,
+                  "the command ended with " + ending_text(run) + ", and " +
+                      (nothing.empty() ? "no check failed" : nothing));
+  if (!nothing.empty()) return decide(WatchedVerdict::unexercised, nothing);
+  return decide(WatchedVerdict::pass,
+                counted(outcome.counts.pass, "check passed", "checks passed") + ", none failed; " +
+                    counted(outcome.counts.unexercised, "check was", "checks were") +
+                    " unexercised");
+}
+
+}  // namespace graphproof::reports

@@ -1,0 +1,144 @@
+// The verdict of a watched run: one row for each situation.
+#include "reports/outcome/watched_outcome.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace graphproof::reports {
+namespace {
+
+using record::CheckResult;
+using record::Result;
+using record::WatchedChecks;
+using record::WatchedRun;
+
+WatchedRun run_that(const std::string& ending, std::optional<int> exit_code = {},
+                    std::optional<int> signal = {}) {
+  WatchedRun run;
+  run.ending = ending;
+  run.exit_code = exit_code;
+  run.signal = signal;
+  if (ending == "hung") run.why = "nothing moved for 600 s";
+  if (ending == "not_started") run.why = "permission denied";
+  return run;
+}
+
+WatchedRun with_an_unwatched_process() {
+  WatchedRun run = run_that("exited", 0);
+  run.unwatched = {{.pid = 5, .command = "worker", .why = "no injection path"}};
+  return run;
+}
+
+/// Checks with these results, of a run with `graphs` graphs.
+WatchedChecks judged(std::vector<Result> results, int graphs = 1) {
+  WatchedChecks checks;
+  for (const Result result : results)
+    checks.checks.push_back({.check = "D60.host_nodes",
+                             .result = result,
+                             .rank = {},
+                             .message = {"a host node", "1", "0", "", "remove it"}});
+  for (int number = 1; number <= graphs; ++number)
+    checks.graphs.push_back({.process = "node1.1", .executable = number});
+  return checks;
+}
+
+struct Situation {
+  const char* name;
+  WatchedRun run;
+  std::optional<WatchedChecks> checks;
+  int processes;
+  const char* verdict;
+  int exit_code;
+  const char* reason;  // part of it
+};
+
+const Result kPass = Result::pass, kFail = Result::fail, kUnexercised = Result::unexercised,
+             kNotApplicable = Result::not_applicable;
+
+const std::vector<Situation>& situations() {
+  static const std::vector<Situation> kRows = {
+      {"a check passed", run_that("exited", 0), judged({kPass, kUnexercised}), 1, "pass", 0,
+       "1 check passed, none failed; 1 check was unexercised"},
+      {"a check failed", run_that("exited", 0), judged({kPass, kFail}), 1, "fail", 1,
+       "1 check failed: D60.host_nodes"},
+      {"the command failed and a check says why", run_that("exited", 1), judged({kFail, kFail}), 1,
+       "fail", 1, "2 checks failed: D60.host_nodes, ..."},
+      {"the command failed and no check says why", run_that("exited", 3), judged({kPass}), 1,
+       "command_failed", 3, "exit code 3, and no check failed"},
+      {"a signal killed the command", run_that("signalled", {}, 11), judged({kPass}), 1,
+       "command_failed", 3, "signal 11 (Segmentation fault)"},
+      {"a signal killed it, and a check failed", run_that("signalled", {}, 11), judged({kFail}), 1,
+       "fail", 1, "1 check failed"},
+      {"a shell's child was killed", run_that("exited", 139), judged({kPass}), 1, "command_failed",
+       3, "exit code 139, which a shell gives for signal 11"},
+      {"it failed before a CUDA context", run_that("exited", 2), judged({}, 0), 0, "command_failed",
+       3, "exit code 2, and no process of the command made a CUDA context"},
+      {"it ended before a CUDA context", run_that("exited", 0), judged({}, 0), 0, "unexercised", 4,
+       "no process of the command made a CUDA context"},
+      {"only an unwatched process used CUDA", with_an_unwatched_process(), judged({}, 0), 0,
+       "unexercised", 4, "1 process used CUDA without being watched, the first is worker: no"},
+      {"no graph in any process", run_that("exited", 0), judged({kPass}, 0), 2, "unexercised", 4,
+       "2 processes used CUDA, and none made a CUDA graph"},
+      {"no check had its evidence", run_that("exited", 0), judged({kUnexercised, kNotApplicable}),
+       1, "unexercised", 4, "no check had the evidence that it needs"},
+      {"it hung", run_that("hung"), judged({kPass}), 1, "hang", 1, "nothing moved for 600 s"},
+      {"it hung, and a check failed", run_that("hung"), judged({kFail}), 1, "hang", 1,
+       "nothing moved for 600 s; 1 check failed"},
+      {"it hung, and the judge failed", run_that("hung"), {}, 1, "hang", 1, "nothing moved"},
+      {"interrupted", run_that("interrupted"), judged({kPass}), 1, "interrupted", 5,
+       "did not come to its end"},
+      {"interrupted after a check had failed", run_that("interrupted"), judged({kFail}), 1, "fail",
+       1, "1 check failed"},
+      {"interrupted before any graph", run_that("interrupted"), judged({}, 0), 0, "interrupted", 5,
+       "did not come to its end"},
+      {"the launcher was killed", run_that("running"), judged({kPass}), 1, "interrupted", 5,
+       "did not come to its end"},
+      {"not started", run_that("not_started"), {}, 0, "not_started", 3, "permission denied"},
+      {"attached, passed", run_that("attached"), judged({kPass}), 1, "pass", 0, "1 check passed"},
+      {"attached, nothing there", run_that("attached"), judged({}, 0), 0, "unexercised", 4,
+       "no process of the command made a CUDA context"},
+      {"the judge failed", run_that("exited", 0), {}, 1, "not_judged", 6, "no checks.json"},
+  };
+  return kRows;
+}
+
+TEST(WatchedOutcome, FollowsTheTableOfSituations) {
+  for (const Situation& row : situations()) {
+    const WatchedOutcome outcome = watched_outcome(row.run, row.checks, row.processes);
+    EXPECT_EQ(name(outcome.verdict), row.verdict) << row.name;
+    EXPECT_EQ(record::value(exit_code(outcome.verdict)), row.exit_code) << row.name;
+    EXPECT_NE(outcome.reason.find(row.reason), std::string::npos)
+        << row.name << ": " << outcome.reason;
+  }
+}
+
+TEST(WatchedOutcome, ReachesEveryVerdict) {
+  std::vector<bool> reached(static_cast<std::size_t>(WatchedVerdict::not_judged) + 1);
+  for (const Situation& row : situations())
+    reached[static_cast<std::size_t>(watched_outcome(row.run, row.checks, row.processes).verdict)] =
+        true;
+  EXPECT_EQ(std::count(reached.begin(), reached.end(), false), 0);
+}
+
+TEST(WatchedOutcome, PassesOnlyWithAGraphAPassedCheckAndACommandThatDidNotFail) {
+  for (const Situation& row : situations()) {
+    if (watched_outcome(row.run, row.checks, row.processes).verdict != WatchedVerdict::pass)
+      continue;
+    ASSERT_TRUE(row.checks) << row.name;
+    EXPECT_FALSE(row.checks->graphs.empty()) << row.name;
+    EXPECT_GT(row.processes, 0) << row.name;
+    EXPECT_EQ(row.run.exit_code.value_or(0), 0) << row.name;
+  }
+}
+
+TEST(WatchedOutcome, CountsTheResultsAndListsTheFailures) {
+  const WatchedOutcome outcome = watched_outcome(
+      run_that("exited", 0), judged({kPass, kFail, kUnexercised, kUnexercised, kNotApplicable}), 1);
+  EXPECT_EQ(outcome.counts, (record::CheckCounts{1, 1, 2, 1}));
+  ASSERT_EQ(outcome.failing.size(), 1u);
+  EXPECT_EQ(outcome.failing[0].message.next, "remove it");
+}
+
+}  // namespace
+}  // namespace graphproof::reports
