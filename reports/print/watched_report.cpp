@@ -1,0 +1,286 @@
+#include "reports/print/watched_report.h"
+
+#include <algorithm>
+
+#include "reports/print/markdown_parts.h"
+#include "reports/print/terminal.h"
+#include "reports/record/text/printable.h"
+
+namespace graphproof::reports {
+namespace {
+
+using record::CheckResult;
+using record::GraphRow;
+using record::printable;
+using record::Result;
+
+// Output beyond this would scroll away. The files of the run have all of it.
+constexpr std::size_t kPrintedGraphs = 20, kPrintedNotes = 20, kReportedGraphs = 500;
+constexpr double kMebibyte = 1 << 20;
+
+std::string or_dash(const std::optional<std::int64_t>& number) {
+  return number ? std::to_string(*number) : "-";
+}
+std::string mebibytes(const std::optional<std::int64_t>& bytes) {
+  return bytes ? record::fixed(static_cast<double>(*bytes) / kMebibyte, 1) : "-";
+}
+std::string percent(const std::optional<double>& share) {
+  return share ? record::fixed(100 * *share, 1) + " %" : "-";
+}
+std::string range(const std::optional<std::int64_t>& least,
+                  const std::optional<std::int64_t>& most) {
+  if (!least || !most) return "-";
+  return *least == *most ? std::to_string(*least)
+                         : std::to_string(*least) + " to " + std::to_string(*most);
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+std::string nodes_text(const std::map<std::string, std::int64_t>& nodes) {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : nodes) kinds.push_back(std::to_string(count) + " " + kind);
+  return kinds.empty() ? "-" : joined(kinds);
+}
+
+std::string kernels_text(const GraphRow& graph) {
+  std::vector<std::string> kernels;
+  for (const record::KernelCount& one : graph.kernels)
+    kernels.push_back(std::to_string(one.count) + " x " + one.kernel);
+  return joined(kernels);
+}
+
+Colour colour_of(Result result) {
+  switch (result) {
+    case Result::pass:
+      return Colour::green;
+    case Result::fail:
+      return Colour::red;
+    case Result::unexercised:
+      return Colour::yellow;
+    case Result::not_applicable:
+      return Colour::dim;
+  }
+  return Colour::dim;
+}
+
+Colour colour_of(WatchedVerdict verdict) {
+  const record::ExitCode code = exit_code(verdict);
+  if (code == record::ExitCode::ok) return Colour::green;
+  return code == record::ExitCode::product ? Colour::red : Colour::yellow;
+}
+
+/// The checks in the order of what a reader acts on: failures, then what was not exercised.
+std::vector<const CheckResult*> ordered(const std::vector<CheckResult>& checks) {
+  constexpr Result kOrder[] = {Result::fail, Result::unexercised, Result::pass,
+                               Result::not_applicable};
+  std::vector<const CheckResult*> list;
+  for (const Result result : kOrder)
+    for (const CheckResult& one : checks)
+      if (one.result == result) list.push_back(&one);
+  return list;
+}
+
+/// The graphs that were replayed most come first.
+std::vector<const GraphRow*> ordered(const std::vector<GraphRow>& graphs) {
+  std::vector<const GraphRow*> list;
+  for (const GraphRow& one : graphs) list.push_back(&one);
+  std::ranges::stable_sort(list, [](const GraphRow* left, const GraphRow* right) {
+    return left->replays > right->replays;
+  });
+  return list;
+}
+
+/// What a check found, on one line: "WHAT; GOT".
+std::string finding(const CheckResult& one) {
+  return one.message.what + (one.message.got.empty() ? "" : "; " + one.message.got);
+}
+
+std::string rank_text(const CheckResult& one) { return one.rank ? std::to_string(*one.rank) : "-"; }
+
+std::string failing_text(const record::Failing& one) {
+  std::string text = "  " + printable(one.check) +
+                     (one.rank ? " on rank " + std::to_string(*one.rank) : "") + ": " +
+                     printable(one.message.what) + "\n";
+  const auto part = [&text](const char* label, const std::string& value) {
+    if (!value.empty()) text += std::string("    ") + label + printable(value) + "\n";
+  };
+  part("got   ", one.message.got);
+  part("want  ", one.message.want);
+  part("why   ", one.message.why);
+  part("next  ", one.message.next);
+  return text;
+}
+
+std::string waiting_text(const record::WaitingThread& one) {
+  return one.process + ": thread " + std::to_string(one.thread) +
+         (one.name.empty() ? "" : " (" + one.name + ")") + " has been inside " + one.call +
+         " for " + record::fixed(one.seconds, 0) + " s";
+}
+
+std::string checks_table(const WatchedReport& report, const TerminalStyle& style) {
+  std::vector<std::vector<Cell>> rows = {{{"result", Colour::dim},
+                                          {"check", Colour::dim},
+                                          {"rank", Colour::dim},
+                                          {"what was seen", Colour::dim}}};
+  for (const CheckResult* one : ordered(report.checks.checks))
+    rows.push_back({{std::string(name(one->result)), colour_of(one->result)},
+                    {printable(one->check), {}},
+                    {rank_text(*one), {}},
+                    {printable(finding(*one)), {}}});
+  return rows.size() > 1 ? table(rows, style, "") + "\n" : "";
+}
+
+std::string graphs_table(const WatchedReport& report, const TerminalStyle& style) {
+  const std::vector<const GraphRow*> graphs = ordered(report.checks.graphs);
+  if (graphs.empty()) return "";
+  std::vector<std::vector<Cell>> rows(1 + std::min(graphs.size(), kPrintedGraphs));
+  for (std::size_t column = 0; column < graph_columns().size(); ++column) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i)
+      cells.push_back(graph_cells(*graphs[i])[column]);
+    // A column of facts that no graph has only takes room.
+    if (std::ranges::all_of(cells, [](const std::string& cell) { return cell == "-"; })) continue;
+    rows[0].push_back({graph_columns()[column], Colour::dim});
+    for (std::size_t i = 0; i < cells.size(); ++i) rows[i + 1].push_back({printable(cells[i]), {}});
+  }
+  std::string text = table(rows, style, "");
+  if (graphs.size() > kPrintedGraphs)
+    text += "... and " + std::to_string(graphs.size() - kPrintedGraphs) +
+            " more graphs, in report.md\n";
+  return text + "\n";
+}
+
+std::string command_line(const record::WatchedRun& run) {
+  return run.command.empty() ? "not known" : command_text(run.command);
+}
+
+}  // namespace
+
+std::string command_text(const std::vector<std::string>& command) {
+  std::string text;
+  for (const std::string& word : command) {
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW"
+                                            "XYZ0123456789_-./=:,+@%") == std::string::npos;
+    std::string quoted = word;
+    for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4)
+      quoted.replace(at, 1, "'\\''");
+    text += (text.empty() ? "" : " ") + (plain ? word : "'" + quoted + "'");
+  }
+  return text;
+}
+
+const std::vector<std::string>& graph_columns() {
+  static const std::vector<std::string> kColumns = {
+      "captured at", "process", "rank",    "graph",     "replays",  "per step",
+      "of kernels",  "of time", "between", "pool, MiB", "own, MiB", "nodes"};
+  return kColumns;
+}
+
+std::vector<std::string> graph_cells(const GraphRow& graph) {
+  return {graph.captured_at.empty() ? "-" : graph.captured_at,
+          graph.process,
+          or_dash(graph.rank),
+          std::to_string(graph.executable),
+          std::to_string(graph.replays),
+          range(graph.replays_per_step_least, graph.replays_per_step_most),
+          percent(graph.launch_share),
+          percent(graph.device_time_share),
+          graph.kernels_between ? record::fixed(*graph.kernels_between, 1) : "-",
+          mebibytes(graph.pool_bytes),
+          mebibytes(graph.instantiation_bytes),
+          nodes_text(graph.nodes)};
+}
+
+std::vector<std::string> unseen_notes(const WatchedReport& report) {
+  std::vector<std::string> notes = report.run.notes;
+  for (const record::UnwatchedProcess& one : report.run.unwatched)
+    notes.push_back("process " + std::to_string(one.pid) + " (" + one.command +
+                    ") used CUDA and was not watched: " + one.why);
+  notes.insert(notes.end(), report.checks.notes.begin(), report.checks.notes.end());
+  return notes;
+}
+
+std::string watched_text(const WatchedReport& report, const TerminalStyle& style) {
+  const record::WatchedRun& run = report.run;
+  std::string text;
+  for (const record::Failing& one : report.outcome.failing) text += failing_text(one);
+  for (const record::WaitingThread& one : run.waiting)
+    text += "  " + printable(waiting_text(one)) + "\n";
+  if (!text.empty()) text += "\n";
+  text += checks_table(report, style) + graphs_table(report, style);
+  const std::vector<std::string> notes = unseen_notes(report);
+  for (std::size_t i = 0; i < std::min(notes.size(), kPrintedNotes); ++i)
+    text += "not seen: " + printable(notes[i]) + "\n";
+  if (notes.size() > kPrintedNotes)
+    text += "... and " + std::to_string(notes.size() - kPrintedNotes) + " more, in report.md\n";
+  const record::ExitCode code = exit_code(report.outcome.verdict);
+  text +=
+      paint(std::string(name(report.outcome.verdict)), colour_of(report.outcome.verdict), style) +
+      ": " + printable(report.outcome.reason) + "\n";
+  text += "command: " + printable(ending_text(run)) + " after " + clock_text(run.seconds) + "; " +
+          std::to_string(report.processes) +
+          (report.processes == 1 ? " process was watched\n" : " processes were watched\n");
+  text += "exit " + std::to_string(record::value(code)) + ": " + std::string(meaning(code)) +
+          " (watched run " + printable(run.id) + ", " + printable(report.folder.string()) + ")\n";
+  return text;
+}
+
+std::string watched_markdown(const WatchedReport& report) {
+  const record::WatchedRun& run = report.run;
+  const record::ExitCode code = exit_code(report.outcome.verdict);
+  std::string text = "# graphproof watch: " + std::string(name(report.outcome.verdict)) + "\n\n";
+  text += markdown_text(report.outcome.reason) + ".\n\n";
+  text += markdown_header({"", ""});
+  const std::pair<const char*, std::string> facts[] = {
+      {"command", markdown_code(command_line(run))},
+      {"its end", markdown_text(ending_text(run))},
+      {"time", clock_text(run.seconds)},
+      {"started", markdown_text(run.started) + " on " + markdown_text(run.host)},
+      {"folder", markdown_code(run.folder)},
+      {"profile", run.profile + (run.cupti ? "" : ", without CUPTI")},
+      {"processes watched", std::to_string(report.processes)},
+      {"exit code of watch",
+       std::to_string(record::value(code)) + ": " + std::string(record::meaning(code))},
+      {"run", markdown_code(run.id)}};
+  for (const auto& [label, value] : facts) text += markdown_row({label, value});
+  if (!report.outcome.failing.empty()) text += "\n## Failing checks\n\n";
+  for (const record::Failing& one : report.outcome.failing) text += markdown_failing(one);
+  if (!run.waiting.empty()) text += "\n## Where it hung\n\n";
+  for (const record::WaitingThread& one : run.waiting)
+    text += "- " + markdown_text(waiting_text(one)) + "\n";
+  if (!report.checks.checks.empty())
+    text += "\n## Checks\n\n" + markdown_header({"result", "check", "rank", "what was seen"});
+  for (const CheckResult* one : ordered(report.checks.checks))
+    text += markdown_row({std::string(name(one->result)), markdown_code(one->check),
+                          rank_text(*one), markdown_text(finding(*one))});
+  const std::vector<const GraphRow*> graphs = ordered(report.checks.graphs);
+  if (!graphs.empty()) {
+    std::vector<std::string> columns = graph_columns();
+    columns.push_back("kernels");
+    text += "\n## Graphs\n\n" + markdown_header(columns);
+  }
+  for (std::size_t i = 0; i < std::min(graphs.size(), kReportedGraphs); ++i) {
+    std::vector<std::string> cells = graph_cells(*graphs[i]);
+    cells.push_back(kernels_text(*graphs[i]));
+    for (std::string& cell : cells) cell = markdown_text(cell);
+    text += markdown_row(cells);
+  }
+  if (graphs.size() > kReportedGraphs)
+    text += "\nAnd " + std::to_string(graphs.size() - kReportedGraphs) +
+            " more; checks.json lists all.\n";
+  if (!report.checks.figures.empty())
+    text += "\n## Figures\n\n" + markdown_header({"figure", "value"});
+  for (const auto& [figure, value] : report.checks.figures)
+    text += markdown_row({markdown_code(figure), record::fixed(value, 3)});
+  const std::vector<std::string> notes = unseen_notes(report);
+  if (!notes.empty()) text += "\n## Not seen\n\n";
+  for (const std::string& note : notes) text += "- " + markdown_text(note) + "\n";
+  return text;
+}
+
+}  // namespace graphproof::reports

@@ -1,0 +1,43 @@
+// A watched run as text: what the terminal shows at its end, and report.md. The page is
+// watched_page.h. The functions are pure; the command line decides where their text goes.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "reports/outcome/watched_outcome.h"
+#include "reports/print/text_table.h"
+#include "reports/record/watched/watched_checks.h"
+#include "reports/record/watched/watched_run.h"
+
+namespace graphproof::reports {
+
+/// Everything that the reports of a watched run show.
+struct WatchedReport {
+  record::WatchedRun run;
+  record::WatchedChecks checks;  ///< empty if the judge left none
+  WatchedOutcome outcome;
+  int processes = 0;  ///< that wrote evidence
+  std::filesystem::path folder;
+};
+
+/// The failing checks, each with what / got / want / why / next; the result of every check, the
+/// table of graphs, what was not seen, and the closing lines. Ends with a newline.
+std::string watched_text(const WatchedReport& report, const TerminalStyle& style);
+
+/// report.md: the same as a page for a pull request or the summary of a CI job.
+std::string watched_markdown(const WatchedReport& report);
+
+/// A row of the table of graphs as text, in the order of graph_columns(); "-" for what was not
+/// seen.
+std::vector<std::string> graph_cells(const record::GraphRow& graph);
+const std::vector<std::string>& graph_columns();
+
+/// Sentences about what was not seen: of the launcher, of processes without evidence, of the judge.
+std::vector<std::string> unseen_notes(const WatchedReport& report);
+
+/// "python3 'my program.py'": as a shell would take it.
+std::string command_text(const std::vector<std::string>& command);
+
+}  // namespace graphproof::reports
