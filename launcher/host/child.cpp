@@ -52,12 +52,14 @@ namespace {
   throw std::system_error(code, std::generic_category(), what);
 }
 
+constexpr int kKept = -1;
+
 struct Beginning {
   const char* program;
   char* const* arguments;
   char* const* environment;
-  int output, errors;
-  int members;  // of the control group that it is to enter by itself; -1: none
+  int output, errors;  // kKept: all standard streams stay as they are
+  int members;         // of the control group that it is to enter by itself; -1: none
   int parent, error_pipe;
 };
 
@@ -82,9 +84,12 @@ struct Beginning {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(child.output, 1) >= 0 &&
-      dup2(child.errors, 2) >= 0)
+  const auto redirect = [&child] {
+    const int nothing = open("/dev/null", O_RDONLY);
+    return nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(child.output, 1) >= 0 &&
+           dup2(child.errors, 2) >= 0;
+  };
+  if (child.output == kKept || redirect())
     execve(child.program, child.arguments, child.environment);
   const int code = errno;
   [[maybe_unused]] const auto written = write(child.error_pipe, &code, sizeof code);
@@ -236,6 +241,8 @@ Child::Child(const Command& command, const std::filesystem::path& output,
 
 Child::Child(const Command& command, int output, int errors)
     : pid_(start(command, output, errors)) {}
+
+Child::Child(const Command& command, OwnStreams) : pid_(start(command, kKept, kKept)) {}
 
 Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), exit_(other.exit_) {}
 

@@ -1,4 +1,5 @@
-// One child process in a session of its own, with its output in a file. It ends with the launcher:
+// One child process in a session of its own, with its output in a file or where this process has
+// its own. It ends with the launcher:
 // the kernel sends it SIGTERM when the launcher dies, even by SIGKILL. Processes that a child
 // starts are found and ended by launcher/host/ending.h.
 #pragma once
@@ -47,6 +48,9 @@ class Child {
   /// Starts the command with its output and errors on open descriptors, which the caller still
   /// owns.
   Child(const Command& command, int output, int errors);
+  /// Starts the command with the standard streams of this process.
+  struct OwnStreams {};
+  Child(const Command& command, OwnStreams);
   Child(Child&&) noexcept;
   Child& operator=(Child&&) = delete;
   /// Kills the child if it still runs, and waits for it, one second at most: a process inside a
