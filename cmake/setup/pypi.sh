@@ -97,6 +97,35 @@ find_cuda() {  # sets crt
   pip_install "$(private_python)" --no-deps --target "$home/cuda-$cuda" "nvidia-cuda-crt==$cuda.*"
 }
 
+# What the probe is built from: cuda.h of CUDA 12.4 or newer, cupti.h and crt/. An installed toolkit
+# has them; otherwise wheels of 10 MB do. No PyTorch is needed.
+find_probe_headers() {  # sets probe_headers, folders separated by semicolons
+  local toolkit version site cuda=13.0
+  for toolkit in "${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda; do
+    version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\)$/\1/p' "$toolkit/include/cuda.h" 2>/dev/null ||
+      true)
+    [ "${version:-0}" -ge 12040 ] || continue
+    [ -f "$toolkit/include/crt/host_config.h" ] || continue
+    probe_headers=$toolkit/include
+    [ -f "$toolkit/include/cupti.h" ] || probe_headers+=";$toolkit/extras/CUPTI/include"
+    [ -f "${probe_headers##*;}/cupti.h" ] || continue
+    step "CUDA: headers of $toolkit"
+    return
+  done
+  site=$home/probe-headers-$cuda
+  probe_headers=$site/nvidia/cu${cuda%%.*}/include
+  if [ -f "$probe_headers/cupti.h" ]; then
+    step "CUDA: headers in $site"
+    return
+  fi
+  step "CUDA: no toolkit with CUPTI; installing the headers of CUDA $cuda into $site"
+  pip_install "$(private_python)" --no-deps --target "$site" "nvidia-cuda-runtime==$cuda.*" \
+    "nvidia-cuda-cupti==$cuda.*" "nvidia-cuda-crt==$cuda.*"
+  [ -f "$probe_headers/cupti.h" ] || fail "the headers of CUDA did not install" \
+    "no cupti.h in $probe_headers" "cuda.h, cupti.h and crt/ of CUDA $cuda" \
+    "the probe is built from them" "read pip's lines above, or install a CUDA toolkit"
+}
+
 # The formatter for C++. Only the tests need it; structure/format pins its version.
 find_formatter() {
   local version
