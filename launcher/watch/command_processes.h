@@ -1,0 +1,53 @@
+// The processes of a watched command: all descendants of the launcher, whatever session they moved
+// to, with what /proc shows of their CPU time and of their use of CUDA.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/host/processes.h"
+
+namespace graphproof::launcher {
+
+/// The descendants of this process. It is the subreaper of what it starts, so that a process whose
+/// parent has ended becomes its child and stays a descendant. Session and mark play no part.
+class Descendants : public ProcessTable {
+ public:
+  std::vector<Process> of(int session, std::string_view mark,
+                          std::uint64_t looks_before) const override;
+  /// There is no control group whose members could be ended.
+  void kill_group(std::string_view) const override {}
+};
+
+/// The descendants of `ancestor` among `all`, without itself.
+std::vector<Process> descendants_of(int ancestor, const std::vector<Process>& all);
+
+/// The CPU time so far of the threads of `pid` (ms), without the threads in `left_out` and those of
+/// NCCL, which poll while they wait.
+std::int64_t cpu_ms(int pid, const std::set<std::int64_t>& left_out);
+
+/// When the process began, in clock ticks since boot; 0 where it has ended.
+std::int64_t start_ticks(int pid);
+
+/// The command line of a process, at most 200 bytes of it; its name where it has none.
+std::string command_line_of(const Process& process);
+
+/// How a process that left no evidence uses CUDA.
+struct CudaUse {
+  bool has_driver = false;               ///< has libcuda.so.1 loaded
+  bool has_probe = false;                ///< has the probe loaded
+  bool has_device = false;               ///< has a device of the driver open
+  bool forked = false;                   ///< its parent is watched and has the same program
+  std::optional<std::string> injection;  ///< CUDA_INJECTION64_PATH with which it began
+};
+CudaUse cuda_use(int pid, bool parent_is_watched, int parent);
+
+/// Why there is no evidence of such a process; empty if none is missing: it did not initialise CUDA
+/// or is a forked child, in which CUDA cannot be used. `probe` is the path that the launcher set.
+std::string why_unwatched(const CudaUse& use, const std::string& probe);
+
+}  // namespace graphproof::launcher

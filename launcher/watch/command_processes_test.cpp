@@ -1,0 +1,79 @@
+// Which processes belong to a command, and why one of them has no evidence.
+#include "launcher/watch/command_processes.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace graphproof::launcher {
+namespace {
+
+Process process(int pid, int parent) { return {.pid = pid, .parent = parent}; }
+
+TEST(Descendants, AreFoundInWhateverOrderProcessesAreListed) {
+  // 4 and 5 have moved to sessions of their own, which plays no part.
+  const std::vector<Process> all = {process(5, 4), process(4, 3), process(3, 2), process(9, 1),
+                                    process(2, 1)};
+  std::vector<int> found;
+  for (const Process& one : descendants_of(2, all)) found.push_back(one.pid);
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (std::vector<int>{3, 4, 5}));
+}
+
+struct UseRow {
+  const char* name;
+  CudaUse use;
+  const char* why;  // part of it; empty: nothing is missing
+};
+
+TEST(UnwatchedProcess, IsNamedWithItsReasonUnlessNothingIsMissing) {
+  const std::string probe = "/opt/libgraphproof-probe.so";
+  const UseRow rows[] = {
+      {"no CUDA", {}, ""},
+      {"has loaded the driver and not initialised it",
+       {.has_driver = true, .injection = probe},
+       ""},
+      {"a forked worker of a watched process",
+       {.has_driver = true, .has_probe = true, .forked = true, .injection = probe},
+       ""},
+      {"a forked worker that inherited the device",
+       {.has_driver = true, .has_device = true, .forked = true, .injection = probe},
+       ""},
+      {"its probe could not write",
+       {.has_driver = true, .has_probe = true, .injection = probe},
+       "could not write its file"},
+      {"its environment was cleared", {.has_driver = true}, "without CUDA_INJECTION64_PATH"},
+      {"another library was injected",
+       {.has_driver = true, .injection = "/opt/nsys.so"},
+       "CUDA_INJECTION64_PATH=/opt/nsys.so"},
+      {"it changed the path itself",
+       {.has_driver = true, .has_device = true, .injection = probe},
+       "it changed CUDA_INJECTION64_PATH itself"},
+  };
+  for (const UseRow& row : rows) {
+    const std::string why = why_unwatched(row.use, probe);
+    EXPECT_EQ(why.empty(), std::string(row.why).empty()) << row.name << ": " << why;
+    EXPECT_NE(why.find(row.why), std::string::npos) << row.name << ": " << why;
+  }
+}
+
+TEST(CpuTime, CountsTheThreadsThatAreNotLeftOut) {
+  const pid_t child = fork();
+  if (child == 0)
+    for (volatile bool spins = true; spins;) {
+    }
+  const auto computed = [child] { return cpu_ms(child, {}) >= 100; };
+  for (int look = 0; look < 1000 && !computed(); ++look) usleep(10'000);
+  EXPECT_TRUE(computed());
+  EXPECT_EQ(cpu_ms(child, {child}), 0) << "its only thread is left out";
+  EXPECT_GT(start_ticks(child), 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(start_ticks(child), 0);
+}
+
+}  // namespace
+}  // namespace graphproof::launcher

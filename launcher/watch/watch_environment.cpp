@@ -1,0 +1,66 @@
+#include "launcher/watch/watch_environment.h"
+
+namespace graphproof::launcher {
+namespace {
+
+constexpr const char* kInjection = "CUDA_INJECTION64_PATH";
+constexpr const char* kNcclLog[] = {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"};
+
+/// The value of a variable; empty where it is not set.
+std::string value_of(const Environment& variables, const char* name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
+}  // namespace
+
+WatchEnvironment watch_environment(const Environment& own, const WatchSettings& settings) {
+  WatchEnvironment made;
+  Environment& set = made.variables;
+  set[kInjection] = settings.probe;
+  set["GRAPHPROOF_PROBE_DIR"] = settings.probe_folder;
+  set["GRAPHPROOF_PROBE_PROFILE"] = settings.profile;
+  // The other value, 1, takes CUPTI even from a library that the user injects.
+  if (!settings.cupti) set["GRAPHPROOF_PROBE_CUPTI"] = "0";
+  // A probe that is set already belongs to a `watch` around this one.
+  const std::filesystem::path next = value_of(own, kInjection);
+  if (!next.empty() && next.filename() != settings.probe.filename()) {
+    set["GRAPHPROOF_PROBE_NEXT"] = next;
+    if (settings.cupti)
+      made.notes.push_back(
+          "driver calls: CUPTI is left to " + next.string() +
+          ", which the environment injects, since it serves one library a process");
+  }
+  if (!settings.cupti)
+    made.notes.push_back(
+        "driver calls: --no-cupti leaves CUPTI to the program's own profiler; a hang is noticed "
+        "only where no thread spins");
+  if (const std::string plugin = value_of(own, "NCCL_PROFILER_PLUGIN"); plugin.empty())
+    set["NCCL_PROFILER_PLUGIN"] = settings.probe;
+  else if (plugin != settings.probe)
+    made.notes.push_back("NCCL's calls: NCCL_PROFILER_PLUGIN is set to " + plugin +
+                         ", and NCCL loads one plugin");
+  for (const char* name : kNcclLog)
+    if (own.contains(name)) {
+      made.notes.push_back(std::string("buffer registrations: ") + name +
+                           " is set, so NCCL's log stays where the user wants it");
+      return made;
+    }
+  set["NCCL_DEBUG"] = "INFO";
+  set["NCCL_DEBUG_SUBSYS"] = "REG";
+  set["NCCL_DEBUG_FILE"] = settings.nccl_folder / "%h.%p.log";
+  return made;
+}
+
+std::string export_lines(const Environment& variables) {
+  std::string lines;
+  for (const auto& [name, value] : variables) {
+    std::string quoted = value;
+    for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4)
+      quoted.replace(at, 1, "'\\''");
+    lines += "export " + name + "='" + quoted + "'\n";
+  }
+  return lines;
+}
+
+}  // namespace graphproof::launcher

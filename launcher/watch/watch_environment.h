@@ -1,0 +1,34 @@
+// The environment variables by which every process of a watched command loads the probe and writes
+// into the folder of the run. All other variables stay as they are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launcher/host/child.h"
+
+namespace graphproof::launcher {
+
+/// How a command is watched.
+struct WatchSettings {
+  std::filesystem::path probe;         ///< libgraphproof-probe.so, absolute
+  std::filesystem::path probe_folder;  ///< where the probes write, absolute
+  std::filesystem::path nccl_folder;   ///< where NCCL's log goes, absolute
+  std::string profile = "quick";       ///< quick or full
+  bool cupti = true;                   ///< whether the probes may subscribe to driver calls
+};
+
+/// What is set, and what could not be set because the user has set it.
+struct WatchEnvironment {
+  Environment variables;
+  std::vector<std::string> notes;  ///< one sentence each
+};
+
+/// `own` is the environment that the command would have without being watched.
+WatchEnvironment watch_environment(const Environment& own, const WatchSettings& settings);
+
+/// "export NAME='value'" for each variable, for a shell.
+std::string export_lines(const Environment& variables);
+
+}  // namespace graphproof::launcher

@@ -1,0 +1,77 @@
+// What a watched command's environment has more than before, and that the user's own settings win.
+#include "launcher/watch/watch_environment.h"
+
+#include <gtest/gtest.h>
+
+namespace graphproof::launcher {
+namespace {
+
+const WatchSettings kSettings = {.probe = "/opt/gp/libgraphproof-probe.so",
+                                 .probe_folder = "/run/probe",
+                                 .nccl_folder = "/run/nccl"};
+
+bool has_note(const WatchEnvironment& made, const std::string& part) {
+  for (const std::string& note : made.notes)
+    if (note.find(part) != std::string::npos) return true;
+  return false;
+}
+
+TEST(WatchEnvironment, LoadsTheProbeAndLeavesEverythingElse) {
+  const WatchEnvironment made = watch_environment({{"PATH", "/bin"}}, kSettings);
+  EXPECT_EQ(made.variables,
+            (Environment{{"CUDA_INJECTION64_PATH", "/opt/gp/libgraphproof-probe.so"},
+                         {"GRAPHPROOF_PROBE_DIR", "/run/probe"},
+                         {"GRAPHPROOF_PROBE_PROFILE", "quick"},
+                         {"NCCL_DEBUG", "INFO"},
+                         {"NCCL_DEBUG_FILE", "/run/nccl/%h.%p.log"},
+                         {"NCCL_DEBUG_SUBSYS", "REG"},
+                         {"NCCL_PROFILER_PLUGIN", "/opt/gp/libgraphproof-probe.so"}}));
+  EXPECT_TRUE(made.notes.empty());
+}
+
+TEST(WatchEnvironment, LoadsTheUsersInjectedLibraryAfterwardsAndSaysWhoHasCupti) {
+  const WatchEnvironment made =
+      watch_environment({{"CUDA_INJECTION64_PATH", "/opt/nsys.so"}}, kSettings);
+  EXPECT_EQ(made.variables.at("CUDA_INJECTION64_PATH"), kSettings.probe);
+  EXPECT_EQ(made.variables.at("GRAPHPROOF_PROBE_NEXT"), "/opt/nsys.so");
+  EXPECT_TRUE(has_note(made, "CUPTI is left to /opt/nsys.so"));
+}
+
+TEST(WatchEnvironment, AProbeThatIsSetAlreadyIsNotLoadedTwice) {
+  const WatchEnvironment made = watch_environment(
+      {{"CUDA_INJECTION64_PATH", "/elsewhere/libgraphproof-probe.so"}}, kSettings);
+  EXPECT_FALSE(made.variables.contains("GRAPHPROOF_PROBE_NEXT"));
+  EXPECT_EQ(made.variables.at("CUDA_INJECTION64_PATH"), kSettings.probe);
+}
+
+TEST(WatchEnvironment, EachNcclSettingOfTheUserKeepsTheLogAsItIs) {
+  for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"}) {
+    const WatchEnvironment made = watch_environment({{name, "x"}}, kSettings);
+    for (const auto& [variable, value] : made.variables)
+      EXPECT_FALSE(variable.starts_with("NCCL_DEBUG")) << name << " and " << variable;
+    EXPECT_TRUE(has_note(made, std::string(name) + " is set")) << name;
+  }
+}
+
+TEST(WatchEnvironment, TheUsersProfilerPluginStays) {
+  const WatchEnvironment made = watch_environment({{"NCCL_PROFILER_PLUGIN", "mine"}}, kSettings);
+  EXPECT_FALSE(made.variables.contains("NCCL_PROFILER_PLUGIN"));
+  EXPECT_TRUE(has_note(made, "NCCL_PROFILER_PLUGIN is set to mine"));
+}
+
+TEST(WatchEnvironment, WithoutCuptiTheProbesLeaveItAlone) {
+  WatchSettings settings = kSettings;
+  settings.cupti = false;
+  settings.profile = "full";
+  const WatchEnvironment made = watch_environment({}, settings);
+  EXPECT_EQ(made.variables.at("GRAPHPROOF_PROBE_CUPTI"), "0");
+  EXPECT_EQ(made.variables.at("GRAPHPROOF_PROBE_PROFILE"), "full");
+  EXPECT_TRUE(has_note(made, "--no-cupti"));
+}
+
+TEST(WatchEnvironment, ExportLinesAreQuotedForAShell) {
+  EXPECT_EQ(export_lines({{"A", "it's"}, {"B", "$x"}}), "export A='it'\\''s'\nexport B='$x'\n");
+}
+
+}  // namespace
+}  // namespace graphproof::launcher

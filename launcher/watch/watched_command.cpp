@@ -1,0 +1,296 @@
+#include "launcher/watch/watched_command.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "launcher/host/clocks.h"
+#include "launcher/host/ending.h"
+#include "launcher/host/leftovers.h"
+#include "launcher/host/stacks.h"
+#include "launcher/watch/command_processes.h"
+#include "launcher/watch/command_signals.h"
+#include "launcher/watch/hang_watch.h"
+#include "launcher/watch/probe_look.h"
+#include "reports/record/text/file.h"
+#include "reports/record/text/printable.h"
+
+namespace graphproof::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// A look reads /proc of every process of the host and the files of the probes.
+constexpr std::int64_t kLook_ms = 1000;
+// A shorter time until a hang needs more looks, but never more than these.
+constexpr std::int64_t kShortestLook_ms = 50;
+constexpr int kLooksUntilHang = 20;
+constexpr milliseconds kWait{200}, kEndingStep{25};
+// Of a command that leaves a process for each of many files, the first few tell enough.
+constexpr std::size_t kListedProcesses = 50;
+
+double monotonic_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+std::string seconds_text(std::int64_t ms) {
+  return record::fixed(static_cast<double>(ms) / 1000, ms < 10'000 ? 1 : 0) + " s";
+}
+
+/// One process of this host for good: a number is given out again.
+using ProcessKey = std::pair<std::int64_t, std::int64_t>;
+
+/// The looks at the processes of the command while it runs.
+class CommandWatch {
+ public:
+  CommandWatch(const WatchedCommand& command, std::int64_t now_ms)
+      : command_(command),
+        hang_watch_(command.hang_after_ms, now_ms),
+        every_ms_(std::clamp(command.hang_after_ms / kLooksUntilHang, kShortestLook_ms, kLook_ms)) {
+  }
+
+  /// CommandWatch if the last look is old enough. True when the command hangs.
+  bool step(std::int64_t now_ms) {
+    if (now_ms < next_ms_) return false;
+    next_ms_ = now_ms + every_ms_;
+    probes_ = look_at_probes(command_.folder / record::kProbeFolder);
+    std::map<ProcessKey, const ProbeLook*> watched;
+    for (const ProbeLook& probe : probes_)
+      // A program that replaces itself leaves two files under one number; the later one counts.
+      if (probe.host == host_) watched[{probe.pid, probe.start_ticks}] = &probe;
+    std::vector<ProcessActivity> activities;
+    running_.clear();
+    for (const Process& process : Descendants().of(0, "", 0)) {
+      const ProcessKey key{process.pid, start_ticks(process.pid)};
+      running_.insert(key);
+      const auto found = watched.find(key);
+      const ProbeLook* probe = found == watched.end() ? nullptr : found->second;
+      activities.push_back(activity_of(process, key, probe));
+      if (!probe) look_for_cuda(process, key, watched);
+    }
+    for (const ProbeLook& probe : probes_)
+      if (probe.host != host_ && probe.state == record::probe_file::State::watching)
+        activities.push_back({.name = probe.name,
+                              .watched = true,
+                              .on_this_host = false,
+                              .evidence = probe.digest,
+                              .inside_call = !probe.open_calls.empty()});
+    return hang_watch_.look(now_ms, activities);
+  }
+
+  std::int64_t still_ms(std::int64_t now_ms) const { return hang_watch_.still_ms(now_ms); }
+
+  /// The driver calls that had not returned at the last look, the longest first.
+  std::vector<record::WaitingThread> waiting(std::int64_t now_ms) const {
+    std::vector<record::WaitingThread> list;
+    for (const ProbeLook& probe : probes_) {
+      if (!still_runs(probe)) continue;
+      for (const OpenCall& call : probe.open_calls)
+        list.push_back(
+            {.process = probe.name,
+             .pid = probe.pid,
+             .thread = call.thread,
+             .name = call.name,
+             .call = call.call,
+             // The clocks of other hosts cannot be compared.
+             .seconds = probe.host == host_
+                            ? monotonic_seconds() - static_cast<double>(call.since_ns) / 1e9
+                            : static_cast<double>(still_ms(now_ms)) / 1000});
+    }
+    std::ranges::stable_sort(
+        list, [](const auto& left, const auto& right) { return left.seconds > right.seconds; });
+    return list;
+  }
+
+  /// Keeps what /proc knows about the threads of the watched processes of this host.
+  void keep_threads() const {
+    for (const ProbeLook& probe : probes_)
+      if (probe.host == host_ && still_runs(probe))
+        record::write_atomically(command_.folder / "hang" / (probe.name + ".threads"),
+                                 threads_of(probe.pid));
+  }
+
+  /// Processes that used CUDA at some look and have left no evidence by now.
+  std::vector<record::UnwatchedProcess> unwatched() const {
+    std::set<ProcessKey> have;
+    for (const ProbeLook& probe : look_at_probes(command_.folder / record::kProbeFolder))
+      if (probe.host == host_) have.insert({probe.pid, probe.start_ticks});
+    std::vector<record::UnwatchedProcess> list;
+    for (const auto& [key, process] : unwatched_)
+      if (!have.contains(key) && list.size() < kListedProcesses) list.push_back(process);
+    return list;
+  }
+
+ private:
+  bool still_runs(const ProbeLook& probe) const {
+    return probe.host != host_ ? probe.state == record::probe_file::State::watching
+                               : running_.contains({probe.pid, probe.start_ticks});
+  }
+
+  static ProcessActivity activity_of(const Process& process, const ProcessKey& key,
+                                     const ProbeLook* probe) {
+    std::set<std::int64_t> inside;
+    if (probe)
+      for (const OpenCall& call : probe->open_calls) inside.insert(call.thread);
+    return {.name = std::to_string(key.first) + "." + std::to_string(key.second),
+            .watched = probe != nullptr,
+            .on_this_host = true,
+            .evidence = probe ? probe->digest : 0,
+            .cpu_ms = cpu_ms(process.pid, inside),
+            .inside_call = !inside.empty(),
+            .stopped = process.state == 'T' || process.state == 't'};
+  }
+
+  void look_for_cuda(const Process& process, const ProcessKey& key,
+                     const std::map<ProcessKey, const ProbeLook*>& watched) {
+    const bool parent_is_watched = watched.contains({process.parent, start_ticks(process.parent)});
+    const std::string why =
+        why_unwatched(cuda_use(process.pid, parent_is_watched, process.parent), command_.probe);
+    if (!why.empty())
+      unwatched_[key] = {
+          .pid = process.pid, .command = record::printable(command_line_of(process)), .why = why};
+  }
+
+  const WatchedCommand& command_;
+  const std::string host_ = own_host();
+  HangWatch hang_watch_;
+  const std::int64_t every_ms_;
+  std::int64_t next_ms_ = 0;
+  std::vector<ProbeLook> probes_;
+  std::set<ProcessKey> running_;
+  std::map<ProcessKey, record::UnwatchedProcess> unwatched_;
+};
+
+/// As the terminal and kill(1) would: the keys reach the whole group, other signals the command.
+void pass_on(int signal, const Child& child) {
+  const bool from_a_terminal = signal == SIGINT || signal == SIGQUIT || signal == SIGHUP;
+  if (from_a_terminal)
+    ::kill(-child.pid(), signal);
+  else
+    child.kill(signal);
+}
+
+/// Ends what is left of the command and names what could not be ended.
+void end_processes(bool by_itself, const Child& child, record::WatchedRun& run) {
+  const Descendants processes;
+  Ending ending(processes, child.pid(), "", by_itself, steady_ms());
+  while (!ending.step(steady_ms())) {
+    reap_orphans({child.pid()});
+    std::this_thread::sleep_for(kEndingStep);
+  }
+  reap_orphans({child.pid()});
+  for (const std::string& process : named(ending.left_behind()))
+    run.notes.push_back("the end of process " + process +
+                        ": the command left it running, and it was ended");
+  for (const std::string& process : named(ending.unkillable()))
+    run.notes.push_back("process " + process + " could not be ended, even by SIGKILL");
+}
+
+std::string why_hung(const CommandWatch& looks, const std::vector<record::WaitingThread>& waiting,
+                     std::int64_t now_ms) {
+  std::string why = "for " + seconds_text(looks.still_ms(now_ms)) +
+                    " no watched process called the driver, and none of the command's processes "
+                    "computed";
+  if (waiting.empty()) return why + "; no thread was inside a driver call that is watched";
+  const record::WaitingThread& first = waiting.front();
+  return why + "; " + first.process + " was inside " + first.call +
+         (waiting.size() > 1
+              ? ", and " + std::to_string(waiting.size() - 1) + " other threads inside driver calls"
+              : "");
+}
+
+void set_exit(const std::optional<Exit>& exit, record::WatchedRun& run) {
+  if (!exit) return;
+  if (exit->signalled)
+    run.signal = exit->value;
+  else
+    run.exit_code = exit->value;
+}
+
+/// How the command came to its end. `exit`: of the command, if it ended by itself.
+struct End {
+  bool interrupted = false, hung = false;
+  std::optional<Exit> exit;
+};
+
+End wait_for_end(const WatchedCommand& command, Child& child, CommandSignals& signals,
+                 CommandWatch& looks) {
+  End end;
+  std::int64_t interrupted_ms = 0;
+  while (true) {
+    const std::int64_t now = steady_ms();
+    for (const int signal : signals.take()) {
+      if (CommandSignals::ends(signal) && end.interrupted) return end;
+      pass_on(signal, child);
+      if (!CommandSignals::ends(signal)) continue;
+      end.interrupted = true;
+      interrupted_ms = now;
+      if (command.notice)
+        command.notice(std::string("passed ") + sigabbrev_np(signal) +
+                       " on to the command; once more ends it at once");
+    }
+    // The command may save its work after a signal, but not for ever.
+    if (end.interrupted && now - interrupted_ms > command.hang_after_ms) return end;
+    end.exit = child.poll();
+    if (end.exit) return end;
+    if (looks.step(now)) {
+      end.hung = true;
+      return end;
+    }
+    reap_orphans({child.pid()});
+    signals.wait_for(std::min(kWait, milliseconds(command.hang_after_ms / kLooksUntilHang + 1)));
+  }
+}
+
+}  // namespace
+
+void run_watched_command(const WatchedCommand& command, record::WatchedRun& run) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  CommandSignals signals;
+  const std::int64_t begin = steady_ms();
+  std::optional<Child> child;
+  try {
+    child.emplace(command.command, Child::OwnStreams());
+  } catch (const std::system_error& error) {
+    run.ending = "not_started";
+    run.why = error.what();
+    return;
+  }
+  CommandWatch looks(command, begin);
+  const End end = wait_for_end(command, *child, signals, looks);
+  const std::int64_t now = steady_ms();
+  if (end.hung) {
+    run.waiting = looks.waiting(now);
+    run.why = why_hung(looks, run.waiting, now);
+    if (command.notice) command.notice("the command hangs and is ended: " + run.why);
+    std::error_code ignored;
+    fs::create_directories(command.folder / "hang", ignored);
+    looks.keep_threads();
+  }
+  run.seconds = static_cast<double>(now - begin) / 1000;
+  end_processes(end.exit.has_value(), *child, run);
+  run.unwatched = looks.unwatched();
+  set_exit(end.exit ? end.exit : child->poll(), run);
+  if (end.hung)
+    run.ending = "hung";
+  else if (end.interrupted)
+    run.ending = "interrupted";
+  else
+    run.ending = end.exit->signalled ? "signalled" : "exited";
+}
+
+}  // namespace graphproof::launcher
