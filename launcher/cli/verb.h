@@ -41,10 +41,10 @@ inline constexpr const char* kOutput = "Output";
 /// The values of every option --device.
 inline constexpr const char* kDevices = "auto|sim|cuda";
 
-/// What the script ./graphproof has to build before it runs a verb. Each level includes the ones
-/// above it. `program`: this program. `judge`: the judge too. `ranks`: the rank programs too, which
-/// need PyTorch and MPI. `tests`: everything.
-enum class Needs { program, judge, ranks, tests };
+/// What the script ./graphproof has to build before it runs a verb. `program`: this program.
+/// `judge`: the judge too. `probe`: the judge and the probe, which needs the headers of CUDA.
+/// `ranks`: the judge and the rank programs, which need PyTorch and MPI. `tests`: everything.
+enum class Needs { program, judge, probe, ranks, tests };
 
 struct Verb {
   std::string_view name;
@@ -71,6 +71,7 @@ Action declare_run(CLI::App& app);
 Action declare_resume(CLI::App& app);
 Action declare_rerun(CLI::App& app);
 Action declare_repro(CLI::App& app);
+Action declare_watch(CLI::App& app);
 Action declare_status(CLI::App& app);
 Action declare_report(CLI::App& app);
 Action declare_compare(CLI::App& app);

@@ -15,6 +15,8 @@ std::string_view word(Needs needs) {
       return "program";
     case Needs::judge:
       return "judge";
+    case Needs::probe:
+      return "probe";
     case Needs::ranks:
       return "ranks";
     case Needs::tests:
@@ -25,8 +27,9 @@ std::string_view word(Needs needs) {
 
 std::string needs_table(std::span<const Verb> verbs) {
   std::string text = fmt::format(
-      "# What ./graphproof builds before it runs a verb: this program, the judge too, the rank\n"
-      "# programs too, or everything that tests need. Written by\n"
+      "# What ./graphproof builds before it runs a verb: this program, the judge too, the judge "
+      "and\n"
+      "# the probe, the judge and the rank programs, or everything that tests need. Written by\n"
       "#   {}\n",
       kWriteCommand);
   for (const Verb& verb : verbs) text += fmt::format("{} {}\n", verb.name, word(verb.needs));

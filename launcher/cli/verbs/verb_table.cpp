@@ -41,6 +41,23 @@ constexpr std::array kVerbs = {
                     "without graphproof.",
          .example = "graphproof repro impl=manual,microbatches=2",
          .declare = declare_repro},
+    Verb{.name = "watch",
+         .group = VerbGroup::run,
+         .needs = Needs::probe,
+         .meaning = "run any command and judge its CUDA graphs",
+         .details = "The command runs as it stands. CUDA loads a probe into each of its processes "
+                    "that uses a GPU, and at the end, at a crash or at a hang each check has a "
+                    "verdict. Processes that srun, mpirun or torchrun start on other nodes are "
+                    "watched too if they inherit the environment and the run folder is on a shared "
+                    "file system. With --attach-only nothing is started: set the printed lines "
+                    "where the program starts, then judge with --finish. Ctrl-C is passed on to "
+                    "the command; once more ends it. Exit code 0: a check passed and none failed. "
+                    "1: a check failed, or the command hung. 3: the command failed and no check "
+                    "says why. 4: there was nothing to judge. 5: interrupted. The exit code of the "
+                    "command is printed and recorded.",
+         .example = "graphproof watch -- python3 train.py",
+         .declare = declare_watch,
+         .takes_words = true},
 
     Verb{.name = "status",
          .group = VerbGroup::look_at_runs,

@@ -4,8 +4,8 @@
 # Made from the declarations of the verbs by
 #   build/bin/graphproof-generate
 
-_graphproof_verbs='run resume rerun repro status report compare list explain shrink case check
-  rules plan cover verify order merge ci doctor selftest test help'
+_graphproof_verbs='run resume rerun repro watch status report compare list explain shrink case
+  check rules plan cover verify order merge ci doctor selftest test help'
 _graphproof_axes='impl modules inference_scope tp pp vpp dp cp ep etp sequence_parallel
   microbatches microbatch_group comm cp_comm_type recompute model layers hidden heads kv_groups ffn
   vocab experts topk qkv_bias linear_bias normalization activation position_embedding
@@ -109,6 +109,14 @@ _graphproof_values[repro --run-dir]='FOLDER'
 _graphproof_values[repro --script]='FILE'
 _graphproof_values[repro --seed]='-'
 _graphproof_values[repro 1]='CASE'
+
+_graphproof_options[watch]='
+  --profile --graph-share --hang-after --no-cupti --run-dir --attach-only --finish --help'
+_graphproof_values[watch --profile]='quick full'
+_graphproof_values[watch --graph-share]='-'
+_graphproof_values[watch --hang-after]='-'
+_graphproof_values[watch --run-dir]='-'
+_graphproof_values[watch --finish]='RUN'
 
 _graphproof_options[status]='
   --watch --json --help'

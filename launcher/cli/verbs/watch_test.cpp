@@ -1,0 +1,479 @@
+// The verb watch with small real processes. The launcher runs in a process of its own, because it
+// takes signals over and gives its standard streams to the command. A shell script stands in for
+// the judge.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "launcher/cli/testing/command_under_test.h"
+#include "launcher/host/child.h"
+#include "launcher/host/processes.h"
+#include "reports/record/text/file.h"
+#include "reports/record/watched/watched_run.h"
+
+namespace graphproof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// One check passes if there is a process, which is then said to have made a graph.
+constexpr const char* kJudge = R"sh(#!/bin/sh
+[ "$1" = --watched ] || exit 2
+[ ! -e "$2/break" ] || { echo 'the judge is broken' >&2; exit 6; }
+checks= graphs=
+if [ -n "$(ls "$2/probe" 2>/dev/null)" ]; then
+  checks='{"check":"D07.static_addresses","result":"pass","rank":null,"what":"no operand moved",
+    "got":"1 block","want":"","why":"","next":""}'
+  graphs='{"process":"p","executable":1,"signature":"","captured_at":"train.py:1 f","stack":[],
+    "thread":"","stream":"","nodes":{},"kernels":[],"replays":1}'
+fi
+printf '{"schema":"graphproof-watched-checks/1","checks":[%s],"graphs":[%s],"figures":{},
+  "notes":["memory: no snapshot was taken"]}' "$checks" "$graphs" >"$2/checks.json"
+)sh";
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// True as soon as `happened` is, within ten seconds.
+template <class Happened>
+bool soon(const Happened& happened) {
+  for (int look = 0; look < 1000; ++look) {
+    if (happened()) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+struct WatchTest : CommandUnderTest {
+  WatchTest() {
+    fs::create_directories(top / "bin");
+    std::ofstream(top / "bin/graphproof-judge") << kJudge;
+    chmod((top / "bin/graphproof-judge").c_str(), 0755);
+    const fs::path real = build() / "bin/libgraphproof-probe.so";
+    if (fs::exists(real))
+      fs::copy_file(real, top / "bin/libgraphproof-probe.so");
+    else
+      std::ofstream(top / "bin/libgraphproof-probe.so") << "only its path is used";
+    // Every process of a test carries the folder in its environment, by which leftovers are found.
+    setenv("WATCH_TEST", top.c_str(), 1);
+  }
+  ~WatchTest() override {
+    unsetenv("WATCH_TEST");
+    for (const launcher::Process& left : leftovers()) kill(left.pid, SIGKILL);
+  }
+
+  static fs::path build() {
+    const char* bin = std::getenv("GRAPHPROOF_BIN");
+    return bin ? fs::path(bin).parent_path()
+               : fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  }
+  static std::string fake_watched() { return build() / "tests/graphproof_fake_watched"; }
+
+  /// Starts `graphproof watch` with these arguments in a process of its own.
+  pid_t start(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "watch");
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    const int in = open((top / "in").c_str(), O_RDONLY | O_CREAT, 0600);
+    const int out = open((top / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int err = open((top / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(in, 0);
+    dup2(out, 1);
+    dup2(err, 2);
+    if (chdir(top.c_str()) != 0) _exit(99);
+    Surroundings surroundings{.catalogue = catalogue,
+                              .command_line = arguments,
+                              .out = std::cout,
+                              .err = std::cerr,
+                              .programs = top / "bin",
+                              .runs = top / "runs"};
+    const int exit_code = run_command_line(arguments, surroundings);
+    std::cout.flush();
+    _exit(exit_code);
+  }
+
+  static int exit_code_of(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  int watch(const std::vector<std::string>& arguments) const {
+    return exit_code_of(start(arguments));
+  }
+  /// Watches a line of shell.
+  int watch_shell(const std::string& script, std::vector<std::string> options = {}) const {
+    options.insert(options.end(), {"--", "/bin/sh", "-c", script});
+    return watch(options);
+  }
+
+  std::string out() const { return text_of(top / "out"); }
+  std::string err() const { return text_of(top / "err"); }
+  fs::path latest() const { return fs::canonical(top / "runs/latest"); }
+  record::WatchedRun run() const {
+    const fs::path file = latest() / "watched.json";
+    return record::watched_run_from(record::read_json(file), file);
+  }
+  bool no_run() const { return !fs::exists(top / "runs"); }
+
+  /// Processes of this test that still run, besides the test itself.
+  std::vector<launcher::Process> leftovers() const {
+    const std::string mark = "WATCH_TEST=" + top.string();
+    std::vector<launcher::Process> found;
+    for (const launcher::Process& process : launcher::running_processes())
+      if (process.pid != getpid() &&
+          has(launcher::proc_text("/proc/" + std::to_string(process.pid) + "/environ"), mark))
+        found.push_back(process);
+    return found;
+  }
+};
+
+// The command as it is ---------------------------------------------------------------------------
+
+TEST_F(WatchTest, ACommandWithAGraphPassesAndItsStreamsAreItsOwn) {
+  file("in", "from outside\n");
+  EXPECT_EQ(watch_shell("cat; echo oops >&2; " + fake_watched() + " exit 0"), 0) << err();
+  EXPECT_TRUE(out().starts_with("from outside\n")) << out();
+  EXPECT_TRUE(has(out(), "\npass: 1 check passed, none failed")) << out();
+  EXPECT_TRUE(has(out(), "command: exit code 0 after ")) << out();
+  EXPECT_TRUE(has(out(), "not seen: memory: no snapshot was taken")) << out();
+  EXPECT_TRUE(has(err(), "oops\n")) << err();
+  EXPECT_TRUE(has(text_of(latest() / "report.md"), "train.py:1 f"));
+  EXPECT_TRUE(has(text_of(latest() / "page.html"), "train.py:1 f"));
+  EXPECT_EQ(run().ending, "exited");
+  EXPECT_EQ(run().exit_code, 0);
+}
+
+TEST_F(WatchTest, TheEnvironmentHasOnlyTheListedVariablesMore) {
+  watch({"--", "/usr/bin/env", "-0"});
+  const auto variables = run().environment;
+  launcher::Environment seen;
+  const std::string text = out();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\0', at);
+    if (end == std::string::npos) break;
+    const std::string entry = text.substr(at, end - at);
+    const std::size_t equals = entry.find('=');
+    seen[entry.substr(0, equals)] = entry.substr(equals + 1);
+    at = end + 1;
+  }
+  launcher::Environment want = launcher::own_environment();
+  for (const auto& [name, value] : variables) want[name] = value;
+  EXPECT_EQ(seen, want);
+  EXPECT_TRUE(seen.at("GRAPHPROOF_PROBE_DIR").starts_with("/"));
+}
+
+TEST_F(WatchTest, OutputIsNotHeldByTheLauncher) {
+  EXPECT_EQ(watch_shell("head -c 100000000 /dev/zero"), 4);
+  EXPECT_GT(fs::file_size(top / "out"), 100'000'000u);
+}
+
+TEST_F(WatchTest, ACommandThatChangesItsFolderIsWatchedAllTheSame) {
+  EXPECT_EQ(watch_shell("cd / && exec " + fake_watched() + " exit 0", {"--run-dir", "here"}), 0)
+      << err();
+  EXPECT_TRUE(fs::exists(top / "here/page.html"));
+}
+
+// Its end ----------------------------------------------------------------------------------------
+
+TEST_F(WatchTest, EachEndingOfTheCommandHasItsVerdict) {
+  struct Row {
+    const char* name;
+    std::string script;
+    int exit_code;
+    const char* line;
+  };
+  const Row rows[] = {
+      {"no CUDA context", "true", 4, "unexercised: no process of the command made a CUDA context"},
+      {"it fails before a context", "exit 3", 3,
+       "command_failed: the command ended with exit code 3"},
+      {"it fails afterwards", fake_watched() + " exit 7", 3,
+       "command_failed: the command ended with exit code 7, and no check failed"},
+      {"a signal kills it", "exec " + fake_watched() + " signal 11", 3,
+       "command: signal 11 (Segmentation fault)"},
+      {"a signal kills its child", fake_watched() + " signal 11", 3,
+       "exit code 139, which a shell gives for signal 11"},
+      {"it replaces itself", fake_watched() + " exit 0; exec " + fake_watched() + " exit 0", 0,
+       "2 processes were watched"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(watch_shell(row.script), row.exit_code) << row.name << "\n" << err();
+    EXPECT_TRUE(has(out(), row.line)) << row.name << "\n" << out();
+  }
+}
+
+TEST_F(WatchTest, NoProcessIsLeftWhereverItMovedTo) {
+  EXPECT_EQ(watch_shell("sleep 1000 & setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' "
+                        "&) ; " +
+                        fake_watched() + " fork"),
+            0)
+      << err();
+  EXPECT_TRUE(leftovers().empty())
+      << leftovers().size() << " processes, such as " << leftovers().front().command;
+  EXPECT_TRUE(has(out(), "the command left it running, and it was ended")) << out();
+}
+
+TEST_F(WatchTest, ACommandThatIgnoresEverySignalIsEndedByTheSecondInterrupt) {
+  const pid_t launcher = start(
+      {"--", "/bin/sh", "-c", "trap '' INT TERM HUP; touch ready; while :; do sleep 0.1; done"});
+  ASSERT_TRUE(soon([&] { return fs::exists(top / "ready"); }));
+  kill(launcher, SIGINT);
+  EXPECT_TRUE(soon([&] { return has(err(), "passed INT on to the command"); })) << err();
+  kill(launcher, SIGINT);
+  EXPECT_EQ(exit_code_of(launcher), 5) << err();
+  EXPECT_TRUE(leftovers().empty());
+  EXPECT_EQ(run().ending, "interrupted");
+}
+
+TEST_F(WatchTest, AnInterruptedCommandMayEndInItsOwnWayAndIsJudged) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    fs::remove(top / "ready");
+    const pid_t launcher = start({"--", "/bin/sh", "-c",
+                                  "trap 'echo saving; exit 0' INT TERM; " + fake_watched() +
+                                      " exit 0; touch ready; while :; do sleep 0.1; done"});
+    ASSERT_TRUE(soon([&] { return fs::exists(top / "ready"); }));
+    kill(launcher, signal);
+    EXPECT_EQ(exit_code_of(launcher), 5) << err();
+    EXPECT_TRUE(out().starts_with("saving\n")) << out();
+    EXPECT_TRUE(has(out(), "pass    D07.static_addresses")) << out();
+    EXPECT_TRUE(has(out(), "interrupted: the command did not come to its end")) << out();
+    EXPECT_EQ(run().exit_code, 0);
+  }
+}
+
+TEST_F(WatchTest, ASchedulersWarningIsPassedOnAndEndsNothing) {
+  const pid_t launcher = start({"--", "/bin/sh", "-c",
+                                "trap 'echo warned; warned=1' USR1; touch ready; "
+                                "while [ -z \"$warned\" ]; do sleep 0.1; done; " +
+                                    fake_watched() + " exit 0"});
+  ASSERT_TRUE(soon([&] { return fs::exists(top / "ready"); }));
+  kill(launcher, SIGUSR1);
+  EXPECT_EQ(exit_code_of(launcher), 0) << err();
+  EXPECT_TRUE(out().starts_with("warned\n")) << out();
+}
+
+TEST_F(WatchTest, WhatAKilledLauncherLeftCanBeJudged) {
+  const pid_t launcher = start({"--", fake_watched(), "wait"});
+  ASSERT_TRUE(soon([&] {
+    return fs::exists(top / "runs/latest/probe") && !fs::is_empty(top / "runs/latest/probe");
+  }));
+  kill(launcher, SIGKILL);
+  exit_code_of(launcher);
+  EXPECT_TRUE(soon([&] { return leftovers().empty(); })) << "the kernel ends the command";
+  EXPECT_EQ(run().ending, "running");
+  EXPECT_EQ(watch({"--finish", "latest"}), 5) << err();
+  EXPECT_EQ(run().ending, "interrupted");
+  EXPECT_TRUE(has(out(), "the launcher was killed before it")) << out();
+}
+
+// Hangs ------------------------------------------------------------------------------------------
+
+TEST_F(WatchTest, AHangNamesTheDriverCallAndIsEnded) {
+  for (const char* how : {"wait", "spin"}) {
+    EXPECT_EQ(watch_shell(fake_watched() + " " + how + " & wait", {"--hang-after", "2s"}), 1)
+        << how << err();
+    EXPECT_TRUE(has(out(), "\nhang: for 2")) << out();
+    EXPECT_TRUE(has(out(), "(fake) has been inside cuStreamSynchronize for 2 s")) << out();
+    const record::WatchedRun seen = run();
+    EXPECT_EQ(seen.ending, "hung");
+    ASSERT_EQ(seen.waiting.size(), 1u);
+    EXPECT_EQ(seen.waiting[0].call, "cuStreamSynchronize");
+    EXPECT_GE(seen.waiting[0].seconds, 2);
+    EXPECT_TRUE(leftovers().empty());
+    EXPECT_TRUE(has(text_of(latest() / "hang" / (seen.waiting[0].process + ".threads")),
+                    "graphproof_fake"));
+  }
+}
+
+TEST_F(WatchTest, ACommandThatMakesProgressOrHasNoCudaDoesNotHang) {
+  EXPECT_EQ(watch({"--hang-after", "500ms", "--", fake_watched(), "steps", "20"}), 0) << out();
+  EXPECT_EQ(watch_shell("sleep 2", {"--hang-after", "500ms"}), 4) << out();
+  EXPECT_EQ(run().ending, "exited");
+}
+
+// Bad input --------------------------------------------------------------------------------------
+
+TEST_F(WatchTest, ACommandThatCannotBeStartedIsRefusedBeforeAnythingIsMade) {
+  file("data", "no program");
+  struct Row {
+    std::vector<std::string> arguments;
+    const char* got;
+    const char* next;
+  };
+  const Row rows[] = {
+      {{}, "nothing after `--`", "graphproof watch -- python3 train.py"},
+      {{"--"}, "nothing after `--`", "graphproof watch -- python3 train.py"},
+      {{"--", "no-such-program"}, "`no-such-program` is not in PATH", "check its name"},
+      {{"--", "data"}, "`data` is not in PATH", "it is in this folder: graphproof watch -- ./data"},
+      {{"--", "./none"}, "`./none` does not exist", "check its name"},
+      {{"--", "./data"}, "`./data` may not be executed", "chmod +x it, or name its interpreter"},
+      {{"--", "/tmp"}, "`/tmp` is a folder", "name a program in it"},
+      {{"--profile", "most", "--", "true"}, "`most`", "graphproof watch --help"},
+      {{"--graph-share", "90", "--", "true"}, "90", "0.9 asks for 90 % of the kernels"},
+      {{"--hang-after", "", "--", "true"}, "``", "a long one never ends"},
+      {{"--finish", "latest"}, "`latest`", "graphproof watch -- COMMAND... starts one"},
+      {{"--finish", "latest", "--", "true"}, "true", "leave out `--`"},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(watch(row.arguments), 2) << row.got;
+    EXPECT_TRUE(has(err(), std::string("\n  got   ") + row.got)) << err();
+    EXPECT_TRUE(has(err(), std::string("\n  next  ") + row.next)) << err();
+    EXPECT_TRUE(no_run()) << row.got;
+  }
+}
+
+TEST_F(WatchTest, AFileThatOnlyLooksLikeAProgramIsNotStarted) {
+  file("junk", "\x01\x02 no program\n");
+  chmod((top / "junk").c_str(), 0755);
+  EXPECT_EQ(watch({"--", "./junk"}), 3);
+  EXPECT_TRUE(has(out(), "not_started: can't start './junk': Exec format error")) << out();
+  EXPECT_EQ(run().ending, "not_started");
+}
+
+TEST_F(WatchTest, AFolderThatCannotBeUsedIsRefused) {
+  EXPECT_EQ(watch({"--run-dir", "/proc/graphproof", "--", "true"}), 2);
+  EXPECT_TRUE(has(err(), "can't make the run folder")) << err();
+  fs::create_directories(top / "full/of");
+  EXPECT_EQ(watch({"--run-dir", "full", "--", "true"}), 2);
+  EXPECT_TRUE(has(err(), "--run-dir is taken")) << err();
+}
+
+TEST_F(WatchTest, AMissingProbeOrJudgeIsNamedBeforeTheCommandRuns) {
+  fs::rename(top / "bin/libgraphproof-probe.so", top / "probe");
+  EXPECT_EQ(watch_shell("touch ran"), 2);
+  EXPECT_TRUE(has(err(), "the probe is missing")) << err();
+  fs::rename(top / "probe", top / "bin/libgraphproof-probe.so");
+  fs::remove(top / "bin/graphproof-judge");
+  EXPECT_EQ(watch_shell("touch ran"), 2);
+  EXPECT_TRUE(has(err(), "graphproof-judge")) << err();
+  EXPECT_FALSE(fs::exists(top / "ran"));
+}
+
+TEST_F(WatchTest, ABrokenJudgeIsNoVerdict) {
+  EXPECT_EQ(watch_shell("touch here/break", {"--run-dir", "here"}), 6);
+  EXPECT_TRUE(has(out(), "not_judged: the judge left no checks.json")) << out();
+  EXPECT_TRUE(has(err(), "graphproof-judge ended with exit code 6: the judge is broken")) << err();
+}
+
+// What is not watched ----------------------------------------------------------------------------
+
+TEST_F(WatchTest, AProcessWithoutTheProbeIsListedWithTheReason) {
+  // Any file of this name counts as the driver.
+  fs::copy_file(fake_watched(), top / "libcuda.so.1");
+  const std::string program = (top / "libcuda.so.1").string();
+  EXPECT_EQ(
+      watch_shell("env -i WATCH_TEST=$WATCH_TEST " + program +
+                      " steps 10; "
+                      "CUDA_INJECTION64_PATH=/opt/other.so GRAPHPROOF_PROBE_DIR=/nonexistent " +
+                      program + " steps 10; true",
+                  {"--hang-after", "1s"}),
+      4)
+      << err();
+  const record::WatchedRun seen = run();
+  ASSERT_EQ(seen.unwatched.size(), 2u) << out();
+  EXPECT_TRUE(has(seen.unwatched[0].command, "libcuda.so.1 steps 10"));
+  EXPECT_TRUE(has(out(), "without CUDA_INJECTION64_PATH: something cleared the environment"));
+  EXPECT_TRUE(has(out(), "began with CUDA_INJECTION64_PATH=/opt/other.so")) << out();
+}
+
+TEST_F(WatchTest, ACommandThatDropsItsPrivilegesIsWatchedAllTheSame) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const launcher::Environment own = launcher::own_environment();
+  if (launcher::find_program("setpriv", own).empty()) GTEST_SKIP() << "no setpriv";
+  chmod(top.c_str(), 0711);
+  fs::copy_file(fake_watched(), top / "program");
+  EXPECT_EQ(watch({"--", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                   (top / "program").string(), "exit", "0"}),
+            0)
+      << err();
+  struct stat facts{};
+  ASSERT_EQ(stat((latest() / "probe").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777, 01777u);
+}
+
+TEST_F(WatchTest, TheRunIsPrivateWhereNobodyElseCanBeMeant) {
+  if (geteuid() == 0) GTEST_SKIP() << "root's commands may become other users";
+  watch_shell("true");
+  struct stat facts{};
+  ASSERT_EQ(stat(latest().c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700u);
+}
+
+// Started by hand --------------------------------------------------------------------------------
+
+TEST_F(WatchTest, TheLinesToSetByHandAreForEvalAndTheRunIsJudgedAfterwards) {
+  ASSERT_EQ(watch({"--attach-only", "--run-dir", "here"}), 0) << err();
+  const std::string lines = out();
+  EXPECT_TRUE(has(lines, "export CUDA_INJECTION64_PATH='" + (top / "bin").string()));
+  EXPECT_TRUE(has(err(), "graphproof watch --finish " + (top / "here").string())) << err();
+  const std::string script = lines + fake_watched() + " exit 0";
+  ASSERT_EQ(std::system(("/bin/sh -c \"" + script + "\"").c_str()), 0);
+  EXPECT_EQ(watch({"--finish", "here"}), 0) << err();
+  EXPECT_TRUE(has(out(), "command: not known: graphproof did not start it")) << out();
+  EXPECT_EQ(run().ending, "attached");
+}
+
+TEST_F(WatchTest, AProcessThatStillRunsIsNamedWhenItsRunIsJudged) {
+  ASSERT_EQ(watch({"--attach-only"}), 0) << err();
+  const pid_t process = fork();
+  if (process == 0) {
+    setenv("GRAPHPROOF_PROBE_DIR", (top / "runs/latest/probe").c_str(), 1);
+    execl(fake_watched().c_str(), "graphproof_fake_watched", "wait", nullptr);
+    _exit(127);
+  }
+  ASSERT_TRUE(soon([&] { return !fs::is_empty(top / "runs/latest/probe"); }));
+  EXPECT_EQ(watch({"--finish", "latest"}), 0) << err();
+  EXPECT_TRUE(has(out(), "process " + std::to_string(process) + ": it still runs")) << out();
+  kill(process, SIGKILL);
+  waitpid(process, nullptr, 0);
+}
+
+// The real probe ---------------------------------------------------------------------------------
+
+struct ProbedWatchTest : WatchTest {
+  void SetUp() override {
+    player = build() / "tests/probe_player";
+    if (!fs::exists(player) || !fs::exists(build() / "bin/libgraphproof-probe.so"))
+      GTEST_SKIP() << "this build has no probe: it needs the headers of CUDA";
+    fakes = build() / "tests/fake_cuda";
+    setenv("LD_LIBRARY_PATH", fakes.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("LD_LIBRARY_PATH");
+    unsetenv("CUDA_INJECTION64_PATH");
+  }
+  fs::path player, fakes;
+};
+
+TEST_F(ProbedWatchTest, CudaLoadsTheProbeAndItsFilesAreInTheRun) {
+  EXPECT_EQ(watch_shell("cd / && " + player.string() + " kinds && " + player.string() + " forks"),
+            0)
+      << err();
+  EXPECT_TRUE(has(out(), "2 processes were watched")) << out();
+  EXPECT_TRUE(run().unwatched.empty());
+}
+
+TEST_F(ProbedWatchTest, TheProgramsOwnInjectedLibraryIsLoadedToo) {
+  setenv("CUDA_INJECTION64_PATH", (fakes / "libnext_library.so").c_str(), 1);
+  EXPECT_EQ(watch({"--", player.string(), "init"}), 0) << err();
+  EXPECT_TRUE(has(err(), "the next library is there\n")) << err();
+  EXPECT_TRUE(has(out(), "not seen: driver calls: CUPTI is left to ")) << out();
+}
+
+}  // namespace
+}  // namespace graphproof::cli
