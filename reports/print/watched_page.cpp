@@ -175,8 +175,7 @@ std::string watched_page(const WatchedReport& report) {
   fill(text, "<!--head-->",
        element("p", badge(name(report.outcome.verdict), colour_class(code)) + " " +
                         html_text(report.outcome.reason)) +
-           element("p", "exit code " + std::to_string(record::value(code)) + ": " +
-                            html_text(std::string(record::meaning(code)))));
+           element("p", "exit code " + std::to_string(record::value(code))));
   return text;
 }
 

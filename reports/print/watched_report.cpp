@@ -218,21 +218,20 @@ std::string watched_text(const WatchedReport& report, const TerminalStyle& style
     text += "not seen: " + printable(notes[i]) + "\n";
   if (notes.size() > kPrintedNotes)
     text += "... and " + std::to_string(notes.size() - kPrintedNotes) + " more, in report.md\n";
-  const record::ExitCode code = exit_code(report.outcome.verdict);
   text +=
       paint(std::string(name(report.outcome.verdict)), colour_of(report.outcome.verdict), style) +
       ": " + printable(report.outcome.reason) + "\n";
   text += "command: " + printable(ending_text(run)) + " after " + clock_text(run.seconds) + "; " +
           std::to_string(report.processes) +
           (report.processes == 1 ? " process was watched\n" : " processes were watched\n");
-  text += "exit " + std::to_string(record::value(code)) + ": " + std::string(meaning(code)) +
-          " (watched run " + printable(run.id) + ", " + printable(report.folder.string()) + ")\n";
+  text += "exit " + std::to_string(record::value(exit_code(report.outcome.verdict))) +
+          " (watched run " + printable(run.id) + "; " +
+          printable((report.folder / "report.md").string()) + ")\n";
   return text;
 }
 
 std::string watched_markdown(const WatchedReport& report) {
   const record::WatchedRun& run = report.run;
-  const record::ExitCode code = exit_code(report.outcome.verdict);
   std::string text = "# graphproof watch: " + std::string(name(report.outcome.verdict)) + "\n\n";
   text += markdown_text(report.outcome.reason) + ".\n\n";
   text += markdown_header({"", ""});
@@ -244,8 +243,7 @@ std::string watched_markdown(const WatchedReport& report) {
       {"folder", markdown_code(run.folder)},
       {"profile", run.profile + (run.cupti ? "" : ", without CUPTI")},
       {"processes watched", std::to_string(report.processes)},
-      {"exit code of watch",
-       std::to_string(record::value(code)) + ": " + std::string(record::meaning(code))},
+      {"exit code of watch", std::to_string(record::value(exit_code(report.outcome.verdict)))},
       {"run", markdown_code(run.id)}};
   for (const auto& [label, value] : facts) text += markdown_row({label, value});
   if (!report.outcome.failing.empty()) text += "\n## Failing checks\n\n";

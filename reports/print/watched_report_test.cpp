@@ -77,8 +77,8 @@ TEST(WatchedText, NamesTheFailureTheGraphsTheGapsAndTheEnd) {
         "not seen: process 5 (worker) used CUDA and was not watched: it cleared its environment\n",
         "not seen: no training step was seen\n", "\nfail: 1 check failed: D60.host_nodes\n",
         "command: exit code 0 after 1:02; 2 processes were watched\n",
-        "exit 1: product failure (watched run 20261124-101500-4a1f, "
-        "/work/runs/20261124-101500-4a1f)\n"})
+        "exit 1 (watched run 20261124-101500-4a1f; "
+        "/work/runs/20261124-101500-4a1f/report.md)\n"})
     EXPECT_TRUE(has(text, part)) << part << "\nis not in\n" << text;
 }
 
