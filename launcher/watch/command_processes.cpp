@@ -19,9 +19,8 @@ std::string of_process(int pid, const std::string& file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
 
-/// Fields of a stat file of /proc from the third on; the name before it may hold spaces.
-std::vector<std::string> stat_fields(const std::string& path) {
-  const std::string text = proc_text(path);
+/// Fields of a stat file of /proc from the third on; the name before them may hold spaces.
+std::vector<std::string> stat_fields(const std::string& text) {
   std::vector<std::string> fields;
   std::size_t at = text.rfind(')');
   while (at != std::string::npos && at < text.size()) {
@@ -72,17 +71,17 @@ std::int64_t cpu_ms(int pid, const std::set<std::int64_t>& left_out) {
   std::error_code gone;
   for (fs::directory_iterator task(of_process(pid, "task"), gone), end; !gone && task != end;
        task.increment(gone)) {
-    const std::string folder = task->path();
     if (left_out.contains(std::atoll(task->path().filename().c_str()))) continue;
-    if (proc_text(folder + "/comm").starts_with("NCCL")) continue;
-    const std::vector<std::string> fields = stat_fields(folder + "/stat");
+    const std::string text = proc_text(task->path() / "stat");
+    if (text.find("(NCCL") != std::string::npos) continue;
+    const std::vector<std::string> fields = stat_fields(text);
     ticks += number(fields, kUserTicks) + number(fields, kSystemTicks);
   }
   return ticks * 1000 / kTicksPerSecond;
 }
 
 std::int64_t start_ticks(int pid) {
-  return number(stat_fields(of_process(pid, "stat")), kStartTicks);
+  return number(stat_fields(proc_text(of_process(pid, "stat"))), kStartTicks);
 }
 
 std::string command_line_of(const Process& process) {

@@ -38,6 +38,12 @@ std::string kernel_release() {
   return name.release;
 }
 
+/// Devices of the driver on Linux, and of Windows' subsystem for it.
+bool has_gpu() {
+  std::error_code ignored;
+  return fs::exists("/dev/nvidiactl", ignored) || fs::exists("/dev/dxg", ignored);
+}
+
 void make_folder(const fs::path& folder, mode_t mode) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -224,6 +230,8 @@ reports::WatchedReport watch(PreparedWatch watch, const fs::path& judge_program,
                        .hang_after_ms = hang_after_ms,
                        .notice = notice},
                       watch.run);
+  if (look_at_probes(watch.folder / record::kProbeFolder).empty() && !has_gpu())
+    watch.run.notes.push_back("GPUs: this host shows no GPU to its processes");
   write_run(watch.folder, watch.run);
   return judge_and_report(watch.folder, watch.run, judge_program, notice);
 }

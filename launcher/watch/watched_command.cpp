@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <map>
 #include <set>
 #include <system_error>
@@ -32,8 +33,10 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// A look reads /proc of every process of the host and the files of the probes.
-constexpr std::int64_t kLook_ms = 1000;
+// A look reads /proc of every process of the host and the files of the probes. Where that takes
+// long, looks are rarer, so that the launcher uses little of the cores that the command computes
+// on.
+constexpr std::int64_t kLook_ms = 1000, kPausePerLook = 20;
 // A shorter time until a hang needs more looks, but never more than these.
 constexpr std::int64_t kShortestLook_ms = 50;
 constexpr int kLooksUntilHang = 20;
@@ -63,33 +66,13 @@ class CommandWatch {
         every_ms_(std::clamp(command.hang_after_ms / kLooksUntilHang, kShortestLook_ms, kLook_ms)) {
   }
 
-  /// CommandWatch if the last look is old enough. True when the command hangs.
+  /// Looks if the last look is old enough. True when the command hangs.
   bool step(std::int64_t now_ms) {
     if (now_ms < next_ms_) return false;
-    next_ms_ = now_ms + every_ms_;
-    probes_ = look_at_probes(command_.folder / record::kProbeFolder);
-    std::map<ProcessKey, const ProbeLook*> watched;
-    for (const ProbeLook& probe : probes_)
-      // A program that replaces itself leaves two files under one number; the later one counts.
-      if (probe.host == host_) watched[{probe.pid, probe.start_ticks}] = &probe;
-    std::vector<ProcessActivity> activities;
-    running_.clear();
-    for (const Process& process : Descendants().of(0, "", 0)) {
-      const ProcessKey key{process.pid, start_ticks(process.pid)};
-      running_.insert(key);
-      const auto found = watched.find(key);
-      const ProbeLook* probe = found == watched.end() ? nullptr : found->second;
-      activities.push_back(activity_of(process, key, probe));
-      if (!probe) look_for_cuda(process, key, watched);
-    }
-    for (const ProbeLook& probe : probes_)
-      if (probe.host != host_ && probe.state == record::probe_file::State::watching)
-        activities.push_back({.name = probe.name,
-                              .watched = true,
-                              .on_this_host = false,
-                              .evidence = probe.digest,
-                              .inside_call = !probe.open_calls.empty()});
-    return hang_watch_.look(now_ms, activities);
+    const bool hangs = look(now_ms);
+    const std::int64_t end_ms = steady_ms();
+    next_ms_ = end_ms + std::max(every_ms_, kPausePerLook * (end_ms - now_ms));
+    return hangs;
   }
 
   std::int64_t still_ms(std::int64_t now_ms) const { return hang_watch_.still_ms(now_ms); }
@@ -118,10 +101,15 @@ class CommandWatch {
 
   /// Keeps what /proc knows about the threads of the watched processes of this host.
   void keep_threads() const {
-    for (const ProbeLook& probe : probes_)
-      if (probe.host == host_ && still_runs(probe))
-        record::write_atomically(command_.folder / "hang" / (probe.name + ".threads"),
-                                 threads_of(probe.pid));
+    const fs::path folder = command_.folder / "hang";
+    try {
+      fs::create_directories(folder);
+      for (const ProbeLook& probe : probes_)
+        if (probe.host == host_ && still_runs(probe))
+          record::write_atomically(folder / (probe.name + ".threads"), threads_of(probe.pid));
+    } catch (const std::exception& error) {
+      if (command_.notice) command_.notice(error.what());
+    }
   }
 
   /// Processes that used CUDA at some look and have left no evidence by now.
@@ -136,6 +124,33 @@ class CommandWatch {
   }
 
  private:
+  /// One look; true when the command hangs.
+  bool look(std::int64_t now_ms) {
+    probes_ = look_at_probes(command_.folder / record::kProbeFolder);
+    std::map<ProcessKey, const ProbeLook*> watched;
+    for (const ProbeLook& probe : probes_)
+      // A program that replaces itself leaves two files under one number; the later one counts.
+      if (probe.host == host_) watched[{probe.pid, probe.start_ticks}] = &probe;
+    std::vector<ProcessActivity> activities;
+    running_.clear();
+    for (const Process& process : Descendants().of(0, "", 0)) {
+      const ProcessKey key{process.pid, start_ticks(process.pid)};
+      running_.insert(key);
+      const auto found = watched.find(key);
+      const ProbeLook* probe = found == watched.end() ? nullptr : found->second;
+      activities.push_back(activity_of(process, key, probe));
+      if (!probe) look_for_cuda(process, key, watched);
+    }
+    for (const ProbeLook& probe : probes_)
+      if (probe.host != host_ && probe.state == record::probe_file::State::watching)
+        activities.push_back({.name = probe.name,
+                              .watched = true,
+                              .on_this_host = false,
+                              .evidence = probe.digest,
+                              .inside_call = !probe.open_calls.empty()});
+    return hang_watch_.look(now_ms, activities);
+  }
+
   bool still_runs(const ProbeLook& probe) const {
     return probe.host != host_ ? probe.state == record::probe_file::State::watching
                                : running_.contains({probe.pid, probe.start_ticks});
@@ -271,14 +286,18 @@ void run_watched_command(const WatchedCommand& command, record::WatchedRun& run)
     return;
   }
   CommandWatch looks(command, begin);
-  const End end = wait_for_end(command, *child, signals, looks);
+  End end;
+  try {
+    end = wait_for_end(command, *child, signals, looks);
+  } catch (...) {
+    end_processes(false, *child, run);
+    throw;
+  }
   const std::int64_t now = steady_ms();
   if (end.hung) {
     run.waiting = looks.waiting(now);
     run.why = why_hung(looks, run.waiting, now);
     if (command.notice) command.notice("the command hangs and is ended: " + run.why);
-    std::error_code ignored;
-    fs::create_directories(command.folder / "hang", ignored);
     looks.keep_threads();
   }
   run.seconds = static_cast<double>(now - begin) / 1000;

@@ -108,9 +108,14 @@ struct WatchTest : CommandUnderTest {
     _exit(exit_code);
   }
 
+  /// A launcher that does not end is killed.
   static int exit_code_of(pid_t pid) {
     int status = 0;
-    waitpid(pid, &status, 0);
+    const auto deadline = std::chrono::steady_clock::now() + 30s;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > deadline) kill(pid, SIGKILL);
+      std::this_thread::sleep_for(5ms);
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
   int watch(const std::vector<std::string>& arguments) const {
@@ -176,6 +181,12 @@ TEST_F(WatchTest, TheEnvironmentHasOnlyTheListedVariablesMore) {
   for (const auto& [name, value] : variables) want[name] = value;
   EXPECT_EQ(seen, want);
   EXPECT_TRUE(seen.at("GRAPHPROOF_PROBE_DIR").starts_with("/"));
+}
+
+TEST_F(WatchTest, AHostWithoutAGpuIsNamedWhereNothingWasWatched) {
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "this host has a GPU";
+  EXPECT_EQ(watch_shell("true"), 4);
+  EXPECT_TRUE(has(out(), "not seen: GPUs: this host shows no GPU to its processes")) << out();
 }
 
 TEST_F(WatchTest, OutputIsNotHeldByTheLauncher) {
