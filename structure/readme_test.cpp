@@ -79,9 +79,12 @@ TEST(ReadmeTest, EveryShownCommandRuns) {
     if (command.arguments == "test") continue;
     const fs::path log = folder / "log";
     // A shell is right here: these are the words that a reader types into one.
-    const std::string line = "cd '" + folder.string() + "' && '" + program + "' " +
-                             command.arguments + (command.needs_gpus ? " --help" : "") + " >'" +
-                             log.string() + "' 2>&1";
+    std::string arguments = command.arguments;
+    // What follows `--` belongs to another program.
+    if (command.needs_gpus)
+      arguments.insert(std::min(arguments.find(" -- "), arguments.size()), " --help");
+    const std::string line = "cd '" + folder.string() + "' && '" + program + "' " + arguments +
+                             " >'" + log.string() + "' 2>&1";
     const int status = std::system(line.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
         << "./graphproof " << command.arguments << " ended with " << status << "\n"
