@@ -154,7 +154,7 @@ double first_rank_ms(const fs::path& folder, const fs::path& program, const fs::
   for (const auto& entry : fs::recursive_directory_iterator(folder / "run/cases"))
     if (entry.path().filename() == "rank-0.evidence.jsonl") {
       const double began_ms =
-          record::read_evidence(entry.path()).lines.at(0).fields.at("t_ms").get<double>() -
+          static_cast<double>(record::read_evidence(entry.path()).of<record::StartLine>()[0].t_ms) -
           begin_ms;
       first_ms = first_ms == 0 ? began_ms : std::min(first_ms, began_ms);
     }

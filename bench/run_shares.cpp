@@ -35,12 +35,9 @@ double median(std::vector<double> values) {
 }
 
 void add_phases(const fs::path& evidence, Group& group) {
-  for (const record::EvidenceLine& line : record::read_evidence(evidence).lines) {
-    if (line.kind != "phase") continue;
-    const std::string arm = line.fields.at("arm");
-    group.ms_by_arm[arm.empty() ? "set-up and teardown" : arm] +=
-        line.fields.at("ms").get<double>();
-  }
+  const record::Evidence read = record::read_evidence(evidence);
+  for (const record::PhaseLine& line : read.of<record::PhaseLine>())
+    group.ms_by_arm[line.arm.empty() ? "set-up and teardown" : line.arm] += line.ms;
 }
 
 /// The passing cases by "N ranks, impl".

@@ -124,15 +124,15 @@ class FakeRank {
   void run_case(const record::BatchCase& one, int count) {
     record::EvidenceWriter evidence(fs::path(one.evidence_folder) /
                                     record::evidence_file_name(rank_));
-    evidence.write("start", {{"schema", record::kEvidenceSchema},
-                             {"case", one.id},
-                             {"attempt", one.attempt},
-                             {"rank", rank_},
-                             {"world_size", batch_.world_size},
-                             {"device", batch_.device},
-                             {"pid", getpid()},
-                             {"fault", "none"},
-                             {"t_ms", now_ms()}});
+    evidence.write(record::StartLine{.revision = std::nullopt,
+                                     .case_id = one.id,
+                                     .attempt = one.attempt,
+                                     .rank = rank_,
+                                     .world_size = batch_.world_size,
+                                     .device = batch_.device,
+                                     .pid = getpid(),
+                                     .fault = "none",
+                                     .t_ms = now_ms()});
     beat(one, "case_begin");
     if (divergence_) return look_for_divergence(one, evidence);
     for (const Phase phase : kWay) {
@@ -148,20 +148,19 @@ class FakeRank {
         misbehave();
       // A rank that stops holds up the others at their next collective.
       if (script_.behaviour == "hang" && script_.phase == record::name(phase)) sleep_for_ever();
-      evidence.write("phase", {{"phase", record::name(phase)}, {"arm", line.arm}, {"ms", 0.1}});
+      evidence.write(record::PhaseLine{.phase = phase, .arm = line.arm, .ms = 0.1});
     }
     const bool equal = !(wrong() || (mine("xid_then_wrong") && !leased("0")) ||
                          (mine("wrong_at_times") && wrong_this_time()) ||
                          (mine("leak") && count > 1) || (mine("meet") && meets(one)));
-    evidence.write("compare", {{"left", "lockstep_eager"},
-                               {"right", "lockstep_graph"},
-                               {"subject", "lockstep"},
-                               {"step", 1},
-                               {"input", "fresh"},
-                               {"tensors", 1},
-                               {"bytes", 4},
-                               {"equal", equal},
-                               {"mismatch", nullptr}});
+    evidence.write(record::CompareLine{.left = "lockstep_eager",
+                                       .right = "lockstep_graph",
+                                       .compared = "lockstep",
+                                       .step = 1,
+                                       .input = "fresh",
+                                       .tensors = 1,
+                                       .bytes = 4,
+                                       .equal = equal});
     evidence.end(true, Phase::teardown_comm, now_ms());
     // This is long enough for the launcher to look between two cases, and to look again, also on a
     // busy machine.
@@ -183,23 +182,28 @@ class FakeRank {
     if (script_.behaviour == "wrong_then_stuck") sleep_for_ever();
     if (script_.behaviour == "wrong_then_dead") _exit(7);
     const bool found = wrong();
-    record::Json mismatch;
+    record::DivergenceLine divergence{.left = "divergence_eager",
+                                      .right = "divergence_graph",
+                                      .step = 3,
+                                      .found = found,
+                                      .microbatch = found ? 1 : -1,
+                                      .layer = found ? 0 : -1,
+                                      .module = found ? "attn" : "",
+                                      .direction = found ? "forward" : "",
+                                      .op = found ? "aten::mul" : "",
+                                      .taps = 412,
+                                      .why = found ? "" : "another rank differs"};
     if (found)
-      mismatch = {{"tensor", "aten::mul"}, {"element", 17},    {"left", 0.125},
-                  {"right", 0.25},         {"max_abs", 0.125}, {"max_rel", 0.5},
-                  {"max_ulp", 8388608},    {"elements", 2048}, {"differing", 190}};
-    evidence.write("divergence", {{"left", "divergence_eager"},
-                                  {"right", "divergence_graph"},
-                                  {"step", 3},
-                                  {"found", found},
-                                  {"microbatch", found ? 1 : -1},
-                                  {"layer", found ? 0 : -1},
-                                  {"module", found ? "attn" : ""},
-                                  {"direction", found ? "forward" : ""},
-                                  {"operator", found ? "aten::mul" : ""},
-                                  {"taps", 412},
-                                  {"mismatch", mismatch},
-                                  {"why", found ? "" : "another rank differs"}});
+      divergence.mismatch = record::TensorMismatch{.tensor = "aten::mul",
+                                                   .element = 17,
+                                                   .left = 0.125,
+                                                   .right = 0.25,
+                                                   .max_abs = 0.125,
+                                                   .max_rel = 0.5,
+                                                   .max_ulp = 8388608,
+                                                   .elements = 2048,
+                                                   .differing = 190};
+    evidence.write(divergence);
     evidence.end(true, Phase::replay, now_ms());
     beat(one, "case_end");
   }
@@ -395,10 +399,10 @@ void judge(const fs::path& folder) {
     if (fs::exists(file)) {
       const record::Evidence evidence = record::read_evidence(file);
       seen.complete = evidence.complete();
-      for (const auto* line : evidence.of("phase"))
-        seen.last_phase = record::phase_from(line->fields.at("phase").get<std::string>());
-      for (const auto* line : evidence.of("compare"))
-        if (!line->fields.at("equal").get<bool>())
+      for (const record::PhaseLine& line : evidence.of<record::PhaseLine>())
+        seen.last_phase = line.phase;
+      for (const record::CompareLine& line : evidence.of<record::CompareLine>())
+        if (!line.equal)
           lockstep = {"D01.lockstep",
                       record::Result::fail,
                       rank,

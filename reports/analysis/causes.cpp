@@ -60,9 +60,8 @@ bool of_family(std::string_view verdict, std::string_view family) {
 std::vector<ErrorFact> errors_of(const std::vector<record::Evidence>& ranks) {
   std::vector<ErrorFact> errors;
   for (const record::Evidence& evidence : ranks)
-    for (const record::EvidenceLine* line : evidence.of("error"))
-      errors.push_back({line->fields.value("type", ""), line->fields.value("call", ""),
-                        line->fields.value("message", ""), line->fields.value("code", 0)});
+    for (const record::ErrorLine& line : evidence.of<record::ErrorLine>())
+      errors.push_back({line.type, line.call, line.message, static_cast<int>(line.code)});
   return errors;
 }
 

@@ -90,11 +90,11 @@ TEST(Causes, ErrorsOfAllRanksAreRead) {
   const record::ScratchFolder folder;
   for (int rank = 0; rank < 2; ++rank)
     record::EvidenceWriter(folder.path() / record::evidence_file_name(rank))
-        .write("error", {{"phase", "capture"},
-                         {"type", "cuda"},
-                         {"code", 900 + rank},
-                         {"call", "aten::item"},
-                         {"message", "m"}});
+        .write(record::ErrorLine{.phase = record::Phase::capture,
+                                 .type = "cuda",
+                                 .code = 900 + rank,
+                                 .call = "aten::item",
+                                 .message = "m"});
   const auto errors = errors_of(record::read_evidence_of_attempt(folder.path()));
   ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[1].code, 901);

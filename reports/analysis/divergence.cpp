@@ -11,59 +11,47 @@
 namespace graphproof::reports {
 namespace {
 
-using nlohmann::json;
-
-std::string text_of(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return {};
-  return found->is_string() ? found->get<std::string>() : found->dump();
-}
+using record::DivergenceLine;
 
 /// The line of `rank`; absent if it wrote none or its file cannot be read.
-std::optional<json> line_of(const std::filesystem::path& folder, int rank) {
+std::optional<DivergenceLine> line_of(const std::filesystem::path& folder, int rank) {
   try {
     const record::Evidence evidence =
         record::read_evidence(folder / record::evidence_file_name(rank));
-    const auto lines = evidence.of("divergence");
-    if (!lines.empty()) return lines.front()->fields;
+    const auto lines = evidence.of<DivergenceLine>();
+    if (!lines.empty()) return lines.front();
   } catch (const record::ReadError&) {
   }
   return std::nullopt;
 }
 
-bool found(const json& line) { return line.value("found", json()) == true; }
+/// Another stage computed the tensor, and the line of that stage's rank says more.
+bool received(const DivergenceLine& line) { return line.module == "transfer"; }
 
-std::int64_t agreeing(const json& line) {
-  const json taps = line.value("taps", json());
-  return taps.is_number_integer() ? taps.get<std::int64_t>() : 0;
+/// A number of the evidence as text; it may be nan.
+std::string text_of(double value) {
+  const record::Json number = record::number(value);
+  return number.is_string() ? number.get<std::string>() : number.dump();
 }
 
-/// Another stage computed the tensor, and the line of that stage's rank says more.
-bool received(const json& line) { return text_of(line, "module") == "transfer"; }
-
-std::string named(int rank, const json& line) {
-  std::string text = "rank " + std::to_string(rank) + ", step " + text_of(line, "step");
-  const auto add = [&](const char* word, const char* key) {
-    const std::string value = text_of(line, key);
-    if (!value.empty() && value != "-1")
-      text += ", " + (*word ? std::string(word) + " " : "") + value;
+std::string named(int rank, const DivergenceLine& line) {
+  std::string text = "rank " + std::to_string(rank) + ", step " + std::to_string(line.step);
+  const auto add = [&](const std::string& word, const std::string& value) {
+    if (!value.empty()) text += ", " + word + value;
   };
-  add("microbatch", "microbatch");
-  add("layer", "layer");
-  add("", "module");
-  add("", "direction");
-  const std::string op = text_of(line, "operator");
-  text += ", " + op;
-  const json mismatch = line.value("mismatch", json());
-  if (!mismatch.is_object()) return text + ": " + text_of(line, "why");
-  if (const std::string tensor = text_of(mismatch, "tensor"); tensor != op)
-    text += " into " + tensor;
-  text += ", element " + text_of(mismatch, "element") + ": eager " + text_of(mismatch, "left") +
-          ", graph " + text_of(mismatch, "right") + " (" + text_of(mismatch, "differing") + " of " +
-          text_of(mismatch, "elements") + " elements differ; " +
-          std::to_string(std::max<std::int64_t>(0, agreeing(line) - 1)) +
-          " results before it agree)";
-  return text;
+  if (line.microbatch >= 0) add("microbatch ", std::to_string(line.microbatch));
+  if (line.layer >= 0) add("layer ", std::to_string(line.layer));
+  add("", line.module);
+  add("", line.direction);
+  text += ", " + line.op;
+  if (!line.mismatch) return text + ": " + line.why;
+  const record::TensorMismatch& mismatch = *line.mismatch;
+  if (mismatch.tensor != line.op) text += " into " + mismatch.tensor;
+  return text + ", element " + std::to_string(mismatch.element) + ": eager " +
+         text_of(mismatch.left) + ", graph " + text_of(mismatch.right) + " (" +
+         std::to_string(mismatch.differing) + " of " + std::to_string(mismatch.elements) +
+         " elements differ; " + std::to_string(std::max<std::int64_t>(0, line.taps - 1)) +
+         " results before it agree)";
 }
 
 }  // namespace
@@ -76,15 +64,15 @@ std::string divergence_text(const std::filesystem::path& attempt_folder, int ran
   const std::filesystem::path folder = divergence_folder(attempt_folder);
   std::error_code unreadable;
   if (!std::filesystem::is_directory(folder, unreadable)) return {};
-  std::optional<std::pair<int, json>> first;
+  std::optional<std::pair<int, DivergenceLine>> first;
   std::string why;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto line = line_of(folder, rank);
     if (!line) continue;
-    if (!found(*line))
-      why = text_of(*line, "why");
-    else if (!first || std::pair(received(*line), agreeing(*line)) <
-                           std::pair(received(first->second), agreeing(first->second)))
+    if (!line->found)
+      why = line->why;
+    else if (!first || std::pair(received(*line), line->taps) <
+                           std::pair(received(first->second), first->second.taps))
       first = {rank, *line};
   }
   if (first) return record::printable(named(first->first, first->second));

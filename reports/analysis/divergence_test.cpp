@@ -61,7 +61,7 @@ TEST_F(Divergence,
             R"("max_abs":0,"max_rel":0,"max_ulp":0,"elements":8,"differing":8},"why":"")");
   EXPECT_EQ(divergence_text(attempt, 1),
             "rank 0, step 3, optimizer, aten::addcmul_ into param:embedding.weight, element 0: "
-            "eager 1, graph nan (8 of 8 "
+            "eager 1.0, graph nan (8 of 8 "
             "elements differ; 0 results before it agree)");
 }
 

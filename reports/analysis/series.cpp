@@ -11,7 +11,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kShownSteps = 400;  // in a curve; a chart is not much wider in pixels
-constexpr const char* kMemory[] = {"allocated", "reserved", "pool", "device", "resident"};
 
 using Points = std::map<std::int64_t, double>;  // step -> value
 
@@ -25,9 +24,9 @@ void keep_largest(Points& points, std::int64_t step, double value) {
   if (!added) at->second = larger(at->second, value);
 }
 
-double mean(const json& values) {
+double mean(const std::vector<double>& values) {
   double sum = 0;
-  for (const json& value : values) sum += record::number_from(value);
+  for (const double value : values) sum += value;
   return values.empty() ? std::nan("") : sum / static_cast<double>(values.size());
 }
 
@@ -53,22 +52,28 @@ std::map<std::string, Curve> thinned(const std::map<std::string, Points>& all) {
 struct Gathered {
   std::map<std::string, Points> loss, difference, memory;
 
-  void add(const record::EvidenceLine& line, bool last_rank) {
-    const json& fields = line.fields;
-    if (line.kind == "step" && last_rank)
-      loss[fields.at("arm")][fields.at("step")] = mean(fields.at("loss"));
-    if (line.kind == "compare") {
-      const json& mismatch = fields.at("mismatch");
-      keep_largest(difference[fields.at("subject")], fields.at("step"),
-                   mismatch.is_null() ? 0.0 : record::number_from(mismatch.at("max_abs")));
-    }
+  void add(const record::Evidence& evidence, bool last_rank) {
+    if (last_rank)
+      for (const record::StepLine& line : evidence.of<record::StepLine>())
+        loss[line.arm][line.step] = mean(line.loss);
+    for (const record::CompareLine& line : evidence.of<record::CompareLine>())
+      keep_largest(difference[line.compared], line.step,
+                   line.mismatch ? line.mismatch->max_abs : 0);
+    for (const record::MemoryLine& line : evidence.of<record::MemoryLine>()) add(line);
+  }
+
+  void add(const record::MemoryLine& line) {
     // A solo arm also measures memory before it is built and after it is gone. The curve shows only
     // its steps.
-    if (line.kind == "memory" && fields.value("when", "step") == "step")
-      for (const char* quantity : kMemory)
-        if (const auto found = fields.find(quantity); found != fields.end() && found->is_number())
-          keep_largest(memory[fields.at("arm").get<std::string>() + " " + quantity],
-                       fields.at("step"), found->get<double>());
+    if (line.when.value_or("step") != "step") return;
+    const auto keep = [&](const char* quantity, std::int64_t bytes) {
+      keep_largest(memory[line.arm + " " + quantity], line.step, static_cast<double>(bytes));
+    };
+    keep("allocated", line.allocated);
+    keep("reserved", line.reserved);
+    keep("pool", line.pool);
+    if (line.device) keep("device", *line.device);
+    keep("resident", line.resident);
   }
 };
 
@@ -91,14 +96,7 @@ Series series_of(const std::vector<record::Evidence>& ranks) {
     // Only the last pipeline stage has losses, and the last rank belongs to it.
     const bool last_rank =
         evidence.file.filename() == record::evidence_file_name(static_cast<int>(ranks.size()) - 1);
-    for (const record::EvidenceLine& line : evidence.lines) {
-      // A line of another shape was written by another version. The other lines are still drawn.
-      try {
-        gathered.add(line, last_rank);
-      } catch (const json::exception&) {
-      } catch (const record::Error&) {
-      }
-    }
+    gathered.add(evidence, last_rank);
   }
   return {thinned(gathered.loss), thinned(gathered.difference), thinned(gathered.memory)};
 }

@@ -11,28 +11,29 @@
 namespace graphproof::reports {
 namespace {
 
-using record::Json;
-
-Json step(const char* arm, int index, std::vector<double> loss) {
-  Json values = Json::array();
-  for (const double value : loss) values.push_back(record::number(value));
-  return {{"arm", arm}, {"step", index}, {"loss", values}};
+record::StepLine step(const char* arm, int index, std::vector<double> loss) {
+  return {.arm = arm, .step = index, .input = "fresh", .loss = std::move(loss)};
 }
 
-Json compare(int index, double max_abs) {
-  return {{"subject", "lockstep"},
-          {"step", index},
-          {"mismatch", max_abs == 0 ? Json() : Json{{"max_abs", record::number(max_abs)}}}};
+record::CompareLine compare(int index, double max_abs) {
+  record::CompareLine line{.left = "lockstep_eager",
+                           .right = "lockstep_graph",
+                           .compared = "lockstep",
+                           .step = index,
+                           .input = "fresh",
+                           .equal = max_abs == 0};
+  if (max_abs != 0) line.mismatch = record::TensorMismatch{.tensor = "t", .max_abs = max_abs};
+  return line;
 }
 
 TEST(Series, LossIsOfTheLastRankAndDifferencesAreTheLargestOfAll) {
   const record::ScratchFolder folder;
   for (int rank = 0; rank < 2; ++rank) {
     record::EvidenceWriter writer(folder.path() / record::evidence_file_name(rank));
-    writer.write("step", step("eager_a", 0, {1.0 + rank, 2.0 + rank}));
-    writer.write("compare", compare(0, rank == 0 ? 0 : 0.5));
-    writer.write("compare", compare(1, rank == 0 ? std::nan("") : 0.25));
-    writer.write("memory", {{"arm", "lockstep"}, {"step", 0}, {"allocated", 100 * (rank + 1)}});
+    writer.write(step("eager_a", 0, {1.0 + rank, 2.0 + rank}));
+    writer.write(compare(0, rank == 0 ? 0 : 0.5));
+    writer.write(compare(1, rank == 0 ? std::nan("") : 0.25));
+    writer.write(record::MemoryLine{.arm = "lockstep", .allocated = 100 * (rank + 1)});
   }
   const Series series = series_of(record::read_evidence_of_attempt(folder.path()));
   EXPECT_EQ(series.loss.at("eager_a"), (Curve{{0}, {2.5}}));
@@ -50,7 +51,7 @@ TEST(Series, LongCurvesKeepTheirFirstAndLastStep) {
   {
     record::EvidenceWriter writer(folder.path() / record::evidence_file_name(0));
     for (int index = 0; index < 1001; ++index)
-      writer.write("step", step("free_eager", index, {double(index)}));
+      writer.write(step("free_eager", index, {double(index)}));
   }
   const Curve curve =
       series_of(record::read_evidence_of_attempt(folder.path())).loss.at("free_eager");
@@ -61,13 +62,13 @@ TEST(Series, LongCurvesKeepTheirFirstAndLastStep) {
 
 TEST(Series, BrokenLinesAndAnAbsentFolderLeaveTheRest) {
   const record::ScratchFolder folder;
+  record::Json broken = record::line_json(step("eager_a", 0, {1.0}));
+  broken["loss"] = {"x"};
   std::ofstream(folder.path() / record::evidence_file_name(0))
-      << R"({"kind":"step","arm":"eager_a","step":0,"loss":["x"]})"
-         "\n"
+      << broken.dump() << "\n"
       << R"({"kind":"compare","subject":7})"
-         "\n"
-      << R"({"kind":"step","arm":"eager_a","step":1,"loss":[3.0]})"
-         "\n"
+      << "\n"
+      << record::line_json(step("eager_a", 1, {3.0})).dump() << "\n"
       << R"({"kind":"step","arm":"eag)";
   EXPECT_EQ(series_of(record::read_evidence_of_attempt(folder.path())).loss.at("eager_a"),
             (Curve{{1}, {3.0}}));

@@ -134,10 +134,8 @@ Snapshot Arm::run(std::int64_t index, const StepInput& input) {
       write_poison(index, outputs(), *replay, device_.counts().replays - before.replays);
     }
     if (const auto operands = device_.take_operands())
-      parts_.scope.write("freed", {{"arm", name_},
-                                   {"step", index},
-                                   {"operands", operands->blocks},
-                                   {"freed", operands->freed}});
+      parts_.scope.write(record::OperandsLine{
+          .arm = name_, .step = index, .blocks = operands->blocks, .freed = operands->freed});
   }
   if (graphs_) write_kept(index);
   write_rng(index, before);
@@ -163,12 +161,12 @@ Snapshot Arm::evaluate(std::int64_t index, const workloads::Batch& batch) {
 }
 
 void Arm::write_evaluated(std::int64_t step) {
-  parts_.scope.write("evaluated", {{"arm", name_},
-                                   {"step", step},
-                                   {"evaluations", evaluated_.evaluations},
-                                   {"captures", evaluated_.captures},
-                                   {"replays", evaluated_.replays},
-                                   {"watched", evaluated_.watched}});
+  parts_.scope.write(record::EvaluatedLine{.arm = name_,
+                                           .step = step,
+                                           .evaluations = evaluated_.evaluations,
+                                           .captures = evaluated_.captures,
+                                           .replays = evaluated_.replays,
+                                           .announced = evaluated_.watched});
 }
 
 Snapshot Arm::results(std::int64_t index, const StepInput& input, double ms) {
@@ -204,54 +202,51 @@ Arm::Before Arm::before_step() {
 void Arm::write_step(std::int64_t index, const StepInput& input, double ms, const Snapshot& left) {
   const auto losses = named(left, "losses");
   const auto gradients = named(left, "grad:");
-  auto loss = record::Json::array();
+  std::vector<double> loss;
   for (const NamedTensor& tensor : losses)
-    for (const double value : values(tensor.tensor)) loss.push_back(record::number(value));
+    for (const double value : values(tensor.tensor)) loss.push_back(value);
   const std::string loss_digest = fixtures::digest(losses);
-  record::Json digest = {{"grads", fixtures::digest(gradients)},
-                         {"params", fixtures::digest(named(left, "param:"))},
-                         {"losses", loss_digest}};
-  parts_.scope.write("step", {{"arm", name_},
-                              {"step", index},
-                              {"input", input.word},
-                              {"loss", std::move(loss)},
-                              {"loss_bits", loss_digest},
-                              {"grad_norm", record::number(norm(gradients))},
-                              {"digest", std::move(digest)},
-                              {"learning_rate", learning_rate_at(parts_.config, index)},
-                              {"ms", ms}});
+  parts_.scope.write(record::StepLine{.arm = name_,
+                                      .step = index,
+                                      .input = input.word,
+                                      .loss = std::move(loss),
+                                      .loss_bits = loss_digest,
+                                      .grad_norm = norm(gradients),
+                                      .digest = {.grads = fixtures::digest(gradients),
+                                                 .params = fixtures::digest(named(left, "param:")),
+                                                 .losses = loss_digest},
+                                      .learning_rate = learning_rate_at(parts_.config, index),
+                                      .ms = ms});
 }
 
 void Arm::write_rng(std::int64_t index, const Before& before) {
   if (parts_.config.model.dropout == 0) return;
   const std::string mask = fixtures::digest(step_->masks());
   for (const auto& [region, after] : step_->rng().states())
-    parts_.scope.write("rng", {{"arm", name_},
-                               {"step", index},
-                               {"generator", region},
-                               {"before", before.generators.at(region)},
-                               {"after", after},
-                               {"mask", mask}});
+    parts_.scope.write(record::RngLine{.arm = name_,
+                                       .step = index,
+                                       .generator = region,
+                                       .before = before.generators.at(region),
+                                       .after = after,
+                                       .mask = mask});
 }
 
 void Arm::write_replay(std::int64_t index, const std::vector<std::int64_t>& counter_before,
                        std::int64_t fallbacks) {
   const GraphCounts& counts = device_.counts();
-  parts_.scope.write(
-      "replay",
-      {{"arm", name_},
-       {"graph", parts_.config.engine.impl},
-       {"step", index},
-       {"replays", counts.replays - evaluated_.replays},
-       {"fallbacks", fallbacks},
-       {"recaptures", counts.captures_begun - evaluated_.captures - first_captures_},
-       {"out_of_order", engine_->counters().out_of_order},
-       {"counter_before", counter_before},
-       {"counter_after", layer_counts(device_, *step_)},
-       {"counter_per_replay",
-        std::vector<std::int64_t>(
-            static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
-            parts_.config.model.microbatches)}});
+  parts_.scope.write(record::ReplayLine{
+      .arm = name_,
+      .graph = parts_.config.engine.impl,
+      .step = index,
+      .replays = counts.replays - evaluated_.replays,
+      .fallbacks = fallbacks,
+      .recaptures = counts.captures_begun - evaluated_.captures - first_captures_,
+      .out_of_order = engine_->counters().out_of_order,
+      .counter_before = counter_before,
+      .counter_after = layer_counts(device_, *step_),
+      .counter_per_replay = std::vector<std::int64_t>(
+          static_cast<std::size_t>(parts_.config.layout.stage_layers(parts_.config.model)),
+          parts_.config.model.microbatches)});
 }
 
 void Arm::note_captures() {
@@ -261,18 +256,18 @@ void Arm::note_captures() {
 
 void Arm::write_kept(std::int64_t index) {
   if (kept_losses_.defined())
-    parts_.scope.write("kept", {{"arm", name_},
-                                {"step", index - 1},
-                                {"what", "losses"},
-                                {"digest", kept_digest_},
-                                {"later", fixtures::digest(kept_losses_)}});
+    parts_.scope.write(record::HandedOutLine{.arm = name_,
+                                             .step = index - 1,
+                                             .what = "losses",
+                                             .digest = kept_digest_,
+                                             .later_digest = fixtures::digest(kept_losses_)});
   kept_losses_ = engine_->losses();
   kept_digest_ = fixtures::digest(kept_losses_);
 }
 
 void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
                        const ReplayObserver::Replay& replay, std::int64_t launches) {
-  auto unregistered = record::Json::array();
+  std::vector<std::string> unregistered;
   for (const NamedTensor& tensor : left)
     if (!replay.registered.contains(device_.address(tensor.tensor)))
       unregistered.push_back(tensor.name);
@@ -284,17 +279,17 @@ void Arm::write_poison(std::int64_t index, const std::vector<NamedTensor>& left,
       std::count_if(compared.begin(), compared.end(), [&](const NamedTensor& tensor) {
         return replay.poisoned.contains(device_.address(tensor.tensor));
       });
-  parts_.scope.write("poison",
-                     {{"arm", name_},
-                      {"step", index},
-                      {"outputs", poisoned},
-                      {"compared", compared.size()},
-                      {"bytes", replay.poisoned_bytes},
-                      {"canary_words", replay.canary_words + fixtures::canary_words(compared)},
-                      {"launches", launches},
-                      {"watched", replay.watched},
-                      {"looked_at", replay.looked_at},
-                      {"unregistered", std::move(unregistered)}});
+  parts_.scope.write(
+      record::PoisonLine{.arm = name_,
+                         .step = index,
+                         .outputs = poisoned,
+                         .compared = std::ssize(compared),
+                         .bytes = replay.poisoned_bytes,
+                         .canary_words = replay.canary_words + fixtures::canary_words(compared),
+                         .launches = launches,
+                         .announced = replay.watched,
+                         .inspected = replay.looked_at,
+                         .unregistered = std::move(unregistered)});
 }
 
 void Arm::vote_if_not_captured() {

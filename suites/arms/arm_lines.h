@@ -10,11 +10,12 @@
 namespace graphproof::suites {
 
 /// The field `mismatch` of a `compare` line.
-record::Json mismatch_json(const fixtures::Mismatch& mismatch);
+record::TensorMismatch mismatch_of(const fixtures::Mismatch& mismatch);
 
-/// Compares byte for byte and writes the `compare` line. Returns whether they are equal.
+/// Compares byte for byte and writes the `compare` line, in which `name` names the comparison.
+/// Returns whether they are equal.
 bool write_comparison(const CaseParts& parts, const std::string& left, const std::string& right,
-                      const std::string& subject, std::int64_t step, const std::string& input,
+                      const std::string& name, std::int64_t step, const std::string& input,
                       const Snapshot& of_left, const Snapshot& of_right);
 
 /// Counts the collectives that this rank issues while it lives. Resets the ledger, so all ranks

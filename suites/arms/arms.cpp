@@ -56,12 +56,12 @@ const at::Tensor& tensor_named(const Snapshot& tensors, const std::string& name)
   return found->tensor;
 }
 
-void write_reference(const CaseParts& parts, const std::string& subject,
+void write_reference(const CaseParts& parts, const std::string& compared,
                      const std::vector<ReferencePair>& pairs, const ReferenceBound& bound,
                      workloads::Precision precision) {
-  record::Json line = {{"subject", subject}, {"precision", workloads::name_of(precision)}};
-  line.update(distance_fields(pairs, bound));
-  parts.scope.write("reference", line);
+  parts.scope.write(record::ReferenceLine{.compared = compared,
+                                          .precision = workloads::name_of(precision),
+                                          .distance = distance_of(pairs, bound)});
 }
 
 /// The steps of one arm before which work is delayed.
@@ -79,9 +79,8 @@ class DelayedSteps {
   /// Writes nothing on a device that cannot delay work.
   void write(const std::string& arm, std::int64_t ways) const {
     if (streams_ > 0)
-      parts_.scope.write(
-          "late",
-          {{"arm", arm}, {"steps", steps_}, {"ms", ms_}, {"streams", streams_}, {"ways", ways}});
+      parts_.scope.write(record::DelayedStepsLine{
+          .arm = arm, .steps = steps_, .ms = ms_, .streams = streams_, .branches = ways});
   }
 
  private:
@@ -200,9 +199,8 @@ History run_lockstep(const CaseParts& parts, const std::vector<StepInput>& input
   for (std::int64_t step = 0; step <= parts.config.steps; ++step) {
     const StepInput& input = inputs[static_cast<std::size_t>(step)];
     if (step == parts.config.steps)
-      parts.scope.write(
-          "overwritten",
-          {{"arm", graph.name()}, {"step", step}, {"bytes", parts.device.overwrite_free_memory()}});
+      parts.scope.write(record::ScribbledLine{
+          .arm = graph.name(), .step = step, .bytes = parts.device.overwrite_free_memory()});
     const Snapshot left = eager.run(step, input);
     Snapshot right = graph.run(step, input);
     parts.scope.enter(Phase::compare, graph.name(), step);

@@ -47,12 +47,12 @@ class CollectiveArm {
     const c10::StreamGuard guard(parts_.stream);
     collective_ = std::make_unique<workloads::Collective>(*parts_.config.collective, device_);
     for (const workloads::BufferPlace& place : collective_->places())
-      parts_.scope.write("placement", {{"arm", name_},
-                                       {"buffer", place.buffer},
-                                       {"bytes", place.bytes},
-                                       {"offset", place.offset},
-                                       {"span_bytes", place.span_bytes},
-                                       {"straddles", place.straddles}});
+      parts_.scope.write(record::PlacementLine{.arm = name_,
+                                               .buffer = place.buffer,
+                                               .bytes = place.bytes,
+                                               .offset = place.offset,
+                                               .span_bytes = place.span_bytes,
+                                               .straddles = place.straddles});
   }
 
   const std::string& name() const { return name_; }
@@ -133,30 +133,26 @@ class CollectiveArm {
     std::fflush(stdout);
     captured_ = true;
     const capture::Census census = failure ? capture::Census{} : graph->census();
-    parts_.scope.write("capture",
-                       {{"arm", name_},
-                        {"graph", kGraph},
-                        {"status", failure ? "error" : "ok"},
-                        {"code", failure ? failure->code : 0},
-                        {"site", failure ? failure->call : ""},
-                        {"message", failure ? failure->what() : ""},
-                        {"mode", capture_mode_word(mode)},
-                        {"ms", ms},
-                        {"nodes", census.total},
-                        {"census", census.nodes},
-                        {"signature", census.signature},
-                        {"unjoined", census.unjoined},
-                        {"pool_bytes", failure ? 0 : parts_.device.memory().pool - pool_before},
-                        {"pools", device_.counts().pools.size()},
-                        {"generators", 0},
-                        {"generators_wanted", 0},
-                        {"counter_before", record::Json::array()},
-                        {"counter_after", record::Json::array()}});
+    parts_.scope.write(
+        record::CaptureLine{.arm = name_,
+                            .graph = kGraph,
+                            .status = failure ? "error" : "ok",
+                            .code = failure ? failure->code : 0,
+                            .site = failure ? failure->call : "",
+                            .message = failure ? failure->what() : "",
+                            .mode = capture_mode_word(mode),
+                            .ms = ms,
+                            .nodes = census.total,
+                            .census = census.nodes,
+                            .signature = census.signature,
+                            .unjoined = census.unjoined,
+                            .pool_bytes = failure ? 0 : parts_.device.memory().pool - pool_before,
+                            .pools = std::ssize(device_.counts().pools),
+                            .generators = 0,
+                            .generators_wanted = 0});
     if (!failure)
-      parts_.scope.write("state", {{"arm", name_},
-                                   {"what", "capture"},
-                                   {"before", before},
-                                   {"after", fixtures::digest(buffers())}});
+      parts_.scope.write(record::StateLine{
+          .arm = name_, .what = "capture", .before = before, .after = fixtures::digest(buffers())});
     parts_.scope.vote(!failure ? 0 : failure->code != 0 ? failure->code : 1);
     if (failure) throw *failure;
     parts_.scope.boundary(Phase::replay);
@@ -183,16 +179,15 @@ class CollectiveArm {
 
   void replay(std::int64_t index) {
     if (!free_) {
-      auto moved = record::Json::array();
+      std::vector<record::MovedTensor> moved;
       for (const auto& tensor : addresses_.moved(kGraph, buffers()))
-        moved.push_back({{"tensor", tensor.tensor},
-                         {"captured", hex(tensor.captured)},
-                         {"now", hex(tensor.now)}});
-      parts_.scope.write("address", {{"arm", name_},
-                                     {"step", index},
-                                     {"graph", kGraph},
-                                     {"registered", addresses_.registered(kGraph)},
-                                     {"moved", std::move(moved)}});
+        moved.push_back(
+            {.tensor = tensor.tensor, .captured = hex(tensor.captured), .now = hex(tensor.now)});
+      parts_.scope.write(record::AddressLine{.arm = name_,
+                                             .step = index,
+                                             .graph = kGraph,
+                                             .registered = addresses_.registered(kGraph),
+                                             .moved = std::move(moved)});
       fixtures::poison({collective_->result()});
     }
     graph_->replay();
@@ -201,24 +196,21 @@ class CollectiveArm {
   void write_replay(std::int64_t index) {
     const GraphCounts counts = device_.counts();
     const std::int64_t wanted = index - parts_.config.capture_step() + 1;
-    parts_.scope.write("replay",
-                       {{"arm", name_},
-                        {"graph", kGraph},
-                        {"step", index},
-                        {"replays", counts.replays},
-                        {"fallbacks", std::max<std::int64_t>(0, wanted - counts.replays)},
-                        {"recaptures", std::max<std::int64_t>(0, counts.captures_begun - 1)},
-                        {"counter_before", record::Json::array()},
-                        {"counter_after", record::Json::array()},
-                        {"counter_per_replay", record::Json::array()}});
+    parts_.scope.write(
+        record::ReplayLine{.arm = name_,
+                           .graph = kGraph,
+                           .step = index,
+                           .replays = counts.replays,
+                           .fallbacks = std::max<std::int64_t>(0, wanted - counts.replays),
+                           .recaptures = std::max<std::int64_t>(0, counts.captures_begun - 1)});
     if (free_) return;
     const std::vector<NamedTensor> result = {collective_->result()};
-    parts_.scope.write("poison", {{"arm", name_},
-                                  {"step", index},
-                                  {"outputs", 1},
-                                  {"compared", 1},
-                                  {"bytes", fixtures::total_bytes(result)},
-                                  {"canary_words", fixtures::canary_words(result)}});
+    parts_.scope.write(record::PoisonLine{.arm = name_,
+                                          .step = index,
+                                          .outputs = 1,
+                                          .compared = 1,
+                                          .bytes = fixtures::total_bytes(result),
+                                          .canary_words = fixtures::canary_words(result)});
   }
 
   CaseParts parts_;

@@ -54,7 +54,7 @@ class TappedArm {
 struct Difference {
   TapPlace place;
   std::string op, why;
-  record::Json mismatch;
+  std::optional<record::TensorMismatch> mismatch;
 };
 
 struct StepComparison {
@@ -75,8 +75,8 @@ StepComparison compare_step(const Taps& eager, const Taps& graph, bool whole) {
     const auto other = theirs.find(tap.place);
     if (other == theirs.end()) {
       if (!whole || tap.place.direction.empty()) continue;
-      step.difference = Difference{tap.place, tap.op,
-                                   "the graph has no such operator: it was not captured", nullptr};
+      step.difference = Difference{
+          tap.place, tap.op, "the graph has no such operator: it was not captured", std::nullopt};
       return step;
     }
     const at::Tensor& value = other->second->value;
@@ -86,26 +86,27 @@ StepComparison compare_step(const Taps& eager, const Taps& graph, bool whole) {
     const fixtures::Comparison comparison =
         fixtures::compare({{tap.place.what, tap.value}}, {{tap.place.what, value}});
     if (!comparison.mismatch) continue;
-    step.difference = Difference{tap.place, tap.op, "", mismatch_json(*comparison.mismatch)};
+    step.difference = Difference{tap.place, tap.op, "", mismatch_of(*comparison.mismatch)};
     return step;
   }
   return step;
 }
 
-record::Json line_of(std::int64_t step, const StepComparison& found, const std::string& why) {
-  const Difference difference = found.difference.value_or(Difference{{}, "", why, nullptr});
-  return {{"left", kEagerArm},
-          {"right", kGraphArm},
-          {"step", step},
-          {"found", found.difference.has_value()},
-          {"microbatch", difference.place.microbatch},
-          {"layer", difference.place.layer},
-          {"module", difference.place.module},
-          {"direction", difference.place.direction},
-          {"operator", difference.op},
-          {"taps", found.compared},
-          {"mismatch", difference.mismatch},
-          {"why", difference.why}};
+record::DivergenceLine line_of(std::int64_t step, const StepComparison& found,
+                               const std::string& why) {
+  const Difference difference = found.difference.value_or(Difference{{}, "", why, std::nullopt});
+  return {.left = kEagerArm,
+          .right = kGraphArm,
+          .step = step,
+          .found = found.difference.has_value(),
+          .microbatch = difference.place.microbatch,
+          .layer = difference.place.layer,
+          .module = difference.place.module,
+          .direction = difference.place.direction,
+          .op = difference.op,
+          .taps = static_cast<std::int64_t>(found.compared),
+          .mismatch = difference.mismatch,
+          .why = difference.why};
 }
 
 }  // namespace
@@ -138,16 +139,13 @@ void locate_divergence(const CaseParts& parts, const std::vector<StepInput>& inp
     const auto first = std::find(seen.begin(), seen.end(), 1);
     if (first == seen.end() && index < last) continue;
     const bool truncated = eager->taps().truncated() || graph->taps().truncated();
-    scope.write(
-        "divergence",
-        line_of(index, found,
-                first != seen.end() ? "every operator of this rank agrees; rank " +
-                                          std::to_string(first - seen.begin()) + " differs"
-                : truncated
-                    ? "every recorded operator agrees, and there was no room to record all of them"
+    scope.write(line_of(
+        index, found,
+        first != seen.end() ? "every operator of this rank agrees; rank " +
+                                  std::to_string(first - seen.begin()) + " differs"
+        : truncated ? "every recorded operator agrees, and there was no room to record all of them"
                     : "every operator agrees when the arms run again with taps: a race, or memory "
-                      "whose "
-                      "addresses the taps have changed"));
+                      "whose addresses the taps have changed"));
     break;
   }
   scope.section(Phase::teardown_graph, [&] {

@@ -18,8 +18,8 @@ class Divergence : public testing::Test {
   /// The `divergence` line of `rank`.
   static nlohmann::json line(const BatchOfCases& batch, const std::string& id, int rank) {
     const auto evidence = batch.evidence(id, rank);
-    const auto lines = evidence.of("divergence");
-    if (lines.size() == 1) return lines.front()->fields;
+    const auto lines = evidence.of<record::DivergenceLine>();
+    if (lines.size() == 1) return record::line_json(lines.front());
     ADD_FAILURE() << "rank " << rank << " left " << lines.size() << " divergence lines of " << id;
     return {};
   }

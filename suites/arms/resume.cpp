@@ -42,9 +42,8 @@ void run_resumed(const CaseParts& parts, const std::vector<StepInput>& inputs,
                          left_by(*engine, step));
     }
   }
-  parts.scope.write("resumed", {{"arm", "resumed"},
-                                {"step", config.resume_step()},
-                                {"replays", engine->counters().replays}});
+  parts.scope.write(record::ResumedLine{
+      .arm = "resumed", .step = config.resume_step(), .replays = engine->counters().replays});
   engine->drop_graphs();
   collectives.write();
 }

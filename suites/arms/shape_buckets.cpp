@@ -89,27 +89,27 @@ class BucketArms {
   void write_step(std::int64_t index) {
     const engines::ShapeBuckets::Step& ran = graph_.latest();
     const GraphCounts& counts = device_.counts();
-    parts_.scope.write("bucket",
-                       {{"arm", "buckets_graph"},
-                        {"step", index},
-                        {"longest", steps_.longest[static_cast<std::size_t>(index)]},
-                        {"length", ran.length},
-                        {"replayed", ran.replayed},
-                        {"captures", counts.captures_begun},
-                        {"replays", counts.replays},
-                        {"resident", graph_.resident()},
-                        {"evicted", ran.evicted},
-                        {"captured_bytes", captured_.take()},
-                        {"pool_bytes", parts_.device.memory().pool - pool_bytes_before_}});
+    parts_.scope.write(
+        record::BucketLine{.arm = "buckets_graph",
+                           .step = index,
+                           .longest = steps_.longest[static_cast<std::size_t>(index)],
+                           .length = ran.length,
+                           .replayed = ran.replayed,
+                           .captures = counts.captures_begun,
+                           .replays = counts.replays,
+                           .resident = graph_.resident(),
+                           .evicted = ran.evicted,
+                           .captured_bytes = captured_.take(),
+                           .pool_bytes = parts_.device.memory().pool - pool_bytes_before_});
   }
 
   /// Destroys the graphs and writes how many were evicted while the device still ran them, which
   /// can only happen in a free run.
-  void drop(const char* subject, std::int64_t last) {
-    parts_.scope.write("evictions", {{"arm", "buckets_graph"},
-                                     {"subject", subject},
-                                     {"step", last},
-                                     {"in_flight", graph_.counters().drops_in_flight}});
+  void drop(const char* run, std::int64_t last) {
+    parts_.scope.write(record::EvictionsLine{.arm = "buckets_graph",
+                                             .run = run,
+                                             .step = last,
+                                             .in_flight = graph_.counters().drops_in_flight});
     parts_.device.synchronize();
     graph_.drop_graphs();
   }
@@ -165,9 +165,10 @@ void write_padding(const CaseParts& parts, const UnevenSteps& steps) {
       pairs.push_back({bare[i].name, filled[i].tensor, bare[i].tensor});
     std::vector<std::int64_t> lengths;
     for (const at::Tensor& tokens : batch.tokens) lengths.push_back(tokens.size(1));
-    record::Json line = {{"step", number}, {"length", *bucket}, {"lengths", lengths}};
-    line.update(distance_fields(pairs, bound));
-    parts.scope.write("padding", line);
+    parts.scope.write(record::PaddingLine{.step = number,
+                                          .length = *bucket,
+                                          .lengths = std::move(lengths),
+                                          .distance = distance_of(pairs, bound)});
   }
 }
 

@@ -76,9 +76,8 @@ class SoloArm {
       const double launch_ms = ms_since(begin);
       parts_.device.synchronize(parts_.stream);
       const double wall_ms = ms_since(begin);
-      parts_.scope.write(
-          "timing",
-          {{"arm", name_}, {"step", step}, {"wall_ms", wall_ms}, {"launch_ms", launch_ms}});
+      parts_.scope.write(record::TimingLine{
+          .arm = name_, .step = step, .wall_ms = wall_ms, .launch_ms = launch_ms});
       write_memory("step", step);
       if (step < parts_.config.steps) compare(arm, step, input(step), wall_ms);
       if (step > parts_.config.first_replay())
@@ -113,7 +112,7 @@ class SoloArm {
     // If the host was slower than the head start, the device was idle at times, and the result is
     // no busy time.
     if (device_ms && launch_ms <= head_start_ms)
-      parts_.scope.write("busy", {{"arm", name_}, {"step", step}, {"device_ms", *device_ms}});
+      parts_.scope.write(record::BusyLine{.arm = name_, .step = step, .device_ms = *device_ms});
     return true;
   }
 
@@ -125,14 +124,14 @@ class SoloArm {
 
   void write_memory(const char* when, std::int64_t step) {
     const capture::MemoryUse use = parts_.device.memory();
-    parts_.scope.write("memory", {{"arm", name_},
-                                  {"step", step},
-                                  {"when", when},
-                                  {"allocated", use.allocated},
-                                  {"reserved", use.reserved},
-                                  {"pool", use.pool},
-                                  {"device", use.device},
-                                  {"resident", fixtures::resident_bytes()}});
+    parts_.scope.write(record::MemoryLine{.arm = name_,
+                                          .step = step,
+                                          .when = when,
+                                          .allocated = use.allocated,
+                                          .reserved = use.reserved,
+                                          .pool = use.pool,
+                                          .device = use.device,
+                                          .resident = fixtures::resident_bytes()});
   }
 
   const CaseParts& parts_;

@@ -64,7 +64,7 @@ void CaseScope::account() {
 void CaseScope::write_phases() {
   account();
   for (const Spent& spent : spent_)
-    write("phase", {{"phase", record::name(spent.phase)}, {"arm", spent.arm}, {"ms", spent.ms}});
+    write(record::PhaseLine{.phase = spent.phase, .arm = spent.arm, .ms = spent.ms});
   spent_.clear();
 }
 
@@ -78,7 +78,7 @@ void CaseScope::vote(int code) {
     throw std::logic_error("a vote before phase init has ended; next: call votes_through first");
   failure_voted_ = failure_voted_ || code != 0;
   const std::vector<int> codes = vote_(boundary_, code);
-  write("vote", {{"phase", record::name(boundary_)}, {"codes", codes}});
+  write(record::VoteLine{.phase = boundary_, .codes = {codes.begin(), codes.end()}});
   if (code == 0 && std::any_of(codes.begin(), codes.end(), [](int other) { return other != 0; }))
     throw PeerFailure(boundary_, codes);
 }
@@ -91,13 +91,13 @@ std::vector<int> CaseScope::gather(int value) {
 
 int CaseScope::report(const std::exception& error) {
   const capture::DeviceError shown = capture::as_device_error(error, "");
-  write("error", {{"phase", record::name(phase_)},
-                  {"arm", arm_},
-                  {"step", step_},
-                  {"type", shown.type},
-                  {"code", shown.code},
-                  {"call", shown.call},
-                  {"message", shown.what()}});
+  write(record::ErrorLine{.phase = phase_,
+                          .arm = arm_,
+                          .step = step_,
+                          .type = shown.type,
+                          .code = shown.code,
+                          .call = shown.call,
+                          .message = shown.what()});
   return shown.code != 0 ? shown.code : kCodeWithoutNumber;
 }
 

@@ -54,7 +54,10 @@ class CaseScope {
   /// entry.
   void write_phases();
 
-  void write(std::string_view kind, const record::Json& fields) { evidence_.write(kind, fields); }
+  template <record::LineKind Line>
+  void write(const Line& line) {
+    evidence_.write(line);
+  }
   record::EvidenceWriter& evidence() { return evidence_; }
   Phase phase() const { return phase_; }
   std::string place() const;  // "phase replay, arm lockstep_graph, step 3"

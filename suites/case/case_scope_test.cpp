@@ -38,10 +38,10 @@ TEST_F(CaseScopeTest, RanksAgreeAtTheEndOfASection) {
   peers_vote({0});
   scope_.section(Phase::build, [] {});
   const auto lines = evidence();
-  ASSERT_EQ(lines.of("vote").size(), 1u);
-  const auto& vote = lines.of("vote").front()->fields;
-  EXPECT_EQ(vote.at("phase"), "build");
-  EXPECT_EQ(vote.at("codes"), nlohmann::json({0, 0}));
+  const auto votes = lines.of<record::VoteLine>();
+  ASSERT_EQ(votes.size(), 1u);
+  EXPECT_EQ(votes[0].phase, Phase::build);
+  EXPECT_EQ(votes[0].codes, (std::vector<std::int64_t>{0, 0}));
 }
 
 TEST_F(CaseScopeTest, AFailureIsWrittenAndVotedBeforeTheRankLeaves) {
@@ -54,15 +54,16 @@ TEST_F(CaseScopeTest, AFailureIsWrittenAndVotedBeforeTheRankLeaves) {
                               }),
                CaseFailure);
   const auto lines = evidence();
-  ASSERT_EQ(lines.of("error").size(), 1u);
-  const auto& error = lines.of("error").front()->fields;
-  EXPECT_EQ(error.at("phase"), "warmup");
-  EXPECT_EQ(error.at("arm"), "lockstep_graph");
-  EXPECT_EQ(error.at("step"), 1);
-  EXPECT_EQ(error.at("type"), "cuda");
-  EXPECT_EQ(error.at("code"), 700);
-  EXPECT_EQ(error.at("call"), "cudaStreamSynchronize");
-  EXPECT_EQ(lines.of("vote").front()->fields.at("codes"), nlohmann::json({700, 0}));
+  ASSERT_EQ(lines.of<record::ErrorLine>().size(), 1u);
+  const record::ErrorLine& error = lines.of<record::ErrorLine>().front();
+  EXPECT_EQ(error.phase, Phase::warmup);
+  EXPECT_EQ(error.arm, "lockstep_graph");
+  EXPECT_EQ(error.step, 1);
+  EXPECT_EQ(error.type, "cuda");
+  EXPECT_EQ(error.code, 700);
+  EXPECT_EQ(error.call, "cudaStreamSynchronize");
+  ASSERT_EQ(lines.of<record::VoteLine>().size(), 1u);
+  EXPECT_EQ(lines.of<record::VoteLine>().front().codes, (std::vector<std::int64_t>{700, 0}));
 }
 
 TEST_F(CaseScopeTest, AFailureOfAPeerEndsTheCaseAndNamesThePeer) {
@@ -77,7 +78,7 @@ TEST_F(CaseScopeTest, AFailureOfAPeerEndsTheCaseAndNamesThePeer) {
         << failure.what();
     EXPECT_NE(std::string(failure.what()).find("next: "), std::string::npos);
   }
-  EXPECT_TRUE(evidence().of("error").empty()) << "this rank had no error";
+  EXPECT_TRUE(evidence().of<record::ErrorLine>().empty()) << "this rank had no error";
 }
 
 TEST_F(CaseScopeTest, AFailureThatWasVotedInsideASectionIsNotVotedAgain) {
@@ -106,8 +107,8 @@ TEST_F(CaseScopeTest, AFailureIsVotedAtTheNextBoundary) {
 TEST_F(CaseScopeTest, AFailureBeforeVotesArePossibleIsStillWritten) {
   EXPECT_THROW(scope_.section(Phase::init, [] { throw std::runtime_error("no GPU"); }),
                CaseFailure);
-  EXPECT_EQ(evidence().of("error").size(), 1u);
-  EXPECT_TRUE(evidence().of("vote").empty());
+  EXPECT_EQ(evidence().of<record::ErrorLine>().size(), 1u);
+  EXPECT_TRUE(evidence().of<record::VoteLine>().empty());
 }
 
 TEST_F(CaseScopeTest, AFailedVoteDoesNotHideTheFirstError) {
@@ -117,9 +118,9 @@ TEST_F(CaseScopeTest, AFailedVoteDoesNotHideTheFirstError) {
   EXPECT_THROW(scope_.section(Phase::eager, [] { throw std::runtime_error("first"); }),
                CaseFailure);
   const auto lines = evidence();
-  const auto errors = lines.of("error");
+  const auto errors = lines.of<record::ErrorLine>();
   ASSERT_EQ(errors.size(), 2u);
-  EXPECT_EQ(errors.front()->fields.at("message"), "first");
+  EXPECT_EQ(errors.front().message, "first");
 }
 
 TEST_F(CaseScopeTest, TimeIsCountedForEachPhaseAndArm) {
@@ -129,12 +130,12 @@ TEST_F(CaseScopeTest, TimeIsCountedForEachPhaseAndArm) {
   scope_.enter(Phase::eager, "eager_a", 1);
   scope_.write_phases();
   const auto lines = evidence();
-  const auto phases = lines.of("phase");
+  const auto phases = lines.of<record::PhaseLine>();
   ASSERT_EQ(phases.size(), 3u);
-  EXPECT_EQ(phases[0]->fields.at("phase"), "validate");
-  EXPECT_GE(phases[0]->fields.at("ms").get<double>(), 3.5);
-  EXPECT_EQ(phases[1]->fields.at("arm"), "eager_a");
-  EXPECT_EQ(phases[2]->fields.at("arm"), "solo_eager");
+  EXPECT_EQ(phases[0].phase, Phase::validate);
+  EXPECT_GE(phases[0].ms, 3.5);
+  EXPECT_EQ(phases[1].arm, "eager_a");
+  EXPECT_EQ(phases[2].arm, "solo_eager");
 }
 
 }  // namespace

@@ -17,9 +17,10 @@ std::string hex(std::uint64_t address) {
   return text.str();
 }
 
-record::Json module_runs(const engines::CaptureReport& report) {
-  if (!report.module_runs) return nullptr;
-  return {{"forwards", report.module_runs->forwards}, {"backwards", report.module_runs->backwards}};
+std::optional<record::ModuleRuns> module_runs(const engines::CaptureReport& report) {
+  if (!report.module_runs) return std::nullopt;
+  return record::ModuleRuns{.forwards = report.module_runs->forwards,
+                            .backwards = report.module_runs->backwards};
 }
 
 }  // namespace
@@ -57,68 +58,69 @@ void CaptureObserver::after_capture(const engines::CaptureReport& report,
                                     const std::vector<fixtures::NamedTensor>& state) {
   captured_ = true;
   const bool ok = report.status == "ok";
-  scope_.write("capture", {{"arm", arm_},
-                           {"graph", report.graph},
-                           {"status", report.status},
-                           {"code", report.code},
-                           {"site", report.site},
-                           {"message", report.message},
-                           {"mode", capture_mode_word(report.mode)},
-                           {"ms", report.ms},
-                           {"nodes", report.census.total},
-                           {"census", report.census.nodes},
-                           {"signature", report.census.signature},
-                           {"unjoined", report.census.unjoined},
-                           {"pool_bytes", report.pool_bytes},
-                           {"warmups", report.warmups},
-                           {"pools", watched_.counts().pools.size()},
-                           {"generators", watched_.counts().generators.size()},
-                           {"generators_wanted", step_.rng().generators().size()},
-                           {"counter_before", report.counter_before},
-                           {"counter_after", report.counter_after},
-                           {"module_runs", module_runs(report)}});
+  scope_.write(record::CaptureLine{.arm = arm_,
+                                   .graph = report.graph,
+                                   .status = report.status,
+                                   .code = report.code,
+                                   .site = report.site,
+                                   .message = report.message,
+                                   .mode = capture_mode_word(report.mode),
+                                   .ms = report.ms,
+                                   .nodes = report.census.total,
+                                   .census = report.census.nodes,
+                                   .signature = report.census.signature,
+                                   .unjoined = report.census.unjoined,
+                                   .pool_bytes = report.pool_bytes,
+                                   .warmups = report.warmups,
+                                   .pools = std::ssize(watched_.counts().pools),
+                                   .generators = std::ssize(watched_.counts().generators),
+                                   .generators_wanted = std::ssize(step_.rng().generators()),
+                                   .counter_before = report.counter_before,
+                                   .counter_after = report.counter_after,
+                                   .module_runs = module_runs(report)});
   // After a failed capture reading the device may fail (pytorch#180395), and that failure would
   // hide the capture's.
   if (ok)
-    scope_.write("state", {{"arm", arm_},
-                           {"what", "capture"},
-                           {"before", state_before_},
-                           {"after", state_digest(state, step_.rng())}});
+    scope_.write(record::StateLine{.arm = arm_,
+                                   .what = "capture",
+                                   .before = state_before_,
+                                   .after = state_digest(state, step_.rng())});
   scope_.vote(ok ? 0 : (report.code != 0 ? report.code : 1));
   scope_.boundary(Phase::replay);
   if (ok) scope_.enter(Phase::replay, arm_, step_index_);
 }
 
 void CaptureObserver::failed_capture(const engines::CaptureReport& report) {
-  scope_.write("failed_capture", {{"arm", arm_},
-                                  {"graph", report.graph},
-                                  {"code", report.code},
-                                  {"site", report.site},
-                                  {"message", report.message},
-                                  {"pool_bytes", report.pool_bytes}});
+  scope_.write(record::FailedCaptureLine{.arm = arm_,
+                                         .graph = report.graph,
+                                         .code = report.code,
+                                         .site = report.site,
+                                         .message = report.message,
+                                         .pool_bytes = report.pool_bytes});
 }
 
 ReplayObserver::ReplayObserver(CaseScope& scope, WatchedDevice& device, workloads::TrainStep& step,
                                std::string arm)
     : CaptureObserver(scope, device, step, std::move(arm)), device_(device), addresses_(device) {}
 
-record::Json ReplayObserver::moved(const std::string& graph,
-                                   const std::vector<fixtures::NamedTensor>& statics) {
+std::vector<record::MovedTensor> ReplayObserver::moved(
+    const std::string& graph, const std::vector<fixtures::NamedTensor>& statics) {
   // Before its first replay the engine passes the tensors of the capture that has just ended.
   if (registered_.insert(graph).second) addresses_.capture(graph, statics);
-  auto moved = record::Json::array();
+  std::vector<record::MovedTensor> moved;
   for (const auto& tensor : addresses_.moved(graph, statics))
     moved.push_back(
-        {{"tensor", tensor.tensor}, {"captured", hex(tensor.captured)}, {"now", hex(tensor.now)}});
+        {.tensor = tensor.tensor, .captured = hex(tensor.captured), .now = hex(tensor.now)});
   return moved;
 }
 
-void ReplayObserver::write_addresses(const std::string& graph, record::Json moved) {
-  scope_.write("address", {{"arm", arm_},
-                           {"step", step_index_},
-                           {"graph", graph},
-                           {"registered", addresses_.registered(graph)},
-                           {"moved", std::move(moved)}});
+void ReplayObserver::write_addresses(const std::string& graph,
+                                     std::vector<record::MovedTensor> moved) {
+  scope_.write(record::AddressLine{.arm = arm_,
+                                   .step = step_index_,
+                                   .graph = graph,
+                                   .registered = addresses_.registered(graph),
+                                   .moved = std::move(moved)});
 }
 
 void ReplayObserver::begin(const std::string& graph,
@@ -156,7 +158,7 @@ void ReplayObserver::before_replay(const std::string& graph,
   // One of several replays in a step. The step has an `address` line already, so this replay gets
   // one only if a tensor has moved. A replay outside before_step() and after_step(), such as the
   // optimizer's graph, always gets one.
-  record::Json elsewhere = moved(graph, statics);
+  std::vector<record::MovedTensor> elsewhere = moved(graph, statics);
   if (!in_step_ || !elsewhere.empty()) write_addresses(graph, std::move(elsewhere));
   ++replay_->watched;
   if (outputs.empty()) return;

@@ -85,8 +85,9 @@ class ReplayObserver final : public CaptureObserver {
  private:
   void begin(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics,
              const std::vector<fixtures::NamedTensor>& outputs);
-  record::Json moved(const std::string& graph, const std::vector<fixtures::NamedTensor>& statics);
-  void write_addresses(const std::string& graph, record::Json moved);
+  std::vector<record::MovedTensor> moved(const std::string& graph,
+                                         const std::vector<fixtures::NamedTensor>& statics);
+  void write_addresses(const std::string& graph, std::vector<record::MovedTensor> moved);
 
   WatchedDevice& device_;
   fixtures::AddressRegistry addresses_;

@@ -6,7 +6,6 @@
 #include <sstream>
 #include <utility>
 
-#include "reports/record/evidence/evidence.h"
 #include "reports/record/text/message.h"
 
 namespace graphproof::suites {
@@ -140,19 +139,19 @@ ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
   return worst;
 }
 
-record::Json distance_fields(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {
+record::Distance distance_of(std::span<const ReferencePair> pairs, const ReferenceBound& bound) {
   const ReferenceDistance distance = reference_distance(pairs, bound);
   std::ostringstream why;
   why << bound.why;
   if (distance.rounding > 0)
     why << "; here more, " << kRounding << " times " << distance.rounding
         << ", by which rounding moves this tensor on one rank";
-  return {{"tensors", distance.tensors},
-          {"max_abs", record::number(distance.max_abs)},
-          {"max_rel", record::number(distance.max_rel)},
-          {"bound", record::number(distance.bound)},
-          {"worst", distance.worst},
-          {"why", why.str()}};
+  return {.tensors = distance.tensors,
+          .max_abs = distance.max_abs,
+          .max_rel = distance.max_rel,
+          .bound = distance.bound,
+          .worst = distance.worst,
+          .why = why.str()};
 }
 
 }  // namespace graphproof::suites

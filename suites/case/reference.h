@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "reports/record/text/fields.h"
+#include "reports/record/evidence/evidence.h"
 #include "suites/case/step_config.h"
 #include "workloads/config/model_config.h"
 #include "workloads/parameters/parameters.h"
@@ -71,7 +71,7 @@ struct ReferenceDistance {
 ReferenceDistance reference_distance(std::span<const ReferencePair> pairs,
                                      const ReferenceBound& bound);
 
-/// The fields of an evidence line for reference_distance(), with the reason of the bound.
-record::Json distance_fields(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
+/// The part of an evidence line for reference_distance(), with the reason of the bound.
+record::Distance distance_of(std::span<const ReferencePair> pairs, const ReferenceBound& bound);
 
 }  // namespace graphproof::suites

@@ -91,17 +91,16 @@ TEST(LayoutReference, ATensorMayDifferAsMuchAsRoundingsChangeItOnOneRank) {
   pair.rounding = 7e-5;
   EXPECT_TRUE(distance().within());
   EXPECT_DOUBLE_EQ(distance().bound, 3 * 7e-5);
-  const record::Json fields = distance_fields(std::span(&pair, 1), bound);
-  EXPECT_NE(fields.at("why").get<std::string>().find(
-                "3 times 7e-05, by which rounding moves this tensor on one rank"),
+  const std::string why = distance_of(std::span(&pair, 1), bound).why;
+  EXPECT_NE(why.find("3 times 7e-05, by which rounding moves this tensor on one rank"),
             std::string::npos)
-      << fields;
+      << why;
   pair.rounding = 4e-5;
   EXPECT_FALSE(distance().within());
   // If the count of roundings allows more, it determines the bound and the reason.
   pair.rounding = 1e-6;
   EXPECT_DOUBLE_EQ(distance().bound, bound.relative * pair.largest);
-  EXPECT_EQ(distance_fields(std::span(&pair, 1), bound).at("why"), bound.why);
+  EXPECT_EQ(distance_of(std::span(&pair, 1), bound).why, bound.why);
 }
 
 TEST(LayoutReference, BoundStatesItsReasonAndStaysTightForLargeModels) {

@@ -39,18 +39,19 @@ std::vector<std::int64_t> integers(const at::Tensor& tensor) {
   return {flat.const_data_ptr<std::int64_t>(), flat.const_data_ptr<std::int64_t>() + flat.numel()};
 }
 
-void write_knob(CaseScope& scope, const std::string& arm, std::int64_t index, const char* knob,
-                double host, double effective, double bound) {
-  scope.write("knob", {{"arm", arm},
-                       {"step", index},
-                       {"knob", knob},
-                       {"host", host},
-                       {"effective", record::number(effective)},
-                       {"bound", record::number(bound)}});
+void write_hyperparameter(CaseScope& scope, const std::string& arm, std::int64_t index,
+                          const char* name, double host, double effective, double bound) {
+  scope.write(record::HyperparameterLine{.arm = arm,
+                                         .step = index,
+                                         .name = name,
+                                         .host = host,
+                                         .effective = effective,
+                                         .bound = bound});
 }
 
-void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, double learning_rate,
-                 workloads::TrainStep& step, const StepBefore& before) {
+void write_hyperparameters(CaseScope& scope, const std::string& arm, std::int64_t index,
+                           double learning_rate, workloads::TrainStep& step,
+                           const StepBefore& before) {
   // The step's own tensors and not those that the engine returns, because these the optimizer used.
   const workloads::Updated& watched = watched_update(step);
   const workloads::ModelConfig& config = step.config();
@@ -60,14 +61,15 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
   const std::int64_t skipped =
       fp16 ? named(state, "state:loss_scale.skipped").item<std::int64_t>() : 0;
   if (fp16)
-    write_knob(scope, arm, index, "loss_scale", before.loss_scale,
-               named(step.ledgers(), "loss_scale:felt").item<double>(), 0);
+    write_hyperparameter(scope, arm, index, "loss_scale", before.loss_scale,
+                         named(step.ledgers(), "loss_scale:felt").item<double>(), 0);
   if (config.optimizer == workloads::OptimizerKind::adam)
-    write_knob(scope, arm, index, "optimizer_step", static_cast<double>(index + 1 - skipped),
-               named(state, "state:adam.step").item<double>(), 0);
+    write_hyperparameter(scope, arm, index, "optimizer_step",
+                         static_cast<double>(index + 1 - skipped),
+                         named(state, "state:adam.step").item<double>(), 0);
   if (fp16 && step.skipped().item<bool>()) {
     const double moved = (before.watched - after).abs().max().item<double>();
-    return write_knob(scope, arm, index, "learning_rate", 0, moved, 0);
+    return write_hyperparameter(scope, arm, index, "learning_rate", 0, moved, 0);
   }
   UpdateDirection direction;
   if (config.optimizer == workloads::OptimizerKind::adam)
@@ -78,7 +80,8 @@ void write_knobs(CaseScope& scope, const std::string& arm, std::int64_t index, d
     direction = with_decay(direction, before.watched, workloads::kWeightDecay);
   const EffectiveRate effective =
       effective_learning_rate(before.watched, after, direction, learning_rate);
-  write_knob(scope, arm, index, "learning_rate", learning_rate, effective.rate, effective.bound);
+  write_hyperparameter(scope, arm, index, "learning_rate", learning_rate, effective.rate,
+                       effective.bound);
 }
 
 void write_host_work(CaseScope& scope, const std::string& arm, std::int64_t index,
@@ -86,16 +89,18 @@ void write_host_work(CaseScope& scope, const std::string& arm, std::int64_t inde
   const workloads::ModelConfig& config = step.config();
   const workloads::HostChecks& checks = step.host_checks();
   if (config.nan_check_loss)
-    write_knob(scope, arm, index, "losses_checked",
-               step.layout().last_stage() ? static_cast<double>(config.microbatches) : 0.0,
-               static_cast<double>(checks.losses_checked() - before.losses_checked), 0);
+    write_hyperparameter(
+        scope, arm, index, "losses_checked",
+        step.layout().last_stage() ? static_cast<double>(config.microbatches) : 0.0,
+        static_cast<double>(checks.losses_checked() - before.losses_checked), 0);
   if (config.nan_check_grad)
-    write_knob(scope, arm, index, "gradients_checked", 1,
-               static_cast<double>(checks.gradients_checked() - before.gradients_checked), 0);
+    write_hyperparameter(scope, arm, index, "gradients_checked", 1,
+                         static_cast<double>(checks.gradients_checked() - before.gradients_checked),
+                         0);
   if (const auto overlapped = step.reduction().overlapped())
-    write_knob(scope, arm, index, "buckets_overlapped",
-               static_cast<double>(step.reduction().buckets()), static_cast<double>(*overlapped),
-               0);
+    write_hyperparameter(scope, arm, index, "buckets_overlapped",
+                         static_cast<double>(step.reduction().buckets()),
+                         static_cast<double>(*overlapped), 0);
 }
 
 /// The dropout masks inside the recomputed part `part`: those of the forward and those of its
@@ -131,17 +136,17 @@ void write_recompute(CaseScope& scope, const std::string& arm, std::int64_t inde
       return std::vector<std::int64_t>(all.begin() + p * row, all.begin() + (p + 1) * row);
     };
     const auto [drawn, drawn_again] = masks_with_recomputed(step, part);
-    scope.write("recompute",
-                {{"arm", arm},
-                 {"step", index},
-                 {"part", workloads::name(part)},
-                 {"counter_before", counts(before.recomputes)},
-                 {"counter_after", counts(after)},
-                 {"outputs", fixtures::digest(first.select(0, p).contiguous())},
-                 {"outputs_again", fixtures::digest(again.select(0, p).contiguous())},
-                 {"masks", drawn.size()},
-                 {"masks_digest", drawn.empty() ? "" : fixtures::digest(drawn)},
-                 {"masks_again_digest", drawn_again.empty() ? "" : fixtures::digest(drawn_again)}});
+    scope.write(record::RecomputeLine{
+        .arm = arm,
+        .step = index,
+        .part = std::string(workloads::name(part)),
+        .counter_before = counts(before.recomputes),
+        .counter_after = counts(after),
+        .outputs = fixtures::digest(first.select(0, p).contiguous()),
+        .outputs_again = fixtures::digest(again.select(0, p).contiguous()),
+        .masks = std::ssize(drawn),
+        .masks_digest = drawn.empty() ? "" : fixtures::digest(drawn),
+        .masks_again_digest = drawn_again.empty() ? "" : fixtures::digest(drawn_again)});
   }
 }
 
@@ -149,29 +154,27 @@ void write_experts(CaseScope& scope, const std::string& arm, std::int64_t index,
                    workloads::TrainStep& step) {
   const auto ledgers = step.ledgers();
   const workloads::ModelConfig& config = step.config();
-  scope.write("experts", {{"arm", arm},
-                          {"step", index},
-                          {"assignments", config.microbatches * config.microbatch_size *
-                                              step.layout().own_length(config) /
-                                              step.layout().sequence_parts() * config.topk},
-                          {"assigned", integers(named(ledgers, "experts:assigned"))},
-                          {"carried", integers(named(ledgers, "experts:carried"))},
-                          {"dropped", integers(step.dropped())},
-                          {"overflowed", integers(named(ledgers, "experts:overflowed"))}});
+  scope.write(record::ExpertsLine{.arm = arm,
+                                  .step = index,
+                                  .assignments = config.microbatches * config.microbatch_size *
+                                                 step.layout().own_length(config) /
+                                                 step.layout().sequence_parts() * config.topk,
+                                  .assigned = integers(named(ledgers, "experts:assigned")),
+                                  .carried = integers(named(ledgers, "experts:carried")),
+                                  .dropped = integers(step.dropped()),
+                                  .overflowed = integers(named(ledgers, "experts:overflowed"))});
 }
 
 void write_fp8_weights(CaseScope& scope, const std::string& arm, std::int64_t index,
                        workloads::TrainStep& step) {
-  scope.write(
-      "fp8_weights",
-      {{"arm", arm}, {"step", index}, {"made", integers(workloads::copies_made(step.ledgers()))}});
+  scope.write(record::Fp8WeightsLine{
+      .arm = arm, .step = index, .copies = integers(workloads::copies_made(step.ledgers()))});
 }
 
 void write_schedule(CaseScope& scope, const std::string& arm, std::int64_t index,
                     workloads::TrainStep& step) {
-  scope.write(
-      "schedule",
-      {{"arm", arm}, {"step", index}, {"ran", integers(named(step.ledgers(), "schedule"))}});
+  scope.write(record::ScheduleLine{
+      .arm = arm, .step = index, .ran = integers(named(step.ledgers(), "schedule"))});
 }
 
 }  // namespace
@@ -188,7 +191,7 @@ StepBefore look_before_step(workloads::TrainStep& step) {
 
 void write_step_lines(CaseScope& scope, const std::string& arm, std::int64_t index,
                       double learning_rate, workloads::TrainStep& step, const StepBefore& before) {
-  write_knobs(scope, arm, index, learning_rate, step, before);
+  write_hyperparameters(scope, arm, index, learning_rate, step, before);
   write_host_work(scope, arm, index, step, before);
   if (step.config().recompute.any()) write_recompute(scope, arm, index, step, before);
   if (step.config().experts > 0) write_experts(scope, arm, index, step);

@@ -44,19 +44,19 @@ struct BatchContext {
 
 void write_start(const BatchContext& context, const ValidatedCase& validated,
                  record::EvidenceWriter& evidence) {
-  record::Json line = {
-      {"schema", record::kEvidenceSchema},
-      {"revision", record::kEvidenceRevision},
-      {"case", validated.listed.id},
-      {"attempt", validated.listed.attempt},
-      {"rank", context.place.rank},
-      {"world_size", context.place.world_size},
-      {"device", context.batch.device},
-      {"pid", static_cast<std::int64_t>(getpid())},
-      {"fault", matrix::text_of(context.catalogue.axes, validated.test_case, "fault")},
-      {"t_ms", monotonic_ms()}};
-  if (context.place.shared_gpus > 0) line["shared_gpus"] = context.place.shared_gpus;
-  evidence.write("start", line);
+  record::StartLine line{
+      .revision = record::kEvidenceRevision,
+      .case_id = validated.listed.id,
+      .attempt = validated.listed.attempt,
+      .rank = context.place.rank,
+      .world_size = context.place.world_size,
+      .device = context.batch.device,
+      .pid = getpid(),
+      .fault = matrix::text_of(context.catalogue.axes, validated.test_case, "fault"),
+      .t_ms = monotonic_ms(),
+      .shared_gpus = std::nullopt};
+  if (context.place.shared_gpus > 0) line.shared_gpus = context.place.shared_gpus;
+  evidence.write(line);
 }
 
 std::filesystem::path evidence_file(const BatchContext& context, const ValidatedCase& validated) {
@@ -70,16 +70,15 @@ void refuse_case(const BatchContext& context, const ValidatedCase& validated) {
   record::EvidenceWriter evidence(evidence_file(context, validated));
   write_start(context, validated, evidence);
   evidence.write(
-      "phase",
-      {{"phase", record::name(Phase::validate)}, {"arm", ""}, {"ms", validated.validate_ms}});
-  evidence.write("refused", {{"phase", record::name(Phase::validate)},
-                             {"rule", refusal.rule},
-                             {"device_initialised", context.process.started()},
-                             {"what", refusal.what},
-                             {"got", refusal.got},
-                             {"want", refusal.want},
-                             {"why", refusal.why},
-                             {"next", refusal.next}});
+      record::PhaseLine{.phase = Phase::validate, .arm = "", .ms = validated.validate_ms});
+  evidence.write(record::RefusedLine{.phase = Phase::validate,
+                                     .rule = refusal.rule,
+                                     .device_initialised = context.process.started(),
+                                     .what = refusal.what,
+                                     .got = refusal.got,
+                                     .want = refusal.want,
+                                     .why = refusal.why,
+                                     .next = refusal.next});
   evidence.end(true, Phase::validate, monotonic_ms());
   context.heartbeat.case_end(context.log.bytes());
 }
@@ -129,8 +128,8 @@ void run_again(const CaseParts& parts, CaseState& state) {
 void write_races(const CaseParts& parts) {
   parts.device.synchronize();
   if (const auto races = parts.device.take_races())
-    parts.scope.write(
-        "races", {{"looks", races->checked}, {"count", races->count}, {"found", races->found}});
+    parts.scope.write(record::RacesLine{
+        .accesses = races->checked, .count = races->count, .found = races->found});
 }
 
 /// What the case asks for, changed by its planted fault if that changes how a case runs.

@@ -17,8 +17,12 @@ using std::chrono::milliseconds;
 // case.
 constexpr milliseconds kWatcherGrace{30'000};
 
-record::Json line_json(const fixtures::TeardownLine& line) {
-  return {{"step", line.step}, {"order", line.order}, {"ms", line.ms}, {"limit_ms", line.limit_ms}};
+record::TeardownLine line_of(const fixtures::TeardownLine& line) {
+  return {.step = line.step,
+          .order = line.order,
+          .ms = line.ms,
+          .limit_ms = line.limit_ms,
+          .in_flight = std::nullopt};
 }
 
 class CaseTeardown {
@@ -28,13 +32,12 @@ class CaseTeardown {
         process_(process),
         state_(state),
         end_(end),
-        teardown_(end.comm_first ? fixtures::kCommFirst : fixtures::kGraphFirst,
-                  {.overrun =
-                       [this](const fixtures::TeardownLine& line) {
-                         parts_.scope.write("teardown", line_json(line));
-                       },
-                   .grace = kWatcherGrace,
-                   .give_up = [] { std::_Exit(kExitOverrun); }}) {}
+        teardown_(
+            end.comm_first ? fixtures::kCommFirst : fixtures::kGraphFirst,
+            {.overrun =
+                 [this](const fixtures::TeardownLine& line) { parts_.scope.write(line_of(line)); },
+             .grace = kWatcherGrace,
+             .give_up = [] { std::_Exit(kExitOverrun); }}) {}
 
   void run() {
     if (end_.comm_first) {
@@ -52,9 +55,9 @@ class CaseTeardown {
  private:
   void step(std::string_view name, Phase phase, const std::function<void()>& action) {
     parts_.scope.enter(phase, "", 0);
-    record::Json line = line_json(teardown_.run(name, process_.limit(phase), action));
-    if (name == "graphs") line["in_flight"] = in_flight_;
-    parts_.scope.write("teardown", line);
+    record::TeardownLine line = line_of(teardown_.run(name, process_.limit(phase), action));
+    if (name == "graphs") line.in_flight = in_flight_;
+    parts_.scope.write(line);
   }
 
   void graphs_and_buffers() {

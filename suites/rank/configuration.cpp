@@ -31,9 +31,9 @@ constexpr Variable kVariables[] = {{"nccl_graph_register", "NCCL_GRAPH_REGISTER"
 void write_configuration(CaseScope& scope, RankProcess& process, const StepConfig& config,
                          const nlohmann::json& axes) {
   const bool cuda = process.device().name() == "cuda";
-  record::Json asked = {{"autograd_threads", axes.at("autograd_threads")},
-                        {"capture_mode", axes.at("capture_mode")}};
-  record::Json effective = record::Json::object();
+  record::Settings asked{{"autograd_threads", axes.at("autograd_threads")},
+                         {"capture_mode", axes.at("capture_mode")}},
+      effective;
   for (const auto& [name, value] : process.device().configuration())
     effective[name] = reported(value);
   effective["autograd_threads"] =
@@ -52,7 +52,7 @@ void write_configuration(CaseScope& scope, RankProcess& process, const StepConfi
       effective[variable.name] = value ? value : "unset";
     }
   }
-  scope.write("config", {{"asked", std::move(asked)}, {"effective", std::move(effective)}});
+  scope.write(record::ConfigLine{.asked = std::move(asked), .effective = std::move(effective)});
 }
 
 }  // namespace graphproof::suites

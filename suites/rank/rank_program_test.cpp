@@ -102,8 +102,8 @@ TEST_F(RankProgram, CommunicatorsFirstIsTheOrderThatTheCaseAskedFor) {
   const record::BatchCase& listed = batch.batch().cases.front();
   const record::Evidence evidence = batch.evidence(listed.id, 0);
   std::vector<std::string> order;
-  for (const record::EvidenceLine* line : evidence.of("teardown"))
-    order.push_back(line->fields.at("step"));
+  for (const record::TeardownLine& line : evidence.of<record::TeardownLine>())
+    order.push_back(line.step);
   EXPECT_EQ(order, (std::vector<std::string>{"communicators", "graphs", "buffers", "device"}));
   EXPECT_EQ(batch.judge(listed).at("D29.teardown_order").result, record::Result::pass);
 }
@@ -115,12 +115,12 @@ TEST_F(RankProgram, ForbiddenCaseIsRefusedByItsRuleWithoutStartingMpiOrADevice) 
   expect_evidence_fits_its_schema(batch);
   const auto evidence = batch.evidence(batch.batch().cases.front().id, 0);
   EXPECT_TRUE(evidence.complete());
-  ASSERT_EQ(evidence.of("refused").size(), 1u);
-  const auto& refused = evidence.of("refused").front()->fields;
-  EXPECT_EQ(refused.at("rule"), "R035");
-  EXPECT_EQ(refused.at("phase"), "validate");
-  EXPECT_EQ(refused.at("device_initialised"), false);
-  EXPECT_TRUE(evidence.of("config").empty());
+  ASSERT_EQ(evidence.of<record::RefusedLine>().size(), 1u);
+  const record::RefusedLine& refused = evidence.of<record::RefusedLine>().front();
+  EXPECT_EQ(refused.rule, "R035");
+  EXPECT_EQ(refused.phase, record::Phase::validate);
+  EXPECT_FALSE(refused.device_initialised);
+  EXPECT_TRUE(evidence.of<record::ConfigLine>().empty());
 }
 
 TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
@@ -129,11 +129,11 @@ TEST_F(RankProgram, FailedCaptureEndsTheProcessAfterItsEvidenceIsWhole) {
                             named("microbatches=2")});
   EXPECT_NE(batch.run(), 0);
   const auto evidence = batch.evidence(batch.batch().cases.front().id, 0);
-  ASSERT_EQ(evidence.of("error").size(), 1u);
-  EXPECT_EQ(evidence.of("error").front()->fields.at("phase"), "capture");
-  EXPECT_EQ(evidence.of("error").front()->fields.at("code"), 900);
-  ASSERT_EQ(evidence.of("end").size(), 1u);
-  EXPECT_EQ(evidence.of("end").front()->fields.at("complete"), false);
+  ASSERT_EQ(evidence.of<record::ErrorLine>().size(), 1u);
+  EXPECT_EQ(evidence.of<record::ErrorLine>().front().phase, record::Phase::capture);
+  EXPECT_EQ(evidence.of<record::ErrorLine>().front().code, 900);
+  ASSERT_EQ(evidence.of<record::EndLine>().size(), 1u);
+  EXPECT_FALSE(evidence.of<record::EndLine>().front().complete);
   EXPECT_FALSE(fs::exists(batch.attempt_folder(batch.batch().cases.back().id)))
       << "the next case needs a fresh process";
 }
@@ -146,17 +146,14 @@ TEST_F(RankProgram, ARankThatFailedDoesNotWaitLongForPeersThatWaitForIt) {
                               "test")});
   EXPECT_NE(batch.run(), 0);
   const auto evidence = batch.evidence(batch.batch().cases[0].id, 1);
-  const auto errors = evidence.of("error");
+  const auto errors = evidence.of<record::ErrorLine>();
   ASSERT_EQ(errors.size(), 2u);
-  EXPECT_NE(errors[0]->fields.at("message").get<std::string>().find(
-                "loss of microbatch 0: got a value that is not finite"),
+  EXPECT_NE(errors[0].message.find("loss of microbatch 0: got a value that is not finite"),
             std::string::npos)
-      << errors[0]->fields;
-  EXPECT_NE(errors[1]->fields.at("message").get<std::string>().find(
-                "got nothing from rank 0 within 6000 ms"),
-            std::string::npos)
-      << errors[1]->fields;
-  EXPECT_EQ(evidence.of("end").size(), 1u);
+      << errors[0].message;
+  EXPECT_NE(errors[1].message.find("got nothing from rank 0 within 6000 ms"), std::string::npos)
+      << errors[1].message;
+  EXPECT_EQ(evidence.of<record::EndLine>().size(), 1u);
 }
 
 TEST_F(RankProgram, RanksWithDifferentConfigurationsAreToldApartBeforeTheirFirstCollective) {
@@ -168,14 +165,14 @@ TEST_F(RankProgram, RanksWithDifferentConfigurationsAreToldApartBeforeTheirFirst
   EXPECT_NE(batch.run(file), 0);
   for (const int rank : {0, 1}) {
     const auto evidence = batch.evidence(batch.batch().cases.front().id, rank);
-    ASSERT_EQ(evidence.of("error").size(), 1u) << rank;
-    const auto& error = evidence.of("error").front()->fields;
-    EXPECT_EQ(error.at("phase"), "init");
-    const std::string message = error.at("message");
+    ASSERT_EQ(evidence.of<record::ErrorLine>().size(), 1u) << rank;
+    const record::ErrorLine& error = evidence.of<record::ErrorLine>().front();
+    EXPECT_EQ(error.phase, record::Phase::init);
+    const std::string& message = error.message;
     EXPECT_NE(message.find("the ranks' configurations differ"), std::string::npos) << message;
     EXPECT_NE(message.find("SHA-256 of the batch file: rank 0 "), std::string::npos) << message;
     EXPECT_NE(message.find(", rank 1 "), std::string::npos) << message;
-    EXPECT_TRUE(evidence.of("config").empty()) << "the first communicator comes later";
+    EXPECT_TRUE(evidence.of<record::ConfigLine>().empty()) << "the first communicator comes later";
   }
 }
 
@@ -184,8 +181,8 @@ TEST_F(RankProgram, ABatchHasOneIssuerOfCollectives) {
   EXPECT_NE(batch.run(), 0);
   for (const int rank : {0, 1}) {
     const auto evidence = batch.evidence(batch.batch().cases.front().id, rank);
-    ASSERT_EQ(evidence.of("error").size(), 1u) << rank;
-    EXPECT_EQ(evidence.of("error").front()->fields.at("message"),
+    ASSERT_EQ(evidence.of<record::ErrorLine>().size(), 1u) << rank;
+    EXPECT_EQ(evidence.of<record::ErrorLine>().front().message,
               "axis comm of the cases of batch b001; got nccl and, in case tp=2,comm=c10d, c10d; "
               "want one value; the communicators of a process "
               "are made once, by one of them; next: give each value a batch of its own");

@@ -282,8 +282,8 @@ TEST(LostEvidence, OfAKindAndArmEndsThePass) {
     if (kNotInAPass.contains(kind)) continue;
     for_attempts_with(kind, [&](const Recorded& recorded) {
       std::set<std::string> arms;
-      for (const Line* line : recorded.attempt.ranks.front().evidence->of(kind))
-        arms.insert(arm_of(*line));
+      for (const Line& line : recorded.attempt.ranks.front().evidence->lines)
+        if (line.kind == kind) arms.insert(arm_of(line));
       for (const std::string& arm : arms)
         for (const bool all_ranks : {false, true}) {
           const std::string verdict =

@@ -28,17 +28,15 @@ std::string text_of(const json& object, const char* key) {
 /// Phases in order of appearance, the times of one phase and arm added up.
 json phases_of(const record::Evidence& evidence) {
   json list = json::array();
-  for (const record::EvidenceLine* line : evidence.of("phase")) {
-    const std::string phase = text_of(line->fields, "phase"), arm = text_of(line->fields, "arm");
-    const double ms =
-        line->fields.value("ms", json()).is_number() ? line->fields["ms"].get<double>() : 0;
+  for (const record::PhaseLine& line : evidence.of<record::PhaseLine>()) {
+    const std::string_view phase = record::name(line.phase);
     const auto same = std::find_if(list.begin(), list.end(), [&](const json& one) {
-      return one["phase"] == phase && one["arm"] == arm;
+      return one["phase"] == phase && one["arm"] == line.arm;
     });
     if (same == list.end())
-      list.push_back({{"phase", phase}, {"arm", arm}, {"ms", ms}});
+      list.push_back({{"phase", phase}, {"arm", line.arm}, {"ms", line.ms}});
     else
-      (*same)["ms"] = (*same)["ms"].get<double>() + ms;
+      (*same)["ms"] = (*same)["ms"].get<double>() + line.ms;
   }
   return list;
 }
@@ -47,12 +45,11 @@ json phases_of(const record::Evidence& evidence) {
 json compares_of(const record::Evidence& evidence) {
   std::map<std::string, std::pair<int, int>> counts;
   json differing = json::array();
-  for (const record::EvidenceLine* line : evidence.of("compare")) {
-    const bool equal = line->fields.value("equal", json()) == true;
-    auto& [steps, equal_steps] = counts[text_of(line->fields, "subject")];
+  for (const record::CompareLine& line : evidence.of<record::CompareLine>()) {
+    auto& [steps, equal_steps] = counts[line.compared];
     ++steps;
-    equal_steps += equal;
-    if (!equal) differing.push_back(line->fields);
+    equal_steps += line.equal;
+    if (!line.equal) differing.push_back(json(record::line_json(line)));
   }
   json list = json::array();
   for (const auto& [subject, count] : counts)
@@ -63,18 +60,15 @@ json compares_of(const record::Evidence& evidence) {
 /// For each arm the number of steps and their mean time.
 json steps_of(const record::Evidence& evidence) {
   json list = json::array();
-  for (const record::EvidenceLine* line : evidence.of("step")) {
-    const std::string arm = text_of(line->fields, "arm");
-    const double ms =
-        line->fields.value("ms", json()).is_number() ? line->fields["ms"].get<double>() : 0;
-    auto same =
-        std::find_if(list.begin(), list.end(), [&](const json& one) { return one["arm"] == arm; });
+  for (const record::StepLine& line : evidence.of<record::StepLine>()) {
+    auto same = std::find_if(list.begin(), list.end(),
+                             [&](const json& one) { return one["arm"] == line.arm; });
     if (same == list.end()) {
-      list.push_back({{"arm", arm}, {"steps", 0}, {"mean_ms", 0.0}});
+      list.push_back({{"arm", line.arm}, {"steps", 0}, {"mean_ms", 0.0}});
       same = std::prev(list.end());
     }
     const int steps = (*same)["steps"].get<int>();
-    (*same)["mean_ms"] = ((*same)["mean_ms"].get<double>() * steps + ms) / (steps + 1);
+    (*same)["mean_ms"] = ((*same)["mean_ms"].get<double>() * steps + line.ms) / (steps + 1);
     (*same)["steps"] = steps + 1;
   }
   return list;
@@ -89,9 +83,10 @@ json last_seen(const std::filesystem::path& attempt_folder) {
   }
 }
 
-json lines_of(const record::Evidence& evidence, std::string_view kind) {
+template <record::LineKind Line>
+json lines_of(const record::Evidence& evidence) {
   json list = json::array();
-  for (const record::EvidenceLine* line : evidence.of(kind)) list.push_back(line->fields);
+  for (const Line& line : evidence.of<Line>()) list.push_back(json(record::line_json(line)));
   return list;
 }
 
@@ -106,11 +101,13 @@ json rank_digest(const std::filesystem::path& attempt_folder, int rank) {
   digest["complete"] = evidence.complete();
   digest["phases"] = phases_of(evidence);
   digest["steps"] = steps_of(evidence);
-  digest["captures"] = lines_of(evidence, "capture");
+  digest["captures"] = lines_of<record::CaptureLine>(evidence);
   digest["compares"] = compares_of(evidence);
-  digest["errors"] = lines_of(evidence, "error");
-  digest["refused"] = lines_of(evidence, "refused");
+  digest["errors"] = lines_of<record::ErrorLine>(evidence);
+  digest["refused"] = lines_of<record::RefusedLine>(evidence);
   if (!digest.contains("dropped")) digest["dropped"] = evidence.dropped;
+  for (const record::DamagedLine& line : evidence.damaged)
+    digest["dropped"].push_back(record::to_text(line));
   return digest;
 }
 

@@ -15,14 +15,6 @@
 namespace graphproof::record {
 namespace {
 
-void spell_non_finite(Json& value) {
-  if (value.is_number_float()) {
-    value = number(value.get<double>());
-  } else if (value.is_structured()) {
-    for (Json& inner : value) spell_non_finite(inner);
-  }
-}
-
 /// Reads a line into the typed lines of its kind.
 using LineReader = std::optional<Misfit> (*)(const nlohmann::json& fields, Evidence& evidence);
 
@@ -64,13 +56,6 @@ EvidenceWriter::EvidenceWriter(std::filesystem::path file) : file_(std::move(fil
 
 EvidenceWriter::~EvidenceWriter() { ::close(descriptor_); }
 
-void EvidenceWriter::write(std::string_view kind, const Json& fields) {
-  Json line = {{"kind", kind}};
-  if (!fields.is_null()) line.update(fields);  // {} is null
-  spell_non_finite(line);
-  append(kind, line);
-}
-
 void EvidenceWriter::append(std::string_view kind, const Json& line) {
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::lock_guard lock(mutex_);
@@ -103,13 +88,6 @@ std::int64_t EvidenceWriter::lines() const {
 std::int64_t EvidenceWriter::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
-}
-
-std::vector<const EvidenceLine*> Evidence::of(std::string_view kind) const {
-  std::vector<const EvidenceLine*> result;
-  for (const EvidenceLine& line : lines)
-    if (line.kind == kind) result.push_back(&line);
-  return result;
 }
 
 std::int64_t Evidence::revision() const {

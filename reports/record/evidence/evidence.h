@@ -56,9 +56,6 @@ class EvidenceWriter {
   void write(const T& line) {
     append(T::kKind, line_json(line));
   }
-  /// Writes {"kind": kind, ...fields}. Non-finite numbers anywhere in `fields` are spelled as
-  /// number() does.
-  void write(std::string_view kind, const Json& fields);
   /// The last line, {"kind": "end"}: `complete` says that the case went its whole way. Writes the
   /// count of lines.
   void end(bool complete, Phase last_phase, std::int64_t t_ms);
@@ -110,8 +107,6 @@ struct Evidence {
   std::span<const T> of() const {
     return std::get<std::vector<T>>(typed.lines);
   }
-  /// Lines of `kind`, in order.
-  std::vector<const EvidenceLine*> of(std::string_view kind) const;
   /// Revision that the start line names: 1 where it names none, today's where there is no start
   /// line.
   std::int64_t revision() const;

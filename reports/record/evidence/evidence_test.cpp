@@ -51,7 +51,6 @@ TEST(Evidence, ItsEndCountsTheLinesBeforeIt) {
   ASSERT_EQ(evidence.of<EndLine>().size(), 1u);
   EXPECT_EQ(evidence.of<EndLine>()[0].lines, 2);
   EXPECT_EQ(evidence.lines.back().line, 3u);
-  EXPECT_EQ(evidence.of("phase").size(), 1u);
   ASSERT_EQ(evidence.of<PhaseLine>().size(), 1u);
   EXPECT_EQ(evidence.of<PhaseLine>()[0].ms, 1.5);
 }

@@ -17,6 +17,7 @@ namespace graphproof::checks {
 namespace {
 
 using nlohmann::json;
+using record::Phase;
 
 /// 16 hexadecimal digits, another text for each number.
 std::string digest(std::uint32_t of, std::int64_t number) {
@@ -62,99 +63,89 @@ class RankScript {
   }
 
  private:
-  void line(json fields) {
-    std::string kind = fields["kind"];
-    evidence_.lines.push_back(
-        {.kind = std::move(kind), .fields = std::move(fields), .line = evidence_.lines.size() + 1});
+  template <record::LineKind T>
+  void line(const T& fields) {
+    evidence_.lines.push_back({.kind = std::string(T::kKind),
+                               .fields = record::line_json(fields),
+                               .line = evidence_.lines.size() + 1});
   }
-  void phase(const char* name, const char* arm = "") {
-    line({{"kind", "phase"}, {"phase", name}, {"arm", arm}, {"ms", 15.0}});
+  void phase(Phase phase, const char* arm = "") {
+    line(record::PhaseLine{.phase = phase, .arm = arm, .ms = 15.0});
   }
-  void vote(const char* after) {
-    line({{"kind", "vote"},
-          {"phase", after},
-          {"codes", std::vector<int>(static_cast<std::size_t>(world_size_), 0)}});
+  void vote(Phase after) {
+    line(record::VoteLine{
+        .phase = after,
+        .codes = std::vector<std::int64_t>(static_cast<std::size_t>(world_size_), 0)});
   }
 
   void begin() {
     const Axes& axes = attempt_.axes;
-    line({{"kind", "start"},
-          {"schema", record::kEvidenceSchema},
-          {"revision", revision_},
-          {"case", attempt_.context.case_id},
-          {"attempt", 1},
-          {"rank", rank_},
-          {"world_size", world_size_},
-          {"device", attempt_.context.device},
-          {"pid", 4710 + rank_},
-          {"fault", axes.text("fault")},
-          {"t_ms", 1000}});
+    line(record::StartLine{.revision = revision_,
+                           .case_id = attempt_.context.case_id,
+                           .attempt = 1,
+                           .rank = rank_,
+                           .world_size = world_size_,
+                           .device = attempt_.context.device,
+                           .pid = 4710 + rank_,
+                           .fault = axes.text("fault"),
+                           .t_ms = 1000});
     const bool cuda = attempt_.context.device == "cuda";
-    json asked = {{"capture_mode", axes.text("capture_mode")},
-                  {"autograd_threads", axes.text("autograd_threads")},
-                  {"allocator", axes.text("allocator")},
-                  {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
-                  {"NCCL_ALGO", axes.text("nccl_algo")}};
+    record::Settings asked{{"capture_mode", axes.text("capture_mode")},
+                           {"autograd_threads", axes.text("autograd_threads")},
+                           {"allocator", axes.text("allocator")},
+                           {"NCCL_GRAPH_REGISTER", axes.text("nccl_graph_register")},
+                           {"NCCL_ALGO", axes.text("nccl_algo")}};
     if (cuda) asked["comm"] = axes.text("comm");
-    json effective = asked;
+    record::Settings effective = asked;
     effective.erase("NCCL_GRAPH_REGISTER");
-    effective.update({{"mpi_thread_level", "serialized"},
-                      {"deterministic", true},
-                      {"libnccl_mapped", cuda ? 1 : 0},
-                      {"nccl_compiled", cuda ? "2.28.9" : "none"},
-                      {"nccl_loaded", cuda ? "2.28.9" : "none"}});
-    line({{"kind", "config"}, {"asked", asked}, {"effective", effective}});
-    vote("init");
-    vote("build");
+    effective["mpi_thread_level"] = "serialized";
+    effective["deterministic"] = true;
+    effective["libnccl_mapped"] = cuda ? 1 : 0;
+    effective["nccl_compiled"] = effective["nccl_loaded"] = cuda ? "2.28.9" : "none";
+    line(record::ConfigLine{.asked = asked, .effective = effective});
+    vote(Phase::init);
+    vote(Phase::build);
   }
 
   void step(const char* arm, std::int64_t step) {
     if (!plan_.trains) return;
     const std::string bits = digest(0x3f9a0000, step);
-    line({{"kind", "step"},
-          {"arm", arm},
-          {"step", step},
-          {"input", input(step)},
-          {"loss", std::vector<double>(static_cast<std::size_t>(plan_.microbatches), 4.85)},
-          {"loss_bits", bits},
-          {"grad_norm", 1.25},
-          {"digest",
-           {{"grads", digest(0x8a1f0000, step)},
-            {"params", digest(0x0b1c0000, step)},
-            {"losses", bits}}},
-          {"learning_rate", rate(step)},
-          {"ms", 3.0 + static_cast<double>(step)}});
+    line(record::StepLine{
+        .arm = arm,
+        .step = step,
+        .input = input(step),
+        .loss = std::vector<double>(static_cast<std::size_t>(plan_.microbatches), 4.85),
+        .loss_bits = bits,
+        .grad_norm = 1.25,
+        .digest = {.grads = digest(0x8a1f0000, step),
+                   .params = digest(0x0b1c0000, step),
+                   .losses = bits},
+        .learning_rate = rate(step),
+        .ms = 3.0 + static_cast<double>(step)});
   }
   void compare(const char* subject, const char* left, const char* right, std::int64_t step) {
-    line({{"kind", "compare"},
-          {"left", left},
-          {"right", right},
-          {"subject", subject},
-          {"step", step},
-          {"input", input(step)},
-          {"tensors", 33},
-          {"bytes", 262144},
-          {"equal", true},
-          {"mismatch", nullptr}});
+    line(record::CompareLine{.left = left,
+                             .right = right,
+                             .compared = subject,
+                             .step = step,
+                             .input = input(step),
+                             .tensors = 33,
+                             .bytes = 262144,
+                             .equal = true,
+                             .mismatch = std::nullopt});
   }
   void knob(const char* arm, std::int64_t step) {
     if (!plan_.trains) return;
-    line({{"kind", "knob"},
-          {"arm", arm},
-          {"step", step},
-          {"knob", "learning_rate"},
-          {"host", rate(step)},
-          {"effective", rate(step) + 1e-6},
-          {"bound", 5e-4}});
+    line(record::HyperparameterLine{.arm = arm,
+                                    .step = step,
+                                    .name = "learning_rate",
+                                    .host = rate(step),
+                                    .effective = rate(step) + 1e-6,
+                                    .bound = 5e-4});
     const Axes& axes = attempt_.axes;
     const auto exactly = [&](const char* name, const record::Json& value) {
-      line({{"kind", "knob"},
-            {"arm", arm},
-            {"step", step},
-            {"knob", name},
-            {"host", value},
-            {"effective", value},
-            {"bound", 0}});
+      line(record::HyperparameterLine{
+          .arm = arm, .step = step, .name = name, .host = value, .effective = value, .bound = 0});
     };
     if (axes.text("optimizer") == "adam") exactly("optimizer_step", step + 1);
     if (axes.text("precision") == "fp16") exactly("loss_scale", step % 2 == 0 ? 65536.0 : 32768.0);
@@ -207,26 +198,25 @@ class RankScript {
           all.resize(static_cast<std::size_t>(part.layers > 0 ? part.layers : plan_.layers));
           return all;
         };
-        line({{"kind", "recompute"},
-              {"arm", arm},
-              {"step", step},
-              {"part", part.name},
-              {"counter_before", counts(step)},
-              {"counter_after", counts(step + 1)},
-              {"outputs", digest(0x55aa0000, step)},
-              {"outputs_again", digest(0x55aa0000, step)},
-              {"masks", masked ? plan_.layers * plan_.microbatches : 0},
-              {"masks_digest", masks},
-              {"masks_again_digest", masks}});
+        line(record::RecomputeLine{.arm = arm,
+                                   .step = step,
+                                   .part = part.name,
+                                   .counter_before = counts(step),
+                                   .counter_after = counts(step + 1),
+                                   .outputs = digest(0x55aa0000, step),
+                                   .outputs_again = digest(0x55aa0000, step),
+                                   .masks = masked ? plan_.layers * plan_.microbatches : 0,
+                                   .masks_digest = masks,
+                                   .masks_again_digest = masks});
       }
     }
     if (axes.integer("pp") > 1 || axes.flag("overlap_ep_comm"))
-      line({{"kind", "schedule"}, {"arm", arm}, {"step", step}, {"ran", schedule()}});
+      line(record::ScheduleLine{.arm = arm, .step = step, .ran = schedule()});
     if (axes.flag("fp8_weights"))
-      line({{"kind", "fp8_weights"},
-            {"arm", arm},
-            {"step", step},
-            {"made", rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))}});
+      line(record::Fp8WeightsLine{
+          .arm = arm,
+          .step = step,
+          .copies = rounded_weights(axes, rank_ / (world_size_ / axes.integer("pp")))});
     const std::int64_t experts = axes.integer("experts");
     if (experts == 0) return;
     constexpr std::int64_t kEach = 16, kOver = 3;
@@ -240,14 +230,13 @@ class RankScript {
         overflowed = dropped;
     dropped[0] = kOver;
     overflowed[0] = 1;
-    line({{"kind", "experts"},
-          {"arm", arm},
-          {"step", step},
-          {"assignments", kEach * experts},
-          {"assigned", assigned},
-          {"carried", carried},
-          {"dropped", dropped},
-          {"overflowed", overflowed}});
+    line(record::ExpertsLine{.arm = arm,
+                             .step = step,
+                             .assignments = kEach * experts,
+                             .assigned = assigned,
+                             .carried = carried,
+                             .dropped = dropped,
+                             .overflowed = overflowed});
   }
   std::string input(std::int64_t step) const {
     return step == plan_.capture_step || step == plan_.last_inputs_step ? "capture" : "fresh";
@@ -256,14 +245,10 @@ class RankScript {
 
   void late(const char* arm, std::int64_t first, std::int64_t count, double ms, int ways) {
     if (!plan_.trains || attempt_.context.device != "cuda" || revision_ < 8) return;
-    json steps = json::array();
+    std::vector<std::int64_t> steps;
     for (std::int64_t k = first; k < first + count; ++k) steps.push_back(k);
-    line({{"kind", "late"},
-          {"arm", arm},
-          {"steps", std::move(steps)},
-          {"ms", ms},
-          {"streams", 31},
-          {"ways", ways}});
+    line(record::DelayedStepsLine{
+        .arm = arm, .steps = std::move(steps), .ms = ms, .streams = 31, .branches = ways});
   }
 
   void eager() {
@@ -281,7 +266,7 @@ class RankScript {
         compare("eager_repeats", "eager_a", "eager_b", k);
       }
     }
-    vote("eager");
+    vote(Phase::eager);
   }
 
   /// Odd ranks lie across a border where the case asks for it and the memory has borders.
@@ -292,13 +277,12 @@ class RankScript {
     for (const char* arm : {"eager_a", "eager_b", "lockstep_eager", "lockstep_graph", "graph_b",
                             "free_eager", "free_graph"})
       for (const char* buffer : {"input", "result"})
-        line({{"kind", "placement"},
-              {"arm", arm},
-              {"buffer", buffer},
-              {"bytes", kBytes},
-              {"offset", moved ? kPiece - kBytes / 2 : 0},
-              {"span_bytes", expandable ? kPiece : 5 * kPiece},
-              {"straddles", moved && expandable}});
+        line(record::PlacementLine{.arm = arm,
+                                   .buffer = buffer,
+                                   .bytes = kBytes,
+                                   .offset = moved ? kPiece - kBytes / 2 : 0,
+                                   .span_bytes = expandable ? kPiece : 5 * kPiece,
+                                   .straddles = moved && expandable});
   }
   void closed_forms() {
     const auto all = [&](const char* arm, std::int64_t first, std::int64_t last) {
@@ -339,55 +323,50 @@ class RankScript {
     capture(arm, "training");
     if (attempt_.axes.flag("optimizer_graph")) capture(arm, "optimizer");
   }
-  json module_runs(std::string_view graph) const {
+  std::optional<record::ModuleRuns> module_runs(std::string_view graph) const {
     const engines::EngineTraits& engine = engines::traits_of(attempt_.axes.text("impl"));
-    if (graph != "training" || !engine.captures_modules() || !plan_.trains) return nullptr;
+    if (graph != "training" || !engine.captures_modules() || !plan_.trains) return std::nullopt;
     const std::int64_t runs =
         plan_.warmup_steps + (engine.records_first_step ? plan_.forwards_per_step : 0);
-    return {{"forwards", runs}, {"backwards", runs}};
+    return record::ModuleRuns{.forwards = runs, .backwards = runs};
   }
   void capture(const char* arm, const char* graph) {
-    line({{"kind", "capture"},
-          {"arm", arm},
-          {"graph", graph},
-          {"status", "ok"},
-          {"code", 0},
-          {"site", ""},
-          {"message", ""},
-          {"mode", attempt_.axes.text("capture_mode")},
-          {"ms", 4.0},
-          {"nodes", 391},
-          {"census", {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}}},
-          {"signature", "5566778899aabbcc"},
-          {"unjoined", nlohmann::json::array()},
-          {"pool_bytes", 4194304},
-          {"warmups", plan_.warmup_steps},
-          {"pools", 1},
-          {"generators", 2},
-          {"generators_wanted", 2},
-          {"counter_before", forwards(plan_.first_replay)},
-          {"counter_after", forwards(plan_.first_replay)},
-          {"module_runs", module_runs(graph)}});
-    line({{"kind", "state"},
-          {"arm", arm},
-          {"what", "capture"},
-          {"before", "0b1c2d3e00000000"},
-          {"after", "0b1c2d3e00000000"}});
-    vote("capture");
+    line(record::CaptureLine{.arm = arm,
+                             .graph = graph,
+                             .status = "ok",
+                             .code = 0,
+                             .site = "",
+                             .message = "",
+                             .mode = attempt_.axes.text("capture_mode"),
+                             .ms = 4.0,
+                             .nodes = 391,
+                             .census = {{"kernel", 380}, {"memcpy", 6}, {"memset", 5}, {"host", 0}},
+                             .signature = "5566778899aabbcc",
+                             .unjoined = std::vector<std::string>{},
+                             .pool_bytes = 4194304,
+                             .warmups = plan_.warmup_steps,
+                             .pools = 1,
+                             .generators = 2,
+                             .generators_wanted = 2,
+                             .counter_before = forwards(plan_.first_replay),
+                             .counter_after = forwards(plan_.first_replay),
+                             .module_runs = module_runs(graph)});
+    line(record::StateLine{
+        .arm = arm, .what = "capture", .before = "0b1c2d3e00000000", .after = "0b1c2d3e00000000"});
+    vote(Phase::capture);
   }
   void replay(const char* arm, std::int64_t step) {
     const bool free_run = runs_free(arm);
-    line({{"kind", "replay"},
-          {"arm", arm},
-          {"graph", "training"},
-          {"step", step},
-          {"replays", plan_.replays_until(step)},
-          {"fallbacks", 0},
-          {"recaptures", 0},
-          {"out_of_order", 0},
-          {"counter_before", forwards(free_run ? 0 : step)},
-          {"counter_after", forwards(step + 1)},
-          {"counter_per_replay", forwards(1)}});
+    line(record::ReplayLine{.arm = arm,
+                            .graph = "training",
+                            .step = step,
+                            .replays = plan_.replays_until(step),
+                            .fallbacks = 0,
+                            .recaptures = 0,
+                            .out_of_order = 0,
+                            .counter_before = forwards(free_run ? 0 : step),
+                            .counter_after = forwards(step + 1),
+                            .counter_per_replay = forwards(1)});
   }
   void watched_replay(const char* arm, std::int64_t step) {
     address(arm, step, "training");
@@ -396,44 +375,34 @@ class RankScript {
     poison(arm, step);
   }
   void address(const char* arm, std::int64_t step, const char* graph) {
-    line({{"kind", "address"},
-          {"arm", arm},
-          {"step", step},
-          {"graph", graph},
-          {"registered", 31},
-          {"moved", json::array()}});
+    line(record::AddressLine{
+        .arm = arm, .step = step, .graph = graph, .registered = 31, .moved = {}});
   }
   void poison(const char* arm, std::int64_t step) {
-    line({{"kind", "poison"},
-          {"arm", arm},
-          {"step", step},
-          {"outputs", 14},
-          {"compared", 14},
-          {"bytes", 65536},
-          {"canary_words", 0},
-          {"launches", plan_.launches_per_step},
-          {"watched", plan_.launches_per_step},
-          {"looked_at", plan_.launches_per_step},
-          {"unregistered", json::array()}});
+    line(record::PoisonLine{.arm = arm,
+                            .step = step,
+                            .outputs = 14,
+                            .compared = 14,
+                            .bytes = 65536,
+                            .canary_words = 0,
+                            .launches = plan_.launches_per_step,
+                            .announced = plan_.launches_per_step,
+                            .inspected = plan_.launches_per_step,
+                            .unregistered = std::vector<std::string>{}});
   }
   void kept(const char* arm, std::int64_t step) {
     const std::string bits = digest(0x3f9a0000, step);
-    line({{"kind", "kept"},
-          {"arm", arm},
-          {"step", step},
-          {"what", "losses"},
-          {"digest", bits},
-          {"later", bits}});
+    line(record::HandedOutLine{
+        .arm = arm, .step = step, .what = "losses", .digest = bits, .later_digest = bits});
   }
   void rng(std::int64_t step) {
     for (const char* arm : {"lockstep_eager", "lockstep_graph"})
-      line({{"kind", "rng"},
-            {"arm", arm},
-            {"step", step},
-            {"generator", "model-parallel"},
-            {"before", concat("2718:", 64 * step)},
-            {"after", concat("2718:", 64 * (step + 1))},
-            {"mask", digest(0x77aa0000, step)}});
+      line(record::RngLine{.arm = arm,
+                           .step = step,
+                           .generator = "model-parallel",
+                           .before = concat("2718:", 64 * step),
+                           .after = concat("2718:", 64 * (step + 1)),
+                           .mask = digest(0x77aa0000, step)});
   }
 
   void evaluated() {
@@ -446,13 +415,13 @@ class RankScript {
       address("lockstep_graph", plan_.first_replay, "validation");
       poison("lockstep_graph", plan_.first_replay);
     }
-    line({{"kind", "evaluated"},
-          {"arm", "lockstep_graph"},
-          {"step", plan_.first_replay + 1},
-          {"evaluations", plan_.evaluations + 1},
-          {"captures", captured ? 1 : 0},
-          {"replays", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0},
-          {"watched", captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0}});
+    line(record::EvaluatedLine{
+        .arm = "lockstep_graph",
+        .step = plan_.first_replay + 1,
+        .evaluations = plan_.evaluations + 1,
+        .captures = captured ? 1 : 0,
+        .replays = captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0,
+        .announced = captured ? plan_.evaluations + 1 - plan_.warmup_steps : 0});
   }
 
   void resumed() {
@@ -460,10 +429,10 @@ class RankScript {
     for (const char* subject : {"resumed", "loaded"})
       for (std::int64_t k = first; k < plan_.steps; ++k)
         compare(subject, "lockstep_graph", subject, k);
-    line({{"kind", "resumed"},
-          {"arm", "resumed"},
-          {"step", first},
-          {"replays", plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)}});
+    line(record::ResumedLine{
+        .arm = "resumed",
+        .step = first,
+        .replays = plan_.launches_per_step * (2 * (plan_.steps - first) - plan_.first_replay)});
   }
 
   /// The steps of changing lengths of a cache of two with one warm-up, of sequences of 16 tokens:
@@ -484,16 +453,15 @@ class RankScript {
                                     ? plan_.launches_per_step / plan_.microbatches
                                     : 1;
     for (const std::int64_t length : {4, 8, 12})
-      line({{"kind", "padding"},
-            {"step", length / 2 - 2},
-            {"length", length},
-            {"lengths", {length, 2}},
-            {"tensors", 2},
-            {"max_abs", 1.2e-7},
-            {"max_rel", 2.5e-8},
-            {"bound", 3.1e-3},
-            {"worst", "losses"},
-            {"why", "reordered sums"}});
+      line(record::PaddingLine{.step = length / 2 - 2,
+                               .length = length,
+                               .lengths = {length, 2},
+                               .distance = {.tensors = 2,
+                                            .max_abs = 1.2e-7,
+                                            .max_rel = 2.5e-8,
+                                            .bound = 3.1e-3,
+                                            .worst = "losses",
+                                            .why = "reordered sums"}});
     std::int64_t captures = 0, replays = 0;
     for (std::size_t k = 0; k < all.size(); ++k) {
       const Ran& ran = all[k];
@@ -502,27 +470,23 @@ class RankScript {
       std::int64_t held = 0;
       for (const std::int64_t length : ran.resident) held += length << 20;
       compare("buckets", "buckets_eager", "buckets_graph", static_cast<std::int64_t>(k));
-      line({{"kind", "bucket"},
-            {"arm", "buckets_graph"},
-            {"step", k},
-            {"longest", ran.longest},
-            {"length", ran.length},
-            {"replayed", ran.replayed},
-            {"captures", captures},
-            {"replays", replays},
-            {"resident", ran.resident},
-            {"evicted", ran.evicted},
-            {"captured_bytes", ran.captured * (ran.length << 20)},
-            {"pool_bytes", held}});
+      line(record::BucketLine{.arm = "buckets_graph",
+                              .step = static_cast<std::int64_t>(k),
+                              .longest = ran.longest,
+                              .length = ran.length,
+                              .replayed = ran.replayed,
+                              .captures = captures,
+                              .replays = replays,
+                              .resident = ran.resident,
+                              .evicted = ran.evicted,
+                              .captured_bytes = ran.captured * (ran.length << 20),
+                              .pool_bytes = held});
     }
     compare("buckets_free_run", "buckets_eager", "buckets_graph",
             static_cast<std::int64_t>(all.size()) - 1);
     for (const char* subject : {"buckets", "buckets_free_run"})
-      line({{"kind", "evictions"},
-            {"arm", "buckets_graph"},
-            {"subject", subject},
-            {"step", all.size() - 1},
-            {"in_flight", 0}});
+      line(record::EvictionsLine{
+          .arm = "buckets_graph", .run = subject, .step = std::ssize(all) - 1, .in_flight = 0});
   }
 
   void graph_arms() {
@@ -531,18 +495,14 @@ class RankScript {
       if (k == plan_.first_replay) capture("lockstep_graph");
       if (k > 0 && plan_.trains) kept("lockstep_graph", k - 1);
       if (k == plan_.last_inputs_step && plan_.trains && revision_ >= 7)
-        line(
-            {{"kind", "overwritten"}, {"arm", "lockstep_graph"}, {"step", k}, {"bytes", 23 << 20}});
+        line(record::ScribbledLine{.arm = "lockstep_graph", .step = k, .bytes = 23 << 20});
       for (const char* arm : {"lockstep_eager", "lockstep_graph"}) step(arm, k);
       if (dropout) rng(k);
       if (k >= plan_.first_replay) {
         watched_replay("lockstep_graph", k);
         if (plan_.trains)
-          line({{"kind", "freed"},
-                {"arm", "lockstep_graph"},
-                {"step", k},
-                {"operands", 120},
-                {"freed", json::array()}});
+          line(
+              record::OperandsLine{.arm = "lockstep_graph", .step = k, .blocks = 120, .freed = {}});
         knob("lockstep_graph", k);
         for (const char* arm : {"lockstep_eager", "lockstep_graph"}) ledgers(arm, k);
       }
@@ -558,37 +518,36 @@ class RankScript {
       }
     }
     if (attempt_.axes.text("schedule") == "resume") resumed();
-    vote("replay");
+    vote(Phase::replay);
     capture("free_graph");
     replay("free_graph", plan_.steps - 1);
     late("free_graph", plan_.first_replay, plan_.steps - plan_.first_replay, 6.0, 12);
     compare("free_run", plan_.trains ? "eager_a" : "free_eager", "free_graph", plan_.steps - 1);
-    vote("replay");
+    vote(Phase::replay);
     if (attempt_.axes.integer("shape_buckets") > 0) {
       buckets();
-      vote("replay");
+      vote(Phase::replay);
     }
-    vote("compare");
+    vote(Phase::compare);
     if (plan_.trains) {
       if (!control_.solo) solo("solo_eager");
       capture("solo_graph");
       replay("solo_graph", solo_steps());
       solo("solo_graph", "graph_repeats", "lockstep_graph");
-      vote("replay");
+      vote(Phase::replay);
     }
   }
 
   std::int64_t solo_steps() const { return std::max(plan_.first_replay + 9, plan_.steps + 4); }
   void look(const char* arm, const char* when, std::int64_t step, std::int64_t bytes) {
-    line({{"kind", "memory"},
-          {"arm", arm},
-          {"step", step},
-          {"when", when},
-          {"allocated", bytes},
-          {"reserved", 2 * bytes},
-          {"pool", std::string_view(arm) == "solo_graph" ? bytes : 0},
-          {"device", 64 * bytes},
-          {"resident", 70000000 + 4096 * (step % 3)}});
+    line(record::MemoryLine{.arm = arm,
+                            .step = step,
+                            .when = when,
+                            .allocated = bytes,
+                            .reserved = 2 * bytes,
+                            .pool = std::string_view(arm) == "solo_graph" ? bytes : 0,
+                            .device = 64 * bytes,
+                            .resident = 70000000 + 4096 * (step % 3)});
   }
   /// `repeats`: the arm whose steps it has to repeat; since revision 5.
   void solo(const char* arm, const char* subject = "", const char* repeats = "") {
@@ -597,23 +556,20 @@ class RankScript {
     look(arm, "before", 0, 0);
     look(arm, "built", 0, 1 << 20);
     for (std::int64_t k = 0; k < solo_steps(); ++k) {
-      line({{"kind", "timing"},
-            {"arm", arm},
-            {"step", k},
-            {"wall_ms", graph ? 2.0 : 6.0},
-            {"launch_ms", graph ? 0.5 : 5.5}});
+      line(record::TimingLine{
+          .arm = arm, .step = k, .wall_ms = graph ? 2.0 : 6.0, .launch_ms = graph ? 0.5 : 5.5});
       look(arm, "step", k, k < plan_.first_replay ? 2 << 20 : 3 << 20);
       if (!control_.solo || k >= plan_.steps) continue;
       step(arm, k);
       compare(subject, repeats, arm, k);
     }
-    line({{"kind", "busy"}, {"arm", arm}, {"step", solo_steps()}, {"device_ms", 1.8}});
+    line(record::BusyLine{.arm = arm, .step = solo_steps(), .device_ms = 1.8});
     look(arm, "dropped", 0, 1 << 20);
     look(arm, "returned", 0, 0);
   }
 
   void layout() {
-    json digests = json::object();
+    std::map<std::string, std::string> digests;
     for (const std::string& kind : alike_groups(attempt_.axes))
       digests[kind] = digest(0x99aa0000, kind[0]);
     const std::int64_t stages = attempt_.axes.integer("pp");
@@ -637,50 +593,44 @@ class RankScript {
       arms = {"eager"};
     }
     for (const char* arm : arms)
-      line({{"kind", "collectives"},
-            {"arm", arm},
-            {"count", 42},
-            {"digest", digests},
-            {"last", {{"sequence", 42}, {"op", "all_reduce"}, {"group", "tp"}}}});
+      line(record::CollectivesLine{
+          .arm = arm,
+          .count = 42,
+          .digest = digests,
+          .last = record::CollectiveCall{.sequence = 42, .op = "all_reduce", .group = "tp"}});
     if (!plan_.trains) return;
     for (const char* subject : {"losses", "gradients"})
-      line({{"kind", "reference"},
-            {"subject", subject},
-            {"tensors", 2},
-            {"max_abs", 1.2e-7},
-            {"max_rel", 2.5e-8},
-            {"bound", 3.1e-3},
-            {"worst", "grad:layers.0.mlp.up.weight"},
-            {"why", "reordered sums"}});
+      line(record::ReferenceLine{.compared = subject,
+                                 .distance = {.tensors = 2,
+                                              .max_abs = 1.2e-7,
+                                              .max_rel = 2.5e-8,
+                                              .bound = 3.1e-3,
+                                              .worst = "grad:layers.0.mlp.up.weight",
+                                              .why = "reordered sums"}});
   }
 
   void end() {
     if (attempt_.context.device == "sim" && revision_ >= 6)
-      line({{"kind", "races"}, {"looks", 18211}, {"count", 0}, {"found", json::array()}});
+      line(record::RacesLine{.accesses = 18211, .count = 0, .found = {}});
     int order = 0;
     const bool comm_first = attempt_.axes.text("teardown") == "comm_first";
     using Order = std::array<const char*, 4>;
     for (const char* what : comm_first ? Order{"communicators", "graphs", "buffers", "device"}
                                        : Order{"graphs", "buffers", "communicators", "device"}) {
-      line({{"kind", "teardown"},
-            {"step", what},
-            {"order", ++order},
-            {"ms", 1.2},
-            {"limit_ms", 30000}});
-      if (std::string_view(what) == "graphs" && plan_.trains)
-        evidence_.lines.back().fields["in_flight"] = 0;
-      if (std::string_view(what) == "buffers") vote("teardown_graph");
-      if (std::string_view(what) == "communicators") vote("teardown_comm");
+      record::TeardownLine step{.step = what, .order = ++order, .ms = 1.2, .limit_ms = 30000};
+      if (step.step == "graphs" && plan_.trains) step.in_flight = 0;
+      line(step);
+      if (std::string_view(what) == "buffers") vote(Phase::teardown_graph);
+      if (std::string_view(what) == "communicators") vote(Phase::teardown_comm);
     }
-    vote("teardown_process");
-    if (!plan_.trains) phase("eager", "free_eager");
-    phase("replay", "free_graph");
-    phase("teardown_process");
-    line({{"kind", "end"},
-          {"complete", true},
-          {"lines", evidence_.lines.size()},
-          {"last_phase", "teardown_process"},
-          {"t_ms", 1400}});
+    vote(Phase::teardown_process);
+    if (!plan_.trains) phase(Phase::eager, "free_eager");
+    phase(Phase::replay, "free_graph");
+    phase(Phase::teardown_process);
+    line(record::EndLine{.complete = true,
+                         .lines = std::ssize(evidence_.lines),
+                         .last_phase = Phase::teardown_process,
+                         .t_ms = 1400});
   }
 
   const Attempt& attempt_;
